@@ -190,6 +190,50 @@ def test_float32_is_close_to_float64():
     assert difference.max() < 2 / 255
 
 
+def test_two_calls_do_the_work_of_five():
+    scene, n = drawn(np.float64), 30
+    # Without the first dimension, which may be any number of them.
+    outs = [
+        np.full((1, n, 2), -1, np.int32),
+        *(scene.empty(1, n, 2), scene.empty(1, n), scene.empty(1, n, 3), scene.empty(1, n)),
+    ]
+    counts = np.full((1, n), -1, np.int32)
+    given = (scene.means[0], None, scene.quats[0], scene.scales[0], scene.opacities[0])
+    given = (*given, scene.viewmats[0], scene.ks[0], WIDTH, HEIGHT, 0.3, 0.01, 1e10, 0.0)
+    total = tensors.splats_fwd(*given, "pinhole", "gsplat-1.5", TILE, *outs, counts)
+    names = ("radii", "means2d", "depths", "conics", "compensations")
+    for name, out in zip(names, outs, strict=True):
+        assert np.array_equal(getattr(scene, name)[0], out), name
+    assert total == counts.sum() == len(scene.ids)
+
+    radii, means2d, depths, conics, _ = outs
+    lists = (np.full(total, -1, np.int64), np.full(total, -1, np.int32))
+    offsets = np.full((1, DOWN, ACROSS), -1, np.int32)
+    image, alphas = (scene.empty(1, HEIGHT, WIDTH, d) for d in (scene.channels, 1))
+    last = np.full((1, HEIGHT, WIDTH), -1, np.int32)
+    splats = [means2d, radii, depths, conics, scene.colors, scene.opacities, scene.background]
+    sizes = (WIDTH, HEIGHT, TILE, 0.999)
+    results = (*lists, offsets, image, alphas, last)
+    tensors.draw_fwd(*splats, None, counts, None, *sizes, *results)
+    expected = (scene.ids, scene.flatten, scene.offsets, scene.image, scene.alphas, scene.last)
+    assert all(map(np.array_equal, results, expected))
+    with pytest.raises(ValueError, match="ends must be the cumulative sum"):
+        tensors.draw_fwd(*splats, None, counts[:, ::-1].copy(), None, *sizes, *results)
+    with pytest.raises(ValueError, match=r"depths must have shape \[M = 30\], found \[1, 29\]"):
+        splats[2] = depths[:, 1:].copy()
+        tensors.draw_fwd(*splats, None, counts, None, *sizes, *results)
+
+
+def test_finite_values_are_told_from_others():
+    for dtype in (np.float32, np.float64):
+        values = np.full((3, 4), np.finfo(dtype).max, dtype)
+        assert tensors.all_finite(None, values, np.zeros(0, dtype))
+        for wrong in (np.nan, np.inf, -np.inf):
+            values[2, 1] = wrong
+            assert not tensors.all_finite(np.zeros(2), values)
+    assert not tensors.all_finite(np.zeros(3, np.int32))
+
+
 def test_gradients_are_those_of_finite_differences():
     scene = drawn(np.float64, count=8)
     random = np.random.default_rng(1)
@@ -421,7 +465,7 @@ def test_tensors_are_read_by_their_methods():
 def test_tensors_elsewhere_or_with_gradients_are_refused():
     grad = np.ones((4, 3))
     everything = [Fake(np.zeros((4, 3)), "cuda", 0) for _ in range(4)]
-    with pytest.raises(NotImplementedError, match="CUDA tensors are not supported by this build"):
+    with pytest.raises(TypeError, match="param must be of float32 on a CUDA device, found float64"):
         tensors.adam(*everything, None, 0.1, 0.9, 0.99, 1e-8)
     with pytest.raises(ValueError, match="grad must lie on cpu as param does, found cuda:1"):
         adam(grad=Fake(grad, "cuda", 1))

@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | covariances from quaternions and scales | `quat_scale.rs` |
 //! | camera models, radii, culling, compensations | `projection/` |
-//! | colours from spherical harmonics | `harmonics.rs` |
+//! | colours from spherical harmonics, in which directions | `harmonics.rs`, `directions.rs` |
 //! | which tiles a splat touches, in which order | `intersect.rs` |
 //! | pixels, their gradients, who contributes to a pixel | `rasterize/` |
 //! | Adam, relocation (3DGS-MCMC), nearest neighbours | `adam.rs`, `relocation.rs`, `neighbours.rs` |
@@ -21,6 +21,7 @@
 //! projected splat, of which there are I N, or fewer if they are packed; D a channel.
 
 pub mod adam;
+pub mod directions;
 mod error;
 pub mod harmonics;
 pub mod intersect;

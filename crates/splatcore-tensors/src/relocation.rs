@@ -7,11 +7,12 @@ use crate::{Real, Result};
 use rayon::prelude::*;
 
 /// Writes what each of `ratios` `[N]` copies of a Gaussian gets: opacities `[N]` and scales
-/// `[N, 3]`. `binoms` `[n_max, n_max]` are binomial coefficients. Sums are in double precision. A
-/// Gaussian of opacity 0 keeps its scales, the limit.
+/// `[N, 3]`. `binoms` `[n_max, n_max]` are binomial coefficients; ratios outside 1 to n_max are
+/// taken for the nearest of these, as gsplat takes them. Sums are in double precision. A Gaussian
+/// of opacity 0 keeps its scales, the limit.
 ///
 /// # Errors
-/// A length that does not fit, or a ratio outside 1 to n_max.
+/// A length that does not fit, or no coefficient.
 pub fn relocate<F: Real>(
     opacities: &[F],
     scales: &[F],
@@ -27,10 +28,8 @@ pub fn relocate<F: Real>(
     check_len("new_scales", new_scales, &[n, 3])?;
     let most = binoms.len().isqrt();
     check_len("binoms", binoms, &[most, most])?;
-    let fits = |ratio: i32| usize::try_from(ratio).is_ok_and(|r| (1..=most).contains(&r));
-    if let Some(row) = ratios.iter().position(|&ratio| !fits(ratio)) {
-        let found = format_args!("{} in row {row}", ratios[row]).to_string();
-        return wrong("ratios", format_args!("1 to {most}, as binoms has"), found);
+    if most == 0 {
+        return wrong("binoms", "of a row or more", "none");
     }
     let rows = new_opacities
         .par_iter_mut()
@@ -38,7 +37,7 @@ pub fn relocate<F: Real>(
     rows.enumerate()
         .with_min_len(64)
         .each(|(row, (new_opacity, new_scale))| {
-            let copies = ratios[row] as usize;
+            let copies = usize::try_from(ratios[row]).unwrap_or(0).clamp(1, most);
             let opacity = opacities[row].wide();
             let each = 1.0 - (1.0 - opacity).powf(1.0 / copies as f64);
             let sum = denominator(binoms, most, copies, each);

@@ -12,6 +12,7 @@
 //! | splats from Gaussians, covariances in the image | `projection/` |
 //! | covariances and precisions from rotations and scales | `quat_scale/` |
 //! | colours from spherical harmonics | `harmonics/` |
+//! | from which directions cameras see Gaussians | `directions/` |
 //! | sorted (tile, splat) pairs | `tile_pairs/` |
 //! | Adam for chosen rows | `selective_adam/` |
 //! | opacities and scales after a relocation | `relocation/` |
@@ -20,6 +21,7 @@
 //!
 //! `common/` holds headers that several include.
 
+pub mod directions;
 pub mod harmonics;
 pub mod neighbours;
 mod programs;

@@ -1,8 +1,8 @@
 //! The programs of this folder.
 
 use super::{
-    harmonics, neighbours, projection, quat_scale, rasterize, relocation, selective_adam, ssim,
-    tile_pairs,
+    directions, harmonics, neighbours, projection, quat_scale, rasterize, relocation,
+    selective_adam, ssim, tile_pairs,
 };
 use crate::device::Program;
 
@@ -15,6 +15,7 @@ pub fn programs() -> Vec<Program> {
         all.push(rasterize::backward_program(channels));
     }
     all.extend((0..=harmonics::MOST_DEGREE).map(harmonics::program));
+    all.push(directions::program());
     all.push(rasterize::indices_program());
     all.push(tile_pairs::program());
     all.push(projection::program());

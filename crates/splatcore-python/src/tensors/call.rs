@@ -17,6 +17,8 @@ pub enum Side {
     Is(usize),
     /// The same for all arguments that have a side of this name.
     Named(&'static str),
+    /// As `Named`, for the first side: any number of leading dimensions, folded into one.
+    Folded(&'static str),
 }
 
 /// The float type of a call.
@@ -158,6 +160,23 @@ impl Call {
         self.writable(view, value)
     }
 
+    /// As [`Call::values_out`], or None.
+    pub fn maybe_values_out<'a, T: Value>(
+        &mut self,
+        name: &'static str,
+        value: Option<Object<'a, '_>>,
+        sides: &[Side],
+    ) -> PyResult<Option<Output<'a>>> {
+        value
+            .map(|value| self.values_out::<T>(name, value, sides))
+            .transpose()
+    }
+
+    /// Says how long a named side of the arguments to come is.
+    pub fn bind(&mut self, name: &'static str, length: usize) {
+        self.sides.push((name, length));
+    }
+
     /// The length of a named side of the arguments so far.
     pub fn side(&self, name: &'static str) -> usize {
         let found = self.sides.iter().find(|(side, _)| *side == name);
@@ -211,11 +230,22 @@ impl Call {
     fn fit(&mut self, view: &View, sides: &[Side]) -> PyResult<()> {
         let name = view.name;
         let known = self.sides.len();
-        let mut fits = view.shape.len() == sides.len();
-        for (&found, side) in view.shape.iter().zip(sides) {
+        let folds = matches!(sides.first(), Some(Side::Folded(_)));
+        let own = sides.len() - usize::from(folds);
+        let leading = view.shape.len().checked_sub(own);
+        let Some(leading) = leading.filter(|&leading| folds || leading == 0) else {
+            return Err(self.no_fit(view, sides));
+        };
+        let (front, back) = view.shape.split_at(leading);
+        let folded = front
+            .iter()
+            .fold(1, |all: usize, &side| all.saturating_mul(side));
+        let lengths = folds.then_some(folded).into_iter();
+        let mut fits = true;
+        for (found, side) in lengths.chain(back.iter().copied()).zip(sides) {
             fits &= match *side {
                 Side::Is(wanted) => found == wanted,
-                Side::Named(side) => {
+                Side::Named(side) | Side::Folded(side) => {
                     let bound = self.sides.iter().find(|(known, _)| *known == side);
                     let wanted = bound.map_or(found, |&(_, length)| length);
                     if bound.is_none() {
@@ -248,7 +278,7 @@ impl Call {
     fn no_fit(&self, view: &View, sides: &[Side]) -> PyErr {
         let text = |side: &Side| match *side {
             Side::Is(length) => length.to_string(),
-            Side::Named(side) => {
+            Side::Named(side) | Side::Folded(side) => {
                 let bound = self.sides.iter().find(|(known, _)| *known == side);
                 match bound {
                     Some((_, length)) => format!("{side} = {length}"),

@@ -1,20 +1,23 @@
 //! Spherical harmonics.
 
-use super::call::Side::{Is, Named};
+use super::call::Side::{Folded, Is, Named};
 use super::call::{Call, Object, Side, for_float, maybe, maybe_on, maybe_out, maybe_out_on};
 use super::call::{run, size};
+use super::projection::{B, C, N};
 use pyo3::prelude::*;
-use splatcore::cuda::tensors::harmonics as on_card;
+use splatcore::cuda::tensors::{directions as directions_on_card, harmonics as on_card};
+use splatcore::tensors::directions::{self, Views};
 use splatcore::tensors::harmonics::{self, Harmonics};
 
-const ROWS: Side = Named("n");
+const ROWS: Side = Folded("n");
 const K: Side = Named("K");
 const D: Side = Named("D");
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(spherical_harmonics_fwd, module)?)?;
-    module.add_function(wrap_pyfunction!(spherical_harmonics_bwd, module)?)
+    module.add_function(wrap_pyfunction!(spherical_harmonics_bwd, module)?)?;
+    module.add_function(wrap_pyfunction!(view_directions, module)?)
 }
 
 /// Writes colours ``[n, D]`` of directions ``[n, 3]`` and coefficients ``[n, K, D]``, up to a
@@ -112,5 +115,55 @@ fn spherical_harmonics_bwd(
         let v_coeffs = v_coeffs.slice(&checked);
         let v_dirs = maybe_out(&mut v_dirs, &checked);
         run(py, &checked, || harmonics::backward(&input, v_colors, v_coeffs, v_dirs))
+    })
+}
+
+/// Writes means less the centres of cameras, ``[B, C, N, 3]``, and whether ``radii`` are positive,
+/// bool ``[B, C, N]``.
+#[pyfunction]
+#[pyo3(signature = (means, viewmats, radii, dirs, masks, *, stream=0))]
+fn view_directions(
+    py: Python<'_>,
+    means: Object<'_, '_>,
+    viewmats: Object<'_, '_>,
+    radii: Option<Object<'_, '_>>,
+    dirs: Object<'_, '_>,
+    masks: Option<Object<'_, '_>>,
+    stream: usize,
+) -> PyResult<()> {
+    let mut call = Call::default();
+    let means = call.floats("means", means, &[B, N, Is(3)])?;
+    let viewmats = call.floats("viewmats", viewmats, &[B, C, Is(4), Is(4)])?;
+    let radii = call.maybe_values::<i32>("radii", radii, &[B, C, N, Is(2)])?;
+    let mut dirs = call.floats_out("dirs", dirs, &[B, C, N, Is(3)])?;
+    let mut masks = call.maybe_values_out::<u8>("masks", masks, &[B, C, N])?;
+    let [batches, cameras, gaussians] = ["B", "C", "N"].map(|side| call.side(side));
+    if let Some(card) = call.card(stream)? {
+        let views = directions_on_card::Views {
+            batches,
+            cameras,
+            gaussians,
+            means: means.on(&card),
+            viewmats: viewmats.on(&card),
+            radii: maybe_on(&radii, &card),
+        };
+        let (dirs, masks) = (dirs.on(&card), maybe_out_on(&masks, &card));
+        return card.run(py, |on| {
+            directions_on_card::forward(on, &views, dirs, masks)
+        });
+    }
+    let (checked, float) = call.check()?;
+    for_float!(float, F => {
+        let views = Views::<F> {
+            batches,
+            cameras,
+            gaussians,
+            means: means.slice(&checked),
+            viewmats: viewmats.slice(&checked),
+            radii: maybe(&radii, &checked),
+        };
+        let dirs = dirs.slice(&checked);
+        let masks = maybe_out(&mut masks, &checked);
+        run(py, &checked, || directions::forward(&views, dirs, masks))
     })
 }

@@ -1,12 +1,12 @@
 //! Tile lists.
 
-use super::call::Side::{Is, Named};
+use super::call::Side::{Folded, Is, Named};
 use super::call::{Call, Object, Side, for_float, maybe, maybe_on, run, size};
 use pyo3::prelude::*;
 use splatcore::cuda::tensors::tile_pairs;
 use splatcore::tensors::intersect::{self, Splats, Tiles};
 
-const M: Side = Named("M");
+const M: Side = Folded("M");
 const PAIRS: Side = Named("total");
 
 /// Adds the functions.
@@ -16,7 +16,8 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(intersect_offset, module)?)
 }
 
-fn tiles(images: usize, side: i64, width: i64, height: i64) -> PyResult<Tiles> {
+/// How images are cut into tiles.
+pub fn tiles(images: usize, side: i64, width: i64, height: i64) -> PyResult<Tiles> {
     Ok(Tiles {
         images,
         size: size("tile_size", side)?,
@@ -25,7 +26,8 @@ fn tiles(images: usize, side: i64, width: i64, height: i64) -> PyResult<Tiles> {
     })
 }
 
-fn on_card(tiles: &Tiles) -> tile_pairs::Tiles {
+/// The same on a card.
+pub fn on_card(tiles: &Tiles) -> tile_pairs::Tiles {
     tile_pairs::Tiles {
         images: tiles.images,
         size: tiles.size as usize,
@@ -154,7 +156,9 @@ fn intersect_offset(
     let mut call = Call::default();
     let isect_ids = call.values::<i64>("isect_ids", isect_ids, &[PAIRS])?;
     let tiles = tiles(size("I", I)? as usize, 1, tile_width, tile_height)?;
-    let sides = [tiles.images, tiles.height as usize, tiles.width as usize].map(Is);
+    call.bind("I", tiles.images);
+    let [rows, columns] = [tiles.height, tiles.width].map(|side| Is(side as usize));
+    let sides = [Folded("I"), rows, columns];
     let mut offsets = call.values_out::<i32>("offsets", offsets, &sides)?;
     if let Some(card) = call.card(stream)? {
         let (tiles, ids) = (on_card(&tiles), isect_ids.on(&card));

@@ -5,12 +5,14 @@
 //! | --- | --- |
 //! | how a tensor's memory is found | `view.rs` |
 //! | which shapes and types fit each other, what may be written | `call.rs` |
+//! | which functions do the work of several in one call | `fused.rs` |
 //! | what a function computes on the CPU | `splatcore-tensors`, the file of its name |
 //! | how a card is found for CUDA tensors, and its stream | `card.rs` |
 //! | what a function computes there | `splatcore-cuda`, `tensors/` |
 
 mod call;
 mod card;
+mod fused;
 mod harmonics;
 mod intersect;
 mod losses;
@@ -33,6 +35,7 @@ pub fn add(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     harmonics::add(&module)?;
     intersect::add(&module)?;
     rasterize::add(&module)?;
+    fused::add(&module)?;
     optimise::add(&module)?;
     losses::add(&module)?;
     parent.add("tensors", &module)?;

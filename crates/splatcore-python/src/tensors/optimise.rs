@@ -68,7 +68,8 @@ fn adam(
 }
 
 /// Writes opacities ``[N]`` and scales ``[N, 3]`` of each of ``ratios`` ``[N]`` copies
-/// (3DGS-MCMC, equation 9). ``binoms`` ``[n_max, n_max]`` are binomial coefficients.
+/// (3DGS-MCMC, equation 9). ``binoms`` ``[n_max, n_max]`` are binomial coefficients; ratios are
+/// taken into 1 to n_max.
 #[pyfunction]
 #[pyo3(signature = (
     opacities, scales, ratios, binoms, new_opacities, new_scales, *, stream=0

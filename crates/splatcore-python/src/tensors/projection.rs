@@ -1,6 +1,6 @@
 //! Projections of Gaussians in world space.
 
-use super::call::Side::{Is, Named};
+use super::call::Side::{Folded, Is, Named};
 use super::call::{Call, Checked, Input, Object, Output, Side, for_float, maybe, maybe_on};
 use super::call::{maybe_out, maybe_out_on, run, size};
 use super::card::Card;
@@ -8,16 +8,16 @@ use super::projection_simple::{camera, camera_on_card};
 use super::view::Value;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use splatcore::cuda::tensors::projection as on_card;
+use splatcore::cuda::tensors::{Floats, projection as on_card};
 use splatcore::tensors::projection::{
     Backward, CameraModel, Culling, Gradients, RadiusRule, Scene, Splats,
 };
 use splatcore::tensors::quat_scale::Shapes;
 use splatcore::tensors::{Real, projection};
 
-const B: Side = Named("B");
-const C: Side = Named("C");
-const N: Side = Named("N");
+pub const B: Side = Folded("B");
+pub const C: Side = Named("C");
+pub const N: Side = Named("N");
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -43,7 +43,7 @@ fn rule_on_card(rule: &str) -> PyResult<on_card::RadiusRule> {
 }
 
 /// What both passes of a projection read.
-struct SceneArguments<'a> {
+pub struct SceneArguments<'a> {
     means: Input<'a>,
     covars: Option<Input<'a>>,
     quats: Option<Input<'a>>,
@@ -53,7 +53,8 @@ struct SceneArguments<'a> {
 }
 
 impl<'a> SceneArguments<'a> {
-    fn read(
+    /// Reads them, as the first arguments.
+    pub fn read(
         call: &mut Call,
         [means, viewmats, ks]: [Object<'a, '_>; 3],
         [covars, quats, scales]: [Option<Object<'a, '_>>; 3],
@@ -68,7 +69,8 @@ impl<'a> SceneArguments<'a> {
         })
     }
 
-    fn scene<'b, F: Real + Value>(
+    /// As the CPU takes them.
+    pub fn scene<'b, F: Real + Value>(
         &'b self,
         call: &Call,
         checked: &Checked,
@@ -98,7 +100,8 @@ impl<'a> SceneArguments<'a> {
 }
 
 impl SceneArguments<'_> {
-    fn on_card(
+    /// As a card takes them.
+    pub fn on_card(
         &self,
         call: &Call,
         card: &Card,
@@ -130,6 +133,86 @@ impl SceneArguments<'_> {
             eps2d: eps2d as f32,
             camera_model,
         })
+    }
+}
+
+/// What is not drawn, in world units and pixels.
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
+    pub near_plane: f64,
+    pub far_plane: f64,
+    pub radius_clip: f64,
+    pub radius_rule: &'a str,
+}
+
+impl Limits<'_> {
+    /// As the CPU takes them.
+    pub fn culling<F: Real>(self) -> PyResult<Culling<F>> {
+        Ok(Culling {
+            near_plane: F::of(self.near_plane),
+            far_plane: F::of(self.far_plane),
+            radius_clip: F::of(self.radius_clip),
+            rule: radius_rule(self.radius_rule)?,
+        })
+    }
+
+    /// As a card takes them.
+    pub fn on_card(self, opacities: Option<Floats>) -> PyResult<on_card::Culling> {
+        Ok(on_card::Culling {
+            near_plane: self.near_plane as f32,
+            far_plane: self.far_plane as f32,
+            radius_clip: self.radius_clip as f32,
+            radius_rule: rule_on_card(self.radius_rule)?,
+            opacities,
+        })
+    }
+}
+
+/// What a projection writes.
+pub struct SplatOutputs<'a> {
+    pub radii: Output<'a>,
+    pub means2d: Output<'a>,
+    pub depths: Output<'a>,
+    pub conics: Output<'a>,
+    pub compensations: Option<Output<'a>>,
+}
+
+impl<'a> SplatOutputs<'a> {
+    /// Reads them, behind the scene.
+    pub fn read(
+        call: &mut Call,
+        [radii, means2d, depths, conics]: [Object<'a, '_>; 4],
+        compensations: Option<Object<'a, '_>>,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            radii: call.values_out::<i32>("radii", radii, &[B, C, N, Is(2)])?,
+            means2d: call.floats_out("means2d", means2d, &[B, C, N, Is(2)])?,
+            depths: call.floats_out("depths", depths, &[B, C, N])?,
+            conics: call.floats_out("conics", conics, &[B, C, N, Is(3)])?,
+            compensations: call.maybe_floats_out("compensations", compensations, &[B, C, N])?,
+        })
+    }
+
+    /// To be written on the CPU.
+    pub fn slices<F: Real + Value>(&mut self, checked: &Checked) -> Splats<'_, F> {
+        Splats {
+            radii: self.radii.slice(checked),
+            means2d: self.means2d.slice(checked),
+            depths: self.depths.slice(checked),
+            conics: self.conics.slice(checked),
+            compensations: maybe_out(&mut self.compensations, checked),
+        }
+    }
+
+    /// To be written on a card.
+    pub fn on_card(&self, card: &Card) -> on_card::Splats {
+        on_card::Splats {
+            radii: self.radii.on(card),
+            means2d: self.means2d.on(card),
+            depths: self.depths.on(card),
+            conics: self.conics.on(card),
+            compensations: maybe_out_on(&self.compensations, card),
+        }
     }
 }
 
@@ -171,49 +254,26 @@ fn projection_fwd(
     let scene = [means, viewmats, Ks];
     let scene = SceneArguments::read(&mut call, scene, [covars, quats, scales])?;
     let opacities = call.maybe_floats("opacities", opacities, &[B, N])?;
-    let mut radii = call.values_out::<i32>("radii", radii, &[B, C, N, Is(2)])?;
-    let mut means2d = call.floats_out("means2d", means2d, &[B, C, N, Is(2)])?;
-    let mut depths = call.floats_out("depths", depths, &[B, C, N])?;
-    let mut conics = call.floats_out("conics", conics, &[B, C, N, Is(3)])?;
-    let mut compensations = call.maybe_floats_out("compensations", compensations, &[B, C, N])?;
+    let splats = [radii, means2d, depths, conics];
+    let mut out = SplatOutputs::read(&mut call, splats, compensations)?;
+    let limits = Limits {
+        near_plane,
+        far_plane,
+        radius_clip,
+        radius_rule,
+    };
     if let Some(card) = call.card(stream)? {
         let camera = camera_on_card(camera_model)?;
         let scene = scene.on_card(&call, &card, sizes, eps2d, camera)?;
-        let [near_plane, far_plane, radius_clip] =
-            [near_plane, far_plane, radius_clip].map(|v| v as f32);
-        let culling = on_card::Culling {
-            near_plane,
-            far_plane,
-            radius_clip,
-            radius_rule: rule_on_card(radius_rule)?,
-            opacities: maybe_on(&opacities, &card),
-        };
-        let out = on_card::Splats {
-            radii: radii.on(&card),
-            means2d: means2d.on(&card),
-            depths: depths.on(&card),
-            conics: conics.on(&card),
-            compensations: maybe_out_on(&compensations, &card),
-        };
+        let culling = limits.on_card(maybe_on(&opacities, &card))?;
+        let out = out.on_card(&card);
         return card.run(py, |on| on_card::forward(on, &scene, &culling, &out));
     }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let model = camera(camera_model)?;
         let scene = scene.scene::<F>(&call, &checked, sizes, eps2d, model)?;
-        let culling = Culling {
-            near_plane: F::of(near_plane),
-            far_plane: F::of(far_plane),
-            radius_clip: F::of(radius_clip),
-            rule: self::radius_rule(radius_rule)?,
-        };
-        let out = Splats {
-            radii: radii.slice(&checked),
-            means2d: means2d.slice(&checked),
-            depths: depths.slice(&checked),
-            conics: conics.slice(&checked),
-            compensations: maybe_out(&mut compensations, &checked),
-        };
+        let (culling, out) = (limits.culling::<F>()?, out.slices::<F>(&checked));
         let opacities = maybe(&opacities, &checked);
         run(py, &checked, || projection::forward(&scene, opacities, &culling, out))
     })

@@ -1,6 +1,6 @@
 //! Projections of Gaussians in camera space, without culling and blur.
 
-use super::call::Side::{Is, Named};
+use super::call::Side::{Folded, Is, Named};
 use super::call::{Call, Checked, Input, Object, Side, for_float, run, size};
 use super::card::Card;
 use super::view::Value;
@@ -10,7 +10,7 @@ use splatcore::cuda::tensors::projection as on_card;
 use splatcore::tensors::Real;
 use splatcore::tensors::projection::{self, CameraModel, Simple};
 
-const I: Side = Named("I");
+const I: Side = Folded("I");
 const ROWS: Side = Named("n");
 
 /// Adds the functions.

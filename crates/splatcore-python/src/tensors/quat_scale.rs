@@ -1,12 +1,12 @@
 //! Covariances.
 
-use super::call::Side::{Is, Named};
+use super::call::Side::{Folded, Is};
 use super::call::{Call, Object, Side, for_float, maybe, maybe_on, maybe_out, maybe_out_on, run};
 use pyo3::prelude::*;
 use splatcore::cuda::tensors::quat_scale as on_card;
 use splatcore::tensors::quat_scale::{self, QuatScale};
 
-const ROWS: Side = Named("n");
+const ROWS: Side = Folded("n");
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {

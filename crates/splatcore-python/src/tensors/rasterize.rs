@@ -1,6 +1,6 @@
 //! Pixels.
 
-use super::call::Side::{Is, Named};
+use super::call::Side::{Folded, Is, Named};
 use super::call::{Call, Checked, Input, Object, Output, Side, for_float, maybe, maybe_out};
 use super::call::{maybe_on, maybe_out_on, run, size};
 use super::card::Card;
@@ -11,11 +11,11 @@ use splatcore::cuda::tensors::rasterize as on_card;
 use splatcore::tensors::Real;
 use splatcore::tensors::rasterize::{self, Backward, Drawn, Gradients, Lists, Pixels, Steps};
 
-const M: Side = Named("M");
-const D: Side = Named("D");
-const I: Side = Named("I");
-const PAIRS: Side = Named("n_isects");
-const TILES: [Side; 3] = [I, Named("tile_height"), Named("tile_width")];
+pub const M: Side = Folded("M");
+pub const D: Side = Named("D");
+pub const I: Side = Folded("I");
+pub const PAIRS: Side = Named("n_isects");
+pub const TILES: [Side; 3] = [I, Named("tile_height"), Named("tile_width")];
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -27,14 +27,15 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// An image's size and a tile's side.
 #[derive(Clone, Copy)]
-struct Sizes {
-    width: usize,
-    height: usize,
-    tile: usize,
+pub struct Sizes {
+    pub width: usize,
+    pub height: usize,
+    pub tile: usize,
 }
 
 impl Sizes {
-    fn new(width: i64, height: i64, tile_size: i64) -> PyResult<Self> {
+    /// Refuses what is negative or too large.
+    pub fn new(width: i64, height: i64, tile_size: i64) -> PyResult<Self> {
         Ok(Self {
             width: size("width", width)? as usize,
             height: size("height", height)? as usize,
@@ -42,11 +43,13 @@ impl Sizes {
         })
     }
 
-    fn image(self) -> [Side; 3] {
+    /// The shape of images of one value a pixel.
+    pub fn image(self) -> [Side; 3] {
         [I, Is(self.height), Is(self.width)]
     }
 
-    fn channels(self, channels: Side) -> [Side; 4] {
+    /// That of images of so many.
+    pub fn channels(self, channels: Side) -> [Side; 4] {
         let [images, height, width] = self.image();
         [images, height, width, channels]
     }
@@ -127,14 +130,15 @@ impl<'a> ListArguments<'a> {
 }
 
 /// What pixels are made of.
-struct ColorArguments<'a> {
-    colors: Input<'a>,
-    backgrounds: Option<Input<'a>>,
-    masks: Option<Input<'a>>,
+pub struct ColorArguments<'a> {
+    pub colors: Input<'a>,
+    pub backgrounds: Option<Input<'a>>,
+    pub masks: Option<Input<'a>>,
 }
 
 impl<'a> ColorArguments<'a> {
-    fn read(
+    /// Reads them.
+    pub fn read(
         call: &mut Call,
         colors: Object<'a, '_>,
         [backgrounds, masks]: [Option<Object<'a, '_>>; 2],
@@ -161,7 +165,8 @@ impl<'a> ColorArguments<'a> {
         }
     }
 
-    fn on_card(&self, call: &Call, card: &Card) -> on_card::Colors {
+    /// As a card takes them.
+    pub fn on_card(&self, call: &Call, card: &Card) -> on_card::Colors {
         on_card::Colors {
             channels: call.side("D"),
             colors: self.colors.on(card),

@@ -103,6 +103,38 @@ def test_projection(model, rule):
     )  # fmt: skip
 
 
+def test_two_calls_do_the_work_of_five():
+    b, c, n, d = 1, 2, 300, 3
+    means = numbers(1, b, n, 3)
+    means[..., 2] += 2.0
+    shape = (means, None, numbers(2, b, n, 4), numbers(4, b, n, 3, low=0.01, high=0.2))
+    opacities, (viewmats, ks) = numbers(5, b, n, low=0.1, high=0.9), cameras(b, c)
+    splats = [
+        *(Out(b, c, n, 2, dtype=torch.int32), Out(b, c, n, 2), Out(b, c, n), Out(b, c, n, 3)),
+        *(Out(b, c, n), Out(b, c, n, dtype=torch.int32)),
+    ]
+    radii, means2d, depths, conics, _, counts = both(
+        tensors.splats_fwd, *shape, opacities, viewmats, ks, WIDTH, HEIGHT, 0.3, 0.01, 1e10, 0.0,
+        "pinhole", "gsplat-1.5", TILE, *splats,
+    )  # fmt: skip
+    # What float32 holds, so that both draw the same.
+    means2d, depths, conics = (part.float().double() for part in (means2d, depths, conics))
+    masks = Out(b, c, n, dtype=torch.bool)
+    both(tensors.view_directions, means, viewmats, radii, Out(b, c, n, 3), masks)
+    flat = (means2d.view(-1, 2), radii.view(-1, 2))
+    grid = (TILE, math.ceil(WIDTH / TILE), math.ceil(HEIGHT / TILE))
+    (counts,) = both(tensors.intersect_count, *flat, *grid, Out(b * c * n, dtype=torch.int32))
+    ends = counts.long().cumsum(0)
+    lists = [Out(int(ends[-1]), dtype=dtype) for dtype in (torch.int64, torch.int32)]
+    both(
+        tensors.draw_fwd, means2d, radii, depths, conics, numbers(6, b, c, n, d),
+        opacities.expand(c, n).contiguous(), numbers(7, b, c, d), None, counts, ends, WIDTH, HEIGHT,
+        TILE, 0.999, *lists, Out(b, c, grid[2], grid[1], dtype=torch.int32),
+        Out(b, c, HEIGHT, WIDTH, d), Out(b, c, HEIGHT, WIDTH, 1),
+        Out(b, c, HEIGHT, WIDTH, dtype=torch.int32), tolerance=1e-3,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("model", ["pinhole", "ortho", "fisheye"])
 def test_projection_in_camera_space(model):
     i, n = 2, 500

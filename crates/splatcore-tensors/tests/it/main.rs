@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
+mod directions;
 mod harmonics;
 mod hostile;
 mod intersect;

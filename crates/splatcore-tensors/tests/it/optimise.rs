@@ -78,12 +78,15 @@ fn relocation_keeps_opacity_and_the_integral_of_the_profile() {
             assert!((sum / expected - 1.0).abs() < 1e-6, "{} {}", sum, expected);
         }
     }
-    let error = |ratio| {
+    let of = |ratio| {
         let (mut o, mut s) = ([0.0], [0.0; 3]);
-        relocate(&[0.5], &[1.0; 3], &[ratio], &binoms, &mut o, &mut s).unwrap_err()
+        relocate(&[0.5], &[1.0; 3], &[ratio], &binoms, &mut o, &mut s).unwrap();
+        (o, s)
     };
-    assert_eq!(error(0).argument, "ratios");
-    assert_eq!(error(52).argument, "ratios");
+    assert_eq!([0, -7, 52, i32::MAX].map(of), [1, 1, 51, 51].map(of));
+    let (mut o, mut s) = ([0.0], [0.0; 3]);
+    let error = relocate(&[0.5], &[1.0; 3], &[1], &[], &mut o, &mut s).unwrap_err();
+    assert_eq!(error.argument, "binoms");
     let (mut o, mut s) = ([0.0], [0.0; 3]);
     relocate(&[0.0], &[1.0, 2.0, 3.0], &[4], &binoms, &mut o, &mut s).unwrap();
     assert_eq!((o, s), ([0.0], [1.0, 2.0, 3.0]));

@@ -29,7 +29,9 @@ fn opacities_and_scales_are_those_of_the_cpu() {
             .take(1)
             .for_each(|opacity| *opacity = 0.0);
         let scales = numbers.many(3 * count, 0.01, 1.0);
-        let ratios: Vec<i32> = (0..count).map(|i| 1 + (i % 12) as i32).collect();
+        // Below 1 and above n_max too.
+        let mut ratios: Vec<i32> = (0..count).map(|i| (i % 12) as i32 - 1).collect();
+        ratios.iter_mut().skip(7).take(1).for_each(|r| *r = 99);
         let mut expected = [vec![f64::NAN; count], vec![f64::NAN; 3 * count]];
         let [new_opacities, new_scales] = &mut expected;
         plain::relocate(

@@ -41,13 +41,29 @@ pub(super) struct Sorting {
     total: usize,
     plans: [Plan; 2],
     kernels: [Vec<Kernel>; 2],
-    ids: Buffer,
-    splats: Buffer,
-    keys: [Buffer; 2],
-    places: [Buffer; 2],
-    histograms: Buffer,
-    states: Buffer,
-    count: Buffer,
+    /// All that follow, in one piece: each allocation is a call of the driver. Histograms lie in
+    /// front.
+    memory: Buffer,
+    states: Address,
+    count: Address,
+    ids: Address,
+    splats: Address,
+    keys: [Address; 2],
+    places: [Address; 2],
+}
+
+/// Bytes to which parts of a piece of memory are aligned.
+const ALIGNMENT: usize = 256;
+
+/// Where parts of these sizes begin, and the end of the last.
+fn places_of<const N: usize>(sizes: [usize; N]) -> ([usize; N], usize) {
+    let mut end = 0;
+    let starts = sizes.map(|size| {
+        let start = end;
+        end += size.next_multiple_of(ALIGNMENT);
+        start
+    });
+    (starts, end)
 }
 
 impl Sorting {
@@ -62,8 +78,6 @@ impl Sorting {
         let plans = plans(total, key_bits);
         let load = |plan| on.kernels.get(&sort::program(plan)).map_err(failed);
         let kernels = [load(plans[0])?, load(plans[1])?];
-        let device = &on.queue.device;
-        let words = |name, count: usize| Buffer::new(device, name, 4 * count);
         let mut states = 0;
         for (plan, kernels) in plans.iter().zip(&kernels) {
             let tuned = kernels.last().map(|kernel| kernel.tuned);
@@ -73,30 +87,50 @@ impl Sorting {
             )?;
             states = states.max(plan.state_bytes(total, sizes));
         }
-        let histograms = plans.map(Plan::histogram_bytes);
+        let [lower, upper] = plans.map(Plan::histogram_bytes);
+        let histograms = lower.max(upper);
+        let words = 4 * total;
+        let sizes = [
+            histograms,
+            states,
+            4,
+            2 * words,
+            words,
+            words,
+            words,
+            words,
+            words,
+        ];
+        let (starts, end) = places_of(sizes);
+        let memory = Buffer::new(&on.queue.device, "memory of a sort of pairs", end)?;
+        let [
+            _,
+            states,
+            count,
+            ids,
+            splats,
+            keys,
+            other_keys,
+            places,
+            other_places,
+        ] = starts.map(|start| memory.address() + start as u64);
         Ok(Self {
             total,
             plans,
             kernels,
-            ids: words("ids of pairs", 2 * total)?,
-            splats: words("splats of pairs", total)?,
-            keys: [
-                words("keys of pairs", total)?,
-                words("keys of pairs", total)?,
-            ],
-            places: [
-                words("places of pairs", total)?,
-                words("places of pairs", total)?,
-            ],
-            histograms: Buffer::new(device, "histograms", histograms[0].max(histograms[1]))?,
-            states: Buffer::new(device, "states of a sort", states)?,
-            count: words("number of pairs", 1)?,
+            memory,
+            states,
+            count,
+            ids,
+            splats,
+            keys: [keys, other_keys],
+            places: [places, other_places],
         })
     }
 
     /// Where the unsorted ids and splats are to be written.
     pub fn unsorted(&self) -> (Address, Address) {
-        (self.ids.address(), self.splats.address())
+        (self.ids, self.splats)
     }
 
     /// Sorts them and writes ids and splats to these addresses.
@@ -108,37 +142,36 @@ impl Sorting {
     ) -> Result<(), BackendError> {
         let blocks = grid(self.total.div_ceil(BLOCK as usize))?;
         let pairs = self.total as u32;
-        let mut keys = self.keys.each_ref().map(Buffer::address);
-        let mut places = self.places.each_ref().map(Buffer::address);
+        let (mut keys, mut places) = (self.keys, self.places);
         for (is_upper, (plan, kernels)) in self.plans.iter().zip(&self.kernels).enumerate() {
             let params = TakeKeysParams {
-                ids: self.ids.address(),
+                ids: self.ids,
                 keys: keys[0],
                 places: places[0],
                 pairs,
                 is_upper: is_upper as u32,
-                count: self.count.address(),
+                count: self.count,
             };
             on.queue.launch(take_keys, blocks, BLOCK, &params)?;
-            self.histograms.fill(0, plan.histogram_bytes())?;
+            self.memory.fill(0, plan.histogram_bytes())?;
             let input = sort::Input {
                 keys,
                 values: places,
-                count: self.count.address(),
+                count: self.count,
                 capacity: self.total,
                 has_gaps: false,
                 ranges: 0,
                 lists: 0,
             };
-            let scratch = [self.histograms.address(), self.states.address()];
+            let scratch = [self.memory.address(), self.states];
             if sort::sort(&on.queue, kernels, *plan, input, scratch)? == 1 {
                 keys.reverse();
                 places.reverse();
             }
         }
         let params = GatherPairsParams {
-            ids: self.ids.address(),
-            splats: self.splats.address(),
+            ids: self.ids,
+            splats: self.splats,
             places: places[0],
             pairs,
             isect_ids,

@@ -2,7 +2,8 @@
 
 Outputs are arguments, filled wholly; gradients are those with a name that begins with ``v_``. All
 tensors of a call are contiguous, on one device and of one float type (float32 or float64), but for
-those of integers and booleans. Shapes are in the docstrings. ``stream`` is the CUDA stream, as
+those of integers and booleans. Shapes are in the docstrings, where the first side may be any number
+of dimensions, but for ``N``, ``n_max`` and ``total``. ``stream`` is the CUDA stream, as
 ``torch.cuda.current_stream().cuda_stream`` gives it; without CUDA tensors it has no effect.
 """
 
@@ -12,6 +13,8 @@ import numpy.typing as npt
 
 __all__ = [
     "adam",
+    "all_finite",
+    "draw_fwd",
     "intersect_count",
     "intersect_fill",
     "intersect_offset",
@@ -29,8 +32,10 @@ __all__ = [
     "relocation",
     "spherical_harmonics_bwd",
     "spherical_harmonics_fwd",
+    "splats_fwd",
     "ssim_bwd",
     "ssim_fwd",
+    "view_directions",
 ]
 
 class _TorchTensor(Protocol):
@@ -144,6 +149,66 @@ def projection_bwd(
     v_scales: _Tensor | None,
     v_viewmats: _Tensor | None,
     v_Ks: _Tensor | None,
+    *,
+    stream: int = 0,
+) -> None: ...
+def all_finite(*tensors: _Tensor | None) -> bool: ...
+def splats_fwd(
+    means: _Tensor,
+    covars: _Tensor | None,
+    quats: _Tensor | None,
+    scales: _Tensor | None,
+    opacities: _Tensor | None,
+    viewmats: _Tensor,
+    Ks: _Tensor,
+    width: int,
+    height: int,
+    eps2d: float,
+    near_plane: float,
+    far_plane: float,
+    radius_clip: float,
+    camera_model: _CameraModel,
+    radius_rule: _RadiusRule,
+    tile_size: int,
+    radii: _Tensor,
+    means2d: _Tensor,
+    depths: _Tensor,
+    conics: _Tensor,
+    compensations: _Tensor | None,
+    tiles_per_gauss: _Tensor,
+    *,
+    stream: int = 0,
+) -> int | None: ...
+def draw_fwd(
+    means2d: _Tensor,
+    radii: _Tensor,
+    depths: _Tensor,
+    conics: _Tensor,
+    colors: _Tensor,
+    opacities: _Tensor,
+    backgrounds: _Tensor | None,
+    image_ids: _Tensor | None,
+    tiles_per_gauss: _Tensor,
+    ends: _Tensor | None,
+    width: int,
+    height: int,
+    tile_size: int,
+    alpha_max: float,
+    isect_ids: _Tensor,
+    flatten_ids: _Tensor,
+    offsets: _Tensor,
+    render_colors: _Tensor,
+    render_alphas: _Tensor,
+    last_ids: _Tensor,
+    *,
+    stream: int = 0,
+) -> None: ...
+def view_directions(
+    means: _Tensor,
+    viewmats: _Tensor,
+    radii: _Tensor | None,
+    dirs: _Tensor,
+    masks: _Tensor | None,
     *,
     stream: int = 0,
 ) -> None: ...

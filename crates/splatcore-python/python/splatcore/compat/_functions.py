@@ -7,6 +7,7 @@ not there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Optional
 
 import torch
@@ -18,9 +19,22 @@ from . import _ops, _tiles
 MaybeTensor = Optional[Tensor]
 
 
-def _or_zeros(gradient: MaybeTensor, like: Tensor) -> Tensor:
-    """Autograd gives None for an output that nothing used."""
-    return like.new_zeros(like.shape) if gradient is None else gradient.contiguous()
+def _once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """torch's decorator, without what it costs where no graph of a gradient is asked for."""
+    refusing = once_differentiable(backward)
+
+    def either(ctx: Any, *gradients: Any) -> Any:
+        return refusing(ctx, *gradients) if torch.is_grad_enabled() else backward(ctx, *gradients)
+
+    return either
+
+
+def _or_zeros(gradient: MaybeTensor, like: Tensor, *tail: int) -> Tensor:
+    """Autograd gives None for an output that nothing used: its shape is ``like``'s, but for the
+    last dimension."""
+    if gradient is None:
+        return like.new_zeros((*like.shape[:-1], *tail))
+    return gradient.contiguous()
 
 
 class Project(torch.autograd.Function):
@@ -43,6 +57,7 @@ class Project(torch.autograd.Function):
         camera: _ops.Camera,
         compensate: bool,
         sparse: bool,
+        counted: Optional[_ops.Counted] = None,
     ) -> tuple[MaybeTensor, ...]:
         inputs = [
             None if part is None else part.contiguous()
@@ -50,7 +65,7 @@ class Project(torch.autograd.Function):
         ]
         gaussians = _ops.Gaussians(*inputs[:4])  # type: ignore[arg-type]
         cameras = _ops.Cameras(*inputs[4:6])  # type: ignore[arg-type]
-        found = _ops.project_forward(gaussians, inputs[6], cameras, camera, compensate)
+        found = _ops.project_forward(gaussians, inputs[6], cameras, camera, compensate, counted)
         ctx.save_for_backward(*inputs[:6], found.radii, found.conics, found.compensations)
         ctx.camera = (camera.width, camera.height, camera.eps2d, camera.model)
         ctx.sparse = sparse
@@ -59,7 +74,7 @@ class Project(torch.autograd.Function):
         return tuple(found)
 
     @staticmethod
-    @once_differentiable
+    @_once_differentiable
     def backward(
         ctx: Any,
         _radii: MaybeTensor,
@@ -68,32 +83,83 @@ class Project(torch.autograd.Function):
         v_conics: MaybeTensor,
         v_compensations: MaybeTensor,
     ) -> tuple[MaybeTensor, ...]:
-        *inputs, radii, conics, compensations = ctx.saved_tensors
-        gaussians, cameras = _ops.Gaussians(*inputs[:4]), _ops.Cameras(*inputs[4:])
+        conics, compensations = ctx.saved_tensors[7:9]
         upstream = (
-            _or_zeros(v_means2d, conics[..., :2]),
-            _or_zeros(v_depths, conics[..., 0]),
-            _or_zeros(v_conics, conics),
-            None if compensations is None else _or_zeros(v_compensations, compensations),
+            _or_zeros(v_means2d, conics, 2),
+            _or_zeros(v_depths, conics),
+            _or_zeros(v_conics, conics, 3),
+            None if compensations is None else _or_zeros(v_compensations, conics),
         )
-        needed = ctx.needs_input_grad[:6]
-        found = _ops.project_backward(
-            gaussians,
-            cameras,
-            ctx.camera,
-            (radii, conics, compensations),
-            upstream,
-            (needed[4], needed[5]),
+        return _project_backward(ctx, upstream)
+
+
+def _project_backward(
+    ctx: Any, upstream: tuple[Tensor, Tensor, Tensor, MaybeTensor]
+) -> tuple[MaybeTensor, ...]:
+    """The gradients of all of ``Project.forward``'s arguments."""
+    *inputs, radii, conics, compensations = ctx.saved_tensors[:9]
+    needed = ctx.needs_input_grad[:6]
+    found = _ops.project_backward(
+        _ops.Gaussians(*inputs[:4]),
+        _ops.Cameras(*inputs[4:]),
+        ctx.camera,
+        (radii, conics, compensations),
+        upstream,
+        (needed[4], needed[5]),
+    )
+    gradients: list[MaybeTensor] = [
+        gradient if need else None for gradient, need in zip(found, needed)
+    ]
+    if ctx.sparse:
+        seen = (radii > 0).all(-1).reshape(-1, radii.shape[-2]).any(0).nonzero()[:, 0]
+        gradients[:4] = [None if part is None else _sparse(part, seen) for part in gradients[:4]]
+    return (*gradients, None, None, None, None, None)
+
+
+class ProjectPacked(torch.autograd.Function):
+    """As ``Project``, the splats that are drawn alone, ``[n, ...]``, behind their rows ``[n]``.
+
+    A row is the place of a splat in ``[..., C, N]``.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> tuple[MaybeTensor, ...]:
+        *inputs, camera, compensate, sparse, counted = arguments
+        inputs = [None if part is None else part.contiguous() for part in inputs]
+        gaussians, cameras = _ops.Gaussians(*inputs[:4]), _ops.Cameras(*inputs[4:6])
+        found = _ops.project_forward(gaussians, inputs[6], cameras, camera, compensate, counted)
+        leading = found.radii.dim() - 1
+        rows = found.radii.all(-1).view(-1).nonzero().view(-1)
+        if counted is not None:
+            counted.keep(rows)
+        ctx.save_for_backward(*inputs[:6], found.radii, found.conics, found.compensations, rows)
+        ctx.camera = (camera.width, camera.height, camera.eps2d, camera.model)
+        ctx.sparse = sparse
+        ctx.set_materialize_grads(False)
+        radii, *rest = (
+            None if part is None else part.view(-1, *part.shape[leading:]).index_select(0, rows)
+            for part in found
         )
-        gradients: list[MaybeTensor] = [
-            gradient if need else None for gradient, need in zip(found, needed)
-        ]
-        if ctx.sparse:
-            seen = (radii > 0).all(-1).reshape(-1, radii.shape[-2]).any(0).nonzero()[:, 0]
-            gradients[:4] = [
-                None if part is None else _sparse(part, seen) for part in gradients[:4]
-            ]
-        return (*gradients, None, None, None, None)
+        ctx.mark_non_differentiable(rows, radii)
+        return rows, radii, *rest
+
+    @staticmethod
+    @_once_differentiable
+    def backward(
+        ctx: Any, _rows: MaybeTensor, _radii: MaybeTensor, *given: MaybeTensor
+    ) -> tuple[MaybeTensor, ...]:
+        conics, compensations, rows = ctx.saved_tensors[7:]
+        shape = conics.shape[:-1]
+        tails: tuple[tuple[int, ...], ...] = ((2,), (), (3,), ())
+        upstream: list[MaybeTensor] = []
+        for part, tail in zip(given, tails):
+            whole = conics.new_zeros(shape + tail)
+            if part is not None:
+                whole.view(-1, *tail).index_copy_(0, rows, part)
+            upstream.append(whole)
+        if compensations is None:
+            upstream[3] = None
+        return _project_backward(ctx, tuple(upstream))  # type: ignore[arg-type]
 
 
 def _sparse(gradient: Tensor, rows: Tensor) -> Tensor:
@@ -124,24 +190,12 @@ class Rasterize(torch.autograd.Function):
         backgrounds = None if backgrounds is None else backgrounds.contiguous()
         lists = lists._replace(backgrounds=backgrounds)
         image, alphas, last_ids = _tiles.rasterize_forward(splats, lists)
-        # means2d twice: as it was given, which is the tensor that gets `absgrad`.
-        ctx.save_for_backward(
-            means2d,
-            *parts,
-            backgrounds,
-            lists.masks,
-            lists.tile_offsets,
-            lists.flatten_ids,
-            alphas,
-            last_ids,
-        )
-        ctx.rest = (lists.width, lists.height, lists.tile_size, lists.alpha_max)
+        _keep_splats(ctx, means2d, splats, lists, alphas, last_ids)
         ctx.absgrad = absgrad
-        ctx.set_materialize_grads(False)
         return image, alphas
 
     @staticmethod
-    @once_differentiable
+    @_once_differentiable
     def backward(ctx: Any, v_image: MaybeTensor, v_alphas: MaybeTensor) -> tuple[MaybeTensor, ...]:
         given, *parts, backgrounds, masks, tile_offsets, flatten_ids, alphas, last_ids = (
             ctx.saved_tensors
@@ -152,13 +206,14 @@ class Rasterize(torch.autograd.Function):
             backgrounds, masks, width, height, tile_size, tile_offsets, flatten_ids, alpha_max
         )
         channels = splats.colors.shape[-1]
-        v_alphas = _or_zeros(v_alphas, alphas)
-        v_image = _or_zeros(v_image, alphas.expand(*alphas.shape[:-1], channels))
+        v_alphas = _or_zeros(v_alphas, alphas, 1)
+        v_image = _or_zeros(v_image, alphas, channels)
         found = _tiles.rasterize_backward(
             splats, lists, alphas, last_ids, v_image, v_alphas, ctx.absgrad
         )
         if ctx.absgrad:
-            given.absgrad = found.means2d_abs
+            tensor: Any = splats.means2d if given is None else given
+            tensor.absgrad = found.means2d_abs
         v_backgrounds = None
         if ctx.needs_input_grad[4]:
             v_backgrounds = (v_image * (1 - alphas)).sum((-3, -2))
@@ -173,6 +228,39 @@ class Rasterize(torch.autograd.Function):
         )
 
 
+def _keep_splats(
+    ctx: Any, given: Tensor, splats: _tiles.Splats, lists: _tiles.Lists, *images: Tensor
+) -> None:
+    """Keeps what the backward pass needs. ``given`` is means2d, which gets ``absgrad``."""
+    backgrounds, masks, *sizes, tile_offsets, flatten_ids, alpha_max = lists
+    other = None if given is splats.means2d else given
+    ctx.save_for_backward(other, *splats, backgrounds, masks, tile_offsets, flatten_ids, *images)
+    ctx.rest = (*sizes, alpha_max)
+    ctx.set_materialize_grads(False)
+
+
+class Draw(Rasterize):
+    """As ``Rasterize``, which finds the lists of tiles too."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any,
+        means2d: Tensor,
+        conics: Tensor,
+        colors: Tensor,
+        opacities: Tensor,
+        backgrounds: MaybeTensor,
+        drawing: _tiles.Drawing,
+        absgrad: bool,
+    ) -> tuple[Tensor, Tensor]:
+        splats = _tiles.Splats(means2d, conics, colors.contiguous(), opacities.contiguous())
+        backgrounds = None if backgrounds is None else backgrounds.contiguous()
+        lists, image, alphas, last_ids = _tiles.draw_forward(splats, backgrounds, drawing)
+        _keep_splats(ctx, means2d, splats, lists, alphas, last_ids)
+        ctx.absgrad = absgrad
+        return image, alphas
+
+
 class Harmonics(torch.autograd.Function):
     """Sums of spherical harmonics; gradients of dirs and coeffs."""
 
@@ -185,13 +273,85 @@ class Harmonics(torch.autograd.Function):
         return _ops.harmonics_forward(degree, dirs, coeffs, masks)
 
     @staticmethod
-    @once_differentiable
+    @_once_differentiable
     def backward(ctx: Any, v_colors: Tensor) -> tuple[MaybeTensor, ...]:
         dirs, coeffs, masks = ctx.saved_tensors
         v_coeffs, v_dirs = _ops.harmonics_backward(
             ctx.degree, dirs, coeffs, masks, v_colors.contiguous(), ctx.needs_input_grad[1]
         )
         return None, v_dirs, v_coeffs, None
+
+
+Viewed = tuple[Tensor, Tensor, MaybeTensor, Tensor]
+
+
+class ViewColors(torch.autograd.Function):
+    """max(harmonics + 1/2, 0) in the directions of view ``[..., C, N, D]``.
+
+    Gradients of means, viewmats and coeffs, which are ``[..., N, K, D]`` or ``[..., C, N, K, D]``.
+    Where ``radii`` are 0, coefficients are not read.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, degree: int, means: Tensor, viewmats: Tensor, coeffs: Tensor, radii: MaybeTensor
+    ) -> Tensor:
+        viewed = ViewColors.colors(degree, means, viewmats, coeffs, radii)
+        ctx.save_for_backward(viewmats, *viewed)
+        ctx.is_shared, ctx.degree = coeffs.dim() == means.dim() + 1, degree
+        return viewed[0]
+
+    @staticmethod
+    @_once_differentiable
+    def backward(ctx: Any, v_colors: Tensor) -> tuple[MaybeTensor, ...]:
+        viewmats, *viewed = ctx.saved_tensors
+        wanted = ctx.needs_input_grad[1:3]
+        gradients = ViewColors.gradients(
+            ctx.degree, ctx.is_shared, tuple(viewed), viewmats, v_colors, wanted
+        )
+        return None, *gradients, None
+
+    @staticmethod
+    def colors(
+        degree: int, means: Tensor, viewmats: Tensor, coeffs: Tensor, radii: MaybeTensor
+    ) -> Viewed:
+        """Colours, and what the gradients need: directions, masks, coefficients."""
+        means, viewmats = means.contiguous(), viewmats.contiguous()
+        dirs, masks = _ops.view_directions(means, viewmats, radii)
+        if coeffs.dim() == means.dim() + 1 and viewmats.shape[-3] != 1:
+            coeffs = coeffs.unsqueeze(-4).expand(dirs.shape[:-1] + coeffs.shape[-2:])
+        coeffs = coeffs.contiguous()
+        colors = _ops.harmonics_forward(degree, dirs, coeffs, masks).add_(0.5).clamp_min_(0)
+        return colors, dirs, masks, coeffs
+
+    @staticmethod
+    def gradients(
+        degree: int,
+        is_shared: bool,
+        viewed: Viewed,
+        viewmats: Tensor,
+        v_colors: Tensor,
+        wanted: tuple[bool, bool],
+    ) -> tuple[MaybeTensor, MaybeTensor, Tensor]:
+        """Those of means, viewmats and coeffs; ``wanted``: whether those of the first two are."""
+        colors, dirs, masks, coeffs = viewed
+        want_means, want_viewmats = wanted
+        v_sums = v_colors * (colors > 0)
+        v_coeffs, v_dirs = _ops.harmonics_backward(
+            degree, dirs, coeffs, masks, v_sums, want_means or want_viewmats
+        )
+        cameras = dirs.shape[-3]
+        if is_shared and cameras != 1:
+            v_coeffs = v_coeffs.sum(-4)
+        v_means = v_viewmats = None
+        if want_means and v_dirs is not None:
+            v_means = v_dirs.squeeze(-3) if cameras == 1 else v_dirs.sum(-3)
+        if want_viewmats and v_dirs is not None:
+            # Of the inverse M of a matrix V: dM = -M dV M. A centre is a part of M's last column.
+            inverse = torch.inverse(viewmats)
+            rows = v_dirs.sum(-2)[..., None, :] @ inverse[..., :3, :]
+            v_viewmats = rows.transpose(-1, -2) * inverse[..., None, :, 3]
+        return v_means, v_viewmats, v_coeffs
 
 
 class Covariances(torch.autograd.Function):
@@ -208,7 +368,7 @@ class Covariances(torch.autograd.Function):
         return _ops.covariances_forward(quats, scales, covar, preci, triu)
 
     @staticmethod
-    @once_differentiable
+    @_once_differentiable
     def backward(ctx: Any, v_covars: MaybeTensor, v_precis: MaybeTensor) -> tuple[MaybeTensor, ...]:
         quats, scales = ctx.saved_tensors
         upstream = [
@@ -233,13 +393,13 @@ class SimpleProjection(torch.autograd.Function):
         return _ops.simple_forward(*inputs, width, height, model)
 
     @staticmethod
-    @once_differentiable
+    @_once_differentiable
     def backward(
         ctx: Any, v_means2d: MaybeTensor, v_covars2d: MaybeTensor
     ) -> tuple[MaybeTensor, ...]:
         means, covars, Ks = ctx.saved_tensors
-        v_means2d = _or_zeros(v_means2d, means[..., :2])
-        v_covars2d = _or_zeros(v_covars2d, covars[..., :2, :2])
+        v_means2d = _or_zeros(v_means2d, means, 2)
+        v_covars2d = _or_zeros(v_covars2d, means, 2, 2)
         gradients = _ops.simple_backward(
             means, covars, Ks, ctx.size, ctx.model, v_means2d, v_covars2d
         )

@@ -6,7 +6,6 @@ gradient: ``_functions`` does.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, Optional
 
 import torch
@@ -55,50 +54,61 @@ class Cameras(NamedTuple):
     Ks: Tensor  # [..., C, 3, 3], pixels
 
 
-def _batched(tensor: MaybeTensor, batch: int, dims: int) -> MaybeTensor:
-    """``[..., x, y]`` as ``[B, x, y]``: the last ``dims`` dimensions stay."""
-    return None if tensor is None else tensor.reshape(batch, *tensor.shape[tensor.dim() - dims :])
+class Counted:
+    """What a projection finds besides splats, if it is asked to: how many tiles each touches."""
+
+    __slots__ = ("counts", "ends", "tile_size", "total")
+
+    def __init__(self, tile_size: int) -> None:
+        self.tile_size = tile_size
+        self.counts: MaybeTensor = None  # int32 [..., C, N]
+        self.ends: MaybeTensor = None  # int64 [... C N], their cumulative sums, on a card only
+        self.total = 0
+
+    def keep(self, rows: Tensor) -> None:
+        """Keeps the rows of splats that are drawn; the others touch no tile."""
+        if self.counts is not None:
+            self.counts = self.counts.view(-1).index_select(0, rows)
+        if self.ends is not None:
+            self.ends = self.ends.index_select(0, rows)
 
 
 def project_forward(
-    gaussians: Gaussians, opacities: MaybeTensor, cameras: Cameras, camera: Camera, compensate: bool
+    gaussians: Gaussians,
+    opacities: MaybeTensor,
+    cameras: Cameras,
+    camera: Camera,
+    compensate: bool,
+    counted: Optional[Counted] = None,
 ) -> Projected:
     """EWA projection (Zwicker et al. 2001, Kerbl et al. 2023) of N Gaussians into C cameras."""
     means = gaussians.means
-    batch = means.shape[:-2]
-    b = math.prod(batch)
-    c, n = cameras.viewmats.shape[-3], means.shape[-2]
-    shape = (b, c, n)
-    radii = means.new_zeros(shape + (2,), dtype=torch.int32)
-    means2d, depths = means.new_zeros(shape + (2,)), means.new_zeros(shape)
-    conics = means.new_zeros(shape + (3,))
-    compensations = means.new_zeros(shape) if compensate else None
-    if radii.numel() > 0:
-        call(
-            "projection_fwd",
-            means.device,
-            _batched(means, b, 2),
-            _batched(gaussians.covars, b, 2),
-            _batched(gaussians.quats, b, 2),
-            _batched(gaussians.scales, b, 2),
-            _batched(opacities, b, 1),
-            _batched(cameras.viewmats, b, 3),
-            _batched(cameras.Ks, b, 3),
-            *camera,
-            radii,
-            means2d,
-            depths,
-            conics,
-            compensations,
-        )
-    images = tuple(batch) + (c, n)
-    return Projected(
-        radii.view(images + (2,)),
-        means2d.view(images + (2,)),
-        depths.view(images),
-        conics.view(images + (3,)),
-        None if compensations is None else compensations.view(images),
-    )
+    *batch, n, _ = means.shape
+    shape = (*batch, cameras.viewmats.shape[-3], n)
+    new = means.new_empty
+    radii = new(shape + (2,), dtype=torch.int32)
+    means2d, depths, conics = new(shape + (2,)), new(shape), new(shape + (3,))
+    compensations = new(shape) if compensate else None
+    given = (*gaussians, opacities, *cameras, *camera)
+    splats = (radii, means2d, depths, conics, compensations)
+    if counted is not None:
+        counted.counts = new(shape, dtype=torch.int32)
+        total = None
+        if radii.numel() > 0:
+            out = (*splats, counted.counts)
+            total = call("splats_fwd", means.device, *given, counted.tile_size, *out)
+        _total(counted, total)
+    elif radii.numel() > 0:
+        call("projection_fwd", means.device, *given, *splats)
+    return Projected(radii, means2d, depths, conics, compensations)
+
+
+def _total(counted: Counted, found: Optional[int]) -> None:
+    if found is None and counted.counts is not None:
+        counted.ends = counted.counts.view(-1).cumsum(0, dtype=torch.int64)
+        # The only wait for the card in a forward pass that is not packed.
+        found = int(counted.ends[-1]) if counted.ends.numel() > 0 else 0
+    counted.total = found or 0
 
 
 class ProjectionGradients(NamedTuple):
@@ -126,32 +136,24 @@ def project_backward(
     ``upstream``: gradients of means2d, depths, conics, compensations. ``wanted``: whether those of
     viewmats and Ks are.
     """
-    means = gaussians.means
-    b = math.prod(means.shape[:-2])
-    parts = [None if part is None else torch.zeros_like(part) for part in gaussians]
-    parts += [torch.zeros_like(part) if want else None for part, want in zip(cameras, wanted)]
-    found = ProjectionGradients(*parts)  # type: ignore[arg-type]
     radii, conics, compensations = projected
+    new = torch.empty_like if radii.numel() > 0 else torch.zeros_like
+    parts = [None if part is None else new(part) for part in gaussians]
+    parts += [new(part) if want else None for part, want in zip(cameras, wanted)]
     if radii.numel() > 0:
-        v_means2d, v_depths, v_conics, v_compensations = upstream
         call(
             "projection_bwd",
-            means.device,
-            _batched(means, b, 2),
-            *(_batched(part, b, 2) for part in gaussians[1:]),
-            *(_batched(part, b, 3) for part in cameras),
+            radii.device,
+            *gaussians,
+            *cameras,
             *camera,
-            _batched(radii, b, 3),
-            _batched(conics, b, 3),
-            _batched(compensations, b, 2),
-            _batched(v_means2d, b, 3),
-            _batched(v_depths, b, 2),
-            _batched(v_conics, b, 3),
-            _batched(v_compensations, b, 2),
-            *(_batched(part, b, 2) for part in found[:4]),
-            *(_batched(part, b, 3) for part in found[4:]),
+            radii,
+            conics,
+            compensations,
+            *upstream,
+            *parts,
         )
-    return found
+    return ProjectionGradients(*parts)  # type: ignore[arg-type]
 
 
 def covariances_forward(
@@ -162,10 +164,7 @@ def covariances_forward(
     covars = quats.new_empty(shape) if covar else None
     precis = quats.new_empty(shape) if preci else None
     if quats.numel() > 0 and (covar or preci):
-        parts = (_matrices(covars, triu), _matrices(precis, triu))
-        device = quats.device
-        flat = (quats.view(-1, 4), scales.view(-1, 3))
-        call("quat_scale_to_covar_preci_fwd", device, *flat, triu, *parts)
+        call("quat_scale_to_covar_preci_fwd", quats.device, quats, scales, triu, covars, precis)
     return covars, precis
 
 
@@ -175,22 +174,18 @@ def covariances_backward(
     """Gradients of quats and scales."""
     v_quats, v_scales = torch.zeros_like(quats), torch.zeros_like(scales)
     if quats.numel() > 0 and (v_covars is not None or v_precis is not None):
-        upstream = (_matrices(v_covars, triu), _matrices(v_precis, triu))
+        upstream = (v_covars, v_precis)
         call(
             "quat_scale_to_covar_preci_bwd",
             quats.device,
-            quats.view(-1, 4),
-            scales.view(-1, 3),
+            quats,
+            scales,
             triu,
             *upstream,
-            v_quats.view(-1, 4),
-            v_scales.view(-1, 3),
+            v_quats,
+            v_scales,
         )
     return v_quats, v_scales
-
-
-def _matrices(tensor: MaybeTensor, triu: bool) -> MaybeTensor:
-    return None if tensor is None else tensor.view((-1, 6) if triu else (-1, 3, 3))
 
 
 def simple_forward(
@@ -200,10 +195,8 @@ def simple_forward(
     shape = tuple(means.shape[:-1])
     means2d, covars2d = means.new_empty(shape + (2,)), means.new_empty(shape + (2, 2))
     if means.numel() > 0:
-        inputs = _simple_inputs(means, covars, Ks)
-        images = inputs[0].shape[0]
-        outputs = (means2d.view(images, -1, 2), covars2d.view(images, -1, 2, 2))
-        call("projection_simple_fwd", means.device, *inputs, width, height, model, *outputs)
+        inputs = (means, covars, Ks, width, height, model)
+        call("projection_simple_fwd", means.device, *inputs, means2d, covars2d)
     return means2d, covars2d
 
 
@@ -219,41 +212,16 @@ def simple_backward(
     """Gradients of means and covars."""
     v_means, v_covars = torch.zeros_like(means), torch.zeros_like(covars)
     if means.numel() > 0:
-        inputs = _simple_inputs(means, covars, Ks)
-        images = inputs[0].shape[0]
-        call(
-            "projection_simple_bwd",
-            means.device,
-            *inputs,
-            *size,
-            model,
-            v_means2d.view(images, -1, 2),
-            v_covars2d.view(images, -1, 2, 2),
-            v_means.view(images, -1, 3),
-            v_covars.view(images, -1, 3, 3),
-        )
+        inputs = (means, covars, Ks, *size, model, v_means2d, v_covars2d)
+        call("projection_simple_bwd", means.device, *inputs, v_means, v_covars)
     return v_means, v_covars
-
-
-def _simple_inputs(means: Tensor, covars: Tensor, Ks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    n = means.shape[-2]
-    return means.view(-1, n, 3), covars.view(-1, n, 3, 3), Ks.view(-1, 3, 3)
 
 
 def harmonics_forward(degree: int, dirs: Tensor, coeffs: Tensor, masks: MaybeTensor) -> Tensor:
     """Sums of harmonics up to a degree; ``[..., D]`` for ``[..., K, D]`` coefficients."""
-    k, d = coeffs.shape[-2:]
-    colors = coeffs.new_zeros(tuple(dirs.shape[:-1]) + (d,))
+    colors = coeffs.new_empty((*dirs.shape[:-1], coeffs.shape[-1]))
     if colors.numel() > 0:
-        call(
-            "spherical_harmonics_fwd",
-            dirs.device,
-            degree,
-            dirs.view(-1, 3),
-            coeffs.view(-1, k, d),
-            None if masks is None else masks.view(-1),
-            colors.view(-1, d),
-        )
+        call("spherical_harmonics_fwd", dirs.device, degree, dirs, coeffs, masks, colors)
     return colors
 
 
@@ -266,19 +234,22 @@ def harmonics_backward(
     want_dirs: bool,
 ) -> tuple[Tensor, MaybeTensor]:
     """Gradients of coeffs and, if wanted, of dirs."""
-    k, d = coeffs.shape[-2:]
-    v_coeffs = torch.zeros_like(coeffs)
-    v_dirs = torch.zeros_like(dirs) if want_dirs else None
+    new = torch.empty_like if v_colors.numel() > 0 else torch.zeros_like
+    v_coeffs, v_dirs = new(coeffs), new(dirs) if want_dirs else None
     if v_colors.numel() > 0:
-        call(
-            "spherical_harmonics_bwd",
-            dirs.device,
-            degree,
-            dirs.view(-1, 3),
-            coeffs.view(-1, k, d),
-            None if masks is None else masks.view(-1),
-            v_colors.view(-1, d),
-            v_coeffs.view(-1, k, d),
-            None if v_dirs is None else v_dirs.view(-1, 3),
-        )
+        inputs = (degree, dirs, coeffs, masks, v_colors)
+        call("spherical_harmonics_bwd", dirs.device, *inputs, v_coeffs, v_dirs)
     return v_coeffs, v_dirs
+
+
+def view_directions(
+    means: Tensor, viewmats: Tensor, radii: MaybeTensor
+) -> tuple[Tensor, MaybeTensor]:
+    """Means less the centres of cameras ``[..., C, N, 3]``; whether radii are positive, bool."""
+    *batch, n, _ = means.shape
+    shape = (*batch, viewmats.shape[-3], n)
+    dirs = means.new_empty(shape + (3,))
+    masks = None if radii is None else means.new_empty(shape, dtype=torch.bool)
+    if dirs.numel() > 0:
+        call("view_directions", means.device, means, viewmats, radii, dirs, masks)
+    return dirs, masks

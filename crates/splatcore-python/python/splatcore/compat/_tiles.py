@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ._native import call
+from ._ops import Counted
 
 MaybeTensor = Optional[Tensor]
 
@@ -28,38 +29,27 @@ def intersect(
     ``tiles``: pixels a side, tiles a row, rows. A key has the image in its highest bits, then the
     tile, then the depth as bits of a float32; keys are in order if ``sort``.
     """
-    counts = means2d.new_zeros(depths.shape, dtype=torch.int32)
+    counts = means2d.new_empty(depths.shape, dtype=torch.int32)
     device = means2d.device
     if counts.numel() == 0:
         empty = means2d.new_empty
         return counts, empty(0, dtype=torch.int64), empty(0, dtype=torch.int32)
-    flat = (means2d.reshape(-1, 2), radii.reshape(-1, 2))
-    call("intersect_count", device, *flat, *tiles, counts.view(-1))
+    call("intersect_count", device, means2d, radii, *tiles, counts)
     ends = counts.view(-1).cumsum(0, dtype=torch.int64)
     total = int(ends[-1].item())
     isect_ids = means2d.new_empty(total, dtype=torch.int64)
     flatten_ids = means2d.new_empty(total, dtype=torch.int32)
     if total > 0:
-        call(
-            "intersect_fill",
-            device,
-            *flat,
-            depths.reshape(-1),
-            image_ids,
-            images,
-            *tiles,
-            ends,
-            sort,
-            isect_ids,
-            flatten_ids,
-        )
+        splats = (means2d, radii, depths, image_ids)
+        out = (isect_ids, flatten_ids)
+        call("intersect_fill", device, *splats, images, *tiles, ends, sort, *out)
     return counts, isect_ids, flatten_ids
 
 
 def offsets(isect_ids: Tensor, images: int, tile_width: int, tile_height: int) -> Tensor:
     """Where the list of each tile begins, int32 ``[images, tile_height, tile_width]``."""
-    found = isect_ids.new_zeros((images, tile_height, tile_width), dtype=torch.int32)
-    if found.numel() > 0 and isect_ids.numel() > 0:
+    found = isect_ids.new_empty((images, tile_height, tile_width), dtype=torch.int32)
+    if found.numel() > 0:
         device = isect_ids.device
         call("intersect_offset", device, isect_ids, images, tile_width, tile_height, found)
     return found
@@ -87,30 +77,19 @@ class Lists(NamedTuple):
     alpha_max: float
 
 
-def _flat(splats: Splats) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    d = splats.colors.shape[-1]
-    means2d, conics, colors, opacities = splats
-    return (
-        means2d.reshape(-1, 2),
-        conics.reshape(-1, 3),
-        colors.reshape(-1, d),
-        opacities.reshape(-1),
-    )
+def _arguments(splats: Splats, lists: Lists) -> tuple[object, ...]:
+    backgrounds, masks, *sizes, tile_offsets, flatten_ids, alpha_max = lists
+    return (*splats, backgrounds, masks, *sizes, tile_offsets, flatten_ids, alpha_max)
 
 
-def _flat_lists(lists: Lists) -> tuple[object, ...]:
-    th, tw = lists.tile_offsets.shape[-2:]
-    backgrounds, masks = lists.backgrounds, lists.masks
-    return (
-        None if backgrounds is None else backgrounds.reshape(-1, backgrounds.shape[-1]),
-        None if masks is None else masks.reshape(-1, th, tw),
-        lists.width,
-        lists.height,
-        lists.tile_size,
-        lists.tile_offsets.reshape(-1, th, tw),
-        lists.flatten_ids,
-        lists.alpha_max,
-    )
+def new_images(
+    like: Tensor, dims: tuple[int, ...], size: tuple[int, int], channels: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Room for colours ``[..., H, W, D]``, alphas ``[..., H, W, 1]`` and last pairs ``[..., H,
+    W]``; ``size``: height and width."""
+    shape = (*dims, *size)
+    new = like.new_empty
+    return new((*shape, channels)), new((*shape, 1)), new(shape, dtype=torch.int32)
 
 
 def rasterize_forward(splats: Splats, lists: Lists) -> tuple[Tensor, Tensor, Tensor]:
@@ -118,21 +97,96 @@ def rasterize_forward(splats: Splats, lists: Lists) -> tuple[Tensor, Tensor, Ten
     ``[..., H, W]``."""
     dims = tuple(lists.tile_offsets.shape[:-2])
     size = (lists.height, lists.width)
-    d = splats.colors.shape[-1]
-    colors = splats.means2d.new_zeros(dims + size + (d,))
-    alphas = splats.means2d.new_zeros(dims + size + (1,))
-    last_ids = alphas.new_zeros(dims + size, dtype=torch.int32)
-    if math.prod(dims) > 0:
+    found = new_images(splats.means2d, dims, size, splats.colors.shape[-1])
+    if found[1].numel() > 0:
+        call("rasterize_fwd", splats.means2d.device, *_arguments(splats, lists), *found)
+    return found
+
+
+class Drawing:
+    """Splats whose lists ``draw_forward`` finds, and those lists afterwards."""
+
+    __slots__ = (
+        "alpha_max",
+        "counted",
+        "depths",
+        "dims",
+        "image_ids",
+        "isect_ids",
+        "lists",
+        "radii",
+        "size",
+        "tiles",
+    )
+
+    def __init__(
+        self,
+        radii: Tensor,
+        depths: Tensor,
+        image_ids: MaybeTensor,
+        counted: Counted,
+        dims: tuple[int, ...],
+        size: tuple[int, int],
+        tiles: tuple[int, int],
+        alpha_max: float,
+    ) -> None:
+        self.radii = radii  # int32 [..., N, 2], or [n, 2] when packed
+        self.depths = depths  # [..., N]
+        self.image_ids = image_ids  # int64 [n] when packed into several images
+        self.counted = counted
+        self.dims = dims  # those of images
+        self.size = size  # width and height in pixels
+        self.tiles = tiles  # tiles a row, rows
+        self.alpha_max = alpha_max
+        self.isect_ids: MaybeTensor = None  # int64 [pairs]
+        self.lists: Optional[Lists] = None
+
+
+def draw_forward(
+    splats: Splats, backgrounds: MaybeTensor, drawing: Drawing
+) -> tuple[Lists, Tensor, Tensor, Tensor]:
+    """Lists of tiles, and what ``rasterize_forward`` returns."""
+    new = splats.means2d.new_empty
+    counted, dims = drawing.counted, drawing.dims
+    (width, height), (columns, rows) = drawing.size, drawing.tiles
+    isect_ids = new(counted.total, dtype=torch.int64)
+    flatten_ids = new(counted.total, dtype=torch.int32)
+    offsets = new((*dims, rows, columns), dtype=torch.int32)
+    found = new_images(splats.means2d, dims, (height, width), splats.colors.shape[-1])
+    means2d, conics, colors, opacities = splats
+    sizes = (width, height, counted.tile_size, drawing.alpha_max)
+    if found[1].numel() > 0:
         call(
-            "rasterize_fwd",
-            splats.means2d.device,
-            *_flat(splats),
-            *_flat_lists(lists),
-            colors.view(-1, *size, d),
-            alphas.view(-1, *size, 1),
-            last_ids.view(-1, *size),
+            "draw_fwd",
+            means2d.device,
+            means2d,
+            drawing.radii,
+            drawing.depths,
+            conics,
+            colors,
+            opacities,
+            backgrounds,
+            drawing.image_ids,
+            counted.counts,
+            counted.ends,
+            *sizes,
+            isect_ids,
+            flatten_ids,
+            offsets,
+            *found,
         )
-    return colors, alphas, last_ids
+    drawing.isect_ids = isect_ids
+    drawing.lists = Lists(
+        backgrounds,
+        None,
+        width,
+        height,
+        counted.tile_size,
+        offsets,
+        flatten_ids,
+        drawing.alpha_max,
+    )
+    return (drawing.lists, *found)
 
 
 class SplatGradients(NamedTuple):
@@ -155,28 +209,15 @@ def rasterize_backward(
     absgrad: bool,
 ) -> SplatGradients:
     """Gradients of the splats, given those of colours and alphas."""
+    is_drawn = splats.means2d.numel() > 0 and alphas.numel() > 0
+    new = torch.empty_like if is_drawn else torch.zeros_like
+    means2d, *rest = splats
     found = SplatGradients(
-        torch.zeros_like(splats.means2d),
-        torch.zeros_like(splats.means2d) if absgrad else None,
-        *(torch.zeros_like(part) for part in splats[1:]),
+        new(means2d), new(means2d) if absgrad else None, *(new(part) for part in rest)
     )
-    if splats.means2d.numel() > 0 and alphas.numel() > 0:
-        h, w, d = v_colors.shape[-3:]
-        call(
-            "rasterize_bwd",
-            splats.means2d.device,
-            *_flat(splats),
-            *_flat_lists(lists),
-            alphas.view(-1, h, w, 1),
-            last_ids.view(-1, h, w),
-            v_colors.view(-1, h, w, d),
-            v_alphas.view(-1, h, w, 1),
-            found.means2d.view(-1, 2),
-            None if found.means2d_abs is None else found.means2d_abs.view(-1, 2),
-            found.conics.view(-1, 3),
-            found.colors.view(-1, d),
-            found.opacities.view(-1),
-        )
+    if is_drawn:
+        upstream = (alphas, last_ids, v_colors, v_alphas)
+        call("rasterize_bwd", means2d.device, *_arguments(splats, lists), *upstream, *found)
     return found
 
 
@@ -198,14 +239,7 @@ def rasterize_indices(
     empty = means2d.new_empty(0, dtype=torch.int64)
     if lists.flatten_ids.numel() == 0 or images == 0:
         return empty, empty.clone()
-    arguments = (
-        *between,
-        transmittances.reshape(-1, h, w),
-        means2d.reshape(-1, 2),
-        conics.reshape(-1, 3),
-        opacities.reshape(-1),
-        *_flat_lists(lists)[2:],
-    )
+    arguments = (*between, transmittances, means2d, conics, opacities, *lists[2:])
     counts = means2d.new_zeros(images * h * w, dtype=torch.int32)
     call("rasterize_to_indices_count", device, *arguments, counts)
     ends = counts.cumsum(0, dtype=torch.int64)

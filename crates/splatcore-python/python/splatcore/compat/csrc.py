@@ -17,7 +17,7 @@ from torch import Tensor
 
 from . import _ops, _tiles
 from ._settings import gsplat as settings
-from .gsplat import _pieces
+from .gsplat import _pieces, _projection
 
 MaybeTensor = Optional[Tensor]
 
@@ -57,7 +57,7 @@ def __getattr__(name: str) -> NoReturn:
 
 
 def _model(camera_model: Any) -> str:
-    return _pieces.camera_model_of(CameraModelType(int(camera_model)).name.lower())
+    return _projection.camera_model_of(CameraModelType(int(camera_model)).name.lower())
 
 
 def quat_scale_to_covar_preci_fwd(
@@ -241,7 +241,7 @@ def projection_ewa_3dgs_packed_fwd(*arguments: Any) -> tuple[MaybeTensor, ...]:
     radii, *rest = projection_ewa_3dgs_fused_fwd(*arguments)
     assert radii is not None
     c, n = radii.shape[-3:-1]
-    packed = _pieces.compacted(radii, rest, c, n)
+    packed = _projection.compacted(radii, rest, c, n)
     drawn = (radii > 0).all(-1).reshape(-1, n)
     ends = drawn.sum(-1).cumsum(0, dtype=torch.int32)
     return torch.cat([ends.new_zeros(1), ends]), *packed

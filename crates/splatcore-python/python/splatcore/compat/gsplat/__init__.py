@@ -16,7 +16,6 @@ from .._settings import gsplat as settings
 from ._pieces import (
     adam,
     compute_relocation,
-    fully_fused_projection,
     isect_offset_encode,
     isect_tiles,
     proj,
@@ -26,6 +25,7 @@ from ._pieces import (
     spherical_harmonics,
     world_to_cam,
 )
+from ._projection import fully_fused_projection
 from ._rasterization import rasterization
 from ._unsupported import (
     RollingShutterType,

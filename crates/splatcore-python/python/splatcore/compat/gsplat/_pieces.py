@@ -6,26 +6,18 @@ B are batch dimensions, any number of them, C cameras, N Gaussians, I images, D 
 from __future__ import annotations
 
 import math
-from typing import Any, Optional
+from typing import Optional
 
 import torch
 from torch import Tensor
 
-from .. import _checks, _ops, _tiles
-from .._functions import Covariances, Harmonics, Project, Rasterize, SimpleProjection
+from .. import _checks, _tiles
+from .._functions import Covariances, Harmonics, Rasterize, SimpleProjection
 from .._native import call
 from .._settings import gsplat as settings
-from ._unsupported import refuse
+from ._projection import camera_model_of
 
 MaybeTensor = Optional[Tensor]
-CAMERA_MODELS = _ops.CAMERA_MODELS
-
-
-def camera_model_of(name: Any) -> str:
-    """Checks a camera's model; NotImplementedError for ``ftheta``."""
-    if name == "ftheta":
-        refuse({"camera_model": name})
-    return _checks.choice("camera_model", name, CAMERA_MODELS)
 
 
 def quat_scale_to_covar_preci(
@@ -84,106 +76,6 @@ def proj(
         means, covars, Ks, *size, camera_model_of(camera_model)
     )
     return found
-
-
-def fully_fused_projection(
-    means: Tensor,
-    covars: MaybeTensor,
-    quats: MaybeTensor,
-    scales: MaybeTensor,
-    viewmats: Tensor,
-    Ks: Tensor,
-    width: int,
-    height: int,
-    eps2d: float = 0.3,
-    near_plane: float = 0.01,
-    far_plane: float = 1e10,
-    radius_clip: float = 0.0,
-    packed: bool = False,
-    sparse_grad: bool = False,
-    calc_compensations: bool = False,
-    camera_model: str = "pinhole",
-    opacities: MaybeTensor = None,
-) -> tuple[MaybeTensor, ...]:
-    """Gaussians to splats in images.
-
-    ``means`` ``[..., N, 3]``; ``covars`` ``[..., N, 6]``, or ``quats`` ``[..., N, 4]`` and
-    ``scales`` ``[..., N, 3]``; ``viewmats`` ``[..., C, 4, 4]``; ``Ks`` ``[..., C, 3, 3]``;
-    ``opacities`` ``[..., N]`` bound the splats more tightly.
-
-    Returns radii int32 ``[..., C, N, 2]``, means2d ``[..., C, N, 2]``, depths ``[..., C, N]``,
-    conics ``[..., C, N, 3]``, compensations ``[..., C, N]`` or None. With ``packed`` only the
-    splats that are drawn, ``[n, ...]``, behind their batch, camera and Gaussian, int64 ``[n]``.
-    They are found among all, so that ``packed`` saves memory behind the projection only.
-    """
-    named = {
-        "means": means,
-        "covars": covars,
-        "quats": quats,
-        "scales": scales,
-        "opacities": opacities,
-        "viewmats": viewmats,
-        "Ks": Ks,
-    }
-    _checks.same_kind(named)
-    _checks.last("means", means, -1, 3)
-    batch, n = means.shape[:-2], means.shape[-2]
-    if covars is not None:
-        _checks.shape("covars", covars, *batch, n, 6)
-        quats, scales = None, None
-    elif quats is None or scales is None:
-        missing = "quats" if quats is None else "scales"
-        raise ValueError(f"{missing} must be given unless covars are, found None")
-    else:
-        _checks.shape("quats", quats, *batch, n, 4)
-        _checks.shape("scales", scales, *batch, n, 3)
-    if opacities is not None:
-        _checks.shape("opacities", opacities, *batch, n)
-    _checks.last("viewmats", viewmats, -1, 4, 4)
-    c = viewmats.shape[-3]
-    _checks.shape("viewmats", viewmats, *batch, c, 4, 4)
-    _checks.shape("Ks", Ks, *batch, c, 3, 3)
-    if sparse_grad and not packed:
-        raise ValueError("sparse_grad must be False unless packed is True, found True")
-    if sparse_grad and batch:
-        raise ValueError(f"sparse_grad must be False with batch dimensions, found {list(batch)}")
-    camera = _ops.Camera(
-        _checks.size("width", width),
-        _checks.size("height", height),
-        float(eps2d),
-        float(near_plane if settings.near_plane is None else settings.near_plane),
-        float(far_plane),
-        float(radius_clip),
-        camera_model_of(camera_model),
-        settings.radius_rule,
-    )
-    radii, *rest = Project.apply(
-        means,
-        covars,
-        quats,
-        scales,
-        viewmats,
-        Ks,
-        opacities,
-        camera,
-        calc_compensations,
-        sparse_grad,
-    )
-    if not packed:
-        return (radii, *rest)
-    return compacted(radii, rest, c, n)
-
-
-def compacted(radii: Tensor, rest: list[MaybeTensor], c: int, n: int) -> tuple[MaybeTensor, ...]:
-    """Batch, camera and Gaussian of each splat that is drawn, int64, and its rows."""
-    drawn = (radii > 0).all(-1).reshape(-1).nonzero()[:, 0]
-    leading = radii.dim() - 1
-    rows = (
-        None if part is None else part.reshape(-1, *part.shape[leading:])[drawn]
-        for part in (radii, *rest)
-    )
-    n, c = max(n, 1), max(c, 1)  # Of nothing, nothing is drawn.
-    return drawn // (c * n), drawn // n % c, drawn % n, *rows
 
 
 @torch.no_grad()
@@ -440,7 +332,7 @@ def adam(
         _checks.integer("valid", valid, torch.bool, param.device)
         _checks.shape("valid", valid, param.shape[0])
         valid = valid.contiguous()
-    rows = [part.view(param.shape[0], -1) for part in moments.values()]
+    rows = [part.detach().view(param.shape[0], -1) for part in moments.values()]
     call("adam", param.device, *rows, valid, float(lr), float(b1), float(b2), float(eps))
 
 

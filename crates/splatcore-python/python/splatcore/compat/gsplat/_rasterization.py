@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Optional
+from operator import is_not
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor
 
-from .. import _checks
+from ..._splatcore.tensors import all_finite
+from .. import _checks, _library, _ops, _tiles
+from .._functions import Draw, Harmonics, Project, ProjectPacked, ViewColors
 from .._settings import gsplat as settings
-from . import _pieces
+from . import _pieces, _projection
 from ._unsupported import RollingShutterType, refuse
 
 MaybeTensor = Optional[Tensor]
 RENDER_MODES = ("RGB", "D", "ED", "RGB+D", "RGB+ED")
+RASTERIZE_MODES = ("classic", "antialiased")
+# In torch from 2.3 on.
+is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
+UNSUPPORTED = {
+    "distributed": False,
+    "with_ut": False,
+    "with_eval3d": False,
+    "radial_coeffs": None,
+    "tangential_coeffs": None,
+    "thin_prism_coeffs": None,
+    "ftheta_coeffs": None,
+    "rolling_shutter": RollingShutterType.GLOBAL,
+    "viewmats_rs": None,
+}
 UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
+Sizes = tuple[tuple[int, ...], int, int, int]  # batch dimensions, batches, cameras, Gaussians
 
 
 def rasterization(
@@ -71,36 +89,164 @@ def rasterization(
     Gradients reach every tensor. ``channel_chunk`` and ``segmented`` change nothing: all channels
     are drawn at once. NaN and infinity raise ValueError (``settings.check_finite``).
     """
-    refuse(
-        {
-            "distributed": distributed,
-            "with_ut": with_ut,
-            "with_eval3d": with_eval3d,
-            "radial_coeffs": radial_coeffs,
-            "tangential_coeffs": tangential_coeffs,
-            "thin_prism_coeffs": thin_prism_coeffs,
-            "ftheta_coeffs": ftheta_coeffs,
-            "rolling_shutter": rolling_shutter,
-            "viewmats_rs": viewmats_rs,
-        }
+    asked = (
+        *(distributed, with_ut, with_eval3d, radial_coeffs, tangential_coeffs, thin_prism_coeffs),
+        *(ftheta_coeffs, rolling_shutter, viewmats_rs),
     )
-    for name, side in (("width", width), ("height", height), ("tile_size", tile_size)):
-        _checks.size(name, side)
-    _checks.choice("render_mode", render_mode, RENDER_MODES)
-    _checks.choice("rasterize_mode", rasterize_mode, ("classic", "antialiased"))
+    if any(map(is_not, asked, UNSUPPORTED.values())):
+        refuse(dict(zip(UNSUPPORTED, asked)))
     if covars is not None:
         quats, scales = None, None
-    named = {
-        "means": means,
-        "quats": quats,
-        "scales": scales,
-        "covars": covars,
-        "opacities": opacities,
-        "colors": colors,
-        "viewmats": viewmats,
-        "Ks": Ks,
-        "backgrounds": backgrounds,
-    }
+    given = (means, quats, scales, covars, opacities, colors, viewmats, Ks, backgrounds)
+    options = _Options(
+        *(width, height, tile_size, sh_degree, packed, render_mode, rasterize_mode, absgrad),
+        *(sparse_grad, camera_model, (eps2d, near_plane, far_plane, radius_clip)),
+    )
+    return (_traced if is_compiling() else _checked)(given, options)
+
+
+Given = tuple[
+    Tensor, MaybeTensor, MaybeTensor, MaybeTensor, Tensor, Tensor, Tensor, Tensor, MaybeTensor
+]
+NAMES = (
+    "means",
+    "quats",
+    "scales",
+    "covars",
+    "opacities",
+    "colors",
+    "viewmats",
+    "Ks",
+    "backgrounds",
+)
+
+
+class _Options(NamedTuple):
+    """The arguments that are no tensors."""
+
+    width: int
+    height: int
+    tile_size: int
+    sh_degree: Optional[int]
+    packed: bool
+    render_mode: str
+    rasterize_mode: str
+    absgrad: bool
+    sparse_grad: bool
+    camera_model: str
+    limits: tuple[float, float, float, float]  # eps2d, near and far plane, radius_clip
+
+
+def _checked(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    try:
+        if not _fit(given, options):
+            _check(given, options)
+        return _draw(given, options)
+    except (AttributeError, TypeError, ValueError) as error:
+        wrong = error
+    # What is wrong is told by the arguments' own names.
+    _check(given, options)
+    raise wrong
+
+
+@torch.compiler.disable
+def _apart(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    """In one break of a graph."""
+    return _checked(given, options)
+
+
+def _traced(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    """What ``torch.compile`` sees: operators, where numbers of splats are known."""
+    if options.packed or options.absgrad or not _library.HAS_OPERATORS:
+        found: tuple[Tensor, Tensor, dict[str, Any]] = _apart(given, options)
+        return found
+    _check(given, options, False)
+    means, quats, scales, covars, opacities, colors, viewmats, Ks, backgrounds = given
+    width, height, tile_size, sh_degree = options[:4]
+    *leading, n, _ = means.shape
+    batch, c = tuple(leading), viewmats.shape[-3]
+    camera = _projection.camera_of(width, height, options.limits, options.camera_model)
+    upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
+    is_corrected = options.rasterize_mode == "antialiased"
+    operators = torch.ops.splatcore
+    means2d, depths, conics, compensations, radii = operators.project(
+        means, upper, quats, scales, viewmats, Ks, opacities, *camera, is_corrected
+    )
+    sizes = (batch, math.prod(batch), c, n)
+    drawn = _spread(opacities, False, sizes, None)
+    if is_corrected:
+        drawn = drawn * compensations
+    if sh_degree is None:
+        features = _features(colors, None, means, viewmats, radii, sizes, None, False)
+    else:
+        features = operators.view_colors(sh_degree, means, viewmats, colors, radii)
+    mode = options.render_mode
+    features, backgrounds = _with_depth(mode, features, depths, backgrounds, batch + (c,))
+    image, alphas, _, counts, isect_ids, flatten_ids, offsets = operators.draw(
+        *(means2d, radii, depths, conics, features, drawn, backgrounds),
+        *(width, height, tile_size, settings.alpha_max),
+    )
+    splats = (radii, means2d, depths, conics, drawn)
+    lists = (counts, isect_ids, flatten_ids, offsets)
+    meta = _meta(splats, (None, None, None), lists, options, (sizes[1], c))
+    return _expected(mode, image, alphas), alphas, meta
+
+
+def _fit(given: Given, options: _Options) -> bool:
+    """Whether shapes and options are right, quicker than ``_check`` says what is not.
+
+    Types and devices are looked at where the memory is.
+    """
+    means, quats, scales, covars, opacities, colors, viewmats, Ks, _ = given
+    rows, images = means.shape[:-1], viewmats.shape[:-2]
+    degree, own = options.sh_degree, 1 if options.sh_degree is None else 2
+    of_colors = colors.shape
+    lead, tail = of_colors[:-own], of_colors[-own:]
+    if covars is not None:
+        fits = covars.shape == rows + (3, 3)
+    else:
+        fits = (
+            quats is not None
+            and quats.shape == rows + (4,)
+            and scales is not None
+            and scales.shape == rows + (3,)
+        )
+    return (
+        fits
+        and len(rows) > 0
+        and means.shape[-1] == 3
+        and opacities.shape == rows
+        and viewmats.shape == images + (4, 4)
+        and images[:-1] == rows[:-1]
+        and len(images) == len(rows)
+        and Ks.shape == images + (3, 3)
+        and (lead == rows or lead == images + rows[-1:])
+        and tail[-1] > 0
+        and (degree is None or (tail[1] == 3 and 0 <= degree <= 4 and (degree + 1) ** 2 <= tail[0]))
+        and type(options.width) is type(options.height) is type(options.tile_size) is int
+        and min(options.width, options.height, options.tile_size) > 0
+        and options.render_mode in RENDER_MODES
+        and options.rasterize_mode in RASTERIZE_MODES
+        and not options.sparse_grad
+        and _are_finite(given)
+    )
+
+
+def _are_finite(given: Given) -> bool:
+    wanted, on_cpu = settings.check_finite, given[0].device.type == "cpu"
+    if wanted is None:
+        wanted = on_cpu
+    return not wanted or (on_cpu and all_finite(*given))
+
+
+def _check(given: Given, options: _Options, values: bool = True) -> None:
+    """Raises for what is wrong; names argument, expected and found. ``values``: in numbers too."""
+    means, _, _, covars, opacities, colors, viewmats, _, _ = given
+    named = dict(zip(NAMES, given))
+    for name in ("width", "height", "tile_size"):
+        _checks.size(name, getattr(options, name))
+    _checks.choice("render_mode", options.render_mode, RENDER_MODES)
+    _checks.choice("rasterize_mode", options.rasterize_mode, RASTERIZE_MODES)
     _checks.same_kind(named)
     _checks.last("means", means, -1, 3)
     _checks.last("viewmats", viewmats, -1, 4, 4)
@@ -108,41 +254,76 @@ def rasterization(
     if covars is not None:
         _checks.shape("covars", covars, *batch, n, 3, 3)
     _checks.shape("opacities", opacities, *batch, n)
-    _check_colors(colors, sh_degree, batch, c, n)
-    _checks.finite(named, settings.check_finite)
-    b = math.prod(batch)
+    _check_colors(colors, options.sh_degree, batch, c, n)
+    if values:
+        _checks.finite(named, settings.check_finite)
+    upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
+    named = {**named, "covars": upper}
+    del named["colors"], named["backgrounds"]
+    _projection.check_projection(named, options.packed, options.sparse_grad)
+    _projection.camera_model_of(options.camera_model)
 
-    projected = _pieces.fully_fused_projection(
-        means,
-        None if covars is None else covars[..., UPPER[0], UPPER[1]],
-        quats,
-        scales,
-        viewmats,
-        Ks,
-        width,
-        height,
-        eps2d=eps2d,
-        packed=packed,
-        near_plane=near_plane,
-        far_plane=far_plane,
-        radius_clip=radius_clip,
-        sparse_grad=sparse_grad,
-        calc_compensations=rasterize_mode == "antialiased",
-        camera_model=camera_model,
-        opacities=opacities,
+
+def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    means, quats, scales, covars, opacities, colors, viewmats, Ks, backgrounds = given
+    width, height, tile_size, sh_degree = options[:4]
+    *leading, n, _ = means.shape
+    batch, c = tuple(leading), viewmats.shape[-3]
+    camera = _projection.camera_of(width, height, options.limits, options.camera_model)
+    upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
+    counted = _ops.Counted(tile_size)
+    apply = ProjectPacked.apply if options.packed else Project.apply
+    found: Any = apply(
+        *(means, upper, quats, scales, viewmats, Ks, opacities, camera),
+        *(options.rasterize_mode == "antialiased", options.sparse_grad, counted),
     )
-    ids: Any = (None, None, None)
-    image_ids = None
-    if packed:
-        ids, projected = projected[:3], projected[3:]
-        image_ids = ids[0] * c + ids[1]
-    splats: Any = projected
-    radii, means2d, depths, conics, compensations = splats
-    sizes = (batch, b, c, n)
+    ids = image_ids = None
+    if options.packed:
+        rows, *found = found
+        ids = _projection.ids_of(rows, math.prod(batch), c, n)
+        image_ids = rows // n if math.prod(batch) * c > 1 else None
+    radii, means2d, depths, conics, compensations = found
+    sizes = (batch, math.prod(batch), c, n)
     drawn = _spread(opacities, False, sizes, ids)
     if compensations is not None:
         drawn = drawn * compensations
-    meta: dict[str, Any] = {
+    mode = options.render_mode
+    is_plain = mode == "RGB" and sh_degree is None
+    features = _features(colors, sh_degree, means, viewmats, radii, sizes, ids, is_plain)
+    features, backgrounds = _with_depth(mode, features, depths, backgrounds, batch + (c,))
+    tiles = (-(-width // tile_size), -(-height // tile_size))
+    drawing = _tiles.Drawing(
+        *(radii, depths, image_ids, counted, batch + (c,), (width, height), tiles),
+        settings.alpha_max,
+    )
+    image, alphas = Draw.apply(
+        means2d, conics, features, drawn, backgrounds, drawing, options.absgrad
+    )
+    lists: Any = drawing.lists
+    splats = (radii, means2d, depths, conics, drawn)
+    found = (counted.counts, drawing.isect_ids, lists.flatten_ids, lists.tile_offsets)
+    meta = _meta(splats, ids or (None, None, None), found, options, (sizes[1], c))
+    return _expected(mode, image, alphas), alphas, meta
+
+
+def _expected(mode: str, image: Tensor, alphas: Tensor) -> Tensor:
+    """An image whose depth is divided by alpha, if the mode says so."""
+    if mode not in ("ED", "RGB+ED"):
+        return image
+    expected = image[..., -1:] / alphas.clamp(min=1e-10)
+    return torch.cat([image[..., :-1], expected], -1)
+
+
+def _meta(
+    splats: tuple[Tensor, ...],
+    ids: tuple[MaybeTensor, MaybeTensor, MaybeTensor],
+    lists: tuple[MaybeTensor, ...],
+    options: _Options,
+    counts: tuple[int, int],
+) -> dict[str, Any]:
+    radii, means2d, depths, conics, opacities = splats
+    width, height, tile_size = options[:3]
+    return {
         "batch_ids": ids[0],
         "camera_ids": ids[1],
         "gaussian_ids": ids[2],
@@ -150,58 +331,19 @@ def rasterization(
         "means2d": means2d,
         "depths": depths,
         "conics": conics,
-        "opacities": drawn,
+        "opacities": opacities,
+        "tile_width": -(-width // tile_size),
+        "tile_height": -(-height // tile_size),
+        "tiles_per_gauss": lists[0],
+        "isect_ids": lists[1],
+        "flatten_ids": lists[2],
+        "isect_offsets": lists[3],
+        "width": width,
+        "height": height,
+        "tile_size": tile_size,
+        "n_batches": counts[0],
+        "n_cameras": counts[1],
     }
-    features = _features(colors, sh_degree, means, viewmats, radii, sizes, ids)
-    features, backgrounds = _with_depth(render_mode, features, depths, backgrounds, batch + (c,))
-
-    tiles = (math.ceil(width / tile_size), math.ceil(height / tile_size))
-    tiles_per_gauss, isect_ids, flatten_ids = _pieces.isect_tiles(
-        means2d,
-        radii,
-        depths,
-        tile_size,
-        *tiles,
-        packed=packed,
-        n_images=b * c,
-        image_ids=image_ids,
-    )
-    offsets = _pieces.isect_offset_encode(isect_ids, b * c, *tiles)
-    offsets = offsets.reshape(batch + (c, tiles[1], tiles[0]))
-    meta.update(
-        tile_width=tiles[0],
-        tile_height=tiles[1],
-        tiles_per_gauss=tiles_per_gauss,
-        isect_ids=isect_ids,
-        flatten_ids=flatten_ids,
-        isect_offsets=offsets,
-        width=width,
-        height=height,
-        tile_size=tile_size,
-        n_batches=b,
-        n_cameras=c,
-    )
-    image, alphas = _pieces.rasterize_to_pixels(
-        means2d,
-        conics,
-        features,
-        drawn,
-        width,
-        height,
-        tile_size,
-        offsets,
-        flatten_ids,
-        backgrounds=backgrounds,
-        packed=packed,
-        absgrad=absgrad,
-    )
-    if render_mode in ("ED", "RGB+ED"):
-        expected = image[..., -1:] / alphas.clamp(min=1e-10)
-        image = torch.cat([image[..., :-1], expected], -1)
-    return image, alphas, meta
-
-
-Sizes = tuple[tuple[int, ...], int, int, int]
 
 
 def _check_colors(
@@ -220,11 +362,15 @@ def _check_colors(
 def _spread(values: Tensor, per_camera: bool, sizes: Sizes, ids: Any) -> Tensor:
     """Values of Gaussians ``[..., (C,) N, *]`` as of splats, ``[..., C, N, *]`` or ``[n, *]``."""
     batch, b, c, n = sizes
+    if ids is None:
+        if per_camera:
+            return values
+        values = values.unsqueeze(len(batch))
+        tail = values.shape[len(batch) + 2 :]
+        return values if c == 1 else values.expand(batch + (c, n) + tail)
     tail = tuple(values.shape[len(batch) + 1 + per_camera :])
-    if ids[0] is None:
-        if not per_camera:
-            values = values.unsqueeze(len(batch))
-        return values.expand(batch + (c, n) + tail)
+    if b * c == 1:
+        return values.reshape((n,) + tail).index_select(0, ids[2])
     if per_camera:
         return values.reshape((b, c, n) + tail)[ids]
     return values.reshape((b, n) + tail)[ids[0], ids[2]]
@@ -238,21 +384,29 @@ def _features(
     radii: Tensor,
     sizes: Sizes,
     ids: Any,
+    plain: bool,
 ) -> Tensor:
     """The colours of splats: as given, or max(harmonics + 1/2, 0) in the direction of view."""
     batch, b, c, _ = sizes
     own = 1 if sh_degree is None else 2
     per_camera = colors.dim() == len(batch) + 2 + own
+    found: Tensor
+    if ids is None and sh_degree is not None:
+        found = ViewColors.apply(sh_degree, means, viewmats, colors, radii)
+        return found
+    if ids is None and c == 1 and plain:
+        return colors  # Drawn as it is: one image's splats are the Gaussians.
     spread = _spread(colors, per_camera, sizes, ids)
     if sh_degree is None:
         return spread
-    centres = torch.inverse(viewmats)[..., :3, 3]
-    if ids[0] is None:
-        dirs = means[..., None, :, :] - centres[..., None, :]
-    else:
-        dirs = _spread(means, False, sizes, ids) - centres.reshape(b, c, 3)[ids[0], ids[1]]
-    masks = (radii > 0).all(-1)
-    return (_pieces.spherical_harmonics(sh_degree, dirs, spread, masks) + 0.5).clamp_min(0)
+    rows = _spread(means, False, sizes, ids)
+    if b * c == 1:
+        found = ViewColors.apply(sh_degree, rows, viewmats.reshape(1, 4, 4), spread, None)
+        return found.squeeze(0)
+    # Without a wait for the card, which looks whether there is an inverse.
+    inverse, _ = torch.linalg.inv_ex(viewmats, check_errors=viewmats.device.type == "cpu")
+    dirs = rows - inverse[..., :3, 3].reshape(b, c, 3)[ids[0], ids[1]]
+    return (Harmonics.apply(sh_degree, dirs, spread, None) + 0.5).clamp_min(0)
 
 
 def _with_depth(
@@ -263,14 +417,14 @@ def _with_depth(
     images: tuple[int, ...],
 ) -> tuple[Tensor, MaybeTensor]:
     """Features and backgrounds with the depth that a mode adds or takes; its background is 0."""
+    if backgrounds is not None and mode not in ("D", "ED"):
+        _checks.shape("backgrounds", backgrounds, *images, features.shape[-1])
+    if mode == "RGB":
+        return features, backgrounds
     depth = depths[..., None]
     zero = None if backgrounds is None else backgrounds.new_zeros(images + (1,))
     if mode in ("D", "ED"):
         return depth, zero
-    if backgrounds is not None:
-        _checks.shape("backgrounds", backgrounds, *images, features.shape[-1])
-    if mode == "RGB":
-        return features, backgrounds
     if backgrounds is not None and zero is not None:
         backgrounds = torch.cat([backgrounds, zero], -1)
     return torch.cat([features, depth], -1), backgrounds

@@ -1,0 +1,149 @@
+"""``fully_fused_projection``: Gaussians to splats, all of them or those that are drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+from .. import _checks, _ops
+from .._functions import Project, ProjectPacked
+from .._settings import gsplat as settings
+from ._unsupported import refuse
+
+MaybeTensor = Optional[Tensor]
+CAMERA_MODELS = _ops.CAMERA_MODELS
+
+
+def camera_model_of(name: Any) -> str:
+    """Checks a camera's model; NotImplementedError for ``ftheta``."""
+    if name == "ftheta":
+        refuse({"camera_model": name})
+    return _checks.choice("camera_model", name, CAMERA_MODELS)
+
+
+def fully_fused_projection(
+    means: Tensor,
+    covars: MaybeTensor,
+    quats: MaybeTensor,
+    scales: MaybeTensor,
+    viewmats: Tensor,
+    Ks: Tensor,
+    width: int,
+    height: int,
+    eps2d: float = 0.3,
+    near_plane: float = 0.01,
+    far_plane: float = 1e10,
+    radius_clip: float = 0.0,
+    packed: bool = False,
+    sparse_grad: bool = False,
+    calc_compensations: bool = False,
+    camera_model: str = "pinhole",
+    opacities: MaybeTensor = None,
+) -> tuple[MaybeTensor, ...]:
+    """Gaussians to splats in images.
+
+    ``means`` ``[..., N, 3]``; ``covars`` ``[..., N, 6]``, or ``quats`` ``[..., N, 4]`` and
+    ``scales`` ``[..., N, 3]``; ``viewmats`` ``[..., C, 4, 4]``; ``Ks`` ``[..., C, 3, 3]``;
+    ``opacities`` ``[..., N]`` bound the splats more tightly.
+
+    Returns radii int32 ``[..., C, N, 2]``, means2d ``[..., C, N, 2]``, depths ``[..., C, N]``,
+    conics ``[..., C, N, 3]``, compensations ``[..., C, N]`` or None. With ``packed`` only the
+    splats that are drawn, ``[n, ...]``, behind their batch, camera and Gaussian, int64 ``[n]``.
+    They are found among all, so that ``packed`` saves memory behind the projection only.
+    """
+    named = {
+        "means": means,
+        "covars": covars,
+        "quats": quats,
+        "scales": scales,
+        "opacities": opacities,
+        "viewmats": viewmats,
+        "Ks": Ks,
+    }
+    c, n = check_projection(named, packed, sparse_grad)
+    batch = means.shape[:-2]
+    if covars is not None:
+        quats, scales = None, None
+    camera = camera_of(
+        _checks.size("width", width),
+        _checks.size("height", height),
+        (eps2d, near_plane, far_plane, radius_clip),
+        camera_model,
+    )
+    given = (means, covars, quats, scales, viewmats, Ks, opacities)
+    apply = ProjectPacked.apply if packed else Project.apply
+    found: tuple[MaybeTensor, ...] = apply(*given, camera, calc_compensations, sparse_grad, None)
+    if not packed:
+        return found
+    rows, *splats = found
+    return (*ids_of(rows, math.prod(batch), c, n), *splats)  # type: ignore[arg-type]
+
+
+def check_projection(
+    named: Mapping[str, MaybeTensor], packed: bool, sparse_grad: bool
+) -> tuple[int, int]:
+    """Checks the tensors of a projection; returns how many cameras and Gaussians there are."""
+    _checks.same_kind(named)
+    tensors: dict[str, Any] = dict(named)
+    means, viewmats = tensors["means"], tensors["viewmats"]
+    _checks.last("means", means, -1, 3)
+    batch, n = means.shape[:-2], means.shape[-2]
+    if tensors["covars"] is not None:
+        _checks.shape("covars", tensors["covars"], *batch, n, 6)
+    elif tensors["quats"] is None or tensors["scales"] is None:
+        missing = "quats" if tensors["quats"] is None else "scales"
+        raise ValueError(f"{missing} must be given unless covars are, found None")
+    else:
+        _checks.shape("quats", tensors["quats"], *batch, n, 4)
+        _checks.shape("scales", tensors["scales"], *batch, n, 3)
+    if tensors["opacities"] is not None:
+        _checks.shape("opacities", tensors["opacities"], *batch, n)
+    _checks.last("viewmats", viewmats, -1, 4, 4)
+    c = viewmats.shape[-3]
+    _checks.shape("viewmats", viewmats, *batch, c, 4, 4)
+    _checks.shape("Ks", tensors["Ks"], *batch, c, 3, 3)
+    if sparse_grad and not packed:
+        raise ValueError("sparse_grad must be False unless packed is True, found True")
+    if sparse_grad and batch:
+        raise ValueError(f"sparse_grad must be False with batch dimensions, found {list(batch)}")
+    return c, n
+
+
+def camera_of(
+    width: int, height: int, limits: tuple[float, float, float, float], model: Any
+) -> _ops.Camera:
+    """What a projection takes. ``limits``: eps2d, near and far plane, radius_clip."""
+    eps2d, near_plane, far_plane, radius_clip = limits
+    return _ops.Camera(
+        width,
+        height,
+        float(eps2d),
+        float(near_plane if settings.near_plane is None else settings.near_plane),
+        float(far_plane),
+        float(radius_clip),
+        camera_model_of(model),
+        settings.radius_rule,
+    )
+
+
+def ids_of(rows: Tensor, b: int, c: int, n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch, camera and Gaussian, int64, of rows of ``[B, C, N]``."""
+    if b * c == 1:
+        return torch.zeros_like(rows), torch.zeros_like(rows), rows
+    n, c = max(n, 1), max(c, 1)  # Of nothing, nothing is drawn.
+    return rows // (c * n), rows // n % c, rows % n
+
+
+def compacted(radii: Tensor, rest: list[MaybeTensor], c: int, n: int) -> tuple[MaybeTensor, ...]:
+    """Batch, camera and Gaussian of each splat that is drawn, int64, and its rows."""
+    rows = (radii > 0).all(-1).reshape(-1).nonzero()[:, 0]
+    leading = radii.dim() - 1
+    splats = (
+        None if part is None else part.reshape(-1, *part.shape[leading:])[rows]
+        for part in (radii, *rest)
+    )
+    return (*ids_of(rows, math.prod(radii.shape[:-3]), c, n), *splats)

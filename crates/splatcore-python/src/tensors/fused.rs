@@ -1,0 +1,361 @@
+//! The work of several functions in one call, so that arguments are read once: what lies in front
+//! of the number of pairs, which a program needs to make room for them, and what lies behind it.
+
+use super::call::Side::{Folded, Is};
+use super::call::{Call, Checked, Input, Object, Output, for_float, maybe, maybe_on, run, size};
+use super::card::Card;
+use super::intersect as lists;
+use super::projection::{B, C, Limits, N, SceneArguments, SplatOutputs};
+use super::projection_simple::{camera, camera_on_card};
+use super::rasterize::{ColorArguments, D, M, PAIRS, Sizes, TILES};
+use super::view::Value;
+use crate::process::detached;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use splatcore::cuda::tensors::{
+    projection as project_on_card, rasterize as draw_on_card, tile_pairs,
+};
+use splatcore::tensors::intersect::{self, Tiles};
+use splatcore::tensors::projection::Splats;
+use splatcore::tensors::rasterize::{self, Drawn, Lists, Pixels};
+use splatcore::tensors::{Real, projection};
+
+/// Adds the functions.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(all_finite, module)?)?;
+    module.add_function(wrap_pyfunction!(splats_fwd, module)?)?;
+    module.add_function(wrap_pyfunction!(draw_fwd, module)?)
+}
+
+/// Whether all values are finite, of contiguous float tensors on the CPU; False for others. Those
+/// that are None are left out.
+#[pyfunction]
+#[pyo3(signature = (*tensors))]
+fn all_finite(py: Python<'_>, tensors: &Bound<'_, PyTuple>) -> PyResult<bool> {
+    for tensor in tensors.iter().filter(|tensor| !tensor.is_none()) {
+        let mut call = Call::default();
+        let Ok(values) = call.floats("a tensor", &tensor, &[Folded("n")]) else {
+            return Ok(false);
+        };
+        let Ok((checked, float)) = call.check() else {
+            return Ok(false);
+        };
+        let finite = for_float!(float, F => {
+            let values = values.slice::<F>(&checked);
+            // A sum is finite if all are, unless it overflows: then every value is looked at.
+            let look = || {
+                let sum: F = values.iter().copied().sum();
+                sum.is_finite() || values.iter().all(|value| value.is_finite())
+            };
+            match values.len() < 1 << 16 {
+                true => look(),
+                false => detached(py, || Ok(look()))?,
+            }
+        });
+        if !finite {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The tiles of images of this size.
+fn tiles_of(images: usize, [width, height]: [u32; 2], tile_size: i64) -> PyResult<Tiles> {
+    let side = size("tile_size", tile_size)?.max(1);
+    let [columns, rows] = [width, height].map(|length| i64::from(length.div_ceil(side)));
+    lists::tiles(images, tile_size, columns, rows)
+}
+
+/// ``projection_fwd`` and ``intersect_count``. Returns the number of pairs of tile and splat, or
+/// None on a card, which is not waited for.
+#[pyfunction]
+#[pyo3(signature = (
+    means, covars, quats, scales, opacities, viewmats, Ks, width, height, eps2d, near_plane,
+    far_plane, radius_clip, camera_model, radius_rule, tile_size, radii, means2d, depths, conics,
+    compensations, tiles_per_gauss, *, stream=0
+))]
+#[expect(non_snake_case, reason = "gsplat's name")]
+fn splats_fwd(
+    py: Python<'_>,
+    means: Object<'_, '_>,
+    covars: Option<Object<'_, '_>>,
+    quats: Option<Object<'_, '_>>,
+    scales: Option<Object<'_, '_>>,
+    opacities: Option<Object<'_, '_>>,
+    viewmats: Object<'_, '_>,
+    Ks: Object<'_, '_>,
+    width: i64,
+    height: i64,
+    eps2d: f64,
+    near_plane: f64,
+    far_plane: f64,
+    radius_clip: f64,
+    camera_model: &str,
+    radius_rule: &str,
+    tile_size: i64,
+    radii: Object<'_, '_>,
+    means2d: Object<'_, '_>,
+    depths: Object<'_, '_>,
+    conics: Object<'_, '_>,
+    compensations: Option<Object<'_, '_>>,
+    tiles_per_gauss: Object<'_, '_>,
+    stream: usize,
+) -> PyResult<Option<i64>> {
+    let mut call = Call::default();
+    let sizes = [size("width", width)?, size("height", height)?];
+    let tiles = tiles_of(1, sizes, tile_size)?;
+    let scene = [means, viewmats, Ks];
+    let scene = SceneArguments::read(&mut call, scene, [covars, quats, scales])?;
+    let opacities = call.maybe_floats("opacities", opacities, &[B, N])?;
+    let splats = [radii, means2d, depths, conics];
+    let mut out = SplatOutputs::read(&mut call, splats, compensations)?;
+    let mut counts = call.values_out::<i32>("tiles_per_gauss", tiles_per_gauss, &[B, C, N])?;
+    let limits = Limits {
+        near_plane,
+        far_plane,
+        radius_clip,
+        radius_rule,
+    };
+    if let Some(card) = call.card(stream)? {
+        let camera = camera_on_card(camera_model)?;
+        let scene = scene.on_card(&call, &card, sizes, eps2d, camera)?;
+        let culling = limits.on_card(maybe_on(&opacities, &card))?;
+        let (out, counts) = (out.on_card(&card), counts.on(&card));
+        let tiles = lists::on_card(&tiles);
+        let splats = tile_pairs::Splats {
+            means2d: out.means2d,
+            radii: out.radii,
+        };
+        card.run(py, |on| {
+            project_on_card::forward(on, &scene, &culling, &out)?;
+            tile_pairs::count(on, &tiles, &splats, counts)
+        })?;
+        return Ok(None);
+    }
+    let (checked, float) = call.check()?;
+    for_float!(float, F => {
+        let model = camera(camera_model)?;
+        let scene = scene.scene::<F>(&call, &checked, sizes, eps2d, model)?;
+        let culling = limits.culling::<F>()?;
+        let opacities = maybe(&opacities, &checked);
+        let splats = out.slices::<F>(&checked);
+        let counts = counts.slice(&checked);
+        run(py, &checked, || {
+            let Splats { radii, means2d, .. } = splats;
+            let part = Splats { radii: &mut *radii, means2d: &mut *means2d, ..splats };
+            projection::forward(&scene, opacities, &culling, part)?;
+            intersect::count(&tiles, means2d, radii, counts)
+        })?;
+        Ok(Some(counts.iter().map(|&count| i64::from(count)).sum()))
+    })
+}
+
+/// Splats in images, and what is written of them.
+struct DrawArguments<'a> {
+    means2d: Input<'a>,
+    radii: Input<'a>,
+    depths: Input<'a>,
+    conics: Input<'a>,
+    opacities: Input<'a>,
+    colors: ColorArguments<'a>,
+    image_ids: Option<Input<'a>>,
+    counts: Input<'a>,
+    ends: Option<Input<'a>>,
+    isect_ids: Output<'a>,
+    flatten_ids: Output<'a>,
+    offsets: Output<'a>,
+    images: Output<'a>,
+    alphas: Output<'a>,
+    last_ids: Output<'a>,
+}
+
+impl DrawArguments<'_> {
+    fn on_card(
+        &self,
+        py: Python<'_>,
+        call: &Call,
+        card: &Card,
+        (tiles, sizes, alpha_max): (&Tiles, Sizes, f64),
+    ) -> PyResult<()> {
+        let tiles = lists::on_card(tiles);
+        let pairs = tile_pairs::Pairs {
+            splats: tile_pairs::Splats {
+                means2d: self.means2d.on(card),
+                radii: self.radii.on(card),
+            },
+            depths: self.depths.on(card),
+            image_ids: maybe_on(&self.image_ids, card),
+            ends: match &self.ends {
+                Some(ends) => ends.on(card),
+                None => return Err(no_ends()),
+            },
+            sort: true,
+        };
+        let lists = tile_pairs::PairsOut {
+            isect_ids: self.isect_ids.on(card),
+            flatten_ids: self.flatten_ids.on(card),
+        };
+        let offsets = self.offsets.on(card);
+        let raster = draw_on_card::Raster {
+            means2d: self.means2d.on(card),
+            conics: self.conics.on(card),
+            opacities: self.opacities.on(card),
+            lists: draw_on_card::Lists {
+                tile_offsets: offsets,
+                flatten_ids: lists.flatten_ids,
+                masks: None,
+            },
+            images: tiles.images,
+            width: sizes.width,
+            height: sizes.height,
+            tile_size: sizes.tile,
+            tile_width: tiles.width,
+            tile_height: tiles.height,
+            alpha_max: alpha_max as f32,
+        };
+        let colors = self.colors.on_card(call, card);
+        let out = draw_on_card::Images {
+            render_colors: self.images.on(card),
+            render_alphas: self.alphas.on(card),
+            last_ids: self.last_ids.on(card),
+        };
+        card.run(py, |on| {
+            tile_pairs::fill(on, &tiles, &pairs, &lists)?;
+            tile_pairs::offsets(on, &tiles, lists.isect_ids, offsets)?;
+            draw_on_card::forward(on, &raster, &colors, &out)
+        })
+    }
+
+    fn on_cpu<F: Real + Value>(
+        &mut self,
+        py: Python<'_>,
+        call: &Call,
+        checked: &Checked,
+        (tiles, sizes, alpha_max): (&Tiles, Sizes, f64),
+    ) -> PyResult<()> {
+        let ends: Vec<i64> = running_sum(self.counts.slice(checked));
+        let splats = intersect::Splats::<F> {
+            means2d: self.means2d.slice(checked),
+            radii: self.radii.slice(checked),
+            depths: self.depths.slice(checked),
+            image_ids: maybe(&self.image_ids, checked),
+            ends: &ends,
+        };
+        let ids = self.isect_ids.slice(checked);
+        let flatten_ids = self.flatten_ids.slice(checked);
+        let offsets = self.offsets.slice(checked);
+        let (conics, opacities) = (self.conics.slice(checked), self.opacities.slice(checked));
+        let channels = call.side("D");
+        let colors = self.colors.colors.slice(checked);
+        let backgrounds = maybe(&self.colors.backgrounds, checked);
+        let out = Pixels {
+            colors: self.images.slice(checked),
+            alphas: self.alphas.slice(checked),
+            last_ids: self.last_ids.slice(checked),
+        };
+        run(py, checked, || {
+            intersect::fill(tiles, &splats, true, ids, flatten_ids)?;
+            intersect::offsets(tiles, ids, offsets)?;
+            let lists = Lists {
+                images: tiles.images,
+                width: sizes.width,
+                height: sizes.height,
+                tile_size: sizes.tile,
+                tile_width: tiles.width as usize,
+                tile_height: tiles.height as usize,
+                means2d: splats.means2d,
+                conics,
+                opacities,
+                tile_offsets: offsets,
+                flatten_ids,
+                alpha_max: F::of(alpha_max),
+            };
+            let drawn = Drawn {
+                lists,
+                channels,
+                colors,
+                backgrounds,
+                masks: None,
+            };
+            rasterize::forward(&drawn, out)
+        })
+    }
+}
+
+fn no_ends() -> PyErr {
+    pyo3::exceptions::PyValueError::new_err(
+        "ends must be given for tensors on a CUDA device, found None",
+    )
+}
+
+/// The inclusive cumulative sum.
+fn running_sum(counts: &[i32]) -> Vec<i64> {
+    let mut end = 0;
+    let ends = counts.iter().map(|&count| {
+        end += i64::from(count);
+        end
+    });
+    ends.collect()
+}
+
+/// ``intersect_fill`` with ``sort``, ``intersect_offset`` and ``rasterize_fwd``.
+/// ``tiles_per_gauss`` is what ``splats_fwd`` wrote; ``ends``, its inclusive cumulative sum, is
+/// needed on a card only.
+#[pyfunction]
+#[pyo3(signature = (
+    means2d, radii, depths, conics, colors, opacities, backgrounds, image_ids, tiles_per_gauss,
+    ends, width, height, tile_size, alpha_max, isect_ids, flatten_ids, offsets, render_colors,
+    render_alphas, last_ids, *, stream=0
+))]
+fn draw_fwd(
+    py: Python<'_>,
+    means2d: Object<'_, '_>,
+    radii: Object<'_, '_>,
+    depths: Object<'_, '_>,
+    conics: Object<'_, '_>,
+    colors: Object<'_, '_>,
+    opacities: Object<'_, '_>,
+    backgrounds: Option<Object<'_, '_>>,
+    image_ids: Option<Object<'_, '_>>,
+    tiles_per_gauss: Object<'_, '_>,
+    ends: Option<Object<'_, '_>>,
+    width: i64,
+    height: i64,
+    tile_size: i64,
+    alpha_max: f64,
+    isect_ids: Object<'_, '_>,
+    flatten_ids: Object<'_, '_>,
+    offsets: Object<'_, '_>,
+    render_colors: Object<'_, '_>,
+    render_alphas: Object<'_, '_>,
+    last_ids: Object<'_, '_>,
+    stream: usize,
+) -> PyResult<()> {
+    let mut call = Call::default();
+    let sizes = Sizes::new(width, height, tile_size)?;
+    let mut draw = DrawArguments {
+        means2d: call.floats("means2d", means2d, &[M, Is(2)])?,
+        radii: call.values::<i32>("radii", radii, &[M, Is(2)])?,
+        depths: call.floats("depths", depths, &[M])?,
+        conics: call.floats("conics", conics, &[M, Is(3)])?,
+        opacities: call.floats("opacities", opacities, &[M])?,
+        image_ids: call.maybe_values::<i64>("image_ids", image_ids, &[M])?,
+        counts: call.values::<i32>("tiles_per_gauss", tiles_per_gauss, &[M])?,
+        ends: call.maybe_values::<i64>("ends", ends, &[M])?,
+        isect_ids: call.values_out::<i64>("isect_ids", isect_ids, &[PAIRS])?,
+        flatten_ids: call.values_out::<i32>("flatten_ids", flatten_ids, &[PAIRS])?,
+        offsets: call.values_out::<i32>("offsets", offsets, &TILES)?,
+        colors: ColorArguments::read(&mut call, colors, [backgrounds, None])?,
+        images: call.floats_out("render_colors", render_colors, &sizes.channels(D))?,
+        alphas: call.floats_out("render_alphas", render_alphas, &sizes.channels(Is(1)))?,
+        last_ids: call.values_out::<i32>("last_ids", last_ids, &sizes.image())?,
+    };
+    let [columns, rows] = ["tile_width", "tile_height"].map(|side| call.side(side) as i64);
+    let tiles = lists::tiles(call.side("I"), tile_size, columns, rows)?;
+    let how = (&tiles, sizes, alpha_max);
+    if let Some(card) = call.card(stream)? {
+        return draw.on_card(py, &call, &card, how);
+    }
+    let (checked, float) = call.check()?;
+    for_float!(float, F => draw.on_cpu::<F>(py, &call, &checked, how))
+}
