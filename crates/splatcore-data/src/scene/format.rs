@@ -60,6 +60,14 @@ impl Format {
         }
     }
 
+    /// Whether a scene that is read back differs from what was written, by rounding.
+    pub fn rounds(self) -> bool {
+        !matches!(
+            self,
+            Format::Ply | Format::Glb | Format::Usda | Format::Usdz
+        )
+    }
+
     /// The format that a file to be written has by its name; letter case does not matter.
     ///
     /// # Errors

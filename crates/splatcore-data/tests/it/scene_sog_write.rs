@@ -338,13 +338,7 @@ fn the_palette_has_no_more_entries_than_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.sog");
     let write = |palette: u32| {
-        let options = WriteOptions {
-            sog: scene::SogOptions {
-                palette,
-                ..scene::SogOptions::default()
-            },
-            ..WriteOptions::default()
-        };
+        let options = with_palette(palette, None);
         let written = scene::write(&path, &scene, &options, &|_, _, _| ()).unwrap();
         let back = scene::read(&path).unwrap().gaussians;
         let bits = |i: usize| -> Vec<u32> {

@@ -11,7 +11,7 @@ mod written;
 pub use args::Args;
 
 use crate::commands::scene_output;
-use crate::interrupt;
+use crate::interrupt::{self, Guard};
 use crate::load;
 use crate::output::{self, WrongUsage, counted, thousands};
 use anyhow::{Result, bail};
@@ -19,7 +19,7 @@ use report::Report;
 use splatcore_core::Gaussians;
 use splatcore_data::scene::{self, SceneFile};
 use splatcore_train::prune::{self, Keep};
-use work::{Ended, Work};
+use work::Work;
 use written::Output;
 
 /// Runs the command.
@@ -91,20 +91,20 @@ fn finetuned(
     gaussians: Gaussians,
     steps: u32,
 ) -> Result<Gaussians> {
-    let degree = gaussians.sh_degree;
-    if !output.rounds() {
-        let config = prune::finetuning(steps, degree);
-        return Ok(work.trained(gaussians, config, "fine-tuning")?.0);
+    let [free, settling] = match output.format.rounds() {
+        true => prune::shared_out(steps),
+        false => [steps, 0],
+    };
+    // Over both, and the rounding between them.
+    let guard = Guard::start_finetuning()?;
+    let config = prune::finetuning(free, gaussians.sh_degree);
+    let tuned = work.trained(gaussians, config, "fine-tuning", &guard)?;
+    if settling == 0 || guard.stop_requested() {
+        return Ok(tuned);
     }
-    let [free, settling] = prune::shared_out(steps);
-    let config = prune::finetuning(free, degree);
-    let (gaussians, ended) = work.trained(gaussians, config, "fine-tuning")?;
-    if ended == Ended::Early || settling == 0 {
-        return Ok(gaussians);
-    }
-    let rounded = output.rounded(work, &gaussians)?;
+    let rounded = output.rounded(work, &tuned)?;
     let config = prune::settling(settling, rounded.sh_degree);
-    Ok(work.trained(rounded, config, "fine-tuning the file")?.0)
+    work.trained(rounded, config, "fine-tuning the file", &guard)
 }
 
 /// Refuses before any long work what would fail after it.

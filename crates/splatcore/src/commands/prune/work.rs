@@ -121,7 +121,8 @@ impl Work {
         gaussians: Gaussians,
         config: Config,
         name: &str,
-    ) -> Result<(Gaussians, Ended)> {
+        guard: &Guard,
+    ) -> Result<Gaussians> {
         let config = Config {
             background: Some(self.background),
             antialias: Some(self.antialias),
@@ -133,17 +134,13 @@ impl Work {
         let mut trainer = Trainer::new(&config, &*self.backend, views, gaussians)?;
         let mut watch = Watch {
             progress: Progress::new(name, steps.into()),
-            guard: Guard::start_finetuning()?,
+            guard,
         };
         let outcome = trainer.run(&mut watch)?;
         drop(watch);
-        let ended = match outcome {
-            Outcome::Interrupted { step } => {
-                eprintln!("stopped at step {step} of {steps}; the scene is written as it is");
-                Ended::Early
-            }
-            _ => Ended::Whole,
-        };
+        if let Outcome::Interrupted { step } = outcome {
+            eprintln!("stopped at step {step} of {steps}; the scene is written as it is");
+        }
         let mut gaussians = trainer.scene()?;
         let unsound = gaussians.drop_unsound();
         if unsound > 0 {
@@ -152,25 +149,17 @@ impl Work {
                 counted(unsound, "Gaussian")
             );
         }
-        Ok((gaussians, ended))
+        Ok(gaussians)
     }
 }
 
-/// Whether all steps were taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    Whole,
-    /// By Ctrl-C.
-    Early,
-}
-
 /// Shows progress and hears Ctrl-C.
-struct Watch {
+struct Watch<'a> {
     progress: Progress,
-    guard: Guard,
+    guard: &'a Guard,
 }
 
-impl Observer for Watch {
+impl Observer for Watch<'_> {
     fn signal(&mut self) -> Signal {
         match self.guard.stop_requested() {
             true => Signal::Stop,

@@ -13,7 +13,7 @@ use std::path::Path;
 /// The file to write.
 pub(super) struct Output<'a> {
     path: &'a Path,
-    format: Format,
+    pub(super) format: Format,
     options: WriteOptions,
 }
 
@@ -31,14 +31,6 @@ impl<'a> Output<'a> {
                 ..WriteOptions::default()
             },
         })
-    }
-
-    /// Whether a scene that is read back differs from what was written.
-    pub(super) fn rounds(&self) -> bool {
-        !matches!(
-            self.format,
-            Format::Ply | Format::Glb | Format::Usda | Format::Usdz
-        )
     }
 
     /// What the file would hold of a scene.

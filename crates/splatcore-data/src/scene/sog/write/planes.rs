@@ -7,8 +7,8 @@ use crate::scene::rows::{PIECE, Rows};
 use crate::scene::written::{Progress, WriteOptions};
 use image_webp::{ColorType, EncoderParams, EncodingError, WebPEncoder};
 use rayon::prelude::*;
-use splatcore_core::Gaussians;
 use splatcore_core::gaussians::sigmoid;
+use splatcore_core::{Gaussians, sh};
 
 pub const MEANS_LOW: &str = "means_l.webp";
 pub const MEANS_HIGH: &str = "means_u.webp";
@@ -96,7 +96,7 @@ pub fn train(
         return None;
     }
     progress("clustering", 0, 1);
-    let dimensions = 3 * (Gaussians::empty(rows.sh_degree()).coefficients() - 1);
+    let dimensions = 3 * (sh::coefficients(rows.sh_degree()) - 1);
     let entries = palette_entries(order.len(), options.sog.palette);
     let mut known = Known::new(dimensions, entries);
     each_harmonics(rows, order, |vector, _| known.add(vector));
