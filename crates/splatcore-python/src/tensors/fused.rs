@@ -7,7 +7,7 @@ use super::card::Card;
 use super::intersect as lists;
 use super::projection::{B, C, Limits, N, SceneArguments, SplatOutputs};
 use super::projection_simple::{camera, camera_on_card};
-use super::rasterize::{ColorArguments, D, M, PAIRS, Sizes, TILES};
+use super::rasterize::{ColorArguments, ImageOutputs, M, PAIRS, Sizes, TILES};
 use super::view::Value;
 use crate::process::detached;
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use splatcore::cuda::tensors::{
 };
 use splatcore::tensors::intersect::{self, Tiles};
 use splatcore::tensors::projection::Splats;
-use splatcore::tensors::rasterize::{self, Drawn, Lists, Pixels};
+use splatcore::tensors::rasterize::{self, Drawn, Lists};
 use splatcore::tensors::{Real, projection};
 
 /// Adds the functions.
@@ -164,9 +164,7 @@ struct DrawArguments<'a> {
     isect_ids: Output<'a>,
     flatten_ids: Output<'a>,
     offsets: Output<'a>,
-    images: Output<'a>,
-    alphas: Output<'a>,
-    last_ids: Output<'a>,
+    images: ImageOutputs<'a>,
 }
 
 impl DrawArguments<'_> {
@@ -214,11 +212,7 @@ impl DrawArguments<'_> {
             alpha_max: alpha_max as f32,
         };
         let colors = self.colors.on_card(call, card);
-        let out = draw_on_card::Images {
-            render_colors: self.images.on(card),
-            render_alphas: self.alphas.on(card),
-            last_ids: self.last_ids.on(card),
-        };
+        let out = self.images.on_card(card);
         card.run(py, |on| {
             tile_pairs::fill(on, &tiles, &pairs, &lists)?;
             tile_pairs::offsets(on, &tiles, lists.isect_ids, offsets)?;
@@ -248,11 +242,7 @@ impl DrawArguments<'_> {
         let channels = call.side("D");
         let colors = self.colors.colors.slice(checked);
         let backgrounds = maybe(&self.colors.backgrounds, checked);
-        let out = Pixels {
-            colors: self.images.slice(checked),
-            alphas: self.alphas.slice(checked),
-            last_ids: self.last_ids.slice(checked),
-        };
+        let out = self.images.slices(checked);
         run(py, checked, || {
             intersect::fill(tiles, &splats, true, ids, flatten_ids)?;
             intersect::offsets(tiles, ids, offsets)?;
@@ -346,9 +336,7 @@ fn draw_fwd(
         flatten_ids: call.values_out::<i32>("flatten_ids", flatten_ids, &[PAIRS])?,
         offsets: call.values_out::<i32>("offsets", offsets, &TILES)?,
         colors: ColorArguments::read(&mut call, colors, [backgrounds, None])?,
-        images: call.floats_out("render_colors", render_colors, &sizes.channels(D))?,
-        alphas: call.floats_out("render_alphas", render_alphas, &sizes.channels(Is(1)))?,
-        last_ids: call.values_out::<i32>("last_ids", last_ids, &sizes.image())?,
+        images: ImageOutputs::read(&mut call, sizes, [render_colors, render_alphas, last_ids])?,
     };
     let [columns, rows] = ["tile_width", "tile_height"].map(|side| call.side(side) as i64);
     let tiles = lists::tiles(call.side("I"), tile_size, columns, rows)?;

@@ -175,6 +175,46 @@ impl<'a> ColorArguments<'a> {
     }
 }
 
+/// What a forward pass writes.
+pub struct ImageOutputs<'a> {
+    colors: Output<'a>,
+    alphas: Output<'a>,
+    last_ids: Output<'a>,
+}
+
+impl<'a> ImageOutputs<'a> {
+    /// Reads render_colors, render_alphas and last_ids.
+    pub fn read(
+        call: &mut Call,
+        sizes: Sizes,
+        [colors, alphas, last_ids]: [Object<'a, '_>; 3],
+    ) -> PyResult<Self> {
+        Ok(Self {
+            colors: call.floats_out("render_colors", colors, &sizes.channels(D))?,
+            alphas: call.floats_out("render_alphas", alphas, &sizes.channels(Is(1)))?,
+            last_ids: call.values_out::<i32>("last_ids", last_ids, &sizes.image())?,
+        })
+    }
+
+    /// To be written.
+    pub fn slices<F: Real + Value>(&mut self, checked: &Checked) -> Pixels<'_, F> {
+        Pixels {
+            colors: self.colors.slice(checked),
+            alphas: self.alphas.slice(checked),
+            last_ids: self.last_ids.slice(checked),
+        }
+    }
+
+    /// To be written on a card.
+    pub fn on_card(&self, card: &Card) -> on_card::Images {
+        on_card::Images {
+            render_colors: self.colors.on(card),
+            render_alphas: self.alphas.on(card),
+            last_ids: self.last_ids.on(card),
+        }
+    }
+}
+
 /// Writes images ``[I, H, W, D]``, their alphas ``[I, H, W, 1]`` and where in ``flatten_ids`` each
 /// pixel's last splat stands, ``[I, H, W]``.
 #[pyfunction]
@@ -206,28 +246,19 @@ fn rasterize_fwd(
     let lists = [means2d, conics, opacities, tile_offsets, flatten_ids];
     let lists = ListArguments::read(&mut call, lists)?;
     let colors = ColorArguments::read(&mut call, colors, [backgrounds, masks])?;
-    let mut images = call.floats_out("render_colors", render_colors, &sizes.channels(D))?;
-    let mut alphas = call.floats_out("render_alphas", render_alphas, &sizes.channels(Is(1)))?;
-    let mut last_ids = call.values_out::<i32>("last_ids", last_ids, &sizes.image())?;
+    let images = [render_colors, render_alphas, last_ids];
+    let mut images = ImageOutputs::read(&mut call, sizes, images)?;
     if let Some(card) = call.card(stream)? {
         let raster = lists.on_card(&call, &card, sizes, &colors.masks, alpha_max);
         let colors = colors.on_card(&call, &card);
-        let out = on_card::Images {
-            render_colors: images.on(&card),
-            render_alphas: alphas.on(&card),
-            last_ids: last_ids.on(&card),
-        };
+        let out = images.on_card(&card);
         return card.run(py, |on| on_card::forward(on, &raster, &colors, &out));
     }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let lists = lists.lists(&call, &checked, sizes, alpha_max);
         let drawn = colors.drawn::<F>(&call, &checked, lists);
-        let out = Pixels {
-            colors: images.slice(&checked),
-            alphas: alphas.slice(&checked),
-            last_ids: last_ids.slice(&checked),
-        };
+        let out = images.slices(&checked);
         run(py, &checked, || rasterize::forward(&drawn, out))
     })
 }

@@ -186,7 +186,7 @@ def draw(
     splat, keys, splats and beginnings of lists, none of which has a gradient."""
     splats = _tiles.Splats(*_contiguous(means2d, conics, colors, opacities))
     (backgrounds,) = _contiguous(backgrounds)
-    tiles = (-(-width // tile_size), -(-height // tile_size))
+    tiles = _tiles.grid(width, height, tile_size)
     dims = tuple(radii.shape[:-2])
     images = math.prod(dims)
     radii, depths = radii.contiguous(), depths.contiguous()
@@ -204,7 +204,7 @@ def draw(
 def _draw_fake(means2d: Tensor, radii: Tensor, *rest: Any) -> Seven:
     colors, (width, height, tile_size, _) = rest[2], rest[5:]
     pairs = torch.library.get_ctx().new_dynamic_size()
-    columns, rows = -(-width // tile_size), -(-height // tile_size)
+    columns, rows = _tiles.grid(width, height, tile_size)
     dims = radii.shape[:-2]
     new = means2d.new_empty
     ints = {"dtype": torch.int32}

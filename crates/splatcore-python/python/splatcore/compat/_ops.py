@@ -105,10 +105,15 @@ def project_forward(
 
 def _total(counted: Counted, found: Optional[int]) -> None:
     if found is None and counted.counts is not None:
-        counted.ends = counted.counts.view(-1).cumsum(0, dtype=torch.int64)
         # The only wait for the card in a forward pass that is not packed.
-        found = int(counted.ends[-1]) if counted.ends.numel() > 0 else 0
+        counted.ends, found = running_sums(counted.counts)
     counted.total = found or 0
+
+
+def running_sums(counts: Tensor) -> tuple[Tensor, int]:
+    """Inclusive cumulative sums of all counts, int64, and the last of them. Waits for a card."""
+    ends = counts.view(-1).cumsum(0, dtype=torch.int64)
+    return ends, int(ends[-1]) if ends.numel() > 0 else 0
 
 
 class ProjectionGradients(NamedTuple):

@@ -9,9 +9,14 @@ import torch
 from torch import Tensor
 
 from ._native import call
-from ._ops import Counted
+from ._ops import Counted, running_sums
 
 MaybeTensor = Optional[Tensor]
+
+
+def grid(width: int, height: int, tile_size: int) -> tuple[int, int]:
+    """Tiles a row and rows of tiles that cover an image."""
+    return -(-width // tile_size), -(-height // tile_size)
 
 
 def intersect(
@@ -35,8 +40,7 @@ def intersect(
         empty = means2d.new_empty
         return counts, empty(0, dtype=torch.int64), empty(0, dtype=torch.int32)
     call("intersect_count", device, means2d, radii, *tiles, counts)
-    ends = counts.view(-1).cumsum(0, dtype=torch.int64)
-    total = int(ends[-1].item())
+    ends, total = running_sums(counts)
     isect_ids = means2d.new_empty(total, dtype=torch.int64)
     flatten_ids = means2d.new_empty(total, dtype=torch.int32)
     if total > 0:
@@ -242,8 +246,7 @@ def rasterize_indices(
     arguments = (*between, transmittances, means2d, conics, opacities, *lists[2:])
     counts = means2d.new_zeros(images * h * w, dtype=torch.int32)
     call("rasterize_to_indices_count", device, *arguments, counts)
-    ends = counts.cumsum(0, dtype=torch.int64)
-    total = int(ends[-1].item())
+    ends, total = running_sums(counts)
     ids, pixels = empty.new_empty(total), empty.new_empty(total)
     if total > 0:
         starts = ends - counts

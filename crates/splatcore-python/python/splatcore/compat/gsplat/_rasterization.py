@@ -291,7 +291,7 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     is_plain = mode == "RGB" and sh_degree is None
     features = _features(colors, sh_degree, means, viewmats, radii, sizes, ids, is_plain)
     features, backgrounds = _with_depth(mode, features, depths, backgrounds, batch + (c,))
-    tiles = (-(-width // tile_size), -(-height // tile_size))
+    tiles = _tiles.grid(width, height, tile_size)
     drawing = _tiles.Drawing(
         *(radii, depths, image_ids, counted, batch + (c,), (width, height), tiles),
         settings.alpha_max,
@@ -323,6 +323,7 @@ def _meta(
 ) -> dict[str, Any]:
     radii, means2d, depths, conics, opacities = splats
     width, height, tile_size = options[:3]
+    columns, rows = _tiles.grid(width, height, tile_size)
     return {
         "batch_ids": ids[0],
         "camera_ids": ids[1],
@@ -332,8 +333,8 @@ def _meta(
         "depths": depths,
         "conics": conics,
         "opacities": opacities,
-        "tile_width": -(-width // tile_size),
-        "tile_height": -(-height // tile_size),
+        "tile_width": columns,
+        "tile_height": rows,
         "tiles_per_gauss": lists[0],
         "isect_ids": lists[1],
         "flatten_ids": lists[2],
