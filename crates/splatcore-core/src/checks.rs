@@ -94,6 +94,11 @@ pub fn snapshot(state: &LearnerState) -> Result<(), BackendError> {
     if !state.smoothing.is_empty() && state.smoothing.len() != n {
         return refused("smoothing filters");
     }
+    let masks = &state.masks;
+    let rows = if masks.is_empty() { 0 } else { n };
+    if masks.arrays().iter().any(|array| array.len() != rows) {
+        return refused("learned masks");
+    }
     Ok(())
 }
 

@@ -11,6 +11,7 @@ pub mod floaters;
 pub mod gaussians;
 pub mod half;
 pub mod image;
+pub mod learned_masks;
 pub mod metrics;
 pub mod pipeline;
 pub mod precision;

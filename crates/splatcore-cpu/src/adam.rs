@@ -10,6 +10,7 @@
 //! exactly 0. Twin: `splatcore_reference::twin::adam`.
 
 use crate::simd::{Lanes, dispatch};
+use std::ops::Range;
 
 /// Decay of the first moment.
 pub const BETA1: f32 = 0.9;
@@ -59,6 +60,42 @@ pub struct Group<'a> {
     pub rate: f32,
     /// What the others are multiplied by before the update: 1, or a little less where they decay.
     pub keep: f32,
+}
+
+impl<'a> Group<'a> {
+    /// Parameters that all learn at one rate and do not decay.
+    pub(crate) fn plain(
+        parameters: &'a mut [f32],
+        first: &'a mut [f32],
+        second: &'a mut [f32],
+        gradients: &'a [f32],
+        stride: usize,
+        rate: f32,
+    ) -> Self {
+        Self {
+            parameters,
+            first,
+            second,
+            gradients,
+            stride,
+            used: stride,
+            base_rate: rate,
+            rate,
+            keep: 1.0,
+        }
+    }
+
+    /// Some of its rows.
+    pub(crate) fn rows(&mut self, rows: &Range<usize>) -> Group<'_> {
+        let at = rows.start * self.stride..rows.end * self.stride;
+        Group {
+            parameters: &mut self.parameters[at.clone()],
+            first: &mut self.first[at.clone()],
+            second: &mut self.second[at.clone()],
+            gradients: &self.gradients[at],
+            ..*self
+        }
+    }
 }
 
 dispatch! {

@@ -5,6 +5,7 @@ use splatcore_core::Gaussians;
 use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::gaussians::{logit, sigmoid};
+use splatcore_core::learned_masks::is_on;
 use splatcore_core::random::{Rng, normal3};
 use splatcore_core::smoothing::ceiling_logit;
 
@@ -59,6 +60,15 @@ pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores
                 ..RefineReport::default()
             }
         }
+        Refine::PruneMasked => {
+            let keep: Vec<bool> = (0..state.gaussians.len())
+                .map(|i| is_there(state, i))
+                .collect();
+            RefineReport {
+                pruned: remove(state, &keep),
+                ..RefineReport::default()
+            }
+        }
         // The learner's, which has the cameras.
         Refine::SmoothingFilter | Refine::PruneFloaters { .. } | Refine::LimitScales { .. } => {
             RefineReport::default()
@@ -89,6 +99,11 @@ pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores
     report
 }
 
+/// Whether Gaussian `i` is not masked.
+fn is_there(state: &LearnerState, i: usize) -> bool {
+    state.masks.logits.get(i).is_none_or(|&mask| is_on(mask))
+}
+
 fn largest_scale(gaussians: &Gaussians, i: usize) -> f32 {
     gaussians.log_scales[i]
         .iter()
@@ -114,6 +129,7 @@ fn append_copy(state: &mut LearnerState, i: usize) {
     state.second.push_from(&zero, 0);
     let filter = state.smoothing.get(i).copied();
     state.smoothing.extend(filter);
+    state.masks.push_copy(i);
 }
 
 /// Clone and split (Kerbl et al. 2023, section 5.2), largest gradients first where the limit bites.
@@ -178,6 +194,7 @@ fn retain(state: &mut LearnerState, keep: impl Fn(usize) -> bool) {
     state.second.retain(&keep);
     let mut rows = 0..;
     state.smoothing.retain(|_| rows.next().is_some_and(&keep));
+    state.masks.retain(&keep);
 }
 
 /// Removes Gaussians and returns how many; statistics stay with those that are left.
@@ -199,6 +216,7 @@ fn prune(state: &mut LearnerState, min_opacity: f32, max_scale: Option<f32>) -> 
     let keep: Vec<bool> = (0..before)
         .map(|i| {
             sigmoid(state.gaussians.opacity_logits[i]) >= min_opacity
+                && is_there(state, i)
                 && max_scale.is_none_or(|limit| largest_scale(&state.gaussians, i) <= limit)
         })
         .collect();
@@ -277,6 +295,7 @@ fn share_among(state: &mut LearnerState, drawn: &[usize], min_opacity: f32) {
         }
         state.first.copy_row(i, &zero, 0);
         state.second.copy_row(i, &zero, 0);
+        state.masks.clear_moments(i);
     }
 }
 
@@ -297,6 +316,7 @@ fn relocate(state: &mut LearnerState, min_opacity: f32, rng: &mut Rng) -> usize 
         if !state.smoothing.is_empty() {
             state.smoothing[to] = state.smoothing[from];
         }
+        state.masks.overwrite(to, from);
     }
     dead.len()
 }

@@ -19,6 +19,7 @@ use splatcore_core::backend::{
     Timed, Visibility,
 };
 use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
+use splatcore_core::learned_masks::LearnedMasks;
 use splatcore_core::smoothing::fuse;
 use splatcore_core::{Camera, Gaussians, Image, View, checks, reduce};
 use std::sync::Arc;
@@ -213,6 +214,9 @@ impl Learner for CpuLearner {
             let gradient = self.loss.gradient.each_ref().map(|plane| plane.as_slice());
             self.frame.backward(level, camera, &plan.render, gradient)?;
             let state = &mut self.state;
+            if plan.masks.is_some() && state.masks.is_empty() {
+                state.masks = LearnedMasks::fresh(state.gaussians.len());
+            }
             self.frame
                 .timed("update", |frame| update(level, frame, state, camera, plan));
             if let (Some(rate), Some(gradient)) = (plan.exposure, of_transform) {

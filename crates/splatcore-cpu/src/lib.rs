@@ -21,6 +21,7 @@ pub mod frame;
 mod geometry;
 mod harmonics;
 pub mod intersect;
+mod learned_masks;
 mod learner;
 mod limit_scales;
 pub mod loss;

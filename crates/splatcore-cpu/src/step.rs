@@ -5,6 +5,7 @@
 use crate::adam::{Correction, Group, adam};
 use crate::camera::KernelCamera;
 use crate::frame::{Frame, ROWS};
+use crate::learned_masks::MaskRows;
 use crate::project::Splat;
 use crate::project_backward::{GradientRows, project_backward};
 use crate::scene::Scene;
@@ -187,6 +188,8 @@ struct Update<'a> {
     gradient_sum: Disjoint<'a, f32>,
     seen: Disjoint<'a, u32>,
     smoothing: &'a [f32],
+    /// If this step learns any.
+    masks: Option<MaskRows<'a>>,
 }
 
 impl<'a> Update<'a> {
@@ -211,6 +214,7 @@ impl<'a> Update<'a> {
             gradient_sum: Disjoint::new(&mut state.gradient_sum),
             seen: Disjoint::new(&mut state.seen),
             smoothing: &state.smoothing,
+            masks: plan.masks.map(|plan| MaskRows::new(&mut state.masks, plan)),
         }
     }
 
@@ -251,14 +255,28 @@ impl<'a> Update<'a> {
             &self.frame.sums,
             &mut target,
         );
+        let of_masks = self.masks.as_ref().map(|masks| {
+            // SAFETY: the caller's promise.
+            unsafe { masks.gradients((first, rows), self.count, p.opacity_logits, gradients) }
+        });
         regularise(self.plan, self.count, &p, gradients);
         let taken = taken_rows(self.plan, first, rows, splats, slots);
-        // SAFETY: the caller's promise; `optimise` takes `p`, so `add_noise` may get its rows.
+        // SAFETY: the caller's promise; `optimise` takes `p`, so what follows may get
+        // its rows.
         unsafe {
             if self.plan.statistics.is_some() {
                 self.add_statistics(first, ndc_norm, rows);
             }
             self.optimise(&taken, first, rows, p, gradients);
+            if let (Some(masks), Some(gradients)) = (&self.masks, of_masks) {
+                masks.learn(
+                    (self.level, self.correction),
+                    &taken,
+                    first,
+                    &gradients[..rows],
+                );
+                self.fade_masked(masks, &taken, first, rows);
+            }
             if let Some(noise) = self.plan.noise {
                 self.add_noise(first, rows, noise);
             }
@@ -307,8 +325,8 @@ impl<'a> Update<'a> {
         let rotations = &g.rotations.as_flattened()[..4 * rows];
         let logits = &g.opacity_logits[..rows];
         let groups = [
-            group(p.means, m.means, v.means, means, 3, rates.means),
-            group(
+            Group::plain(p.means, m.means, v.means, means, 3, rates.means),
+            Group::plain(
                 p.log_scales,
                 m.log_scales,
                 v.log_scales,
@@ -316,7 +334,7 @@ impl<'a> Update<'a> {
                 3,
                 rates.log_scales,
             ),
-            group(
+            Group::plain(
                 p.rotations,
                 m.rotations,
                 v.rotations,
@@ -324,7 +342,7 @@ impl<'a> Update<'a> {
                 4,
                 rates.rotations,
             ),
-            group(
+            Group::plain(
                 p.opacity_logits,
                 m.opacity_logits,
                 v.opacity_logits,
@@ -346,12 +364,28 @@ impl<'a> Update<'a> {
         ];
         for mut group in groups {
             for rows in taken {
-                adam(
-                    self.level,
-                    &mut some_rows(&mut group, rows),
-                    self.correction,
-                );
+                adam(self.level, &mut group.rows(rows), self.correction);
             }
+        }
+    }
+
+    /// # Safety
+    /// No one else may use these rows of parameters, moments and masks.
+    unsafe fn fade_masked(
+        &self,
+        masks: &MaskRows<'_>,
+        taken: &[Range<usize>],
+        first: usize,
+        rows: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            masks.fade(
+                taken,
+                first,
+                self.parameters.opacity_logits.get(first, rows),
+                [&self.first, &self.second].map(|m| m.opacity_logits.get(first, rows)),
+            );
         }
     }
 
@@ -364,40 +398,6 @@ impl<'a> Update<'a> {
         for i in 0..rows {
             explore(&mut p, i, noise, normal3(seed, step, (first + i) as u64));
         }
-    }
-}
-
-/// Parameters that all learn at one rate and do not decay.
-fn group<'a>(
-    parameters: &'a mut [f32],
-    first: &'a mut [f32],
-    second: &'a mut [f32],
-    gradients: &'a [f32],
-    stride: usize,
-    rate: f32,
-) -> Group<'a> {
-    Group {
-        parameters,
-        first,
-        second,
-        gradients,
-        stride,
-        used: stride,
-        base_rate: rate,
-        rate,
-        keep: 1.0,
-    }
-}
-
-/// Some rows of a group.
-fn some_rows<'a>(group: &'a mut Group<'_>, rows: &Range<usize>) -> Group<'a> {
-    let at = rows.start * group.stride..rows.end * group.stride;
-    Group {
-        parameters: &mut group.parameters[at.clone()],
-        first: &mut group.first[at.clone()],
-        second: &mut group.second[at.clone()],
-        gradients: &group.gradients[at],
-        ..*group
     }
 }
 

@@ -5,25 +5,26 @@
 //! F32; `gradient_sum [n]` F32, `seen [n]` U32; `view_order [views]` U32, `rng [2]` U64; the curve
 //! as `curve.step` U32, `curve.loss` F64, `curve.gaussians` U64, `curve.seconds` F64. Of a run that
 //! learns exposures also `exposure.parameters`, `exposure.first`, `exposure.second [views,12]` F32
-//! and `exposure.seen [views]` U32; of an antialiased one `smoothing [n]` F32. Everything else is
-//! in the header's metadata, as text.
+//! and `exposure.seen [views]` U32; of an antialiased one `smoothing [n]` F32; of one that learns
+//! masks `mask.logits`, `mask.first`, `mask.second [n]` F32. Everything else is in the header's
+//! metadata, as text.
+
+mod file;
+mod masks;
+
+pub use file::{FORMAT, VERSION};
 
 use crate::observer::CurvePoint;
 use crate::view_order::ViewOrder;
-use safetensors::{Dtype, SafeTensors};
+use file::{Reader, Tensor};
+use safetensors::Dtype;
 use serde_json::{Map, Value, json};
 use splatcore_core::exposure::Exposures;
 use splatcore_core::random::Rng;
-use splatcore_core::{Choice, Gaussians, LearnerState, sh};
-use splatcore_data::{DataError, Place};
-use std::borrow::Cow;
+use splatcore_core::{Gaussians, LearnerState, sh};
+use splatcore_data::DataError;
 use std::io::Write;
 use std::path::Path;
-
-/// Value of `format` in the metadata.
-pub const FORMAT: &str = "splatcore-checkpoint";
-/// Value of `version` in the metadata; a reader knows exactly one.
-pub const VERSION: &str = "1";
 
 /// Everything that a run is between two steps.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,6 +141,7 @@ impl Checkpoint {
         if !state.smoothing.is_empty() {
             tensors.push(Tensor::list("smoothing", "F32", &state.smoothing, 4));
         }
+        tensors.extend(masks::tensors(&state.masks));
         tensors.extend([
             Tensor::list("view_order", "U32", &self.order.order, 4),
             Tensor::list("rng", "U64", &self.order.rng.to_words(), 8).into_owned(),
@@ -175,303 +177,123 @@ impl Checkpoint {
     /// An unreadable, damaged or foreign file, or one of another version; says which part.
     pub fn load(path: &Path) -> Result<Self, DataError> {
         let bytes = std::fs::read(path).map_err(|e| DataError::read(path, &e))?;
-        Reader::open(path, &bytes)?.read()
+        read_all(&Reader::open(path, &bytes)?)
     }
 }
 
-/// A tensor to be written.
-struct Tensor<'a> {
-    name: String,
-    dtype: &'static str,
-    shape: Vec<usize>,
-    data: Cow<'a, [u8]>,
-}
-
-impl<'a> Tensor<'a> {
-    fn f32<T: bytemuck::NoUninit>(name: String, shape: Vec<usize>, values: &'a [T]) -> Self {
-        Self {
-            name,
-            dtype: "F32",
-            shape,
-            data: little_endian(values, 4),
+fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
+    let gaussians = read_gaussians(file, "parameters")?;
+    let n = gaussians.len();
+    let same = |group: &str| -> Result<Gaussians, DataError> {
+        let set = read_gaussians(file, group)?;
+        if set.len() == n && set.sh_degree == gaussians.sh_degree {
+            return Ok(set);
         }
+        Err(file.damaged(group, "has another shape than the parameters"))
+    };
+    let (first, second) = (same("first")?, same("second")?);
+    let order: Vec<u32> = file.array("view_order", Dtype::U32, &[])?;
+    let used: usize = file.number("views_used")?;
+    if used > order.len() {
+        return Err(file.damaged("views_used", "is larger than the number of views"));
     }
-
-    /// Of one dimension, of numbers of `word` bytes.
-    fn list<T: bytemuck::NoUninit>(
-        name: &str,
-        dtype: &'static str,
-        values: &'a [T],
-        word: usize,
-    ) -> Self {
-        Self {
-            name: name.to_owned(),
-            dtype,
-            shape: vec![values.len()],
-            data: little_endian(values, word),
-        }
-    }
-
-    fn into_owned(self) -> Tensor<'static> {
-        Tensor {
-            name: self.name,
-            dtype: self.dtype,
-            shape: self.shape,
-            data: Cow::Owned(self.data.into_owned()),
-        }
-    }
-}
-
-/// A parsed file; every access checks type and shape.
-struct Reader<'a> {
-    path: &'a Path,
-    tensors: SafeTensors<'a>,
-    metadata: std::collections::HashMap<String, String>,
-}
-
-impl<'a> Reader<'a> {
-    fn open(path: &'a Path, bytes: &'a [u8]) -> Result<Self, DataError> {
-        let damaged = |e: safetensors::SafeTensorError| {
-            DataError::new(
-                path,
-                format!("is not a complete safetensors file ({e})"),
-                REMEDY,
-            )
-            .depending_on(Choice::StartAnew)
-        };
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
-        let metadata = header.metadata().clone().unwrap_or_default();
-        let found = |key: &str| metadata.get(key).map_or("none", String::as_str);
-        if found("format") != FORMAT {
-            return Err(DataError::new(
-                path,
-                format!(
-                    "is not a splatcore checkpoint (format {:?})",
-                    found("format")
-                ),
-                "give the checkpoint.safetensors of a training run",
-            ));
-        }
-        if found("version") != VERSION {
-            return Err(DataError::new(
-                path,
-                format!(
-                    "is a checkpoint of version {}; this program reads version {VERSION}",
-                    found("version")
-                ),
-                "resume with the program that wrote it, or start anew",
-            )
-            .depending_on(Choice::StartAnew));
-        }
-        Ok(Self {
-            path,
-            tensors: SafeTensors::deserialize(bytes).map_err(damaged)?,
-            metadata,
+    let words: Vec<u64> = file.array("rng", Dtype::U64, &[])?;
+    let &[state, increment] = words.as_slice() else {
+        return Err(file.damaged("rng", "does not hold 2 words"));
+    };
+    let steps: Vec<u32> = file.array("curve.step", Dtype::U32, &[])?;
+    let losses: Vec<f64> = file.rows("curve.loss", Dtype::F64, &[], steps.len())?;
+    let counts: Vec<u64> = file.rows("curve.gaussians", Dtype::U64, &[], steps.len())?;
+    let seconds: Vec<f64> = file.rows("curve.seconds", Dtype::F64, &[], steps.len())?;
+    let curve = (0..steps.len())
+        .map(|i| CurvePoint {
+            step: steps[i],
+            loss: losses[i],
+            gaussians: counts[i],
+            seconds: seconds[i],
         })
-    }
-
-    fn read(&self) -> Result<Checkpoint, DataError> {
-        let gaussians = self.gaussians("parameters")?;
-        let n = gaussians.len();
-        let same = |group: &str| -> Result<Gaussians, DataError> {
-            let set = self.gaussians(group)?;
-            if set.len() == n && set.sh_degree == gaussians.sh_degree {
-                return Ok(set);
-            }
-            Err(self.damaged(group, "has another shape than the parameters"))
-        };
-        let (first, second) = (same("first")?, same("second")?);
-        let order: Vec<u32> = self.array("view_order", Dtype::U32, &[])?;
-        let used: usize = self.number("views_used")?;
-        if used > order.len() {
-            return Err(self.damaged("views_used", "is larger than the number of views"));
-        }
-        let words: Vec<u64> = self.array("rng", Dtype::U64, &[])?;
-        let &[state, increment] = words.as_slice() else {
-            return Err(self.damaged("rng", "does not hold 2 words"));
-        };
-        let steps: Vec<u32> = self.array("curve.step", Dtype::U32, &[])?;
-        let losses: Vec<f64> = self.rows("curve.loss", Dtype::F64, &[], steps.len())?;
-        let counts: Vec<u64> = self.rows("curve.gaussians", Dtype::U64, &[], steps.len())?;
-        let seconds: Vec<f64> = self.rows("curve.seconds", Dtype::F64, &[], steps.len())?;
-        let curve = (0..steps.len())
-            .map(|i| CurvePoint {
-                step: steps[i],
-                loss: losses[i],
-                gaussians: counts[i],
-                seconds: seconds[i],
-            })
-            .collect();
-        let smoothed_loss = match self.metadata.contains_key("smoothed_loss") {
-            true => Some(self.number("smoothed_loss")?),
-            false => None,
-        };
-        Ok(Checkpoint {
-            step: self.number("step")?,
-            state: LearnerState {
-                gaussians,
-                first,
-                second,
-                gradient_sum: self.rows("gradient_sum", Dtype::F32, &[], n)?,
-                seen: self.rows("seen", Dtype::U32, &[], n)?,
-                exposures: self.exposures()?,
-                smoothing: match self.tensors.tensor("smoothing") {
-                    Ok(_) => self.rows("smoothing", Dtype::F32, &[], n)?,
-                    Err(_) => Vec::new(),
-                },
+        .collect();
+    let smoothed_loss = match file.metadata.contains_key("smoothed_loss") {
+        true => Some(file.number("smoothed_loss")?),
+        false => None,
+    };
+    Ok(Checkpoint {
+        step: file.number("step")?,
+        state: LearnerState {
+            gaussians,
+            first,
+            second,
+            gradient_sum: file.rows("gradient_sum", Dtype::F32, &[], n)?,
+            seen: file.rows("seen", Dtype::U32, &[], n)?,
+            exposures: read_exposures(file)?,
+            smoothing: match file.tensors.tensor("smoothing") {
+                Ok(_) => file.rows("smoothing", Dtype::F32, &[], n)?,
+                Err(_) => Vec::new(),
             },
-            order: ViewOrder {
-                order,
-                used,
-                rng: Rng::from_words([state, increment]),
-            },
-            smoothed_loss,
-            samples: self.number("samples")?,
-            curve,
-            seconds: self.number("seconds")?,
-            config: self.text("config")?.into(),
-            backend: self.text("backend")?.into(),
-            photos: self.text("photos")?.into(),
-        })
-    }
-
-    /// None in a file of a run that learned none.
-    fn exposures(&self) -> Result<Exposures, DataError> {
-        let parameters = "exposure.parameters";
-        if self.tensors.tensor(parameters).is_err() {
-            return Ok(Exposures::default());
-        }
-        let parameters: Vec<[f32; 12]> = self.array(parameters, Dtype::F32, &[12])?;
-        let views = parameters.len();
-        Ok(Exposures {
-            parameters,
-            first: self.rows("exposure.first", Dtype::F32, &[12], views)?,
-            second: self.rows("exposure.second", Dtype::F32, &[12], views)?,
-            seen: self.rows("exposure.seen", Dtype::U32, &[], views)?,
-        })
-    }
-
-    fn gaussians(&self, group: &str) -> Result<Gaussians, DataError> {
-        let name = |field: &str| format!("{group}.{field}");
-        let means: Vec<[f32; 3]> = self.array(&name("means"), Dtype::F32, &[3])?;
-        let n = means.len();
-        let harmonics = name("sh");
-        let coefficients = self
-            .tensors
-            .tensor(&harmonics)
-            .ok()
-            .and_then(|t| t.shape().get(1).copied())
-            .unwrap_or(0);
-        let Some(sh_degree) = (0..=sh::MAX_DEGREE).find(|&d| sh::coefficients(d) == coefficients)
-        else {
-            return Err(self.damaged(
-                &harmonics,
-                "is missing or does not hold 1, 4, 9 or 16 coefficients",
-            ));
-        };
-        // `array` counts rows of the first dimension; here a row is `coefficients` colours.
-        let sh = self.array(&harmonics, Dtype::F32, &[coefficients, 3])?;
-        if sh.len() != n * coefficients {
-            return Err(self.damaged(&harmonics, "has another number of rows than the means"));
-        }
-        Ok(Gaussians {
-            log_scales: self.rows(&name("log_scales"), Dtype::F32, &[3], n)?,
-            rotations: self.rows(&name("rotations"), Dtype::F32, &[4], n)?,
-            opacity_logits: self.rows(&name("opacity_logits"), Dtype::F32, &[], n)?,
-            means,
-            sh,
-            sh_degree,
-        })
-    }
-
-    /// A tensor of shape `[any, inner...]` as plain values.
-    fn array<T: bytemuck::Pod>(
-        &self,
-        name: &str,
-        dtype: Dtype,
-        inner: &[usize],
-    ) -> Result<Vec<T>, DataError> {
-        let tensor = self
-            .tensors
-            .tensor(name)
-            .map_err(|_| self.damaged(name, "is missing"))?;
-        if tensor.dtype() != dtype
-            || tensor.shape().len() != 1 + inner.len()
-            || tensor.shape()[1..] != *inner
-        {
-            return Err(self.damaged(
-                name,
-                &format!(
-                    "is {:?} {:?}, expected {dtype:?} [_, {inner:?}]",
-                    tensor.dtype(),
-                    tensor.shape()
-                ),
-            ));
-        }
-        let word = dtype.bitsize() / 8;
-        let mut values = vec![T::zeroed(); tensor.data().len() / size_of::<T>().max(1)];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
-        if bytes.len() != tensor.data().len() {
-            return Err(self.damaged(name, "has a size that does not fit its type"));
-        }
-        bytes.copy_from_slice(tensor.data());
-        swap_if_big_endian(bytes, word);
-        Ok(values)
-    }
-
-    /// [`Reader::array`] with a known number of rows.
-    fn rows<T: bytemuck::Pod>(
-        &self,
-        name: &str,
-        dtype: Dtype,
-        inner: &[usize],
-        count: usize,
-    ) -> Result<Vec<T>, DataError> {
-        let values = self.array(name, dtype, inner)?;
-        if values.len() == count {
-            return Ok(values);
-        }
-        Err(self.damaged(
-            name,
-            &format!("has {} rows, expected {count}", values.len()),
-        ))
-    }
-
-    fn text(&self, key: &str) -> Result<&str, DataError> {
-        let value = self.metadata.get(key).map(String::as_str);
-        value.ok_or_else(|| self.damaged(key, "is missing"))
-    }
-
-    fn number<T: std::str::FromStr>(&self, key: &str) -> Result<T, DataError> {
-        let text = self.text(key)?;
-        text.parse()
-            .map_err(|_| self.damaged(key, &format!("is not a number ({text:.40?})")))
-    }
-
-    fn damaged(&self, part: &str, problem: &str) -> DataError {
-        DataError::new(self.path, problem, REMEDY)
-            .at(Place::Part(part.to_owned()))
-            .depending_on(Choice::StartAnew)
-    }
+            masks: masks::read(file, n)?,
+        },
+        order: ViewOrder {
+            order,
+            used,
+            rng: Rng::from_words([state, increment]),
+        },
+        smoothed_loss,
+        samples: file.number("samples")?,
+        curve,
+        seconds: file.number("seconds")?,
+        config: file.text("config")?.into(),
+        backend: file.text("backend")?.into(),
+        photos: file.text("photos")?.into(),
+    })
 }
 
-const REMEDY: &str = "the checkpoint is damaged: take an older copy, or start anew";
-
-/// The bytes of plain values made of `word`-byte numbers, in little-endian order.
-fn little_endian<T: bytemuck::NoUninit>(values: &[T], word: usize) -> Cow<'_, [u8]> {
-    let bytes: &[u8] = bytemuck::cast_slice(values);
-    if cfg!(target_endian = "little") {
-        return Cow::Borrowed(bytes);
+/// None in a file of a run that learned none.
+fn read_exposures(file: &Reader<'_>) -> Result<Exposures, DataError> {
+    let parameters = "exposure.parameters";
+    if file.tensors.tensor(parameters).is_err() {
+        return Ok(Exposures::default());
     }
-    let mut bytes = bytes.to_vec();
-    swap_if_big_endian(&mut bytes, word);
-    Cow::Owned(bytes)
+    let parameters: Vec<[f32; 12]> = file.array(parameters, Dtype::F32, &[12])?;
+    let views = parameters.len();
+    Ok(Exposures {
+        parameters,
+        first: file.rows("exposure.first", Dtype::F32, &[12], views)?,
+        second: file.rows("exposure.second", Dtype::F32, &[12], views)?,
+        seen: file.rows("exposure.seen", Dtype::U32, &[], views)?,
+    })
 }
 
-fn swap_if_big_endian(bytes: &mut [u8], word: usize) {
-    if cfg!(target_endian = "big") {
-        bytes.chunks_exact_mut(word).for_each(<[u8]>::reverse);
+fn read_gaussians(file: &Reader<'_>, group: &str) -> Result<Gaussians, DataError> {
+    let name = |field: &str| format!("{group}.{field}");
+    let means: Vec<[f32; 3]> = file.array(&name("means"), Dtype::F32, &[3])?;
+    let n = means.len();
+    let harmonics = name("sh");
+    let coefficients = file
+        .tensors
+        .tensor(&harmonics)
+        .ok()
+        .and_then(|t| t.shape().get(1).copied())
+        .unwrap_or(0);
+    let Some(sh_degree) = (0..=sh::MAX_DEGREE).find(|&d| sh::coefficients(d) == coefficients)
+    else {
+        return Err(file.damaged(
+            &harmonics,
+            "is missing or does not hold 1, 4, 9 or 16 coefficients",
+        ));
+    };
+    // `array` counts rows of the first dimension; here a row is `coefficients` colours.
+    let sh = file.array(&harmonics, Dtype::F32, &[coefficients, 3])?;
+    if sh.len() != n * coefficients {
+        return Err(file.damaged(&harmonics, "has another number of rows than the means"));
     }
+    Ok(Gaussians {
+        log_scales: file.rows(&name("log_scales"), Dtype::F32, &[3], n)?,
+        rotations: file.rows(&name("rotations"), Dtype::F32, &[4], n)?,
+        opacity_logits: file.rows(&name("opacity_logits"), Dtype::F32, &[], n)?,
+        means,
+        sh,
+        sh_degree,
+    })
 }
 
 #[cfg(test)]

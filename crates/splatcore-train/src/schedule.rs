@@ -19,6 +19,7 @@ use crate::config::{
 use splatcore_core::backend::{
     Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
 };
+use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::random::uniform_at;
 use splatcore_core::semantics::Semantics;
 
@@ -34,6 +35,9 @@ pub fn log_linear(from: f64, to: f64, t: f64) -> f64 {
 
 /// Steps between two computations of the 3D filter.
 pub const SMOOTHING_EVERY: u32 = 100;
+
+/// Steps between two removals of masked Gaussians, as in Compact-3DGS' code.
+pub const PRUNE_MASKED_EVERY: u32 = 1000;
 
 /// The schedule of one run.
 #[derive(Clone, Debug)]
@@ -150,6 +154,10 @@ impl Schedule {
                 let (from, to) = (c.rates.exposure, c.rates.exposure_final);
                 log_linear(from, to, self.progress(step)) as f32
             }),
+            masks: loss.masks.map(|weight| MaskPlan {
+                weight: weight as f32,
+                rate: c.rates.masks as f32,
+            }),
             seed: c.seed,
         }
     }
@@ -160,7 +168,8 @@ impl Schedule {
     /// step < densify-until` and `step` is a multiple of `densify-every`; then, for adc before
     /// `densify-until`, the opacity reset at multiples of `opacity-reset-every`, and once at
     /// `densify-from` on a white background (where opaque white haze costs nothing to the loss);
-    /// then the limit on scales and the 3D filter. Large Gaussians are pruned only after the first
+    /// then the masked Gaussians go, where no round of adc removes them; then the limit on scales
+    /// and the 3D filter. Large Gaussians are pruned only after the first
     /// reset interval.
     pub fn refinements(&self, step: u32) -> Vec<Refine> {
         let mut refinements = Vec::new();
@@ -170,6 +179,7 @@ impl Schedule {
             refinements.extend(self.densification(step));
             refinements.extend(self.reset(step));
         }
+        refinements.extend(self.mask_pruning(step));
         refinements.extend(self.scale_limit(step));
         refinements.extend(self.smoothing(step));
         refinements
@@ -236,6 +246,15 @@ impl Schedule {
     fn prunes(&self, step: u32) -> bool {
         let c = &self.config;
         step.is_multiple_of(c.prune.every) && step > c.densify.from && step < c.iterations
+    }
+
+    /// From the end of densification on every [`PRUNE_MASKED_EVERY`] steps, and after the last:
+    /// masked Gaussians are drawn no more, but take memory and time. Before, rounds of adc remove
+    /// them.
+    fn mask_pruning(&self, step: u32) -> Option<Refine> {
+        let c = &self.config;
+        let due = step >= c.densify.until && step.is_multiple_of(PRUNE_MASKED_EVERY);
+        (c.loss.masks.is_some() && (due || step == c.iterations)).then_some(Refine::PruneMasked)
     }
 
     /// From the end of densification on, every `densify-every` steps, and after the last: scales

@@ -96,6 +96,7 @@ fn plan(step: u32, view: usize, extent: f32) -> StepPlan {
         statistics: (step < DENSIFY_UNTIL).then_some(Statistic::Mean),
         noise: None,
         exposure: None,
+        masks: None,
         seed: 0,
     }
 }

@@ -73,7 +73,7 @@ pub enum Refine {
         gradient_threshold: f32,
         /// A Gaussian whose largest scale exceeds this is split, else cloned (world units).
         split_scale: f32,
-        /// Pruned below this opacity.
+        /// Pruned below this opacity; so are masked ones ([`crate::learned_masks`]).
         min_opacity: f32,
         /// Pruned when the largest scale exceeds this (world units).
         max_scale: Option<f32>,
@@ -108,6 +108,9 @@ pub enum Refine {
         /// pixel's.
         depth_share: f32,
     },
+    /// Removes masked Gaussians ([`crate::learned_masks`]); statistics stay with those that are
+    /// left. Without masks it removes none.
+    PruneMasked,
     /// Gives every Gaussian Mip-Splatting's 3D filter for the learner's cameras
     /// ([`crate::smoothing`]); from then on the learner renders through it.
     SmoothingFilter,

@@ -2,6 +2,7 @@
 
 use crate::Gaussians;
 use crate::exposure::Exposures;
+use crate::learned_masks::LearnedMasks;
 
 /// All that a learner knows and a checkpoint must hold. Moments have the scene's shape.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +22,8 @@ pub struct LearnerState {
     /// Log standard deviations of the 3D filter ([`crate::smoothing`]), `[n]`; empty if there is
     /// none.
     pub smoothing: Vec<f32>,
+    /// Learned masks, one a Gaussian; empty if no step learned any.
+    pub masks: LearnedMasks,
 }
 
 impl LearnerState {
@@ -35,6 +38,7 @@ impl LearnerState {
             seen: vec![0; n],
             exposures: Exposures::default(),
             smoothing: Vec::new(),
+            masks: LearnedMasks::default(),
         }
     }
 }

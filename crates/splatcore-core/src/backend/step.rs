@@ -1,6 +1,7 @@
 //! What a training step depends on.
 
 use super::frame::RenderOptions;
+use crate::learned_masks::MaskPlan;
 
 /// Learning rates of one step, per parameter group. The one for the means already holds the scene's
 /// extent.
@@ -66,6 +67,11 @@ pub struct StepPlan {
     /// photo with alpha stands on what the transform makes of the background
     /// ([`crate::exposure::of_colour`]). `None` compares the image as it is.
     pub exposure: Option<f32>,
+    /// Learns a mask for each Gaussian ([`crate::learned_masks`]), from the first step that asks
+    /// for it on; masked Gaussians are drawn no more. dL/dM is of the image alone, as the other
+    /// regularisers are of the Gaussians that are stored. Sparse Adam leaves the masks of unseen
+    /// Gaussians alone, too. `None` leaves the masks as they are.
+    pub masks: Option<MaskPlan>,
     /// Seed of the run, for the noise.
     pub seed: u64,
 }

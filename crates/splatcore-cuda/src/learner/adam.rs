@@ -2,6 +2,7 @@
 //! opacity's gradient and the others, and uses them at once.
 
 use super::CudaLearner;
+use crate::device::Buffer;
 use crate::device::error::device_error;
 use crate::ops::adam::rates::Rates;
 use crate::ops::adam::{self, AdamParams};
@@ -39,6 +40,7 @@ impl CudaLearner {
         let [rotations, rotations_1, rotations_2] = group(2);
         let [opacities, opacities_1, opacities_2] = group(3);
         let [sh, sh_1, sh_2] = group(4);
+        let [masks, masks_1, masks_2] = self.state.masks.each_ref().map(Buffer::address);
         let params = AdamParams {
             means,
             means_1,
@@ -61,6 +63,9 @@ impl CudaLearner {
             splats,
             sums,
             smoothing: scene.smoothing,
+            masks,
+            masks_1,
+            masks_2,
             gaussians: scene.count_at,
             camera: *camera,
             rates,

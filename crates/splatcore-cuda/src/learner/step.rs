@@ -18,6 +18,9 @@ impl CudaLearner {
     pub(super) fn launch(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         self.check_statistic(plan)?;
         self.passes.training.statistic = plan.statistics.unwrap_or_default();
+        if plan.masks.is_some() {
+            self.state.start_masks()?;
+        }
         let scene = self.scene_addresses();
         let wanted = AdamKind::new(plan, &self.state);
         let missing = (self.adam.0 != Some(wanted)).then(|| wanted.program());

@@ -58,6 +58,12 @@ pub fn all_programs() -> Vec<Program> {
         // With fewer degrees the shapes are the same: see below.
         all.extend(project_variants(sh::MAX_DEGREE, sh::MAX_DEGREE, method));
     }
+    // With all that steps which learn masks may have besides.
+    for [sparse, absolute] in [[false, true], [true, false]] {
+        let degree = sh::MAX_DEGREE;
+        let masked = adam::program(degree, degree, Moments::Compact, sparse, absolute);
+        all.push(filtered(adam::with_masks(masked), true, true));
+    }
     for degree in 0..=sh::MAX_DEGREE {
         all.extend(step_variants(degree, sh::MAX_DEGREE, &FILTERS));
         for plain in project_variants(degree, sh::MAX_DEGREE, Intersect::Exact) {
@@ -73,6 +79,8 @@ pub fn all_programs() -> Vec<Program> {
         for moments in [Moments::Full, Moments::Compact] {
             all.push(adam::program(degree, sh::MAX_DEGREE, moments, true, false));
             all.push(adam::program(degree, degree, moments, false, false));
+            let masked = adam::program(degree, sh::MAX_DEGREE, moments, false, false);
+            all.push(adam::with_masks(masked));
         }
         all.push(write_gradients(degree, sh::MAX_DEGREE));
     }
@@ -82,7 +90,8 @@ pub fn all_programs() -> Vec<Program> {
 /// The programs that releases carry compiled: what the default pipeline and the reference of `eval`
 /// and `bench` need to render scenes of every degree, in floats or halves, with and without
 /// Mip-Splatting's 2D filter, and to train. Its 3D filter, visible Gaussians alone
-/// ([`adam::program`]'s `sparse`), and the 2D filter at lower degrees are left to NVRTC.
+/// ([`adam::program`]'s `sparse`), learned masks, and the 2D filter at lower degrees are left to
+/// NVRTC.
 pub fn built_in_programs() -> Vec<Program> {
     let Pipeline {
         intersect,

@@ -5,6 +5,7 @@ use crate::device::{Buffer, Device};
 use crate::ops::adam::moments::{Format, Moments};
 use splatcore_core::backend::LearnerState;
 use splatcore_core::exposure::Exposures;
+use splatcore_core::learned_masks::LearnedMasks;
 use splatcore_core::{BackendError, Gaussians};
 use std::sync::Arc;
 
@@ -54,6 +55,10 @@ pub struct State {
     pub smoothing: Buffer,
     /// Whether there is.
     pub smoothed: bool,
+    /// Logits of learned masks, and their two moments, `[capacity]` f32 each, if there are any.
+    pub masks: [Buffer; 3],
+    /// Whether there are.
+    pub masked: bool,
 }
 
 /// The arrays of Gaussians as flat slices, in the order of [`GROUPS`].
@@ -131,7 +136,34 @@ impl State {
             seen: Buffer::from_slice(device, "statistics", &state.seen)?,
             smoothing: Buffer::from_slice(device, "smoothing filters", &state.smoothing)?,
             smoothed: !state.smoothing.is_empty(),
+            masks: {
+                let [logits, first, second] = state.masks.arrays();
+                let upload = |mask: &[f32]| Buffer::from_slice(device, "learned masks", mask);
+                [upload(logits)?, upload(first)?, upload(second)?]
+            },
+            masked: !state.masks.is_empty(),
         })
+    }
+
+    /// Gives every Gaussian a mask, unless they have them.
+    ///
+    /// # Errors
+    /// If they do not fit; there are none then.
+    pub fn start_masks(&mut self) -> Result<(), BackendError> {
+        if self.masked {
+            return Ok(());
+        }
+        let fresh = LearnedMasks::fresh(self.capacity);
+        self.write_masks(&fresh)
+    }
+
+    fn write_masks(&mut self, masks: &LearnedMasks) -> Result<(), BackendError> {
+        for (buffer, array) in self.masks.iter_mut().zip(masks.arrays()) {
+            buffer.reserve_exactly(size_of_val(&array[..]))?;
+            buffer.write(0, array)?;
+        }
+        self.masked = !masks.is_empty();
+        Ok(())
     }
 
     /// Becomes another state, its moments stored as they are now. What is there goes first: both
@@ -164,6 +196,8 @@ impl State {
         self.seen.clear()?;
         self.smoothing.clear()?;
         self.smoothed = false;
+        self.masks.iter_mut().try_for_each(Buffer::clear)?;
+        self.masked = false;
         for (buffer, format, numbers) in arrays {
             buffer.reserve_exactly(format.bytes() * numbers.len())?;
             match format {
@@ -179,6 +213,7 @@ impl State {
             self.smoothing.write(0, &state.smoothing)?;
             self.smoothed = true;
         }
+        self.write_masks(&state.masks)?;
         self.capacity = state.gaussians.len();
         self.set_count(self.capacity)?;
         self.sh_degree = state.gaussians.sh_degree;
@@ -198,6 +233,14 @@ impl State {
     pub fn smoothing_address(&self) -> u64 {
         match self.smoothed {
             true => self.smoothing.address(),
+            false => 0,
+        }
+    }
+
+    /// Where the logits of learned masks are; 0 if there are none.
+    pub fn mask_address(&self) -> u64 {
+        match self.masked {
+            true => self.masks[0].address(),
             false => 0,
         }
     }
@@ -232,6 +275,17 @@ impl State {
             seen: self.seen.to_vec(self.count)?,
             exposures: Exposures::default(),
             smoothing: self.filters()?,
+            masks: self.learned_masks()?,
+        })
+    }
+
+    fn learned_masks(&self) -> Result<LearnedMasks, BackendError> {
+        let count = if self.masked { self.count } else { 0 };
+        let [logits, first, second] = self.masks.each_ref().map(|mask| mask.to_vec(count));
+        Ok(LearnedMasks {
+            logits: logits?,
+            first: first?,
+            second: second?,
         })
     }
 
@@ -255,7 +309,8 @@ impl State {
     pub fn bytes_of(&self, gaussians: usize) -> u64 {
         let row: usize = self.groups.iter().flat_map(Group::row_bytes).sum();
         let filter = if self.smoothed { size_of::<f32>() } else { 0 };
-        (row + size_of::<f32>() + size_of::<u32>() + filter) as u64 * gaussians as u64
+        let masks = if self.masked { 3 * size_of::<f32>() } else { 0 };
+        (row + size_of::<f32>() + size_of::<u32>() + filter + masks) as u64 * gaussians as u64
     }
 
     /// Bytes on the device.
@@ -271,6 +326,7 @@ impl State {
                 &self.seen,
                 &self.smoothing,
             ])
+            .chain(&self.masks)
             .map(|buffer| buffer.bytes() as u64)
             .sum()
     }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 type Set = fn(&mut Config);
 
 /// Options that change what is computed, by the names of their flags.
-const OPTIONS: [(&str, Set); 17] = [
+const OPTIONS: [(&str, Set); 18] = [
     ("strategy mcmc", |c| c.strategy = Some(Strategy::Mcmc)),
     ("densify-statistic absolute", |c| {
         c.densify_statistic = Some(DensifyStatistic::Absolute);
@@ -54,6 +54,9 @@ const OPTIONS: [(&str, Set); 17] = [
     ("exposure", |c| {
         (c.exposure, c.lr_exposure) = (Some(true), Some(0.03))
     }),
+    ("learned-masks", |c| {
+        (c.learned_masks, c.lr_masks) = (Some(0.01), Some(0.9));
+    }),
     ("opacity-regulariser", |c| c.opacity_regulariser = Some(3.0)),
     ("scale-regulariser", |c| c.scale_regulariser = Some(3.0)),
     ("pipeline vanilla", |c| c.pipeline = Some(Pipeline::VANILLA)),
@@ -77,9 +80,10 @@ fn allowed(pipeline: Pipeline) -> (f64, f64, f64) {
 }
 
 /// Pairs that are refused.
-const REFUSED: [(&str, &str); 2] = [
+const REFUSED: [(&str, &str); 3] = [
     ("strategy mcmc", "densify-statistic absolute"),
     ("strategy mcmc", "densify-score consistent"),
+    ("strategy mcmc", "learned-masks"),
 ];
 
 /// The matrix units' pipeline; on the CPU the same methods as [`SINGLE`].
@@ -152,7 +156,12 @@ fn on_the_device() -> Vec<Vec<usize>> {
     choices.retain(|options| options.len() == 1);
     let (pipelines, mcmc) = (named("pipeline"), named("strategy"));
     let all = |left_out: &[usize]| -> Vec<usize> {
-        let of_adc = |i: &usize| OPTIONS[*i].0.starts_with("densify");
+        let of_adc = |i: &usize| {
+            let of_adc = |(mcmc, of_adc): &(&str, &str)| {
+                *mcmc == "strategy mcmc" && *of_adc == OPTIONS[*i].0
+            };
+            REFUSED.iter().any(of_adc)
+        };
         let fits = |i: &usize| !left_out.contains(i) && (left_out.contains(&mcmc[0]) || !of_adc(i));
         (0..OPTIONS.len()).filter(fits).collect()
     };

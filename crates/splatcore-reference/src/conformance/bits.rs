@@ -39,5 +39,7 @@ pub fn state_bits(s: &LearnerState) -> Vec<u32> {
     );
     all.extend(&s.exposures.seen);
     all.extend(s.smoothing.iter().map(|v| v.to_bits()));
+    let masks = s.masks.arrays().into_iter().flatten();
+    all.extend(masks.map(|v| v.to_bits()));
     all
 }

@@ -2,8 +2,8 @@
 
 use super::outcome::Outcome;
 use super::{
-    depth, determinism, errors, exposure, forward, gradients, refine, smoothing, step,
-    step_options, visibility, warps,
+    depth, determinism, errors, exposure, forward, gradients, learned_masks, refine, smoothing,
+    step, step_options, visibility, warps,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -95,6 +95,11 @@ pub const CHECKS: &[Check] = &[
         "exposures go on bit for bit",
         exposure::exposures_go_on_bit_for_bit,
     ),
+    (
+        "learned masks match the twin",
+        learned_masks::learned_masks_match_the_twin,
+    ),
+    ("masked Gaussians go", learned_masks::masked_gaussians_go),
     ("adc clones and splits", refine::adc_clones_and_splits),
     (
         "adc prunes and respects the limit",
@@ -119,6 +124,10 @@ pub const CHECKS: &[Check] = &[
     (
         "opacity reset caps filtered opacities",
         refine::opacity_reset_caps_filtered_opacities,
+    ),
+    (
+        "masks stay with their Gaussians",
+        refine::masks_stay_with_their_gaussians,
     ),
     ("mcmc relocates", refine::mcmc_relocates),
     ("mcmc grows", refine::mcmc_grows),

@@ -6,6 +6,7 @@ use super::scenes::{odd_camera, random_scene, views};
 use super::selection::{Selection, Weight};
 use super::step::plan;
 use splatcore_core::backend::{Backend, Refine, RenderOptions};
+use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Camera, Image, Learner, Pipeline, Renderer};
 use std::sync::Arc;
@@ -100,14 +101,22 @@ pub fn buffers_are_not_remembered(backend: &dyn Backend) -> Outcome {
     Ok(())
 }
 
-/// Runs some steps with a refinement among them; returns the state as bits.
-fn go_on(learner: &mut dyn Learner, from: u32, antialias: bool) -> Result<Vec<u32>, String> {
+/// Fast enough that some Gaussians are masked within eight steps.
+const MASKS: MaskPlan = MaskPlan {
+    weight: 1e-3,
+    rate: 1.2,
+};
+
+/// Runs some steps with a refinement among them, with both filters and learned masks if `extras`;
+/// returns the state as bits.
+fn go_on(learner: &mut dyn Learner, from: u32, extras: bool) -> Result<Vec<u32>, String> {
     for step in from..from + 4 {
         let mut plan = plan(Pipeline::AUTO, step, step as usize % 3);
         plan.noise = Some(1e-3);
-        plan.render.antialias = antialias;
+        plan.render.antialias = extras;
+        plan.masks = extras.then_some(MASKS);
         // Not with the first steps after a restore: what was computed before must be there.
-        if antialias && step % 4 == 3 {
+        if extras && step % 4 == 3 {
             learner.refine(&Refine::SmoothingFilter).map_err(said)?;
         }
         learner.step(&plan).map_err(said)?;
@@ -124,6 +133,9 @@ fn go_on(learner: &mut dyn Learner, from: u32, antialias: bool) -> Result<Vec<u3
             };
             learner.refine(&refine).map_err(said)?;
         }
+        if extras && step == from + 2 {
+            learner.refine(&Refine::PruneMasked).map_err(said)?;
+        }
     }
     Ok(state_bits(&learner.snapshot().map_err(said)?))
 }
@@ -131,24 +143,25 @@ fn go_on(learner: &mut dyn Learner, from: u32, antialias: bool) -> Result<Vec<u3
 /// Snapshot, go on; restore into another learner, go on: the same bits. The snapshot itself comes
 /// back unchanged.
 pub fn snapshots_go_on_bit_for_bit(backend: &dyn Backend) -> Outcome {
-    gather([false, true].map(|antialias| one_goes_on_bit_for_bit(backend, antialias)))
+    gather([false, true].map(|extras| one_goes_on_bit_for_bit(backend, extras)))
 }
 
-fn one_goes_on_bit_for_bit(backend: &dyn Backend, antialias: bool) -> Outcome {
+fn one_goes_on_bit_for_bit(backend: &dyn Backend, extras: bool) -> Outcome {
     let views = Arc::new(views());
     let scene = random_scene(43, 200, 2);
     let mut learner = backend.learner(&scene, views.clone()).map_err(said)?;
-    go_on(learner.as_mut(), 1, antialias)?;
+    go_on(learner.as_mut(), 1, extras)?;
     let snapshot = learner.snapshot().map_err(said)?;
-    ensure(snapshot.smoothing.is_empty() != antialias, || {
-        "filters are not in the snapshot".into()
-    })?;
-    let straight_on = go_on(learner.as_mut(), 5, antialias)?;
+    ensure(
+        snapshot.smoothing.is_empty() != extras && snapshot.masks.is_empty() != extras,
+        || "filters or masks are not in the snapshot".into(),
+    )?;
+    let straight_on = go_on(learner.as_mut(), 5, extras)?;
     // Another number of Gaussians, and used: nothing of it may survive.
     let mut other = backend
         .learner(&random_scene(44, 50, 2), views)
         .map_err(said)?;
-    go_on(other.as_mut(), 1, antialias)?;
+    go_on(other.as_mut(), 1, extras)?;
     other.restore(&snapshot).map_err(said)?;
     let restored = other.snapshot().map_err(said)?;
     ensure(state_bits(&restored) == state_bits(&snapshot), || {
@@ -157,13 +170,13 @@ fn one_goes_on_bit_for_bit(backend: &dyn Backend, antialias: bool) -> Outcome {
     ensure(other.count() == snapshot.gaussians.len(), || {
         "the count after restoring is not the snapshot's".into()
     })?;
-    let resumed = go_on(other.as_mut(), 5, antialias)?;
+    let resumed = go_on(other.as_mut(), 5, extras)?;
     ensure(resumed == straight_on, || {
         "training goes on differently after a restore".into()
     })?;
     let mut back = learner;
     back.restore(&snapshot).map_err(said)?;
-    let again = go_on(back.as_mut(), 5, antialias)?;
+    let again = go_on(back.as_mut(), 5, extras)?;
     ensure(again == straight_on, || {
         "going back to a snapshot and on gives another result".into()
     })

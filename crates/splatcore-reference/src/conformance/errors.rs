@@ -4,6 +4,7 @@ use super::outcome::{Outcome, ensure, said};
 use super::scenes::{plain_camera, random_scene, views};
 use super::step::plan;
 use splatcore_core::backend::{Backend, LearnerState, RenderOptions};
+use splatcore_core::learned_masks::LearnedMasks;
 use splatcore_core::{Camera, Image, Pipeline};
 use std::sync::Arc;
 
@@ -65,6 +66,13 @@ pub fn contradictions_are_errors(backend: &dyn Backend) -> Outcome {
     state.seen.pop();
     refused(
         "a snapshot with a count missing",
+        learner.restore(&state).is_err(),
+    )?;
+    let mut state = LearnerState::fresh(scene.clone());
+    state.masks = LearnedMasks::fresh(scene.len());
+    state.masks.second.pop();
+    refused(
+        "a snapshot with a moment of a mask missing",
         learner.restore(&state).is_err(),
     )?;
     // And after all this it still works.

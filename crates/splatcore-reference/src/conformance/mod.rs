@@ -22,6 +22,7 @@ pub mod footprints;
 pub mod forward;
 pub mod gradients;
 mod hostile;
+pub mod learned_masks;
 mod outcome;
 pub mod refine;
 pub mod scenes;

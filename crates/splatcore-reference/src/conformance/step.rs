@@ -49,6 +49,7 @@ pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
         statistics: Some(Statistic::Mean),
         noise: None,
         exposure: None,
+        masks: None,
         seed: 9,
     }
 }

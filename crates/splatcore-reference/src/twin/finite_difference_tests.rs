@@ -181,6 +181,53 @@ fn smoothed_gradients_match_finite_differences() {
     }
 }
 
+/// Straight through: at M = 1 the derivative with respect to M, times that of sigmoid; the rest is
+/// that of the regulariser. Filtered or not, it is the Gaussians before the filter that are masked.
+#[test]
+fn mask_gradients_match_finite_differences() {
+    let mut rng = Rng::new(15, 1);
+    let scene = random_scene(&mut rng, 8, 1);
+    let (weights, options) = (random_weights(&mut rng), options(Intersect::Exact));
+    let logits: Vec<f64> = (0..8).map(|i| 1.0 - 0.6 * i as f64).collect();
+    let some: Vec<f64> = (0..8).map(|i| [-4.0, -1.3, -0.2][i % 3]).collect();
+    for filters in [Vec::new(), some] {
+        let loss = |scene: &Scene| {
+            let smooth = smoothing::smooth(scene, &filters);
+            scalar(&smooth, &options, CutOffs::None, &weights)
+        };
+        let smooth = smoothing::smooth(&scene, &filters);
+        let mut image =
+            gradients_scene(&smooth, &camera(), &options, CutOffs::None, &weights).scene;
+        smoothing::smooth_backward(&scene, &filters, &mut image);
+        let got = learned_masks::gradients(&scene, &image, &logits, 3.0);
+        let (mut error, mut size) = (0.0f64, 0.0f64);
+        for (i, got) in got.iter().enumerate() {
+            let factor = |d: f64| {
+                let mut factors = vec![1.0; 8];
+                factors[i] += d;
+                loss(&learned_masks::masked(&scene, &factors))
+            };
+            let on = |d: f64| project::sigmoid(logits[i] + d);
+            let regulariser = |d: f64| {
+                let mut moved = logits.clone();
+                moved[i] += d;
+                learned_masks::regulariser(&moved, 3.0)
+            };
+            let slope = |at: &dyn Fn(f64) -> f64| {
+                (8.0 * (at(STEP) - at(-STEP)) - (at(2.0 * STEP) - at(-2.0 * STEP))) / (12.0 * STEP)
+            };
+            let want = slope(&factor) * slope(&on) + slope(&regulariser);
+            error += (got - want).powi(2);
+            size += want * want;
+        }
+        let (error, size) = (error.sqrt(), size.sqrt());
+        assert!(
+            error <= TOLERANCE * size && size > 1e-3,
+            "error {error:e} beside {size:e}"
+        );
+    }
+}
+
 #[test]
 fn gradients_match_finite_differences_away_from_cut_offs() {
     for (seed, intersect) in [

@@ -28,6 +28,7 @@ pub mod densify;
 pub mod exposure;
 mod frame;
 pub mod intersect;
+pub mod learned_masks;
 mod lists;
 pub mod loss;
 pub mod matrix;

@@ -1,4 +1,5 @@
 use super::*;
+use splatcore_core::learned_masks::LearnedMasks;
 
 fn random_gaussians(n: usize, degree: u8, rng: &mut Rng) -> Gaussians {
     let mut g = Gaussians::zeros(n, degree);
@@ -25,6 +26,7 @@ fn example(n: usize, degree: u8) -> Checkpoint {
             seen: (0..n).map(|_| rng.next_u32()).collect(),
             exposures: Exposures::default(),
             smoothing: Vec::new(),
+            masks: Default::default(),
         },
         order,
         smoothed_loss: Some(0.1 + 0.2),
@@ -57,6 +59,12 @@ fn example(n: usize, degree: u8) -> Checkpoint {
             second: rows(),
             seen: (0..7).collect(),
         };
+        let mut row = || (0..n).map(|_| rng.normal()).collect();
+        checkpoint.state.masks = LearnedMasks {
+            logits: row(),
+            first: row(),
+            second: row(),
+        };
     }
     checkpoint
 }
@@ -78,6 +86,7 @@ fn bits(state: &LearnerState) -> Vec<u32> {
     let transforms = [&exposures.parameters, &exposures.first, &exposures.second];
     let transforms = transforms.into_iter().flatten().flatten().copied();
     let values = values.chain(state.gradient_sum.clone()).chain(transforms);
+    let values = values.chain(state.masks.arrays().into_iter().flatten().copied());
     let counts = state.seen.iter().chain(&exposures.seen).copied();
     values.map(f32::to_bits).chain(counts).collect()
 }
@@ -112,7 +121,7 @@ fn damaged_files_are_errors_not_panics() {
     let path = folder.path().join("c.safetensors");
     example(9, 1).save(&path).unwrap();
     let good = std::fs::read(&path).unwrap();
-    let try_bytes = |bytes: &[u8]| Reader::open(&path, bytes)?.read();
+    let try_bytes = |bytes: &[u8]| read_all(&Reader::open(&path, bytes)?);
     for length in [0, 5, 8, 100, good.len() / 2, good.len() - 1] {
         let error = try_bytes(&good[..length]).unwrap_err().to_string();
         assert!(
@@ -178,6 +187,7 @@ fn foreign_and_inconsistent_files_say_what_is_wrong() {
             "\"exposure.sewn\"",
             "exposure.seen: is missing",
         ),
+        ("\"mask.first\"", "\"mask.f1rst\"", "mask.first: is missing"),
         (
             "\"shape\":[9,4]",
             "\"shape\":[4,9]",

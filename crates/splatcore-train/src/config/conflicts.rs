@@ -16,6 +16,7 @@ const CONSISTENT: Setting = Setting::new("densify-score", "consistent");
 const COARSE: Setting = Setting::new("resolution-schedule", "coarse-to-fine");
 const FULL: Setting = Setting::new("resolution-schedule", "full");
 const EXPOSURE: Setting = Setting::on("exposure");
+const LEARNED_MASKS: Setting = Setting::on("learned-masks");
 const PRUNE_IMPORTANCE: Setting = Setting::on("prune-importance");
 const PRUNE_FLOATERS: Setting = Setting::on("prune-floaters");
 const PRUNE_BAD_SHARE: Setting = Setting::on("prune-bad-share");
@@ -39,6 +40,11 @@ impl ResolvedConfig {
         if mcmc && self.densify.score != DensifyScore::Gradient {
             let problem = "mcmc grows wherever opacity is; leave it at gradient";
             return refuse("densify-score", &"consistent", problem, Some(ADC));
+        }
+        if let (true, Some(weight)) = (mcmc, self.loss.masks) {
+            let problem = "mcmc keeps its number of Gaussians and gives those that are masked away \
+                           again; leave it at 0, and ask for fewer by max-gaussians";
+            return refuse("learned-masks", &weight, problem, Some(ADC));
         }
         let data = &self.data;
         let coarse = data.resolution == ResolutionSchedule::CoarseToFine;
@@ -79,6 +85,7 @@ impl ResolvedConfig {
                 Idle::Only(&[PRUNE_IMPORTANCE, PRUNE_BAD_SHARE, PRUNE_FLOATERS]),
             ),
             "coarse-until" => (coarse, Idle::Only(&[COARSE])),
+            "lr-masks" => (self.loss.masks.is_some(), Idle::Only(&[LEARNED_MASKS])),
             "lr-exposure" | "lr-exposure-final" => (self.loss.exposure, Idle::Only(&[EXPOSURE])),
             "lr-sh-rest" | "sh-every" | "sh-regulariser" => (
                 self.scene.sh_degree > 0,
@@ -116,6 +123,10 @@ mod tests {
                 "densify-score = consistent: mcmc grows",
             ),
             (
+                "--strategy mcmc --learned-masks 5e-4",
+                "learned-masks = 0.0005: mcmc keeps its number",
+            ),
+            (
                 "--iterations 700 --resolution-schedule coarse-to-fine --coarse-until 701",
                 "coarse-until = 701: is after the last step",
             ),
@@ -135,6 +146,8 @@ mod tests {
             "--iterations 700 --resolution-schedule coarse-to-fine --coarse-until 700",
             "--iterations 1 --resolution-schedule coarse-to-fine",
             "--sh-regulariser 8000",
+            "--strategy mcmc --learned-masks 0",
+            "--learned-masks 5e-4 --optimizer sparse-adam --antialias",
         ] {
             assert!(layered(None, line).is_ok(), "{line}");
         }
@@ -178,6 +191,7 @@ mod tests {
             ),
             ("lr-exposure", "0.5", "--exposure"),
             ("lr-exposure-final", "0.5", "--exposure"),
+            ("lr-masks", "0.5", "--learned-masks 5e-4"),
             ("lr-sh-rest", "0.5", "--sh-degree 1"),
             ("sh-every", "70", "--sh-degree 1"),
             ("sh-regulariser", "0.5", "--sh-degree 1"),

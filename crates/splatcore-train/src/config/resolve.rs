@@ -235,6 +235,7 @@ impl Given {
             rotations: c.lr_rotations.unwrap_or(1e-3),
             exposure: c.lr_exposure.unwrap_or(0.01),
             exposure_final: c.lr_exposure_final.unwrap_or(0.001),
+            masks: c.lr_masks.unwrap_or(0.01),
         }
     }
 
@@ -247,6 +248,7 @@ impl Given {
             opacity_regulariser: c.opacity_regulariser.unwrap_or(regulariser),
             scale_regulariser: c.scale_regulariser.unwrap_or(regulariser),
             sh_regulariser: c.sh_regulariser.unwrap_or(0.0),
+            masks: c.learned_masks.filter(|&weight| weight != 0.0),
         }
     }
 

@@ -129,6 +129,8 @@ pub struct Rates {
     pub exposure: f64,
     /// Exposures at the last step.
     pub exposure_final: f64,
+    /// Learned masks.
+    pub masks: f64,
 }
 
 /// What the loss is.
@@ -144,6 +146,8 @@ pub struct Loss {
     pub scale_regulariser: f64,
     /// Pull of the higher harmonics towards 0.
     pub sh_regulariser: f64,
+    /// Weight of the mean learned mask; `None` learns none.
+    pub masks: Option<f64>,
 }
 
 /// Adding Gaussians, and removing them on the way.
@@ -271,11 +275,13 @@ impl ResolvedConfig {
             lr_rotations: Some(rates.rotations),
             lr_exposure: Some(rates.exposure),
             lr_exposure_final: Some(rates.exposure_final),
+            lr_masks: Some(rates.masks),
             ssim_weight: Some(loss.ssim_weight),
             exposure: Some(loss.exposure),
             opacity_regulariser: Some(loss.opacity_regulariser),
             scale_regulariser: Some(loss.scale_regulariser),
             sh_regulariser: Some(loss.sh_regulariser),
+            learned_masks: Some(loss.masks.unwrap_or(0.0)),
             noise_rate: Some(densify.noise_rate),
             sh_every: Some(scene.sh_every),
             densify_from: Some(densify.from),

@@ -217,6 +217,21 @@ fn regulariser_of_harmonics_and_optimiser_reach_the_plan() {
     assert!(plan.sh_regulariser == 0.0 && !plan.sparse_adam);
 }
 
+#[test]
+fn learned_masks_reach_the_plan() {
+    let config = Config {
+        learned_masks: Some(5e-4),
+        lr_masks: Some(0.02),
+        ..Config::UNSET
+    };
+    for step in [1, 20_000] {
+        let plan = scheduled(&config, 3.0).plan(step, 0).masks;
+        let (weight, rate) = (5e-4, 0.02);
+        assert_eq!(plan, Some(MaskPlan { weight, rate }));
+    }
+    assert_eq!(scheduled(&Config::UNSET, 1.0).plan(1, 0).masks, None);
+}
+
 /// Scores compare what the step before them compared.
 #[test]
 fn scores_see_the_photos_of_their_step() {

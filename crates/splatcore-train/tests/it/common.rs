@@ -320,12 +320,13 @@ impl Learner for MockLearner {
             .unwrap()
             .push(Event::Refine(self.step, refine.clone()));
         Ok(match *refine {
-            Refine::SmoothingFilter | Refine::PruneFloaters { .. } | Refine::LimitScales { .. } => {
-                RefineReport {
-                    count: self.count(),
-                    ..RefineReport::default()
-                }
-            }
+            Refine::SmoothingFilter
+            | Refine::PruneMasked
+            | Refine::PruneFloaters { .. }
+            | Refine::LimitScales { .. } => RefineReport {
+                count: self.count(),
+                ..RefineReport::default()
+            },
             Refine::Adc {
                 gradient_threshold,
                 min_opacity,

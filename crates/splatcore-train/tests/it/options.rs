@@ -3,6 +3,7 @@
 
 use crate::common::{config, points, start, stopped_at};
 use splatcore_core::backend::{Backend, RenderOptions};
+use splatcore_core::learned_masks::is_on;
 use splatcore_core::{Camera, Gaussians, Photo, View, metrics};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{
@@ -74,6 +75,8 @@ fn all_options(strategy: Strategy) -> Config {
                 densify_statistic: Some(DensifyStatistic::Absolute),
                 densify_score: Some(DensifyScore::Consistent),
                 score_views: Some(3),
+                learned_masks: Some(1e-3),
+                lr_masks: Some(0.2),
                 ..config(strategy)
             },
         }
@@ -111,6 +114,10 @@ fn resuming_with_every_option_is_bit_exact() {
             )
             .unwrap();
             let checkpoint = stopped_at(first, stop, &path);
+            assert_eq!(
+                checkpoint.state.masks.is_empty(),
+                strategy == Strategy::Mcmc
+            );
             let mut second =
                 Trainer::resume(&config.complete(), &backend, Arc::clone(&views), checkpoint)
                     .unwrap();
@@ -268,4 +275,33 @@ fn the_regulariser_of_harmonics_shrinks_them() {
     let (free, held) = (size(0.0), size(100.0));
     eprintln!("harmonics of a Gaussian: {free:.4} without, {held:.4} with");
     assert!(held < 0.5 * free, "{free} without, {held} with");
+}
+
+/// Fewer Gaussians show nearly the same; none of those that are left is masked.
+#[test]
+fn learned_masks_remove_what_is_not_needed() {
+    let backend = CpuBackend::new(None);
+    let views = photos(&backend, 24, false);
+    let base = Config {
+        iterations: Some(1500),
+        sh_degree: Some(1),
+        densify_until: Some(700),
+        opacity_reset_every: Some(5000),
+        ..config(Strategy::Adc)
+    };
+    let masked = Config {
+        // Every Gaussian of so small a scene covers a good part of some photo.
+        learned_masks: Some(0.02),
+        lr_masks: Some(0.03),
+        ..base.clone()
+    };
+    let mut both = [&base, &masked].map(|config| trained(&backend, config, &views));
+    let counts = both.each_mut().map(|run| run.scene().unwrap().len());
+    let quality = both.each_mut().map(|run| psnr(&backend, run, [0.0; 3]));
+    eprintln!("without and with masks: {counts:?} Gaussians, {quality:.2?} dB");
+    assert!(10 * counts[1] < 9 * counts[0], "{counts:?}");
+    assert!(quality[1] > quality[0] - 1.5, "{quality:?}");
+    let state = both[1].checkpoint().unwrap().state;
+    let logits = &state.masks.logits;
+    assert!(logits.len() == counts[1] && logits.iter().all(|&mask| is_on(mask)));
 }

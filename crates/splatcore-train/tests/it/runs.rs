@@ -57,6 +57,7 @@ pub fn assert_same(a: &Checkpoint, b: &Checkpoint) {
         seen,
         exposures,
         smoothing,
+        masks,
     } = &a.state;
     assert_eq!(bits(gaussians), bits(&b.state.gaussians));
     assert_eq!(bits(first), bits(&b.state.first));
@@ -64,6 +65,7 @@ pub fn assert_same(a: &Checkpoint, b: &Checkpoint) {
     assert_eq!((gradient_sum, seen), (&b.state.gradient_sum, &b.state.seen));
     assert_eq!(exposures, &b.state.exposures);
     assert_eq!(smoothing, &b.state.smoothing);
+    assert_eq!(masks, &b.state.masks);
     assert_eq!(
         (a.step, &a.order, a.smoothed_loss, a.samples),
         (b.step, &b.order, b.smoothed_loss, b.samples)

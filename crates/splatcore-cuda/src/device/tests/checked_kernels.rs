@@ -9,6 +9,7 @@ use splatcore_core::backend::{
     BackendError, Consistency, Learner, LearnerState, Refine, RenderOptions, Scoring, Statistic,
     StepPlan,
 };
+use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::{Backend, Gaussians, Image, Pipeline, View};
 use splatcore_reference::conformance::scenes::{
@@ -247,13 +248,17 @@ fn jobs() -> Vec<Job> {
             "sparse, reduced",
             views,
             nothing,
-            |plan| (plan.sparse_adam, plan.scale) = (true, 2),
+            |plan| {
+                (plan.sparse_adam, plan.scale) = (true, 2);
+                let (weight, rate) = (0.1, 2.0);
+                plan.masks = Some(MaskPlan { weight, rate });
+            },
             |learner| {
                 learner.refine(&Refine::PruneFloaters {
                     render: options(Pipeline::AUTO),
                     depth_share: 0.8,
                 })?;
-                Ok(())
+                learner.refine(&Refine::PruneMasked).map(drop)
             },
         ),
         steps(

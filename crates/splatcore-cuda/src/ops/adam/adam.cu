@@ -6,12 +6,13 @@
 // 0.999, epsilon 1e-15 and the bias correction by the number of the step as in Kerbl et al. 2023.
 // Also adds regularisers, densification statistics (`gradient_sum`, `seen`) and MCMC's noise. All
 // Gaussians step, also unseen ones: their gradient is 0, their moments decay (as in torch).
-// Harmonics above the degree in use have gradients and moments of exactly 0 and are left out. CPU
-// twin: splatcore-cpu/src/{project_backward,adam,step}.rs.
+// Harmonics above the degree in use are left out: gradients and moments are 0. CPU twin:
+// splatcore-cpu/src/{project_backward,adam,step}.rs.
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
-// noise. SH_ROW floats of harmonics a Gaussian, BETA1, BETA2, EPSILON (rates.rs), and the constants
-// of moments.cuh and project_backward.cuh.
+// noise. LEARNED_MASKS 1 learns masks too (docs/methods/learned-masks.md); LEAST_MASK and
+// OFF_OPACITY_LOGIT are of these. SH_ROW floats of harmonics a Gaussian, BETA1, BETA2, EPSILON
+// (rates.rs), and the constants of moments.cuh and project_backward.cuh.
 //
 // Launch. Blocks of 128 threads, 6 a multiprocessor; each warp takes 32 Gaussians and waits for no
 // other: (1) harmonics by asynchronous copies to shared memory; (2) a lane a Gaussian: gradients,
@@ -83,7 +84,9 @@ struct Rates {
     float opacity_regulariser;  // weight of the mean over the Gaussians
     float scale_regulariser;    // weight of the mean over their scales
     float noise;                // 0 for none
-    float sh_keep;  // decoupled decay (Loshchilov & Hutter 2019) of harmonics above degree 0
+    float mask_rate;
+    float mask_weight;  // of the mean learned mask
+    float sh_keep;      // decoupled decay (Loshchilov & Hutter 2019) of harmonics above degree 0
     u32 padding;
     u32 statistics;
     u32 step;
@@ -91,8 +94,8 @@ struct Rates {
 };
 
 // Adam's step for one number. `chance`: 32 random bits that round its moments.
-template <class V>
-__device__ __forceinline__ void update(float& parameter, First& first, V& second, float gradient,
+template <class M, class V>
+__device__ __forceinline__ void update(float& parameter, M& first, V& second, float gradient,
                                        float rate, float second_correction, u32 chance) {
     float m = fmaf(BETA1, load(first), (1.0f - BETA1) * gradient);
     float v = fmaf(BETA2, load(second), (1.0f - BETA2) * gradient * gradient);
@@ -159,7 +162,10 @@ struct AdamParams {
     const Splat* splats;        // by compacted index
     ReadOnly<float4> sums;      // a row of 12 floats for each compacted index
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
-    ReadOnly<u32> gaussians;    // the number of Gaussians; null: `most`
+    float* masks;               // [count], mask logits, and their moments; null: none
+    float* masks_1;
+    float* masks_2;
+    ReadOnly<u32> gaussians;  // the number of Gaussians; null: `most`
     Camera camera;
     Rates rates;
     Counters* counters;
@@ -282,6 +288,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         args.rotations_2[i] = v;
         update(opacity_logit, args.opacity_logits_1[i], args.opacity_logits_2[i], d.opacity_logit,
                args.rates.opacity_logits, correction, rounding_bits(key, i, NUMBER_OPACITY));
+#if LEARNED_MASKS
+        // Straight through (Lee et al. 2024, section 3.1): scales and opacity are proportional to
+        // the mask, total[0] is dL/d(ln opacity).
+        float mask_logit = args.masks[i], on = sigmoid(mask_logit);
+        float d_mask = d.log_scales[0] + d.log_scales[1] + d.log_scales[2] + total[0] +
+                       args.rates.mask_weight / float(count);
+        update(mask_logit, args.masks_1[i], args.masks_2[i], d_mask * on * (1.0f - on),
+               args.rates.mask_rate, correction, 0);
+        args.masks[i] = mask_logit;
+        if (!(mask_logit >= LEAST_MASK)) {
+            opacity_logit = OFF_OPACITY_LOGIT;
+            args.opacity_logits_1[i] = {};
+            args.opacity_logits_2[i] = {};
+        }
+#endif
         args.opacity_logits[i] = opacity_logit;
         scratch[3 * row] = d.mean.x;
         scratch[3 * row + 1] = d.mean.y;

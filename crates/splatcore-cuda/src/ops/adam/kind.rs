@@ -1,7 +1,7 @@
 //! Which variant of `adam` a step runs.
 
 use super::moments::Moments;
-use super::program;
+use super::{program, with_masks};
 use crate::device::Program;
 use crate::ops::project;
 use crate::ops::state::State;
@@ -17,6 +17,7 @@ pub struct AdamKind {
     absolute: bool,
     antialias: bool,
     smoothing: bool,
+    masks: bool,
 }
 
 impl AdamKind {
@@ -30,6 +31,7 @@ impl AdamKind {
             absolute: plan.statistics == Some(Statistic::Absolute),
             antialias: plan.render.antialias,
             smoothing: state.smoothing_address() != 0,
+            masks: plan.masks.is_some(),
         }
     }
 
@@ -47,6 +49,10 @@ impl AdamKind {
             self.sparse,
             self.absolute,
         );
-        project::filtered(plain, self.antialias, self.smoothing)
+        let filtered = project::filtered(plain, self.antialias, self.smoothing);
+        match self.masks {
+            true => with_masks(filtered),
+            false => filtered,
+        }
     }
 }

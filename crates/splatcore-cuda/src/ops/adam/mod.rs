@@ -4,7 +4,7 @@ pub mod kind;
 pub mod moments;
 pub mod rates;
 
-use super::constants::flag;
+use super::constants::{flag, float, least_mask};
 use super::project::{NO_FILTER, harmonics};
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
@@ -13,7 +13,7 @@ use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use moments::Moments;
 use rates::Rates;
-use splatcore_core::BackendError;
+use splatcore_core::{BackendError, learned_masks};
 
 kernel_params! {
     /// Parameters of `adam` (adam.cu). A name with `_1` or `_2` is the first or second moment.
@@ -39,12 +39,18 @@ kernel_params! {
         splats: Address,
         sums: Address,
         smoothing: Address,
+        masks: Address,
+        masks_1: Address,
+        masks_2: Address,
         gaussians: Address,
         camera: KernelCamera,
         rates: Rates,
         counters: Address,
     }
 }
+
+/// A constant: 1 learns masks.
+const LEARNED_MASKS: &str = "LEARNED_MASKS";
 
 /// `adam`, with the backward pass of projecting in it; `absolute` as for `project_backward`.
 pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute: bool) -> Program {
@@ -54,8 +60,19 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
     constants.push(flag("ABSOLUTE", absolute));
     constants.extend(rates::constants());
     constants.extend(moments::constants());
+    constants.push(flag(LEARNED_MASKS, false));
+    constants.push(least_mask());
+    constants.push(float(
+        "OFF_OPACITY_LOGIT",
+        learned_masks::OFF_OPACITY_LOGIT.into(),
+    ));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     sources::program("adam.cu", constants, [AdamParams::kernel("adam")])
+}
+
+/// `adam` that also learns masks.
+pub fn with_masks(adam: Program) -> Program {
+    adam.with(LEARNED_MASKS, 1)
 }
 
 /// Steps at most `gaussians` Gaussians.

@@ -399,8 +399,8 @@ fn at_most_450_bytes_a_gaussian() {
     for (moments, bytes) in [(Moments::Full, 716), (Moments::Compact, 432)] {
         let state =
             State::upload_as(&device, &LearnerState::fresh(scene.clone()), moments).unwrap();
-        // And an empty array of filters, and the count.
-        assert_eq!(state.bytes(), bytes * n as u64 + 4 + 4);
+        // And empty arrays of filters and of masks (3), and the count.
+        assert_eq!(state.bytes(), bytes * n as u64 + 4 * 4 + 4);
         let plan = backend(&device, moments).memory_plan(n, 3, [1, 1]);
         assert_eq!(plan.parameters + plan.moments, (bytes - 8) * n as u64);
     }

@@ -133,6 +133,7 @@ impl Densify {
             &AdcDecideParams {
                 log_scales: state.groups[LOG_SCALES].parameters.address(),
                 opacity_logits: state.groups[OPACITIES].parameters.address(),
+                masks: state.mask_address(),
                 n: state.count as u32,
                 split_scale,
                 min_opacity,

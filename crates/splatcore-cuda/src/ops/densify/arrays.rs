@@ -10,7 +10,7 @@ pub(super) struct Rows<'a> {
     pub moments: bool,
 }
 
-/// The fifteen arrays, and the 3D filter if there is one.
+/// The fifteen arrays, and the 3D filter and the learned masks if there are any.
 pub(super) fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
     let smoothed = state.smoothed;
     let smoothing = smoothed.then_some(Rows {
@@ -18,6 +18,13 @@ pub(super) fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
         row_bytes: size_of::<f32>(),
         moments: false,
     });
+    let masked = state.masked;
+    let masks = state.masks.iter_mut().enumerate().map(|(k, buffer)| Rows {
+        buffer,
+        row_bytes: size_of::<f32>(),
+        moments: k > 0,
+    });
+    let masks = masks.filter(move |_| masked);
     let groups = state.groups.iter_mut().flat_map(|group| {
         let [parameters, first, second] = group.row_bytes();
         [
@@ -31,5 +38,5 @@ pub(super) fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
             moments,
         })
     });
-    groups.chain(smoothing)
+    groups.chain(smoothing).chain(masks)
 }

@@ -10,6 +10,7 @@ use super::params::{
 use super::{actions, totals};
 use crate::device::params::Params;
 use crate::device::{Kernel, Program, Signature};
+use crate::ops::constants::least_mask;
 use crate::ops::sources;
 
 /// Threads of a block.
@@ -74,5 +75,6 @@ pub fn program() -> Program {
     ];
     constants.extend(actions::constants());
     constants.extend(totals::constants());
+    constants.push(least_mask());
     sources::program("densify.cu", constants, Kernels::signatures())
 }

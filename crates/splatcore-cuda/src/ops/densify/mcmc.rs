@@ -176,7 +176,7 @@ impl Densify {
     /// scale they share with their copies, and clears their moments.
     fn share(
         &self,
-        state: &State,
+        state: &mut State,
         draw: &Draw<'_>,
         min_opacity: f32,
         wanted: u64,

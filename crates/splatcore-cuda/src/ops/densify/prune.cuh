@@ -1,4 +1,5 @@
-// Pruning by scores, and as floaters: which Gaussians stay.
+// Pruning by scores, as floaters and by learned masks: which Gaussians stay. As floaters `largest`
+// holds verdicts, by masks their logits; the other scores are null then.
 
 #pragma once
 #include "gaussian_actions.cuh"

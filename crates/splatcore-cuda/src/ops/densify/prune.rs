@@ -1,14 +1,15 @@
-//! Pruning by scores or as floaters: mark, read how many stay, compact.
+//! Pruning by scores, as floaters or by learned masks: mark, read how many stay, compact.
 
 use super::actions::KEPT;
 use super::densifier::Densify;
 use super::params::PruneMarkParams;
 use super::rows::Compacted;
 use super::totals::{self, Numbers};
+use crate::device::Buffer;
 use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
-use splatcore_core::BackendError;
 use splatcore_core::backend::Refine;
+use splatcore_core::{BackendError, learned_masks};
 
 impl Densify {
     pub(super) fn prune(
@@ -18,26 +19,30 @@ impl Densify {
         scores: Option<&DeviceScores>,
         (numbers, counters): (Numbers, u64),
     ) -> Result<(), BackendError> {
-        let (min_importance, max_bad_share) = match *refine {
-            Refine::Prune {
-                min_importance,
-                max_bad_share,
-                ..
-            } => (min_importance, max_bad_share),
+        let ([bad, weight, largest], min_importance, max_bad_share) = match (refine, scores) {
+            (
+                &Refine::Prune {
+                    min_importance,
+                    max_bad_share,
+                    ..
+                },
+                Some(scores),
+            ) => {
+                let scores = [&scores.bad, &scores.weight, &scores.largest];
+                (scores.map(Buffer::address), min_importance, max_bad_share)
+            }
             // Verdicts in place of the largest weights, and none of the other scores.
-            Refine::PruneFloaters { .. } => (0.0, 1.0),
+            (Refine::PruneFloaters { .. }, Some(scores)) => {
+                ([0, 0, scores.largest.address()], 0.0, 1.0)
+            }
+            // Mask logits in their place.
+            (Refine::PruneMasked, _) if state.masked => {
+                ([0, 0, state.mask_address()], learned_masks::LEAST, 1.0)
+            }
             _ => return Ok(()),
-        };
-        let Some(scores) = scores else {
-            return Ok(());
         };
         let n = state.count;
         let work = self.work(n, numbers)?;
-        let (bad, weight, largest) = (
-            scores.bad.address(),
-            scores.weight.address(),
-            scores.largest.address(),
-        );
         let (count, actions) = (n as u32, work.actions.address());
         self.each(
             self.kernels.prune_mark,

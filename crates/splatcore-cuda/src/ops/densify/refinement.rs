@@ -130,7 +130,7 @@ impl Densify {
         )?;
         match refine {
             Refine::Adc { .. } => self.adc(state, refine, scores, (numbers, counters), waits)?,
-            Refine::Prune { .. } | Refine::PruneFloaters { .. } => {
+            Refine::Prune { .. } | Refine::PruneFloaters { .. } | Refine::PruneMasked => {
                 self.prune(state, refine, scores, (numbers, counters))?;
             }
             Refine::SmoothingFilter | Refine::LimitScales { .. } => {}

@@ -117,28 +117,25 @@ impl Densify {
     /// `most`.
     pub(super) fn clear_moments(
         &self,
-        state: &State,
+        state: &mut State,
         list: &Buffer,
         wanted: u64,
         most: usize,
     ) -> Result<(), BackendError> {
         let (list, no_base) = (list.address(), 0u32);
-        for group in &state.groups {
-            let [_, first, second] = group.row_bytes();
-            for (moments, row_bytes) in [(&group.first, first), (&group.second, second)] {
-                let (address, row_bytes) = (moments.address(), row_bytes as u32);
-                self.tiles(
-                    self.kernels.clear_rows,
-                    most,
-                    &ClearRowsParams {
-                        array: address,
-                        row_bytes,
-                        list,
-                        base: no_base,
-                        wanted,
-                    },
-                )?;
-            }
+        for array in arrays(state).filter(|array| array.moments) {
+            let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
+            self.tiles(
+                self.kernels.clear_rows,
+                most,
+                &ClearRowsParams {
+                    array: address,
+                    row_bytes,
+                    list,
+                    base: no_base,
+                    wanted,
+                },
+            )?;
         }
         Ok(())
     }

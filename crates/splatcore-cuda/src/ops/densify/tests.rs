@@ -42,6 +42,7 @@ fn state(seed: u64, n: usize, sh_degree: u8) -> LearnerState {
         seen: (0..n).map(|i| (i % 4) as u32).collect(),
         exposures: Default::default(),
         smoothing: Vec::new(),
+        masks: Default::default(),
     }
 }
 

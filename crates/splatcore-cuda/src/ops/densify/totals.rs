@@ -160,7 +160,7 @@ pub(super) fn report(refine: &Refine, numbers: &[u64; PLACES]) -> RefineReport {
             pruned: (before + number(CLONED) + number(SPLIT)).saturating_sub(count),
             ..report
         },
-        Refine::Prune { .. } | Refine::PruneFloaters { .. } => RefineReport {
+        Refine::Prune { .. } | Refine::PruneFloaters { .. } | Refine::PruneMasked => RefineReport {
             pruned: before.saturating_sub(count),
             ..report
         },

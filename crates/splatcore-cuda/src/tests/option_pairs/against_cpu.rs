@@ -16,7 +16,7 @@ struct Apart {
     /// The same of parameters. Larger: where a gradient is all but 0, its sign is chance, and Adam
     /// makes a whole step of it.
     parameters: f64,
-    /// Of the statistics and the photos' exposures.
+    /// Of the statistics, the photos' exposures and the moments of masks.
     others: f64,
     /// PSNR between images after a step, and after a refinement.
     step: f64,
@@ -111,7 +111,12 @@ fn in_step(
                 false => state.exposures.parameters.concat(),
             };
             let exposures = relative(&rows(&to), &rows(&found), &rows(&before));
-            apart.others = apart.others.max(statistics).max(exposures);
+            let learned = |state: &LearnerState| match state.masks.is_empty() {
+                true => vec![0.0; state.gaussians.len()],
+                false => state.masks.first.clone(),
+            };
+            let masks = relative(&learned(&to), &learned(&found), &learned(&before));
+            apart.others = apart.others.max(statistics).max(exposures).max(masks);
             let ours = images(got.as_mut(), &views, &options)?;
             let psnr = metrics::psnr_between(&ours, &images(want.as_mut(), &views, &options)?);
             apart.step = apart.step.min(psnr);

@@ -4,6 +4,7 @@
 mod adc;
 mod filters;
 mod floaters;
+mod masks;
 mod mcmc;
 mod scales;
 mod scores;
@@ -11,6 +12,7 @@ mod scores;
 pub use adc::{adc_clones_and_splits, adc_prunes_and_respects_the_limit};
 pub use filters::{filters_stay_with_their_gaussians, opacity_reset_caps_filtered_opacities};
 pub use floaters::floaters_go;
+pub use masks::masks_stay_with_their_gaussians;
 pub use mcmc::{mcmc_grows, mcmc_relocates};
 pub use scales::scales_keep_to_their_limit;
 pub use scores::{growth_wants_agreement, pruning_follows_scores, scores_see_what_steps_see};
@@ -47,6 +49,7 @@ fn state(seed: u64, count: usize) -> LearnerState {
         seen: (0..count).map(|i| (i % 4) as u32).collect(),
         exposures: Default::default(),
         smoothing: Vec::new(),
+        masks: Default::default(),
         gaussians,
     }
 }

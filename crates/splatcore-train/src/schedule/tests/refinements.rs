@@ -218,6 +218,25 @@ fn mcmc_limits_scales_in_the_end() {
     ));
 }
 
+/// Where no round of adc removes them: every 1,000 steps after densification, and at the end.
+#[test]
+fn masked_gaussians_are_removed_to_the_end() {
+    let removals =
+        |config: &Config| steps_of(&refinements(config), |r| matches!(r, Refine::PruneMasked));
+    let config = Config {
+        learned_masks: Some(5e-4),
+        ..Config::UNSET
+    };
+    let all: Vec<u32> = (15..=30).map(|k| 1000 * k).collect();
+    assert_eq!(removals(&config), all);
+    assert!(removals(&Config::UNSET).is_empty());
+    let odd = Config {
+        iterations: Some(2345),
+        ..config
+    };
+    assert_eq!(removals(&odd), [2000, 2345]);
+}
+
 #[test]
 fn growth_options_reach_the_learner() {
     let config = Config {

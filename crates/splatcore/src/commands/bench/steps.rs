@@ -84,6 +84,7 @@ impl Steps {
             statistics: Some(Statistic::Mean),
             noise: None,
             exposure: None,
+            masks: None,
             seed: 0,
         }
     }

@@ -103,6 +103,7 @@ fn step(render: RenderOptions) -> StepPlan {
         statistics: None,
         noise: None,
         exposure: None,
+        masks: None,
         seed: 0,
     }
 }

@@ -1,0 +1,85 @@
+//! Gaussians keep their learned masks through every refinement, and what is new has its origin's.
+
+use super::super::outcome::{Outcome, ensure, gather};
+use super::{families, refined, state};
+use splatcore_core::backend::{Backend, LearnerState, Refine};
+use splatcore_core::learned_masks::{LEAST, LearnedMasks, is_on};
+
+/// A state in which every Gaussian has another mask and other moments of it; every seventh is
+/// masked.
+fn masked(seed: u64, count: usize) -> LearnerState {
+    let mask = |i: usize| if i % 7 == 3 { LEAST - 1.0 } else { LEAST };
+    LearnerState {
+        masks: LearnedMasks {
+            logits: (0..count).map(|i| mask(i) + 1e-3 * i as f32).collect(),
+            first: (0..count).map(|i| 1e-3 + 0.01 * i as f32).collect(),
+            second: (0..count).map(|i| 2e-3 + 0.01 * i as f32).collect(),
+        },
+        ..state(seed, count)
+    }
+}
+
+/// After clones, splits, pruning, relocation and growth; adc removes all that are masked, however
+/// opaque.
+pub fn masks_stay_with_their_gaussians(backend: &dyn Backend) -> Outcome {
+    let (seed, step, max_gaussians) = (3, 700, 400);
+    let adc = Refine::Adc {
+        gradient_threshold: 2e-3,
+        split_scale: 0.16,
+        min_opacity: 0.0,
+        max_scale: None,
+        max_gaussians,
+        consistency: None,
+        seed,
+        step,
+    };
+    let mcmc = Refine::Mcmc {
+        min_opacity: 0.1,
+        growth: 0.2,
+        max_gaussians,
+        seed,
+        step,
+    };
+    gather([adc, mcmc].map(|refine| {
+        let before = masked(66, 200);
+        let (report, after) = refined(backend, &before, &refine)?;
+        let prunes = matches!(refine, Refine::Adc { .. });
+        let changed = (report.cloned > 5 && report.split > 5 && report.pruned > 5)
+            || (report.relocated > 5 && report.added > 5);
+        ensure(changed, || format!("tests too little: {report:?}"))?;
+        let n = after.gaussians.len();
+        ensure(
+            after.masks.arrays().iter().all(|array| array.len() == n),
+            || format!("{} masks of {n} Gaussians", after.masks.len()),
+        )?;
+        let families = families(&before.gaussians, &after.gaussians)?;
+        let row = |state: &LearnerState, i: usize| state.masks.arrays().map(|array| array[i]);
+        let mut new = 0;
+        for (i, family) in families.iter().enumerate() {
+            let [logit, first, second] = row(&before, i);
+            ensure(!prunes || family.is_empty() != is_on(logit), || {
+                format!("Gaussian {i} with mask logit {logit} became {family:?}")
+            })?;
+            for &j in family {
+                // Those of sources of copies are cleared, too.
+                let moments_of = |state: &LearnerState, k: usize| {
+                    let g = [&state.first, &state.second];
+                    g.map(|g| g.opacity_logits[k])
+                };
+                let kept = moments_of(&before, i) == moments_of(&after, j);
+                let want = match kept {
+                    true => [logit, first, second],
+                    false => [logit, 0.0, 0.0],
+                };
+                new += usize::from(!kept);
+                ensure(row(&after, j) == want, || {
+                    format!(
+                        "a Gaussian that came from {i} has mask {:?}, {want:?} is right",
+                        row(&after, j)
+                    )
+                })?;
+            }
+        }
+        ensure(new > 10, || format!("tests too little: {new} are new"))
+    }))
+}
