@@ -75,6 +75,15 @@ pub trait Renderer: Scored + Send {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError>;
+    /// Renders one view to look at: the bytes of [`Image::to_bytes`], `[height][width][3]`, of the
+    /// image that [`Renderer::render`] gives. A device brings less to the host for them.
+    fn render_bytes(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Vec<u8>, BackendError> {
+        Ok(self.render(camera, options)?.image.to_bytes())
+    }
     /// Renders one view and leaves the image where it is: what a frame costs, without the way to
     /// the host. A device may still be at work on it when this returns; [`Renderer::finish`] waits.
     fn render_only(
@@ -99,12 +108,6 @@ pub trait Renderer: Scored + Send {
         options: &RenderOptions,
         image_gradient: &Image,
     ) -> Result<Gaussians, BackendError>;
-    /// Counts of the view, for `bench`. Slower than rendering.
-    fn counts(
-        &mut self,
-        camera: &Camera,
-        options: &RenderOptions,
-    ) -> Result<FrameCounts, BackendError>;
     /// Renders, and returns times.
     fn stage_times(
         &mut self,

@@ -26,9 +26,9 @@ impl Image {
 
     /// Values clamped to [0, 1] and rounded to 8 bits, `[height][width][3]`.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.data
-            .iter()
-            .flatten()
+        // Of a known length: collected at once, where `flatten` makes room again and again.
+        let values = self.data.as_flattened().iter();
+        values
             .map(|v| (v.clamp(0.0, 1.0) * 255.0 + 0.5) as u8)
             .collect()
     }

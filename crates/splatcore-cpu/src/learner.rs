@@ -94,20 +94,6 @@ impl Renderer for CpuLearner {
         )
     }
 
-    fn counts(
-        &mut self,
-        camera: &Camera,
-        options: &RenderOptions,
-    ) -> Result<FrameCounts, BackendError> {
-        counts(
-            &self.workers,
-            (&self.state.gaussians, &self.state.smoothing),
-            &mut self.frame,
-            camera,
-            options,
-        )
-    }
-
     fn stage_times(
         &mut self,
         camera: &Camera,
@@ -142,6 +128,20 @@ impl Scored for CpuLearner {
     ) -> Result<TileCounts, BackendError> {
         let scene = (&self.state.gaussians, &self.state.smoothing[..]);
         tile_counts(&self.workers, scene, &mut self.frame, camera, options)
+    }
+
+    fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
+        counts(
+            &self.workers,
+            (&self.state.gaussians, &self.state.smoothing),
+            &mut self.frame,
+            camera,
+            options,
+        )
     }
 }
 

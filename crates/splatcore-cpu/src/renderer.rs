@@ -58,15 +58,6 @@ impl Renderer for CpuRenderer {
         )
     }
 
-    fn counts(
-        &mut self,
-        camera: &Camera,
-        options: &RenderOptions,
-    ) -> Result<FrameCounts, BackendError> {
-        let scene = (&self.scene, &[][..]);
-        counts(&self.workers, scene, &mut self.frame, camera, options)
-    }
-
     fn stage_times(
         &mut self,
         camera: &Camera,
@@ -101,6 +92,15 @@ impl Scored for CpuRenderer {
     ) -> Result<TileCounts, BackendError> {
         let scene = (&self.scene, &[][..]);
         tile_counts(&self.workers, scene, &mut self.frame, camera, options)
+    }
+
+    fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
+        let scene = (&self.scene, &[][..]);
+        counts(&self.workers, scene, &mut self.frame, camera, options)
     }
 }
 

@@ -143,6 +143,16 @@ impl Scored for CudaRenderer {
         let options = self.limited(options);
         self.passes.tile_counts(scene, camera, &options)
     }
+
+    fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
+        let scene = self.scene();
+        let options = self.limited(options);
+        self.passes.counts(scene, camera, &options)
+    }
 }
 
 impl Renderer for CudaRenderer {
@@ -159,6 +169,17 @@ impl Renderer for CudaRenderer {
         let scene = self.scene();
         let options = self.limited(options);
         self.passes.render(scene, camera, &options)
+    }
+
+    fn render_bytes(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Vec<u8>, BackendError> {
+        self.unchecked = None;
+        let scene = self.scene();
+        let options = self.limited(options);
+        self.passes.render_bytes(scene, camera, &options)
     }
 
     fn render_only(
@@ -219,16 +240,6 @@ impl Renderer for CudaRenderer {
             gradients = gradients.in_order(&places);
         }
         Ok(gradients)
-    }
-
-    fn counts(
-        &mut self,
-        camera: &Camera,
-        options: &RenderOptions,
-    ) -> Result<FrameCounts, BackendError> {
-        let scene = self.scene();
-        let options = self.limited(options);
-        self.passes.counts(scene, camera, &options)
     }
 
     fn stage_times(

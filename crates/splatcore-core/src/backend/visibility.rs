@@ -1,7 +1,7 @@
 //! How much of each Gaussian a view shows, and how many each tile takes.
 
 use super::error::BackendError;
-use super::frame::RenderOptions;
+use super::frame::{FrameCounts, RenderOptions};
 use crate::Camera;
 
 /// Sums over the fragments of each Gaussian: a *fragment* is a (pixel, Gaussian) that is blended,
@@ -73,4 +73,15 @@ pub trait Scored {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<TileCounts, BackendError>;
+
+    /// How much there is to do in one view, by the kernels of `options.pipeline`. Slower than
+    /// rendering.
+    ///
+    /// # Errors
+    /// As [`super::Renderer::render`].
+    fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError>;
 }

@@ -47,6 +47,16 @@ impl Scored for CudaLearner {
         let scene = self.scene_addresses();
         self.passes.tile_counts(scene, camera, options)
     }
+
+    fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
+        self.synchronise()?;
+        let scene = self.scene_addresses();
+        self.passes.counts(scene, camera, options)
+    }
 }
 
 impl Renderer for CudaLearner {
@@ -64,6 +74,16 @@ impl Renderer for CudaLearner {
         self.passes.render(scene, camera, options)
     }
 
+    fn render_bytes(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Vec<u8>, BackendError> {
+        self.synchronise()?;
+        let scene = self.scene_addresses();
+        self.passes.render_bytes(scene, camera, options)
+    }
+
     fn finish(&mut self) -> Result<bool, BackendError> {
         self.synchronise().map(|_| true)
     }
@@ -78,16 +98,6 @@ impl Renderer for CudaLearner {
         let scene = self.scene_addresses();
         self.passes
             .gradients(scene, camera, options, image_gradient)
-    }
-
-    fn counts(
-        &mut self,
-        camera: &Camera,
-        options: &RenderOptions,
-    ) -> Result<FrameCounts, BackendError> {
-        self.synchronise()?;
-        let scene = self.scene_addresses();
-        self.passes.counts(scene, camera, options)
     }
 
     fn stage_times(

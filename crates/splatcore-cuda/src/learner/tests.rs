@@ -9,7 +9,7 @@ use super::*;
 use crate::CudaBackend;
 use crate::device::queue::Queue;
 use crate::tests::support::device::emulated as device;
-use splatcore_core::backend::{FrameCounts, Renderer, Scoring, Timed};
+use splatcore_core::backend::{FrameCounts, Renderer, Scored, Scoring, Timed};
 use splatcore_core::{Image, Pipeline};
 use splatcore_reference::conformance::determinism::state_bits;
 use splatcore_reference::conformance::scenes::{odd_camera, random_scene, views};

@@ -26,6 +26,9 @@ pub struct Passes {
     pub inference: InferencePass,
     /// Images and their gradients.
     pub training: TrainingPass,
+    /// Red, green and blue of the last image that was brought to the host to look at. Kept, as new
+    /// memory of this size costs as much time as the copy.
+    pub(super) planes: Vec<f32>,
 }
 
 impl Passes {
@@ -45,6 +48,7 @@ impl Passes {
             sorted: SortedLists::new(&device)?,
             inference: InferencePass::new(&device)?,
             training: TrainingPass::new(&device, deterministic)?,
+            planes: Vec::new(),
         })
     }
 

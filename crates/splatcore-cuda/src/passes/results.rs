@@ -10,11 +10,32 @@ use crate::ops::counters::Counters;
 use crate::ops::project_backward::{self, WriteGradientsParams};
 use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
+use rayon::prelude::*;
 use splatcore_core::backend::{
     FrameCounts, RenderOptions, Rendered, StageTimes, Timed, WarpCounts,
 };
 use splatcore_core::pipeline::Blend;
-use splatcore_core::{BackendError, Camera, Gaussians, Image, checks};
+use splatcore_core::{BackendError, Camera, Gaussians, Image, checks, image};
+
+/// Pixels that a thread of the host turns into bytes in one go.
+const PIXELS: usize = 1 << 14;
+
+/// Red, green and blue planes as bytes, a pixel after the other.
+fn interleaved(planes: &[f32]) -> Vec<u8> {
+    let pixels = planes.len() / 3;
+    let (red, rest) = planes.split_at(pixels);
+    let (green, blue) = rest.split_at(pixels);
+    let mut bytes = vec![0; 3 * pixels];
+    let runs = bytes.par_chunks_mut(3 * PIXELS).enumerate();
+    runs.for_each(|(run, bytes)| {
+        let first = run * PIXELS;
+        for (i, pixel) in bytes.chunks_exact_mut(3).enumerate() {
+            let i = first + i;
+            pixel.copy_from_slice(&image::to_bytes([red[i], green[i], blue[i]]));
+        }
+    });
+    bytes
+}
 
 impl Passes {
     /// Launches a frame by `launch`, and again with more room while it overflows.
@@ -74,6 +95,22 @@ impl Passes {
                 false => None,
             },
         })
+    }
+
+    /// An image on the host as bytes, `[height][width][3]`.
+    ///
+    /// # Errors
+    /// As [`Passes::infer`].
+    pub fn render_bytes(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Vec<u8>, BackendError> {
+        let pixels = self.infer_fully(scene, camera, options)?.pixels();
+        self.planes.resize(3 * pixels, 0.0);
+        self.inference.image.read(0, &mut self.planes)?;
+        Ok(interleaved(&self.planes))
     }
 
     /// Counts of a frame.

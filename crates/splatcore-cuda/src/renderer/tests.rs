@@ -216,3 +216,21 @@ fn a_scene_in_no_order_is_rendered_and_learned_from_as_any_other() {
         assert!(all > 0.0 && off < 1e-2 * all, "off by {off} of {all}");
     }
 }
+
+/// Also after an image of another size, whose memory is used again.
+#[test]
+fn bytes_are_those_of_the_image() {
+    let Some((mut renderer, _)) = random_renderer(200) else {
+        return;
+    };
+    let options = RenderOptions {
+        background: [0.2, 1.0, -0.1],
+        ..RenderOptions::default()
+    };
+    for (width, height) in [(90, 70), (33, 21), (300, 100)] {
+        let camera = plain_camera(width, height);
+        let bytes = renderer.render_bytes(&camera, &options).unwrap();
+        let image = renderer.render(&camera, &options).unwrap().image;
+        assert!(bytes == image.to_bytes(), "{width}x{height}");
+    }
+}

@@ -1,5 +1,7 @@
 use super::*;
-use splatcore_core::backend::{BackendError, RenderOptions, Scored, TileCounts, Visibility};
+use splatcore_core::backend::{
+    BackendError, FrameCounts, RenderOptions, Scored, TileCounts, Visibility,
+};
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Photo, View, camera, sh};
@@ -28,6 +30,9 @@ impl Scored for Shown {
     }
     fn tile_counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<TileCounts, BackendError> {
         Ok(TileCounts::default())
+    }
+    fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        Ok(FrameCounts::default())
     }
 }
 

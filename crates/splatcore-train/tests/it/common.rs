@@ -114,6 +114,9 @@ impl Scored for MockLearner {
     fn tile_counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<TileCounts, BackendError> {
         Ok(TileCounts::default())
     }
+    fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        Ok(FrameCounts::default())
+    }
 }
 
 impl Renderer for MockLearner {
@@ -138,9 +141,6 @@ impl Renderer for MockLearner {
         _: &Image,
     ) -> Result<Gaussians, BackendError> {
         Ok(Gaussians::empty(0))
-    }
-    fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
-        Ok(FrameCounts::default())
     }
     fn stage_times(
         &mut self,

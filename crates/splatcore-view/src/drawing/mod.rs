@@ -2,9 +2,10 @@
 
 mod encode;
 mod heat;
+mod strips;
 mod variant;
 
-pub use encode::{jpeg, photo};
+pub use encode::photo;
 pub use heat::scale as heat_scale;
 pub use variant::{Copies, Variants};
 
@@ -28,19 +29,20 @@ pub fn draw(
     step: u32,
 ) -> Result<Vec<u8>, BackendError> {
     let begun = Instant::now();
-    let image = picture(renderer, options, look)?;
+    let rgb = picture(renderer, options, look)?;
+    let (width, height) = (look.camera.width, look.camera.height);
     let render_us = begun.elapsed().as_micros() as u32;
     let begun = Instant::now();
     let (codec, bytes) = match look.still {
-        true => (Codec::Png, encode::png(&image)),
-        false => (Codec::Jpeg, encode::jpeg(&image)),
+        true => (Codec::Png, encode::png(&rgb, width, height)),
+        false => (Codec::Jpeg, encode::jpeg(&rgb, width, height)),
     };
     let header = Header {
         kind: Kind::Frame,
         seq: look.seq,
         codec,
-        width: image.width,
-        height: image.height,
+        width,
+        height,
         render_us,
         encode_us: begun.elapsed().as_micros() as u32,
         step,
@@ -83,24 +85,38 @@ pub fn pick(
     }))
 }
 
+/// Bytes of r, g, b, a pixel after the other.
 fn picture(
     renderer: &mut dyn Renderer,
     options: &RenderOptions,
     look: &Look,
-) -> Result<Image, BackendError> {
-    let mut rendered = |depth| render(renderer, options, look, depth);
-    Ok(match look.channel {
-        Channel::Colour => rendered(false)?.image,
+) -> Result<Vec<u8>, BackendError> {
+    let image = match look.channel {
+        Channel::Colour => {
+            let options = options_of(options, look, false);
+            return renderer.render_bytes(&look.camera, &options);
+        }
         Channel::Alpha => {
-            let rendered = rendered(false)?;
+            let rendered = render(renderer, options, look, false)?;
             grey(&rendered, rendered.transmittance.iter().map(|t| 1.0 - t))
         }
-        Channel::Depth => depth(&rendered(true)?),
+        Channel::Depth => depth(&render(renderer, options, look, true)?),
         Channel::Heat => {
             let counts = renderer.tile_counts(&look.camera, options)?;
             heat::image(&counts, &look.camera)
         }
-    })
+    };
+    Ok(image.to_bytes())
+}
+
+/// Those of the scene with the view's own.
+fn options_of(options: &RenderOptions, look: &Look, inverse_depth: bool) -> RenderOptions {
+    RenderOptions {
+        sh_degree: look.sh_degree.min(options.sh_degree),
+        background: look.background,
+        inverse_depth,
+        ..options.clone()
+    }
 }
 
 fn render(
@@ -109,13 +125,7 @@ fn render(
     look: &Look,
     inverse_depth: bool,
 ) -> Result<Rendered, BackendError> {
-    let options = RenderOptions {
-        sh_degree: look.sh_degree.min(options.sh_degree),
-        background: look.background,
-        inverse_depth,
-        ..options.clone()
-    };
-    renderer.render(&look.camera, &options)
+    renderer.render(&look.camera, &options_of(options, look, inverse_depth))
 }
 
 fn grey(rendered: &Rendered, values: impl Iterator<Item = f32>) -> Image {

@@ -58,6 +58,9 @@ impl Scored for Refined {
     fn tile_counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<TileCounts, BackendError> {
         no()
     }
+    fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        no()
+    }
 }
 
 impl Renderer for Refined {
@@ -73,9 +76,6 @@ impl Renderer for Refined {
         _: &RenderOptions,
         _: &Image,
     ) -> Result<Gaussians, BackendError> {
-        no()
-    }
-    fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
         no()
     }
     fn stage_times(

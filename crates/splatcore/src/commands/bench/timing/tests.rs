@@ -22,6 +22,18 @@ impl Scored for Known {
     fn tile_counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<TileCounts, BackendError> {
         Ok(TileCounts::default())
     }
+    fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
+        Ok(FrameCounts {
+            visible: 10,
+            pairs: 20,
+            fragments_evaluated: Some(3000),
+            fragments_blended: Some(1000),
+            warps: Some(WarpCounts {
+                visited: 64,
+                blended: 40,
+            }),
+        })
+    }
 }
 
 impl Renderer for Known {
@@ -52,18 +64,6 @@ impl Renderer for Known {
         _: &Image,
     ) -> Result<Gaussians, BackendError> {
         Ok(Gaussians::empty(0))
-    }
-    fn counts(&mut self, _: &Camera, _: &RenderOptions) -> Result<FrameCounts, BackendError> {
-        Ok(FrameCounts {
-            visible: 10,
-            pairs: 20,
-            fragments_evaluated: Some(3000),
-            fragments_blended: Some(1000),
-            warps: Some(WarpCounts {
-                visited: 64,
-                blended: 40,
-            }),
-        })
     }
     fn stage_times(
         &mut self,
