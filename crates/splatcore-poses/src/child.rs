@@ -86,6 +86,13 @@ pub fn run(
     loop {
         if stop() {
             running.end();
+            // What it said until then counts: the next call goes on from there.
+            let late = Instant::now() + GRACE;
+            while let Ok(text) = lines.recv_timeout(TICK)
+                && Instant::now() < late
+            {
+                line(&text)?;
+            }
             return Ok(End::Stopped);
         }
         match lines.recv_timeout(TICK) {
