@@ -1,9 +1,13 @@
-"""The table about the viewers, for scripts/results."""
+"""The tables about the viewers, for scripts/results."""
 
 from results_raw import load, source
-from results_tables import table
+from results_tables import mean, table
 
 SOAK = "viewer/soak.json"
+PAGES = "pages/fox_220k.json"
+LIVE = "live/live.json"
+# Of the commit before pictures were compressed by all threads.
+BEFORE = "live/before.json"
 # Names of the counts in words.
 COUNTS = {
     "frames": "pictures drawn, sent and acknowledged",
@@ -20,8 +24,80 @@ COUNTS = {
 
 
 def viewer():
-    """Table by name."""
-    return {"viewer-soak.md": soak()}
+    """Tables by name."""
+    return {
+        "viewer-live.md": live(),
+        "viewer-share.md": share(),
+        "viewer-pages.md": pages(),
+        "viewer-soak.md": soak(),
+    }
+
+
+def live():
+    lines = []
+    for name, label in [(LIVE, "now"), (BEFORE, "before")]:
+        report = load(name)
+        watched = [run["pictures"] for run in report["trainings"] if run["watched"]]
+        # The run in the middle.
+        watched.sort(key=lambda seen: seen["pictures_per_second"])
+        of_training = watched[len(watched) // 2]
+        pictures = [(view, "") for view in report["views"]] + [(of_training, ", of a training")]
+        for view, what in pictures:
+            lines.append(
+                [
+                    label,
+                    "x".join(map(str, view["size"])) + what,
+                    f"{view['pictures_per_second']:.0f}",
+                    f"{view['median_ms']:.1f}",
+                    f"{view['p95_ms']:.1f}",
+                    f"{view['render_ms']:.1f}",
+                    f"{view['encode_ms']:.1f}",
+                    f"{view['bytes'] / 1000:.0f}",
+                ]
+            )
+    head = [
+        "commit",
+        "picture",
+        "pictures a second",
+        "from request to picture, ms",
+        "95 %, ms",
+        "rendered and brought to the host, ms",
+        "compressed, ms",
+        "kB",
+    ]
+    made = table(head, lines, ["left", "left"] + ["right"] * 6)
+    return f"{made}\n\n{source(LIVE, BEFORE)}"
+
+
+def share():
+    runs = load(LIVE)["trainings"]
+    lines = []
+    for watched in [False, True]:
+        chosen = [run for run in runs if run["watched"] == watched]
+        seconds = ", ".join(f"{run['seconds']:.2f}" for run in chosen)
+        (psnr,) = {run["psnr"] for run in runs}
+        lines.append(["watched" if watched else "unwatched", seconds, f"{psnr:.4f}"])
+    made = table(["training", "seconds", "PSNR, dB"], lines)
+    return f"{made}\n\n{source(LIVE)}"
+
+
+def pages():
+    report = load(PAGES)
+    lines = []
+    for row in report["rows"]:
+        program = f"`{row['viewer']}`" + (f" {row['version']}" if row["version"] else "")
+        if row.get("skipped"):
+            lines.append([program, row["reads"], "does not run", "", ""])
+            continue
+        first = f"{mean(row['first_ms']) / 1000:.1f}"
+        spread = f"{min(row['fps']):.2f} to {max(row['fps']):.2f}"
+        to_ours = row["psnr_to_splatcore"]
+        same = "-" if to_ours is None else f"{to_ours:.1f}"
+        lines.append([program, row["reads"], first, spread, same])
+    heads = ["viewer", "reads", "first picture, s", "frames a second", "dB to ours"]
+    made = table(heads, lines, ["left"] * 2 + ["right"] * 3)
+    size = "x".join(map(str, report["size"]))
+    return f"{report['scene']} at {size}:\n\n{made}\n\n{source(PAGES)}"
 
 
 def soak():
