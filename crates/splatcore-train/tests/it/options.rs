@@ -163,18 +163,23 @@ fn psnr(backend: &CpuBackend, trainer: &mut Trainer, background: [f32; 3]) -> f6
     each.iter().sum::<f64>() / each.len() as f64
 }
 
-/// Each option alone ends within reach of the run without it.
-#[test]
-fn options_learn_too() {
-    let backend = CpuBackend::new(None);
-    let views = photos(&backend, 24, false);
-    let base = Config {
+/// Adc that grows for half of its steps.
+fn grown_and_settled() -> Config {
+    Config {
         iterations: Some(1500),
         sh_degree: Some(1),
         densify_until: Some(700),
         opacity_reset_every: Some(5000),
         ..config(Strategy::Adc)
-    };
+    }
+}
+
+/// Each option alone ends within reach of the run without it.
+#[test]
+fn options_learn_too() {
+    let backend = CpuBackend::new(None);
+    let views = photos(&backend, 24, false);
+    let base = grown_and_settled();
     let plain = psnr(&backend, &mut trained(&backend, &base, &views), [0.0; 3]);
     assert!(plain > 28.0, "{plain} dB without options");
     for (name, config) in [
@@ -282,13 +287,7 @@ fn the_regulariser_of_harmonics_shrinks_them() {
 fn learned_masks_remove_what_is_not_needed() {
     let backend = CpuBackend::new(None);
     let views = photos(&backend, 24, false);
-    let base = Config {
-        iterations: Some(1500),
-        sh_degree: Some(1),
-        densify_until: Some(700),
-        opacity_reset_every: Some(5000),
-        ..config(Strategy::Adc)
-    };
+    let base = grown_and_settled();
     let masked = Config {
         // Every Gaussian of so small a scene covers a good part of some photo.
         learned_masks: Some(0.02),

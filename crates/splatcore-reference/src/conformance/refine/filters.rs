@@ -1,7 +1,7 @@
 //! Gaussians keep their 3D filters through every refinement, and what is new has its origin's.
 
 use super::super::outcome::{Outcome, ensure, gather};
-use super::{families, refined, state};
+use super::{both_strategies, ensure_much_changed, families, refined, state};
 use crate::twin::project::sigmoid;
 use splatcore_core::backend::{Backend, LearnerState, Refine};
 use splatcore_core::smoothing::fuse;
@@ -16,30 +16,10 @@ fn filtered(seed: u64, count: usize) -> LearnerState {
 
 /// After clones, splits, pruning, relocation and growth.
 pub fn filters_stay_with_their_gaussians(backend: &dyn Backend) -> Outcome {
-    let (seed, step, max_gaussians) = (3, 700, 400);
-    let adc = Refine::Adc {
-        gradient_threshold: 2e-3,
-        split_scale: 0.16,
-        min_opacity: 0.1,
-        max_scale: None,
-        max_gaussians,
-        consistency: None,
-        seed,
-        step,
-    };
-    let mcmc = Refine::Mcmc {
-        min_opacity: 0.1,
-        growth: 0.2,
-        max_gaussians,
-        seed,
-        step,
-    };
-    gather([adc, mcmc].map(|refine| {
+    gather(both_strategies(0.1).map(|refine| {
         let before = filtered(64, 200);
         let (report, after) = refined(backend, &before, &refine)?;
-        let changed = (report.cloned > 5 && report.split > 5 && report.pruned > 5)
-            || (report.relocated > 5 && report.added > 5);
-        ensure(changed, || format!("tests too little: {report:?}"))?;
+        ensure_much_changed(&report)?;
         ensure(after.smoothing.len() == after.gaussians.len(), || {
             format!(
                 "{} filters of {} Gaussians",

@@ -54,6 +54,36 @@ fn state(seed: u64, count: usize) -> LearnerState {
     }
 }
 
+/// Rounds that between them clone, split, prune, relocate and grow.
+fn both_strategies(min_opacity_of_adc: f32) -> [Refine; 2] {
+    let (seed, step, max_gaussians) = (3, 700, 400);
+    let adc = Refine::Adc {
+        gradient_threshold: 2e-3,
+        split_scale: 0.16,
+        min_opacity: min_opacity_of_adc,
+        max_scale: None,
+        max_gaussians,
+        consistency: None,
+        seed,
+        step,
+    };
+    let mcmc = Refine::Mcmc {
+        min_opacity: 0.1,
+        growth: 0.2,
+        max_gaussians,
+        seed,
+        step,
+    };
+    [adc, mcmc]
+}
+
+/// That a round of [`both_strategies`] did so.
+fn ensure_much_changed(report: &RefineReport) -> Outcome {
+    let changed = (report.cloned > 5 && report.split > 5 && report.pruned > 5)
+        || (report.relocated > 5 && report.added > 5);
+    ensure(changed, || format!("tests too little: {report:?}"))
+}
+
 fn learner(backend: &dyn Backend, state: &LearnerState) -> Result<Box<dyn Learner>, String> {
     let mut learner = backend
         .learner(&state.gaussians, Arc::new(Vec::new()))
