@@ -4,7 +4,7 @@ from results_raw import load, source
 from results_tables import mean, table
 
 SOAK = "viewer/soak.json"
-PAGES = "pages/fox_220k.json"
+PAGES = ["pages/demo.json", "pages/fox_220k.json"]
 LIVE = "live/live.json"
 # Of the commit before pictures were compressed by all threads.
 BEFORE = "live/before.json"
@@ -82,22 +82,23 @@ def share():
 
 
 def pages():
-    report = load(PAGES)
     lines = []
-    for row in report["rows"]:
-        program = f"`{row['viewer']}`" + (f" {row['version']}" if row["version"] else "")
-        if row.get("skipped"):
-            lines.append([program, row["reads"], "does not run", "", ""])
-            continue
-        first = f"{mean(row['first_ms']) / 1000:.1f}"
-        spread = f"{min(row['fps']):.2f} to {max(row['fps']):.2f}"
-        to_ours = row["psnr_to_splatcore"]
-        same = "-" if to_ours is None else f"{to_ours:.1f}"
-        lines.append([program, row["reads"], first, spread, same])
-    heads = ["viewer", "reads", "first picture, s", "frames a second", "dB to ours"]
-    made = table(heads, lines, ["left"] * 2 + ["right"] * 3)
-    size = "x".join(map(str, report["size"]))
-    return f"{report['scene']} at {size}:\n\n{made}\n\n{source(PAGES)}"
+    for name in PAGES:
+        report = load(name)
+        where = f"{report['scene']}, {'x'.join(map(str, report['size']))}"
+        for row in report["rows"]:
+            program = f"`{row['viewer']}`" + (f" {row['version']}" if row["version"] else "")
+            if row.get("skipped"):
+                lines.append([where, program, row["reads"], "does not run", "", ""])
+                continue
+            first = f"{mean(row['first_ms']) / 1000:.1f}"
+            spread = f"{min(row['fps']):.2f} to {max(row['fps']):.2f}"
+            to_ours = row["psnr_to_splatcore"]
+            same = "-" if to_ours is None else f"{to_ours:.1f}"
+            lines.append([where, program, row["reads"], first, spread, same])
+    heads = ["scene", "viewer", "reads", "first picture, s", "frames a second", "dB to ours"]
+    made = table(heads, lines, ["left"] * 3 + ["right"] * 3)
+    return f"{made}\n\n{source(*PAGES)}"
 
 
 def soak():
