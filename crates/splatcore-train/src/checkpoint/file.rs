@@ -60,7 +60,7 @@ impl<'a> Tensor<'a> {
 
 /// A parsed file; every access checks type and shape.
 pub(super) struct Reader<'a> {
-    pub(super) path: &'a Path,
+    path: &'a Path,
     pub(super) tensors: SafeTensors<'a>,
     pub(super) metadata: std::collections::HashMap<String, String>,
 }
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
 const REMEDY: &str = "the checkpoint is damaged: take an older copy, or start anew";
 
 /// The bytes of plain values made of `word`-byte numbers, in little-endian order.
-pub(super) fn little_endian<T: bytemuck::NoUninit>(values: &[T], word: usize) -> Cow<'_, [u8]> {
+fn little_endian<T: bytemuck::NoUninit>(values: &[T], word: usize) -> Cow<'_, [u8]> {
     let bytes: &[u8] = bytemuck::cast_slice(values);
     if cfg!(target_endian = "little") {
         return Cow::Borrowed(bytes);
