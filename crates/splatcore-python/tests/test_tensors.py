@@ -200,7 +200,7 @@ def test_two_calls_do_the_work_of_five():
     counts = np.full((1, n), -1, np.int32)
     given = (scene.means[0], None, scene.quats[0], scene.scales[0], scene.opacities[0])
     given = (*given, scene.viewmats[0], scene.ks[0], WIDTH, HEIGHT, 0.3, 0.01, 1e10, 0.0)
-    total = tensors.splats_fwd(*given, "pinhole", "gsplat-1.5", TILE, *outs, counts)
+    total = tensors.splats_fwd(*given, "pinhole", "gsplat-1.5", TILE, False, *outs, counts)
     names = ("radii", "means2d", "depths", "conics", "compensations")
     for name, out in zip(names, outs, strict=True):
         assert np.array_equal(getattr(scene, name)[0], out), name
@@ -212,7 +212,7 @@ def test_two_calls_do_the_work_of_five():
     image, alphas = (scene.empty(1, HEIGHT, WIDTH, d) for d in (scene.channels, 1))
     last = np.full((1, HEIGHT, WIDTH), -1, np.int32)
     splats = [means2d, radii, depths, conics, scene.colors, scene.opacities, scene.background]
-    sizes = (WIDTH, HEIGHT, TILE, 0.999)
+    sizes = (WIDTH, HEIGHT, TILE, 0.999, False)
     results = (*lists, offsets, image, alphas, last)
     tensors.draw_fwd(*splats, None, counts, None, *sizes, *results)
     expected = (scene.ids, scene.flatten, scene.offsets, scene.image, scene.alphas, scene.last)

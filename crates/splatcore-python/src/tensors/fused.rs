@@ -15,7 +15,7 @@ use pyo3::types::PyTuple;
 use splatcore::cuda::tensors::{
     projection as project_on_card, rasterize as draw_on_card, tile_pairs,
 };
-use splatcore::tensors::intersect::{self, Tiles};
+use splatcore::tensors::intersect::{self, Boxes, Reach, Tiles};
 use splatcore::tensors::projection::Splats;
 use splatcore::tensors::rasterize::{self, Drawn, Lists};
 use splatcore::tensors::{Real, projection};
@@ -66,13 +66,14 @@ fn tiles_of(images: usize, [width, height]: [u32; 2], tile_size: i64) -> PyResul
     lists::tiles(images, tile_size, columns, rows)
 }
 
-/// ``projection_fwd`` and ``intersect_count``. Returns the number of pairs of tile and splat, or
-/// None on a card, which is not waited for.
+/// ``projection_fwd`` and ``intersect_count``, with conics and opacities (times compensations) if
+/// ``exact_tiles``. Returns the number of pairs of tile and splat, or None on a card, which is not
+/// waited for.
 #[pyfunction]
 #[pyo3(signature = (
     means, covars, quats, scales, opacities, viewmats, Ks, width, height, eps2d, near_plane,
-    far_plane, radius_clip, camera_model, radius_rule, tile_size, radii, means2d, depths, conics,
-    compensations, tiles_per_gauss, *, stream=0
+    far_plane, radius_clip, camera_model, radius_rule, tile_size, exact_tiles, radii, means2d,
+    depths, conics, compensations, tiles_per_gauss, *, stream=0
 ))]
 #[expect(non_snake_case, reason = "gsplat's name")]
 fn splats_fwd(
@@ -93,6 +94,7 @@ fn splats_fwd(
     camera_model: &str,
     radius_rule: &str,
     tile_size: i64,
+    exact_tiles: bool,
     radii: Object<'_, '_>,
     means2d: Object<'_, '_>,
     depths: Object<'_, '_>,
@@ -103,9 +105,10 @@ fn splats_fwd(
 ) -> PyResult<Option<i64>> {
     let mut call = Call::default();
     let sizes = [size("width", width)?, size("height", height)?];
-    let tiles = tiles_of(1, sizes, tile_size)?;
     let scene = [means, viewmats, Ks];
     let scene = SceneArguments::read(&mut call, scene, [covars, quats, scales])?;
+    let cameras = call.side("C");
+    let tiles = tiles_of(call.side("B") * cameras, sizes, tile_size)?;
     let opacities = call.maybe_floats("opacities", opacities, &[B, N])?;
     let splats = [radii, means2d, depths, conics];
     let mut out = SplatOutputs::read(&mut call, splats, compensations)?;
@@ -122,9 +125,16 @@ fn splats_fwd(
         let culling = limits.on_card(maybe_on(&opacities, &card))?;
         let (out, counts) = (out.on_card(&card), counts.on(&card));
         let tiles = lists::on_card(&tiles);
+        let reach = maybe_on(&opacities, &card).map(|opacities| tile_pairs::Reach {
+            conics: out.conics,
+            opacities,
+            cameras,
+            factors: out.compensations,
+        });
         let splats = tile_pairs::Splats {
             means2d: out.means2d,
             radii: out.radii,
+            reach: reach.filter(|_| exact_tiles),
         };
         card.run(py, |on| {
             project_on_card::forward(on, &scene, &culling, &out)?;
@@ -141,10 +151,23 @@ fn splats_fwd(
         let splats = out.slices::<F>(&checked);
         let counts = counts.slice(&checked);
         run(py, &checked, || {
-            let Splats { radii, means2d, .. } = splats;
-            let part = Splats { radii: &mut *radii, means2d: &mut *means2d, ..splats };
+            let Splats { radii, means2d, depths, conics, mut compensations } = splats;
+            let part = Splats {
+                radii: &mut *radii,
+                means2d: &mut *means2d,
+                depths,
+                conics: &mut *conics,
+                compensations: compensations.as_deref_mut(),
+            };
             projection::forward(&scene, opacities, &culling, part)?;
-            intersect::count(&tiles, means2d, radii, counts)
+            let reach = opacities.map(|opacities| Reach {
+                conics,
+                opacities,
+                cameras,
+                factors: compensations.as_deref(),
+            });
+            let boxes = Boxes { means2d, radii, reach: reach.filter(|_| exact_tiles) };
+            intersect::count(&tiles, &boxes, counts)
         })?;
         Ok(Some(counts.iter().map(|&count| i64::from(count)).sum()))
     })
@@ -157,6 +180,7 @@ struct DrawArguments<'a> {
     depths: Input<'a>,
     conics: Input<'a>,
     opacities: Input<'a>,
+    exact_tiles: bool,
     colors: ColorArguments<'a>,
     image_ids: Option<Input<'a>>,
     counts: Input<'a>,
@@ -176,10 +200,17 @@ impl DrawArguments<'_> {
         (tiles, sizes, alpha_max): (&Tiles, Sizes, f64),
     ) -> PyResult<()> {
         let tiles = lists::on_card(tiles);
+        let reach = tile_pairs::Reach {
+            conics: self.conics.on(card),
+            opacities: self.opacities.on(card),
+            cameras: 0,
+            factors: None,
+        };
         let pairs = tile_pairs::Pairs {
             splats: tile_pairs::Splats {
                 means2d: self.means2d.on(card),
                 radii: self.radii.on(card),
+                reach: self.exact_tiles.then_some(reach),
             },
             depths: self.depths.on(card),
             image_ids: maybe_on(&self.image_ids, card),
@@ -228,9 +259,19 @@ impl DrawArguments<'_> {
         (tiles, sizes, alpha_max): (&Tiles, Sizes, f64),
     ) -> PyResult<()> {
         let ends: Vec<i64> = running_sum(self.counts.slice(checked));
+        let (conics, opacities) = (self.conics.slice(checked), self.opacities.slice(checked));
+        let reach = Reach {
+            conics,
+            opacities,
+            cameras: 0,
+            factors: None,
+        };
         let splats = intersect::Splats::<F> {
-            means2d: self.means2d.slice(checked),
-            radii: self.radii.slice(checked),
+            boxes: Boxes {
+                means2d: self.means2d.slice(checked),
+                radii: self.radii.slice(checked),
+                reach: self.exact_tiles.then_some(reach),
+            },
             depths: self.depths.slice(checked),
             image_ids: maybe(&self.image_ids, checked),
             ends: &ends,
@@ -238,7 +279,6 @@ impl DrawArguments<'_> {
         let ids = self.isect_ids.slice(checked);
         let flatten_ids = self.flatten_ids.slice(checked);
         let offsets = self.offsets.slice(checked);
-        let (conics, opacities) = (self.conics.slice(checked), self.opacities.slice(checked));
         let channels = call.side("D");
         let colors = self.colors.colors.slice(checked);
         let backgrounds = maybe(&self.colors.backgrounds, checked);
@@ -253,7 +293,7 @@ impl DrawArguments<'_> {
                 tile_size: sizes.tile,
                 tile_width: tiles.width as usize,
                 tile_height: tiles.height as usize,
-                means2d: splats.means2d,
+                means2d: splats.boxes.means2d,
                 conics,
                 opacities,
                 tile_offsets: offsets,
@@ -289,12 +329,12 @@ fn running_sum(counts: &[i32]) -> Vec<i64> {
 }
 
 /// ``intersect_fill`` with ``sort``, ``intersect_offset`` and ``rasterize_fwd``.
-/// ``tiles_per_gauss`` is what ``splats_fwd`` wrote; ``ends``, its inclusive cumulative sum, is
+/// ``tiles_per_gauss`` is what ``splats_fwd`` wrote with the same ``exact_tiles``; ``ends``, its inclusive cumulative sum, is
 /// needed on a card only.
 #[pyfunction]
 #[pyo3(signature = (
     means2d, radii, depths, conics, colors, opacities, backgrounds, image_ids, tiles_per_gauss,
-    ends, width, height, tile_size, alpha_max, isect_ids, flatten_ids, offsets, render_colors,
+    ends, width, height, tile_size, alpha_max, exact_tiles, isect_ids, flatten_ids, offsets, render_colors,
     render_alphas, last_ids, *, stream=0
 ))]
 fn draw_fwd(
@@ -313,6 +353,7 @@ fn draw_fwd(
     height: i64,
     tile_size: i64,
     alpha_max: f64,
+    exact_tiles: bool,
     isect_ids: Object<'_, '_>,
     flatten_ids: Object<'_, '_>,
     offsets: Object<'_, '_>,
@@ -329,6 +370,7 @@ fn draw_fwd(
         depths: call.floats("depths", depths, &[M])?,
         conics: call.floats("conics", conics, &[M, Is(3)])?,
         opacities: call.floats("opacities", opacities, &[M])?,
+        exact_tiles,
         image_ids: call.maybe_values::<i64>("image_ids", image_ids, &[M])?,
         counts: call.values::<i32>("tiles_per_gauss", tiles_per_gauss, &[M])?,
         ends: call.maybe_values::<i64>("ends", ends, &[M])?,

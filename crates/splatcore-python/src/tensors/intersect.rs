@@ -1,10 +1,13 @@
 //! Tile lists.
 
 use super::call::Side::{Folded, Is, Named};
-use super::call::{Call, Object, Side, for_float, maybe, maybe_on, run, size};
+use super::call::{Call, Checked, Input, Object, Side, for_float, maybe, maybe_on, run, size};
+use super::card::Card;
+use super::view::Value;
 use pyo3::prelude::*;
 use splatcore::cuda::tensors::tile_pairs;
-use splatcore::tensors::intersect::{self, Splats, Tiles};
+use splatcore::tensors::Real;
+use splatcore::tensors::intersect::{self, Boxes, Reach, Splats, Tiles};
 
 const M: Side = Folded("M");
 const PAIRS: Side = Named("total");
@@ -36,10 +39,67 @@ pub fn on_card(tiles: &Tiles) -> tile_pairs::Tiles {
     }
 }
 
-/// Writes how many tiles each splat touches, ``[M]``.
+/// Splats and their boxes, and with conics and opacities what they reach.
+struct BoxArguments<'a> {
+    means2d: Input<'a>,
+    radii: Input<'a>,
+    shape: Option<[Input<'a>; 2]>,
+}
+
+impl<'a> BoxArguments<'a> {
+    fn read(
+        call: &mut Call,
+        [means2d, radii]: [Object<'a, '_>; 2],
+        [conics, opacities]: [Option<Object<'a, '_>>; 2],
+    ) -> PyResult<Self> {
+        let means2d = call.floats("means2d", means2d, &[M, Is(2)])?;
+        let radii = call.values::<i32>("radii", radii, &[M, Is(2)])?;
+        let conics = call.maybe_floats("conics", conics, &[M, Is(3)])?;
+        let opacities = call.maybe_floats("opacities", opacities, &[M])?;
+        let shape = conics.zip(opacities).map(<[_; 2]>::from);
+        Ok(Self {
+            means2d,
+            radii,
+            shape,
+        })
+    }
+
+    fn on_card(&self, card: &Card) -> tile_pairs::Splats {
+        tile_pairs::Splats {
+            means2d: self.means2d.on(card),
+            radii: self.radii.on(card),
+            reach: self
+                .shape
+                .as_ref()
+                .map(|[conics, opacities]| tile_pairs::Reach {
+                    conics: conics.on(card),
+                    opacities: opacities.on(card),
+                    cameras: 0,
+                    factors: None,
+                }),
+        }
+    }
+
+    fn boxes<'b, F: Real + Value>(&'b self, checked: &'b Checked) -> Boxes<'b, F> {
+        Boxes {
+            means2d: self.means2d.slice(checked),
+            radii: self.radii.slice(checked),
+            reach: self.shape.as_ref().map(|[conics, opacities]| Reach {
+                conics: conics.slice(checked),
+                opacities: opacities.slice(checked),
+                cameras: 0,
+                factors: None,
+            }),
+        }
+    }
+}
+
+/// Writes how many tiles each splat touches, ``[M]``: all of its box or, with ``conics`` and
+/// ``opacities``, those where it may count at some pixel.
 #[pyfunction]
 #[pyo3(signature = (
-    means2d, radii, tile_size, tile_width, tile_height, tiles_per_gauss, *, stream=0
+    means2d, radii, tile_size, tile_width, tile_height, tiles_per_gauss, conics=None,
+    opacities=None, *, stream=0
 ))]
 fn intersect_count(
     py: Python<'_>,
@@ -49,37 +109,35 @@ fn intersect_count(
     tile_width: i64,
     tile_height: i64,
     tiles_per_gauss: Object<'_, '_>,
+    conics: Option<Object<'_, '_>>,
+    opacities: Option<Object<'_, '_>>,
     stream: usize,
 ) -> PyResult<()> {
     let mut call = Call::default();
-    let means2d = call.floats("means2d", means2d, &[M, Is(2)])?;
-    let radii = call.values::<i32>("radii", radii, &[M, Is(2)])?;
+    let splats = BoxArguments::read(&mut call, [means2d, radii], [conics, opacities])?;
     let mut counts = call.values_out::<i32>("tiles_per_gauss", tiles_per_gauss, &[M])?;
     if let Some(card) = call.card(stream)? {
         let tiles = on_card(&tiles(1, tile_size, tile_width, tile_height)?);
-        let splats = tile_pairs::Splats {
-            means2d: means2d.on(&card),
-            radii: radii.on(&card),
-        };
+        let splats = splats.on_card(&card);
         let counts = counts.on(&card);
         return card.run(py, |on| tile_pairs::count(on, &tiles, &splats, counts));
     }
     let (checked, float) = call.check()?;
     let tiles = tiles(1, tile_size, tile_width, tile_height)?;
     for_float!(float, F => {
-        let means2d = means2d.slice::<F>(&checked);
-        let radii = radii.slice(&checked);
+        let boxes = splats.boxes::<F>(&checked);
         let counts = counts.slice(&checked);
-        run(py, &checked, || intersect::count(&tiles, means2d, radii, counts))
+        run(py, &checked, || intersect::count(&tiles, &boxes, counts))
     })
 }
 
 /// Writes the ids of all pairs of tile and splat, and their splats, each ``[total]``. ``ends`` is
-/// the inclusive cumulative sum of what ``intersect_count`` wrote.
+/// the inclusive cumulative sum of what ``intersect_count`` wrote for the same ``conics`` and
+/// ``opacities``.
 #[pyfunction]
 #[pyo3(signature = (
     means2d, radii, depths, image_ids, I, tile_size, tile_width, tile_height, ends, sort,
-    isect_ids, flatten_ids, *, stream=0
+    isect_ids, flatten_ids, conics=None, opacities=None, *, stream=0
 ))]
 #[expect(non_snake_case, reason = "gsplat's name")]
 fn intersect_fill(
@@ -96,11 +154,12 @@ fn intersect_fill(
     sort: bool,
     isect_ids: Object<'_, '_>,
     flatten_ids: Object<'_, '_>,
+    conics: Option<Object<'_, '_>>,
+    opacities: Option<Object<'_, '_>>,
     stream: usize,
 ) -> PyResult<()> {
     let mut call = Call::default();
-    let means2d = call.floats("means2d", means2d, &[M, Is(2)])?;
-    let radii = call.values::<i32>("radii", radii, &[M, Is(2)])?;
+    let boxes = BoxArguments::read(&mut call, [means2d, radii], [conics, opacities])?;
     let depths = call.floats("depths", depths, &[M])?;
     let image_ids = call.maybe_values::<i64>("image_ids", image_ids, &[M])?;
     let ends = call.values::<i64>("ends", ends, &[M])?;
@@ -110,10 +169,7 @@ fn intersect_fill(
         let images = size("I", I)? as usize;
         let tiles = on_card(&tiles(images, tile_size, tile_width, tile_height)?);
         let pairs = tile_pairs::Pairs {
-            splats: tile_pairs::Splats {
-                means2d: means2d.on(&card),
-                radii: radii.on(&card),
-            },
+            splats: boxes.on_card(&card),
             depths: depths.on(&card),
             image_ids: maybe_on(&image_ids, &card),
             ends: ends.on(&card),
@@ -129,8 +185,7 @@ fn intersect_fill(
     let tiles = tiles(size("I", I)? as usize, tile_size, tile_width, tile_height)?;
     for_float!(float, F => {
         let splats = Splats::<F> {
-            means2d: means2d.slice(&checked),
-            radii: radii.slice(&checked),
+            boxes: boxes.boxes(&checked),
             depths: depths.slice(&checked),
             image_ids: maybe(&image_ids, &checked),
             ends: ends.slice(&checked),

@@ -103,7 +103,8 @@ def test_projection(model, rule):
     )  # fmt: skip
 
 
-def test_two_calls_do_the_work_of_five():
+@pytest.mark.parametrize("exact_tiles", [False, True])
+def test_two_calls_do_the_work_of_five(exact_tiles):
     b, c, n, d = 1, 2, 300, 3
     means = numbers(1, b, n, 3)
     means[..., 2] += 2.0
@@ -115,7 +116,7 @@ def test_two_calls_do_the_work_of_five():
     ]
     radii, means2d, depths, conics, _, counts = both(
         tensors.splats_fwd, *shape, opacities, viewmats, ks, WIDTH, HEIGHT, 0.3, 0.01, 1e10, 0.0,
-        "pinhole", "gsplat-1.5", TILE, *splats,
+        "pinhole", "gsplat-1.5", TILE, exact_tiles, *splats,
     )  # fmt: skip
     # What float32 holds, so that both draw the same.
     means2d, depths, conics = (part.float().double() for part in (means2d, depths, conics))
@@ -123,13 +124,17 @@ def test_two_calls_do_the_work_of_five():
     both(tensors.view_directions, means, viewmats, radii, Out(b, c, n, 3), masks)
     flat = (means2d.view(-1, 2), radii.view(-1, 2))
     grid = (TILE, math.ceil(WIDTH / TILE), math.ceil(HEIGHT / TILE))
-    (counts,) = both(tensors.intersect_count, *flat, *grid, Out(b * c * n, dtype=torch.int32))
+    splat_opacities = opacities.expand(b, c, n).contiguous()
+    shape = (conics.view(-1, 3), splat_opacities.view(-1)) if exact_tiles else (None, None)
+    (counts,) = both(
+        tensors.intersect_count, *flat, *grid, Out(b * c * n, dtype=torch.int32), *shape
+    )
     ends = counts.long().cumsum(0)
     lists = [Out(int(ends[-1]), dtype=dtype) for dtype in (torch.int64, torch.int32)]
     both(
         tensors.draw_fwd, means2d, radii, depths, conics, numbers(6, b, c, n, d),
-        opacities.expand(c, n).contiguous(), numbers(7, b, c, d), None, counts, ends, WIDTH, HEIGHT,
-        TILE, 0.999, *lists, Out(b, c, grid[2], grid[1], dtype=torch.int32),
+        splat_opacities, numbers(7, b, c, d), None, counts, ends, WIDTH, HEIGHT, TILE, 0.999,
+        exact_tiles, *lists, Out(b, c, grid[2], grid[1], dtype=torch.int32),
         Out(b, c, HEIGHT, WIDTH, d), Out(b, c, HEIGHT, WIDTH, 1),
         Out(b, c, HEIGHT, WIDTH, dtype=torch.int32), tolerance=1e-3,
     )  # fmt: skip

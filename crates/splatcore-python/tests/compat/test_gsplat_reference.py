@@ -142,6 +142,25 @@ def test_other_scenes(seed):
     compare(given, True, options)
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["dense", "packed"])
+@pytest.mark.parametrize("name", ["plain", "antialiased", "no background", "tiles of 8 pixels"])
+def test_exact_tiles_change_lists_alone(name, packed):
+    case = CASES[name]
+    given = scenes.make(count=200, cameras=3, **case.get("scene", {}))
+    results = {}
+    for exact in (False, True):
+        with settings.changed(exact_tiles=exact):
+            image, alphas, meta = draw(given, packed, options_of(case, given))
+        loss = (image * scenes.weights(image)).sum()
+        results[exact] = (image, alphas, *torch.autograd.grad(loss, list(given.values()))), meta
+    for found, wanted in zip(results[True][0], results[False][0]):
+        torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12)
+    assert torch.equal(results[True][0][0], results[False][0][0])
+    counts = [results[exact][1]["tiles_per_gauss"] for exact in (True, False)]
+    assert (counts[0] <= counts[1]).all() and counts[0].sum() < counts[1].sum()
+    assert len(results[True][1]["flatten_ids"]) == counts[0].sum()
+
+
 @pytest.mark.parametrize("version", ["1.4.0", "main"])
 def test_other_versions_have_their_constants(version):
     before = vars(settings).copy()

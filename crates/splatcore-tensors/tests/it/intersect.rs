@@ -1,5 +1,5 @@
 use crate::support::Numbers;
-use splatcore_tensors::intersect::{Splats, Tiles, count, fill, offsets};
+use splatcore_tensors::intersect::{Boxes, Reach, Splats, Tiles, count, fill, offsets};
 
 /// Two images of 5 x 4 tiles of 8 pixels.
 const TILES: Tiles = Tiles {
@@ -33,9 +33,19 @@ fn world(m: usize) -> World {
     }
 }
 
-fn ends(tiles: &Tiles, world: &World) -> Vec<i64> {
-    let mut counts = vec![-1; world.depths.len()];
-    count(tiles, &world.means2d, &world.radii, &mut counts).unwrap();
+impl World {
+    fn boxes(&self) -> Boxes<'_, f32> {
+        Boxes {
+            means2d: &self.means2d,
+            radii: &self.radii,
+            reach: None,
+        }
+    }
+}
+
+fn ends(tiles: &Tiles, boxes: &Boxes<'_, f32>) -> Vec<i64> {
+    let mut counts = vec![-1; boxes.radii.len() / 2];
+    count(tiles, boxes, &mut counts).unwrap();
     let sums = counts.iter().scan(0i64, |sum, &count| {
         *sum += i64::from(count);
         Some(*sum)
@@ -44,12 +54,11 @@ fn ends(tiles: &Tiles, world: &World) -> Vec<i64> {
 }
 
 fn listed(world: &World, image_ids: Option<&[i64]>, sort: bool) -> (Vec<i64>, Vec<i32>) {
-    let ends = ends(&TILES, world);
+    let ends = ends(&TILES, &world.boxes());
     let total = *ends.last().unwrap() as usize;
     let (mut ids, mut flat) = (vec![-1; total], vec![-1; total]);
     let splats = Splats {
-        means2d: &world.means2d,
-        radii: &world.radii,
+        boxes: world.boxes(),
         depths: &world.depths,
         image_ids,
         ends: &ends,
@@ -132,7 +141,7 @@ fn offsets_are_the_sums_of_the_tiles_before() {
 #[test]
 fn wrong_ends_are_refused() {
     let world = world(5000);
-    let right = ends(&TILES, &world);
+    let right = ends(&TILES, &world.boxes());
     let total = right[right.len() - 1] as usize;
     let changes: [fn(&mut Vec<i64>); 4] = [
         |ends| ends[10] += 1,
@@ -146,8 +155,7 @@ fn wrong_ends_are_refused() {
         let total = total.max(ends[ends.len() - 1] as usize);
         let (mut ids, mut flat) = (vec![0; total], vec![0; total]);
         let splats = Splats {
-            means2d: &world.means2d,
-            radii: &world.radii,
+            boxes: world.boxes(),
             depths: &world.depths,
             image_ids: None,
             ends: &ends,
@@ -165,9 +173,14 @@ fn more_tiles_than_bits_and_odd_splats_are_refused_or_empty() {
         height: 1 << 10,
         ..TILES
     };
-    assert!(count::<f32>(&many, &[], &[], &mut []).is_err());
+    let boxes = |means2d, radii| Boxes::<f32> {
+        means2d,
+        radii,
+        reach: None,
+    };
+    assert!(count(&many, &boxes(&[], &[]), &mut []).is_err());
     let none = Tiles { size: 0, ..TILES };
-    assert!(count::<f32>(&none, &[], &[], &mut []).is_err());
+    assert!(count(&none, &boxes(&[], &[]), &mut []).is_err());
     let nan = f32::NAN;
     let means2d = [
         nan,
@@ -182,7 +195,114 @@ fn more_tiles_than_bits_and_odd_splats_are_refused_or_empty() {
         1.0,
     ];
     let mut counts = [-1; 5];
-    count(&TILES, &means2d, &[i32::MAX; 10], &mut counts).unwrap();
+    count(&TILES, &boxes(&means2d, &[i32::MAX; 10]), &mut counts).unwrap();
     // The last reaches every tile; the fourth is too far off for its radius.
     assert_eq!(counts, [0, 0, 0, 0, 20]);
+}
+
+/// Splats of all shapes, long and thin ones among them, with boxes around what counts.
+struct Shapes {
+    means2d: Vec<f64>,
+    radii: Vec<i32>,
+    conics: Vec<f64>,
+    opacities: Vec<f64>,
+}
+
+fn shapes(m: usize) -> Shapes {
+    let mut numbers = Numbers::new(21);
+    let means2d = numbers.within(2 * m, -10.0, 50.0);
+    let opacities = numbers.within(m, 0.0, 1.0);
+    let (mut radii, mut conics) = (vec![], vec![]);
+    for row in numbers.within(3 * m, 0.0, 1.0).chunks(3) {
+        // Standard deviations from a tenth of a pixel to 30 pixels.
+        let [long, short] = [row[0], row[1]].map(|unit| 0.1 * 300f64.powf(unit));
+        let (sin, cos) = (row[2] * 3.2).sin_cos();
+        let (p, q) = (1.0 / (long * long), 1.0 / (short * short));
+        conics.extend([
+            p * cos * cos + q * sin * sin,
+            (p - q) * sin * cos,
+            p * sin * sin + q * cos * cos,
+        ]);
+        radii.extend([(3.4 * long.max(short)).ceil() as i32; 2]);
+    }
+    Shapes {
+        means2d,
+        radii,
+        conics,
+        opacities,
+    }
+}
+
+impl Shapes {
+    /// The largest alpha of a splat at the pixels of a tile.
+    fn alpha(&self, splat: usize, column: u32, row: u32) -> f64 {
+        let [a, b, c] = [0, 1, 2].map(|k| self.conics[3 * splat + k]);
+        let mut most = 0f64;
+        for pixel in 0..64 {
+            let x = f64::from(column * 8 + pixel % 8) + 0.5 - self.means2d[2 * splat];
+            let y = f64::from(row * 8 + pixel / 8) + 0.5 - self.means2d[2 * splat + 1];
+            let sigma = 0.5 * (a * x * x + c * y * y) + b * x * y;
+            most = most.max(self.opacities[splat] * (-sigma).exp());
+        }
+        most
+    }
+
+    fn count(&self, reach: Option<Reach<'_, f64>>) -> Vec<i32> {
+        let mut counts = vec![-1; self.opacities.len()];
+        let boxes = Boxes {
+            means2d: &self.means2d,
+            radii: &self.radii,
+            reach,
+        };
+        count(&TILES, &boxes, &mut counts).unwrap();
+        counts
+    }
+}
+
+#[test]
+fn with_its_shape_a_splat_touches_the_tiles_where_it_counts() {
+    let shapes = shapes(2000);
+    let reach = Reach {
+        conics: &shapes.conics,
+        opacities: &shapes.opacities,
+        cameras: 0,
+        factors: None,
+    };
+    let (exact, boxes) = (shapes.count(Some(reach)), shapes.count(None));
+    let (mut listed, mut needed) = (0, 0);
+    for splat in 0..2000 {
+        let tiles = (0..20).filter(|&tile| shapes.alpha(splat, tile % 5, tile / 5) >= 1.0 / 255.0);
+        let tiles = tiles.count() as i32;
+        assert!(
+            exact[splat] >= tiles && exact[splat] <= boxes[splat],
+            "{splat}"
+        );
+        listed += exact[splat];
+        needed += tiles;
+    }
+    // Thin splats pass between the centres of pixels; no other tile is listed for nothing.
+    assert!(
+        f64::from(listed) < 1.1 * f64::from(needed),
+        "{listed} for {needed}"
+    );
+    assert!(3 * listed < 2 * boxes.iter().sum::<i32>(), "{listed}");
+
+    // Opacities of 1000 Gaussians, which two cameras see, and factors.
+    let halves = vec![0.5; 2000];
+    let reach = Reach {
+        opacities: &shapes.opacities[..1000],
+        cameras: 2,
+        factors: Some(&halves),
+        ..reach
+    };
+    let spread: Vec<f64> = (0..2000)
+        .map(|m| shapes.opacities[m % 1000] * 0.5)
+        .collect();
+    let same = Reach {
+        opacities: &spread,
+        cameras: 0,
+        factors: None,
+        ..reach
+    };
+    assert_eq!(shapes.count(Some(reach)), shapes.count(Some(same)));
 }

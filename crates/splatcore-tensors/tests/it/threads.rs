@@ -1,7 +1,7 @@
 //! Results have the same bits on any number of threads.
 
 use crate::scene::{Projected, World};
-use splatcore_tensors::intersect::{Splats, Tiles, count, fill, offsets};
+use splatcore_tensors::intersect::{Boxes, Splats, Tiles, count, fill, offsets};
 use splatcore_tensors::projection::{self, CameraModel, RadiusRule};
 use splatcore_tensors::rasterize::{self, Drawn, Lists, Pixels};
 
@@ -15,7 +15,12 @@ const TILES: Tiles = Tiles {
 /// Offsets and splats of the tiles' lists.
 fn lists_of(splats: &Projected<f64>) -> (Vec<i32>, Vec<i32>) {
     let mut counts = vec![0; splats.depths.len()];
-    count(&TILES, &splats.means2d, &splats.radii, &mut counts).unwrap();
+    let boxes = Boxes {
+        means2d: &splats.means2d,
+        radii: &splats.radii,
+        reach: None,
+    };
+    count(&TILES, &boxes, &mut counts).unwrap();
     let sums = counts.iter().scan(0, |sum, &count| {
         *sum += i64::from(count);
         Some(*sum)
@@ -24,8 +29,7 @@ fn lists_of(splats: &Projected<f64>) -> (Vec<i32>, Vec<i32>) {
     let total = ends[ends.len() - 1] as usize;
     let (mut ids, mut flat) = (vec![0; total], vec![0; total]);
     let pairs = Splats {
-        means2d: &splats.means2d,
-        radii: &splats.radii,
+        boxes,
         depths: &splats.depths,
         image_ids: None,
         ends: &ends,

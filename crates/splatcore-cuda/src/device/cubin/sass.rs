@@ -91,6 +91,7 @@ const OPCODES: [(Class, Opcodes); 20] = [
             (0x021, "FADD"),
             (0x04a, "FMUL2"),
             (0x04b, "FADD2"),
+            (0x051, "UFSEL"),
             (0x053, "UFSETP"),
             (0x054, "UFADD"),
             (0x056, "UFMUL"),

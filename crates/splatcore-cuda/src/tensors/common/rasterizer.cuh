@@ -30,3 +30,35 @@ __device__ __forceinline__ Fragment fragment_of(float dx, float dy, float opacit
     bool is_counted = sigma >= 0.0f && unclamped >= MIN_ALPHA && alpha >= MIN_ALPHA;
     return {dx, dy, falloff, alpha, is_counted, unclamped <= alpha_max};
 }
+
+// A rectangle of pixel centres, relative to a splat's mean: the first and the last centre.
+struct Rectangle {
+    float left, right, top, bottom;
+};
+
+// The sigma beyond which a splat of this opacity does not count, with room for rounding; not a
+// number if the opacity is none.
+__device__ __forceinline__ float sigma_limit(float opacity) {
+    return __logf(opacity * (1.0f / MIN_ALPHA)) + 1e-3f;
+}
+
+// Whether a splat may count at a pixel of a rectangle: false only where `fragment_of` says so for
+// every pixel. Sigma is convex: its least value is at the mean, or on an edge that faces it.
+__device__ __forceinline__ bool may_count(const Rectangle& r, float a, float b, float c,
+                                          float limit) {
+    // Other conics are no ellipses.
+    if (!(a > 0.0f && c > 0.0f && a * c > b * b)) return true;
+    // The point nearest to the mean, axis by axis.
+    float near_x = fminf(fmaxf(0.0f, r.left), r.right),
+          near_y = fminf(fmaxf(0.0f, r.top), r.bottom);
+    // Along the edge x = near_x the best y, along y = near_y the best x.
+    float along_y = fminf(fmaxf(__fdividef(-b * near_x, c), r.top), r.bottom),
+          along_x = fminf(fmaxf(__fdividef(-b * near_y, a), r.left), r.right);
+    float on_x = 0.5f * fmaf(a * near_x, near_x, c * along_y * along_y) + b * near_x * along_y,
+          on_y = 0.5f * fmaf(a * along_x, along_x, c * near_y * near_y) + b * along_x * near_y;
+    // The terms of sigma can be far larger than their sum, so their rounding has a bound of its
+    // own.
+    float far_x = fmaxf(-r.left, r.right), far_y = fmaxf(-r.top, r.bottom);
+    float terms = fmaf(a * far_x, far_x, c * far_y * far_y);
+    return !(fminf(on_x, on_y) > fmaf(1e-6f, terms, limit));
+}

@@ -26,9 +26,3 @@ __device__ __forceinline__ float warp_sums(float (&values)[SUMS], u32 lane) {
     fold<SUMS / 2>(values, lane);
     return values[0] + __shfl_xor_sync(FULL_MASK, values[0], SUMS);
 }
-
-__device__ __forceinline__ u32 warp_max(u32 value) {
-    for (u32 offset = WARP / 2; offset > 0; offset /= 2)
-        value = max(value, __shfl_xor_sync(FULL_MASK, value, offset));
-    return value;
-}

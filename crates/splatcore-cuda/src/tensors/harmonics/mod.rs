@@ -74,8 +74,9 @@ impl Harmonics {
         self.dirs.len() / 3
     }
 
-    fn blocks(&self) -> Result<u32, BackendError> {
-        grid(self.count().div_ceil(BLOCK as usize))
+    /// Blocks with a thread for each row of this many values.
+    fn blocks(&self, values: usize) -> Result<u32, BackendError> {
+        grid((self.count() * values).div_ceil(BLOCK as usize))
     }
 
     /// Addresses of directions, coefficients and masks, and sizes as kernels take them.
@@ -125,7 +126,8 @@ pub fn forward(on: &OnStream, rows: &Harmonics, colors: Floats) -> Result<(), Ba
         colors: colors.with_len("colors", rows.count() * rows.channels)?,
     };
     let [forward, _] = on.kernels(&program(rows.degree))?;
-    on.queue.launch(forward, rows.blocks()?, BLOCK, &params)
+    on.queue
+        .launch(forward, rows.blocks(rows.channels)?, BLOCK, &params)
 }
 
 /// Writes the gradients of coefficients `[n, K, D]` and, if asked for, of directions `[n, 3]`, from
@@ -153,5 +155,5 @@ pub fn backward(
         v_dirs: optional(v_dirs, "v_dirs", 3 * rows.count())?,
     };
     let [_, backward] = on.kernels(&program(rows.degree))?;
-    on.queue.launch(backward, rows.blocks()?, BLOCK, &params)
+    on.queue.launch(backward, rows.blocks(1)?, BLOCK, &params)
 }

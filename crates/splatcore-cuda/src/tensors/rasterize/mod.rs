@@ -11,9 +11,9 @@ pub use indices::{IndexRange, Indices, count_indices, fill_indices};
 pub use scene::{Lists, Raster};
 
 use super::slice::optional;
-use super::{Floats, Ints, OnStream};
-use crate::device::Program;
+use super::{Floats, Ints, OnStream, grid, word};
 use crate::device::params::{Address, Params, kernel_params};
+use crate::device::{Buffer, Program};
 use crate::ops::sources;
 use scene::{RasterScene, SHARED};
 use splatcore_core::BackendError;
@@ -37,10 +37,22 @@ kernel_params! {
         colors: Address,
         backgrounds: Address,
         channels: u32,
+        is_absolute: u32,
         render_alphas: Address,
         last_ids: Address,
         v_render_colors: Address,
         v_render_alphas: Address,
+        sums: Address,
+        v_colors: Address,
+    }
+
+    /// Parameters of `write_gradients` (rasterize_backward.cu).
+    pub struct WriteGradientsParams {
+        sums: Address,
+        conics: Address,
+        opacities: Address,
+        splats: u32,
+        channels: u32,
         v_means2d: Address,
         v_means2d_abs: Address,
         v_conics: Address,
@@ -59,36 +71,52 @@ fn covering(channels: usize) -> usize {
     covers.unwrap_or(most)
 }
 
-/// Splats of a batch: about 10 KB of shared memory.
-fn batch(channels: usize) -> usize {
-    if channels > 8 { 64 } else { 256 }
-}
-
-fn constants(channels: usize) -> Vec<(&'static str, String)> {
+/// Constants of a program whose batches have so many splats. Colours in shared memory are padded
+/// to whole vectors.
+fn constants(channels: usize, batch: usize) -> Vec<(&'static str, String)> {
+    let padded = if channels == 1 {
+        1
+    } else {
+        channels.next_multiple_of(4)
+    };
     vec![
         ("BLOCK", scene::MOST_THREADS.to_string()),
-        ("BATCH", batch(channels).to_string()),
+        ("BATCH", batch.to_string()),
         ("CHANNELS", channels.to_string()),
+        ("PADDED", padded.to_string()),
     ]
 }
 
 /// What [`forward`] launches, for one of [`CHANNELS`].
 pub(super) fn program(channels: usize) -> Program {
+    // 10 to 16 KB of shared memory.
+    let batch = if channels > 8 { 64 } else { 256 };
     let mut program = sources::program(
         "rasterize.cu",
-        constants(channels),
+        constants(channels, batch),
         [RasterizeParams::kernel("rasterize")],
     );
     program.shared = SHARED;
     program
 }
 
+/// Floats of a splat's row of sums, `COLUMNS` of rasterize_backward.cu.
+fn columns(channels: usize) -> usize {
+    let lanes = if channels > 8 { 8 } else { 4 };
+    (8 + channels).next_multiple_of(lanes)
+}
+
 /// What [`backward`] launches, for one of [`CHANNELS`].
 pub(super) fn backward_program(channels: usize) -> Program {
+    // At most 48 KB of shared memory, with the gradients of all pixels.
+    let batch = if channels > 8 { 24 } else { 256 };
     let mut program = sources::program(
         "rasterize_backward.cu",
-        constants(channels),
-        [RasterizeBackwardParams::kernel("rasterize_backward")],
+        constants(channels, batch),
+        [
+            RasterizeBackwardParams::kernel("rasterize_backward"),
+            WriteGradientsParams::kernel("write_gradients"),
+        ],
     );
     program.shared = SHARED;
     program
@@ -160,7 +188,7 @@ pub fn forward(
         scene: raster.scene()?,
         colors: colors.colors.with_len("colors", splats * channels)?,
         backgrounds: optional(colors.backgrounds, "backgrounds", raster.images * channels)?,
-        channels: super::word("the number of channels", channels)?,
+        channels: word("the number of channels", channels)?,
         first_channel: 0,
         render_colors: raster.pixels(images.render_colors, "render_colors", channels)?,
         render_alphas: raster.pixels(images.render_alphas, "render_alphas", 1)?,
@@ -190,28 +218,53 @@ pub fn backward(
 ) -> Result<(), BackendError> {
     let channels = colors.channels;
     let splats = raster.splats();
+    let covered = covering(channels);
+    let sums = Buffer::new(
+        &on.queue.device,
+        "sums of gradients",
+        4 * splats * columns(covered),
+    )?;
+    let v_colors = out.v_colors.with_len("v_colors", splats * channels)?;
     let params = RasterizeBackwardParams {
         scene: raster.scene()?,
         colors: colors.colors.with_len("colors", splats * channels)?,
         backgrounds: optional(colors.backgrounds, "backgrounds", raster.images * channels)?,
-        channels: super::word("the number of channels", channels)?,
+        channels: word("the number of channels", channels)?,
+        is_absolute: out.v_means2d_abs.is_some().into(),
         render_alphas: raster.pixels(images.render_alphas, "render_alphas", 1)?,
         last_ids: raster.pixels(images.last_ids, "last_ids", 1)?,
         v_render_colors: raster.pixels(images.v_render_colors, "v_render_colors", channels)?,
         v_render_alphas: raster.pixels(images.v_render_alphas, "v_render_alphas", 1)?,
+        sums: sums.address(),
+        v_colors,
+    };
+    let written = WriteGradientsParams {
+        sums: sums.address(),
+        conics: raster.conics.with_len("conics", 3 * splats)?,
+        opacities: raster.opacities.address(),
+        splats: word("the number of splats", splats)?,
+        channels: params.channels,
         v_means2d: out.v_means2d.with_len("v_means2d", 2 * splats)?,
         v_means2d_abs: optional(out.v_means2d_abs, "v_means2d_abs", 2 * splats)?,
         v_conics: out.v_conics.with_len("v_conics", 3 * splats)?,
-        v_colors: out.v_colors.with_len("v_colors", splats * channels)?,
+        v_colors,
         v_opacities: out.v_opacities.with_len("v_opacities", splats)?,
     };
-    let gradients = [out.v_means2d, out.v_conics, out.v_colors, out.v_opacities];
-    for gradient in gradients.into_iter().chain(out.v_means2d_abs) {
-        on.zero(gradient)?;
-    }
-    if raster.lists.flatten_ids.is_empty() {
+    if splats == 0 {
         return Ok(());
     }
-    let program = backward_program(covering(channels));
-    on.launch_one(&program, raster.tiles(), raster.block(), &params)
+    let [rasterize_backward, write_gradients] = on.kernels(&backward_program(covered))?;
+    sums.fill(0, 4 * splats * columns(covered))?;
+    if channels > covered {
+        on.zero(out.v_colors)?;
+    }
+    if !raster.lists.flatten_ids.is_empty() {
+        let (blocks, block) = (grid(raster.tiles())?, raster.block());
+        on.queue
+            .launch(rasterize_backward, blocks, block, &params)?;
+    }
+    let block = scene::MOST_THREADS;
+    let blocks = grid(splats.div_ceil(block))?;
+    on.queue
+        .launch(write_gradients, blocks, block as u32, &written)
 }

@@ -1,25 +1,36 @@
 // rasterize_backward: gradients of `rasterize` (gsplat's rasterize_to_pixels, backward).
 //
-// Contract. Adds to `v_means2d`, `v_conics`, `v_opacities`, `v_colors`, and `v_means2d_abs` if it
-// is not null (the sum of the absolute values over pixels), all zero before, the gradients of a
-// loss whose gradients by the images are `v_render_colors` and `v_render_alphas`. Each pixel walks
-// back from `last_ids`. With d_k = c_k . v, v the pixel's v_render_colors, the gradient by alpha_k
-// is T_k d_k + (T_end (v_alpha - background . v) - sum of alpha_j T_j d_j over j behind k) /
-// (1 - alpha_k); the bracket is one number a pixel, `rest`. No gradient goes through an alpha that
-// alpha_max cut.
+// Contract. Adds up in `sums`, zero before, what gradients of a loss need of each splat, given its
+// gradients by the images, `v_render_colors` and `v_render_alphas`; `write_gradients` makes the
+// gradients of it. Each pixel walks back from `last_ids`. With d_k = c_k . v, v the pixel's
+// v_render_colors, the gradient by alpha_k is T_k d_k + (T_end (v_alpha - background . v) - sum of
+// alpha_j T_j d_j over j behind k) / (1 - alpha_k); the bracket is one number a pixel, `rest`. No
+// gradient goes through an alpha that alpha_max cut. A row of `sums` has, with u = alpha times the
+// gradient by it and d = mean - pixel: u, u dx, u dy; the absolute values of the gradients by the
+// mean, if wanted; u dx^2, u dx dy, u dy^2; CHANNELS gradients by the colour.
 //
-// Launch. As rasterize.cu. If D > CHANNELS, further channels are read from global memory.
+// Launch. As rasterize.cu. A warp walks the splats that may count at its pixels. For ROWS of them
+// its lanes, one a pixel, write u and alpha T to shared memory; then LANES lanes a splat sum over
+// ROWS pixels each: a product of matrices. If D > CHANNELS, further channels are read from global
+// memory. `write_gradients`: a thread a splat.
 //
-// Bound. Instructions: for a warp and splat, 16 shuffles and as many selections for each 16 sums,
-// and one atomic addition by 16 lanes.
+// Bound. Instructions, about 40 + 2 CHANNELS for a warp and splat that may count there, and for
+// the additions COLUMNS / LANES atomic ones a warp and ROWS splats.
 //
 // Now. Not measured.
 
-#include "sums.cuh"
 #include "tile_batches.cuh"
 
-// Sums of a splat in front of those of its colours: opacity, mean, |mean|, conic.
-#define SHAPE_SUMS 8
+// Blocks that fit a multiprocessor: 80 registers a thread.
+#define BLOCKS (CHANNELS > 8 ? 1 : 3)
+
+#define WARPS (BLOCK / WARP)
+#define ROWS (CHANNELS > 8 ? 4 : 8)  // splats that a warp adds up at a time
+#define LANES (WARP / ROWS)          // of a splat then
+#define PITCH (ROWS == 4 ? 32 : 36)  // floats a row of 32 pixels; reads are spread over the banks
+#define SHAPE_SUMS 8                 // of a row of sums, in front of those of its colours
+// Floats of a row of sums.
+#define COLUMNS ((SHAPE_SUMS + CHANNELS + LANES - 1) / LANES * LANES)
 
 // Parameters of `rasterize_backward`; in Rust by the same name.
 struct RasterizeBackwardParams {
@@ -27,88 +38,179 @@ struct RasterizeBackwardParams {
     ReadOnly<float> colors;           // [M][D]
     const float* backgrounds;         // [I][D] or null
     u32 channels;                     // D
+    u32 is_absolute;                  // whether absolute values are wanted
     ReadOnly<float> render_alphas;    // [I][height][width]
     ReadOnly<u32> last_ids;           // [I][height][width]
     ReadOnly<float> v_render_colors;  // [I][height][width][D]
     ReadOnly<float> v_render_alphas;  // [I][height][width]
-    float* v_means2d;                 // [M][2]
-    float* v_means2d_abs;             // [M][2] or null
-    float* v_conics;                  // [M][3]
-    float* v_colors;                  // [M][D]
-    float* v_opacities;               // [M]
+    float* sums;                      // [M][COLUMNS]
+    float* v_colors;                  // [M][D]: channels from CHANNELS on are added to
 };
 
-// Where a lane adds its sum: to `first` + stride * splat.
-struct Target {
-    float* first;  // null if the lane adds nothing
-    u32 stride;
+// Parameters of `write_gradients`; in Rust by the same name.
+struct WriteGradientsParams {
+    ReadOnly<float> sums;       // [M][COLUMNS]
+    ReadOnly<float> conics;     // [M][3]
+    ReadOnly<float> opacities;  // [M]
+    u32 splats, channels;       // M, D
+    float* v_means2d;           // [M][2]
+    float* v_means2d_abs;       // [M][2] or null
+    float* v_conics;            // [M][3]
+    float* v_colors;            // [M][D], the first CHANNELS
+    float* v_opacities;         // [M]
 };
 
-__device__ __forceinline__ Target shape_target(const RasterizeBackwardParams& args, u32 lane) {
-    if (lane == 0) return {args.v_opacities, 1};
-    if (lane <= 2) return {args.v_means2d + (lane - 1), 2};
-    if (lane <= 4) return {args.v_means2d_abs ? args.v_means2d_abs + (lane - 3) : nullptr, 2};
-    return {args.v_conics + (lane - 5), 3};
+// Adds up over the LANES lanes of a splat; lane l gets the sums of columns l, l + LANES, ... in
+// values[0], values[1], ... A lane gives the half of its values that its partner keeps.
+template <u32 HALF>
+__device__ __forceinline__ void add_lanes(float (&values)[COLUMNS], u32 lane) {
+    bool is_upper = lane & HALF;
+#pragma unroll
+    for (u32 j = 0; j < COLUMNS / LANES * (LANES / 2 / HALF); ++j)
+#pragma unroll
+        for (u32 r = 0; r < HALF; ++r) {
+            float low = values[j * 2 * HALF + r], high = values[j * 2 * HALF + HALF + r];
+            values[j * HALF + r] =
+                (is_upper ? high : low) + __shfl_xor_sync(FULL_MASK, is_upper ? low : high, HALF);
+        }
+    if constexpr (HALF > 1) add_lanes<HALF / 2>(values, lane);
 }
 
-__device__ __forceinline__ void add(Target target, u32 splat, float sum) {
-    if (target.first) atomicAdd(target.first + (u64)target.stride * splat, sum);
+__device__ __forceinline__ u32 warp_max(u32 value) {
+    for (u32 offset = WARP / 2; offset > 0; offset /= 2)
+        value = max(value, __shfl_xor_sync(FULL_MASK, value, offset));
+    return value;
 }
 
-// v_opacity, v_mean2d, its absolute values and v_conic of a fragment, from its gradient by alpha.
-__device__ __forceinline__ void shape_gradients(float (&values)[SUMS], const BatchSplat& splat,
-                                                const Fragment& fragment, float v_alpha) {
-    if (!fragment.is_unclamped) return;
-    float dx = fragment.dx, dy = fragment.dy;
-    float v_sigma = -splat.opacity * fragment.falloff * v_alpha;
-    float v_x = v_sigma * fmaf(splat.a, dx, splat.b * dy);
-    float v_y = v_sigma * fmaf(splat.b, dx, splat.c * dy);
-    values[0] = fragment.falloff * v_alpha;
-    values[1] = v_x, values[2] = v_y;
-    values[3] = fabsf(v_x), values[4] = fabsf(v_y);
-    values[5] = 0.5f * v_sigma * dx * dx;
-    values[6] = v_sigma * dx * dy;
-    values[7] = 0.5f * v_sigma * dy * dy;
+// What a warp's lanes hand over for the sums of ROWS splats.
+struct Rows {
+    float (&u)[ROWS * PITCH];
+    float (&weights)[ROWS * PITCH];
+    const float2* centres;             // of the warp's pixels
+    const float (*gradients)[PADDED];  // v_render_colors of these
+};
+
+// Adds the gradients by the colour's channels from CHANNELS on of the first `length` rows.
+__device__ void add_further_channels(const RasterizeBackwardParams& args, const Rows& rows, u32 id,
+                                     u32 length) {
+    const u32 lane = threadIdx.x % WARP, row = lane / LANES, part = lane % LANES;
+    u64 places[ROWS];
+    float weights[ROWS];
+#pragma unroll
+    for (u32 i = 0; i < ROWS; ++i) {
+        u32 pixel = part * ROWS + i;
+        TilePixel at = tile_pixel(args.scene, threadIdx.x - lane + pixel);
+        bool is_used = at.is_inside && row < length;
+        places[i] = is_used ? at.pixel * args.channels : 0;
+        weights[i] = is_used ? rows.weights[row * PITCH + pixel] : 0.0f;
+    }
+    for (u32 c = CHANNELS; c < args.channels; ++c) {
+        float sum = 0.0f;
+#pragma unroll
+        for (u32 i = 0; i < ROWS; ++i)
+            sum = fmaf(weights[i], args.v_render_colors[places[i] + c], sum);
+        for (u32 offset = LANES / 2; offset > 0; offset /= 2)
+            sum += __shfl_xor_sync(FULL_MASK, sum, offset);
+        if (part == 0 && row < length) atomicAdd(args.v_colors + (u64)id * args.channels + c, sum);
+    }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+// Adds the sums of the first `length` rows to memory; `splat` is the one of the lane's row.
+__device__ __forceinline__ void add_rows(const RasterizeBackwardParams& args, const Rows& rows,
+                                         const BatchSplat& splat, u32 length) {
+    const u32 lane = threadIdx.x % WARP, row = lane / LANES, part = lane % LANES;
+    float values[COLUMNS] = {};
+#pragma unroll
+    for (u32 i = 0; i < ROWS; ++i) {
+        u32 pixel = part * ROWS + i, at = row * PITCH + pixel;
+        float u = rows.u[at], weight = rows.weights[at];
+        float2 centre = rows.centres[pixel];
+        float dx = splat.x - centre.x, dy = splat.y - centre.y, ux = u * dx, uy = u * dy;
+        values[0] += u, values[1] += ux, values[2] += uy;
+        if (args.is_absolute) {
+            values[3] += fabsf(fmaf(splat.a, ux, splat.b * uy));
+            values[4] += fabsf(fmaf(splat.b, ux, splat.c * uy));
+        }
+        values[5] = fmaf(ux, dx, values[5]);
+        values[6] = fmaf(ux, dy, values[6]);
+        values[7] = fmaf(uy, dy, values[7]);
+#pragma unroll
+        for (u32 c = 0; c < CHANNELS; ++c)
+            values[SHAPE_SUMS + c] = fmaf(weight, rows.gradients[pixel][c], values[SHAPE_SUMS + c]);
+    }
+    add_lanes<LANES / 2>(values, lane);
+    if (row < length) {
+        float* to = args.sums + (u64)splat.id * COLUMNS + part;
+#pragma unroll
+        for (u32 j = 0; j < COLUMNS / LANES; ++j) atomicAdd(to + j * LANES, values[j]);
+    }
+    if (args.channels > CHANNELS) add_further_channels(args, rows, splat.id, length);
+}
+
+// A thread's pixel on its way back.
+struct Walk {
+    float v[CHANNELS];  // v_render_colors
+    float transmittance, rest;
+    u32 last;  // place of the last splat that counted
+};
+
+__device__ __forceinline__ Walk start_walk(const RasterizeBackwardParams& args,
+                                           const TilePixel& at) {
+    Walk walk = {};
+    walk.transmittance = 1.0f;
+    if (!at.is_inside) return walk;
+    const u32 channels = args.channels;
+    const float* background = args.backgrounds ? args.backgrounds + (u64)at.image * channels : 0;
+    const ReadOnly<float> v_pixel = {args.v_render_colors + at.pixel * channels};
+    walk.last = args.last_ids[at.pixel];
+    walk.transmittance = 1.0f - args.render_alphas[at.pixel];
+    walk.rest = args.v_render_alphas[at.pixel];
+#pragma unroll
+    for (u32 c = 0; c < CHANNELS; ++c)
+        if (c < channels) walk.v[c] = v_pixel[c];
+    if (background)
+        for (u32 c = 0; c < channels; ++c) walk.rest = fmaf(-background[c], v_pixel[c], walk.rest);
+    walk.rest *= walk.transmittance;
+    return walk;
+}
+
+// Steps over a fragment that counts; returns u and writes alpha T.
+__device__ __forceinline__ float step_back(Walk& walk, const Fragment& fragment, float d,
+                                           float& weight) {
+    float inverse = __fdividef(1.0f, 1.0f - fragment.alpha);
+    walk.transmittance *= inverse;
+    weight = fragment.alpha * walk.transmittance;
+    float v_alpha = fmaf(walk.transmittance, d, walk.rest * inverse);
+    walk.rest = fmaf(-weight, d, walk.rest);
+    // Alpha is not cut here, so that it is opacity times falloff.
+    return fragment.is_unclamped ? fragment.alpha * v_alpha : 0.0f;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     rasterize_backward(const __grid_constant__ RasterizeBackwardParams args) {
     begin_kernel();
     __shared__ BatchSplat batch[BATCH];
-    __shared__ float colors[BATCH][CHANNELS];
+    __shared__ __align__(16) float colors[BATCH][PADDED];
+    __shared__ __align__(16) float gradients[BLOCK][PADDED];
+    __shared__ float2 centres[BLOCK];
+    __shared__ __align__(16) float all_u[WARPS][ROWS * PITCH], all_weights[WARPS][ROWS * PITCH];
     __shared__ u32 block_last;
     const RasterScene& scene = args.scene;
-    TilePixel at = tile_pixel(scene);
+    TilePixel at = tile_pixel(scene, threadIdx.x);
     if (at.begin >= at.end) return;
-    const u32 lane = threadIdx.x % WARP, channels = args.channels;
-    const float* v_pixel = args.v_render_colors + at.pixel * channels;
-    const float* background = args.backgrounds ? args.backgrounds + (u64)at.image * channels : 0;
-    float v[CHANNELS] = {};
-    float transmittance = 1.0f, rest = 0.0f;
-    u32 last = 0;
-    if (at.is_inside) {
-        last = args.last_ids[at.pixel];
-        transmittance = 1.0f - args.render_alphas[at.pixel];
-        rest = args.v_render_alphas[at.pixel];
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, channels = args.channels;
+    const Rectangle rectangle = warp_rectangle(at);
+    Walk walk = start_walk(args, at);
+    centres[threadIdx.x] = make_float2(at.x, at.y);
 #pragma unroll
-        for (u32 c = 0; c < CHANNELS; ++c)
-            if (c < channels) v[c] = v_pixel[c];
-        if (background)
-            for (u32 c = 0; c < channels; ++c) rest = fmaf(-background[c], v_pixel[c], rest);
-        rest *= transmittance;
-    }
+    for (u32 c = 0; c < CHANNELS; ++c) gradients[threadIdx.x][c] = walk.v[c];
+    const Rows rows = {all_u[warp], all_weights[warp], centres + warp * WARP,
+                       gradients + warp * WARP};
     if (threadIdx.x == 0) block_last = 0;
     __syncthreads();
-    const u32 warp_last = warp_max(last);
+    const u32 warp_last = warp_max(walk.last);
     if (lane == 0) atomicMax(&block_last, warp_last);
     __syncthreads();
-
-    const u32 colour_lane = lane - SHAPE_SUMS;  // of the first 16 sums
-    Target target = {nullptr, 0};
-    if (lane < SHAPE_SUMS)
-        target = shape_target(args, lane);
-    else if (lane < SUMS && colour_lane < channels)
-        target = {args.v_colors + colour_lane, channels};
 
     u32 count;
     for (u32 end = min(at.end, block_last + 1); end > at.begin; end -= count) {
@@ -121,50 +223,65 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 colors[k][c] = c < channels ? args.colors[row + c] : 0;
         }
         __syncthreads();
-        for (u32 k = 0; k < count; ++k) {
-            u32 place = end - 1 - k;
-            if (place > warp_last) continue;
-            BatchSplat splat = batch[k];
-            Fragment fragment = fragment_of(splat, at, scene.alpha_max);
-            bool is_counted = at.is_inside && place <= last && fragment.is_counted;
-            if (!__any_sync(FULL_MASK, is_counted)) continue;
-            const float* colour = args.colors + (u64)splat.id * channels;
-            float values[SUMS] = {};
-            float weight = 0.0f;
-            if (is_counted) {
-                float inverse = 1.0f / (1.0f - fragment.alpha), d = 0.0f;
-                transmittance *= inverse;
-                weight = fragment.alpha * transmittance;
+        u32 length = 0, own = 0;  // rows that are written, and the splat of the lane's row
+        for (u32 first = 0; first < count; first += WARP) {
+            u32 hits = splats_at(batch, first, count, rectangle);
+            for (; hits; hits &= hits - 1) {
+                u32 k = first + __ffs(hits) - 1, place = end - 1 - k;
+                if (place > warp_last) continue;
+                Fragment fragment = fragment_of(batch[k], at, scene.alpha_max);
+                bool is_counted = at.is_inside && place <= walk.last && fragment.is_counted;
+                if (!__any_sync(FULL_MASK, is_counted)) continue;
+                float u = 0.0f, weight = 0.0f;
+                if (is_counted) {
+                    float d = 0.0f;
 #pragma unroll
-                for (u32 c = 0; c < CHANNELS; ++c) d = fmaf(colors[k][c], v[c], d);
-                for (u32 c = CHANNELS; c < channels; ++c) d = fmaf(colour[c], v_pixel[c], d);
-                shape_gradients(values, splat, fragment, fmaf(transmittance, d, rest * inverse));
-                rest = fmaf(-weight, d, rest);
-            }
-#pragma unroll
-            for (u32 c = 0; c < CHANNELS && c < SUMS - SHAPE_SUMS; ++c)
-                values[SHAPE_SUMS + c] = weight * v[c];
-            add(target, splat.id, warp_sums(values, lane));
-#pragma unroll
-            for (u32 first = SUMS - SHAPE_SUMS; first < CHANNELS; first += SUMS) {
-#pragma unroll
-                for (u32 c = 0; c < SUMS; ++c)
-                    values[c] = first + c < CHANNELS ? weight * v[(first + c) % CHANNELS] : 0.0f;
-                u32 channel = first + lane;
-                bool is_mine = lane < SUMS && channel < min(channels, (u32)CHANNELS);
-                add({is_mine ? args.v_colors + channel : nullptr, channels}, splat.id,
-                    warp_sums(values, lane));
-            }
-            for (u32 first = CHANNELS; first < channels; first += SUMS) {
-#pragma unroll
-                for (u32 c = 0; c < SUMS; ++c)
-                    values[c] =
-                        is_counted && first + c < channels ? weight * v_pixel[first + c] : 0;
-                u32 channel = first + lane;
-                bool is_mine = lane < SUMS && channel < channels;
-                add({is_mine ? args.v_colors + channel : nullptr, channels}, splat.id,
-                    warp_sums(values, lane));
+                    for (u32 c = 0; c < CHANNELS; ++c) d = fmaf(colors[k][c], walk.v[c], d);
+                    for (u32 c = CHANNELS; c < channels; ++c)
+                        d = fmaf(args.colors[(u64)batch[k].id * channels + c],
+                                 args.v_render_colors[at.pixel * channels + c], d);
+                    u = step_back(walk, fragment, d, weight);
+                }
+                rows.u[length * PITCH + lane] = u;
+                rows.weights[length * PITCH + lane] = weight;
+                if (lane / LANES == length) own = k;
+                if (++length < ROWS) continue;
+                __syncwarp();
+                add_rows(args, rows, batch[own], length);
+                length = 0;
+                __syncwarp();
             }
         }
+        if (length == 0) continue;
+        // Rows behind those that are written hold finite numbers or, at the start, nothing that
+        // is used.
+        __syncwarp();
+        add_rows(args, rows, batch[own], length);
+        __syncwarp();
     }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    write_gradients(const __grid_constant__ WriteGradientsParams args) {
+    begin_kernel();
+    u64 m = (u64)blockIdx.x * BLOCK + threadIdx.x;
+    if (m >= args.splats) return;
+    float row[COLUMNS];
+#pragma unroll
+    for (u32 k = 0; k < COLUMNS; ++k) row[k] = args.sums[m * COLUMNS + k];
+    float a = args.conics[3 * m], b = args.conics[3 * m + 1], c = args.conics[3 * m + 2];
+    // A splat of no opacity counts nowhere.
+    args.v_opacities[m] = row[0] == 0.0f ? 0.0f : row[0] / args.opacities[m];
+    args.v_means2d[2 * m] = -fmaf(a, row[1], b * row[2]);
+    args.v_means2d[2 * m + 1] = -fmaf(b, row[1], c * row[2]);
+    if (args.v_means2d_abs) {
+        args.v_means2d_abs[2 * m] = row[3];
+        args.v_means2d_abs[2 * m + 1] = row[4];
+    }
+    args.v_conics[3 * m] = -0.5f * row[5];
+    args.v_conics[3 * m + 1] = -row[6];
+    args.v_conics[3 * m + 2] = -0.5f * row[7];
+#pragma unroll
+    for (u32 k = 0; k < CHANNELS; ++k)
+        if (k < args.channels) args.v_colors[m * args.channels + k] = row[SHAPE_SUMS + k];
 }

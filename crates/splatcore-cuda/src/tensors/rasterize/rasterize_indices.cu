@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     begin_kernel();
     __shared__ BatchSplat batch[BATCH];
     const RasterScene& scene = args.scene;
-    TilePixel at = tile_pixel(scene);
+    TilePixel at = tile_pixel(scene, threadIdx.x);
     u64 list = at.end > at.begin ? at.end - at.begin : 0,
         pixels = scene.tile_size * scene.tile_size;
     u32 first = at.begin + (u32)min(list, args.range_start * pixels);

@@ -21,7 +21,7 @@ struct RasterScene {
     float alpha_max;
 };
 
-// The tile of a block, and the pixel of this thread.
+// The tile of a block, and the pixel of a thread.
 struct TilePixel {
     u32 image;
     u32 begin, end;  // the tile's list, places in flatten_ids
@@ -30,7 +30,7 @@ struct TilePixel {
     float x, y;      // its centre
 };
 
-__device__ __forceinline__ TilePixel tile_pixel(const RasterScene& scene) {
+__device__ __forceinline__ TilePixel tile_pixel(const RasterScene& scene, u32 thread) {
     u32 tiles = scene.tile_width * scene.tile_height, block = blockIdx.x;
     u32 image = block / tiles, tile = block % tiles;
     TilePixel at;
@@ -38,7 +38,7 @@ __device__ __forceinline__ TilePixel tile_pixel(const RasterScene& scene) {
     at.begin = scene.tile_offsets[block];
     at.end = block + 1 < scene.images * tiles ? scene.tile_offsets[block + 1] : scene.pairs;
     if (scene.masks && !scene.masks[block]) at.end = at.begin;
-    u32 size = scene.tile_size, thread = threadIdx.x;
+    u32 size = scene.tile_size;
     u32 column = thread % size, row = thread / size;
     if (size % 8 == 0) {  // 8x4 pixels a warp end at places of the list that lie closer together
         u32 lane = thread % WARP, warp = thread / WARP;
@@ -56,20 +56,50 @@ __device__ __forceinline__ TilePixel tile_pixel(const RasterScene& scene) {
 // A splat of a batch.
 struct __align__(16) BatchSplat {
     float x, y, opacity, a, b, c;
-    u32 id, unused;
+    float limit;  // sigma_limit of the opacity
+    u32 id;
 };
 
 __device__ __forceinline__ BatchSplat batch_splat(const RasterScene& scene, u32 place) {
     u32 id = scene.flatten_ids[place];
     u64 i = id;
+    float opacity = scene.opacities[i];
     return {scene.means2d[2 * i],
             scene.means2d[2 * i + 1],
-            scene.opacities[i],
+            opacity,
             scene.conics[3 * i],
             scene.conics[3 * i + 1],
             scene.conics[3 * i + 2],
-            id,
-            0};
+            sigma_limit(opacity),
+            id};
+}
+
+// The rectangle around the pixels of a warp, in the image; of lanes without a pixel, nothing.
+__device__ __forceinline__ Rectangle warp_rectangle(const TilePixel& at) {
+    const float none = 1e30f;
+    Rectangle r = {at.is_inside ? at.x : none, at.is_inside ? at.x : -none,
+                   at.is_inside ? at.y : none, at.is_inside ? at.y : -none};
+    for (u32 offset = WARP / 2; offset > 0; offset /= 2) {
+        r.left = fminf(r.left, __shfl_xor_sync(FULL_MASK, r.left, offset));
+        r.right = fmaxf(r.right, __shfl_xor_sync(FULL_MASK, r.right, offset));
+        r.top = fminf(r.top, __shfl_xor_sync(FULL_MASK, r.top, offset));
+        r.bottom = fmaxf(r.bottom, __shfl_xor_sync(FULL_MASK, r.bottom, offset));
+    }
+    return r;
+}
+
+// The splats of a batch, of the 32 from `first` on, that may count at a pixel of the rectangle.
+__device__ __forceinline__ u32 splats_at(const BatchSplat* batch, u32 first, u32 count,
+                                         const Rectangle& r) {
+    u32 k = first + threadIdx.x % WARP;
+    bool is_there = false;
+    if (k < count) {
+        const BatchSplat splat = batch[k];
+        Rectangle around = {r.left - splat.x, r.right - splat.x, r.top - splat.y,
+                            r.bottom - splat.y};
+        is_there = may_count(around, splat.a, splat.b, splat.c, splat.limit);
+    }
+    return __ballot_sync(FULL_MASK, is_there);
 }
 
 __device__ __forceinline__ Fragment fragment_of(const BatchSplat& splat, const TilePixel& at,

@@ -27,6 +27,11 @@ kernel_params! {
     pub struct PairSplats {
         means2d: Address,
         radii: Address,
+        conics: Address,
+        opacities: Address,
+        factors: Address,
+        per_image: u32,
+        cameras: u32,
         count: u32,
     }
 
@@ -43,7 +48,6 @@ kernel_params! {
         splats: PairSplats,
         depths: Address,
         image_ids: Address,
-        per_image: u32,
         ends: Address,
         pairs: u32,
         isect_ids: Address,
@@ -63,8 +67,8 @@ kernel_params! {
 
 /// Structs that kernels' parameters hold.
 static SHARED: &[(&str, &Layout)] = &[
-    ("device.cuh", TileGrid::LAYOUT),
-    ("device.cuh", PairSplats::LAYOUT),
+    ("rasterizer.cuh", TileGrid::LAYOUT),
+    ("rasterizer.cuh", PairSplats::LAYOUT),
 ];
 
 /// What this module launches, but for the sort.
@@ -136,6 +140,20 @@ impl Tiles {
     }
 }
 
+/// By what a tile of a splat's box is left out if the splat counts at none of its pixels, as the
+/// kernels of `rasterize/` decide it.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// `[M, 3]`: the upper triangle of the inverse covariance, per square pixel.
+    pub conics: Floats,
+    /// `[M]`; or `[B, N]` if `cameras` is not 0, for splats `[B, C, N]`.
+    pub opacities: Floats,
+    /// C of opacities `[B, N]`, else 0.
+    pub cameras: usize,
+    /// `[M]`: what opacities are multiplied by.
+    pub factors: Option<Floats>,
+}
+
 /// M splats in the images.
 #[derive(Clone, Copy, Debug)]
 pub struct Splats {
@@ -143,6 +161,8 @@ pub struct Splats {
     pub means2d: Floats,
     /// `[M, 2]`, pixels; 0 for a splat that is in no tile.
     pub radii: Ints,
+    /// Without it a splat touches all tiles of its box, as gsplat lists it.
+    pub reach: Option<Reach>,
 }
 
 impl Splats {
@@ -150,13 +170,27 @@ impl Splats {
         self.radii.len() / 2
     }
 
-    fn params(&self) -> Result<PairSplats, BackendError> {
+    /// For this many images.
+    fn params(&self, images: usize) -> Result<PairSplats, BackendError> {
         let count = self.count();
-        Ok(PairSplats {
+        let mut params = PairSplats {
             means2d: self.means2d.with_len("means2d", 2 * count)?,
             radii: self.radii.with_len("radii", 2 * count)?,
+            conics: 0,
+            opacities: 0,
+            factors: 0,
+            per_image: (count / images.max(1)).max(1) as u32,
+            cameras: 0,
             count: word("the number of splats", count)?,
-        })
+        };
+        if let Some(reach) = &self.reach {
+            let rows = count / reach.cameras.max(1);
+            params.conics = reach.conics.with_len("conics", 3 * count)?;
+            params.opacities = reach.opacities.with_len("opacities", rows)?;
+            params.factors = optional(reach.factors, "compensations", count)?;
+            params.cameras = word("the number of cameras", reach.cameras)?;
+        }
+        Ok(params)
     }
 }
 
@@ -200,7 +234,7 @@ pub fn count(
 ) -> Result<(), BackendError> {
     let params = CountTilesParams {
         tiles: tiles.grid()?,
-        splats: splats.params()?,
+        splats: splats.params(tiles.images)?,
         tiles_per_gauss: tiles_per_gauss.with_len("tiles_per_gauss", splats.count())?,
     };
     let [count_tiles, ..]: [Kernel; 5] = on.kernels(&program())?;
@@ -231,10 +265,9 @@ pub fn fill(
     }
     let mut params = FillPairsParams {
         tiles: grid,
-        splats: pairs.splats.params()?,
+        splats: pairs.splats.params(tiles.images)?,
         depths: pairs.depths.with_len("depths", count)?,
         image_ids,
-        per_image: (count / tiles.images.max(1)).max(1) as u32,
         ends: pairs.ends.with_len("ends", count)?,
         pairs: word("the number of pairs", total)?,
         isect_ids: out.isect_ids.address(),

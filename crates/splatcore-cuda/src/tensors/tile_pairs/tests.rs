@@ -81,6 +81,7 @@ fn check(on: &Fixture, scene: &Scene, sort: bool) {
     let of_device = Splats {
         means2d: means2d.slice(),
         radii: radii.slice(),
+        reach: None,
     };
     let counts = on.out::<i32>(splats);
     count(&on.stream(), &TILES, &of_device, counts.slice()).unwrap();
@@ -151,6 +152,7 @@ fn splats_that_are_no_numbers_are_in_no_tile() {
     let splats = Splats {
         means2d: means2d.slice(),
         radii: radii.slice(),
+        reach: None,
     };
     let counts = on.out::<i32>(6);
     count(&on.stream(), &TILES, &splats, counts.slice()).unwrap();
@@ -164,6 +166,7 @@ fn more_tiles_than_ids_count_are_refused() {
     let splats = Splats {
         means2d: means2d.slice(),
         radii: radii.slice(),
+        reach: None,
     };
     let tiles = Tiles {
         images: 1 << 16,

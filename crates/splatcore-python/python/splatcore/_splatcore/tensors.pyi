@@ -170,6 +170,7 @@ def splats_fwd(
     camera_model: _CameraModel,
     radius_rule: _RadiusRule,
     tile_size: int,
+    exact_tiles: bool,
     radii: _Tensor,
     means2d: _Tensor,
     depths: _Tensor,
@@ -194,6 +195,7 @@ def draw_fwd(
     height: int,
     tile_size: int,
     alpha_max: float,
+    exact_tiles: bool,
     isect_ids: _Tensor,
     flatten_ids: _Tensor,
     offsets: _Tensor,
@@ -239,6 +241,8 @@ def intersect_count(
     tile_width: int,
     tile_height: int,
     tiles_per_gauss: _Tensor,
+    conics: _Tensor | None = None,
+    opacities: _Tensor | None = None,
     *,
     stream: int = 0,
 ) -> None: ...
@@ -255,6 +259,8 @@ def intersect_fill(
     sort: bool,
     isect_ids: _Tensor,
     flatten_ids: _Tensor,
+    conics: _Tensor | None = None,
+    opacities: _Tensor | None = None,
     *,
     stream: int = 0,
 ) -> None: ...

@@ -181,6 +181,7 @@ def draw(
     height: int,
     tile_size: int,
     alpha_max: float,
+    exact_tiles: bool,
 ) -> Seven:
     """Images and alphas of splats ``[..., C, N]``; then the last pair of each pixel, tiles of each
     splat, keys, splats and beginnings of lists, none of which has a gradient."""
@@ -191,7 +192,8 @@ def draw(
     images = math.prod(dims)
     radii, depths = radii.contiguous(), depths.contiguous()
     counts, isect_ids, flatten_ids = _tiles.intersect(
-        splats.means2d, radii, depths, None, images, (tile_size, *tiles), True
+        *(splats.means2d, radii, depths, None, images, (tile_size, *tiles), True),
+        (splats.conics, splats.opacities) if exact_tiles else (None, None),
     )
     offsets = _tiles.offsets(isect_ids, images, *tiles).view(*dims, tiles[1], tiles[0])
     lists = _tiles.Lists(
@@ -202,7 +204,7 @@ def draw(
 
 
 def _draw_fake(means2d: Tensor, radii: Tensor, *rest: Any) -> Seven:
-    colors, (width, height, tile_size, _) = rest[2], rest[5:]
+    colors, (width, height, tile_size, *_) = rest[2], rest[5:]
     pairs = torch.library.get_ctx().new_dynamic_size()
     columns, rows = _tiles.grid(width, height, tile_size)
     dims = radii.shape[:-2]
@@ -252,7 +254,7 @@ def _like(*tensors: Tensor) -> Any:
 
 
 def _draw_setup(ctx: Any, inputs: tuple[Any, ...], output: Seven) -> None:
-    means2d, _, _, conics, colors, opacities, backgrounds, *rest = inputs
+    means2d, _, _, conics, colors, opacities, backgrounds, *rest, _ = inputs
     _, alphas, last_ids, _, _, flatten_ids, offsets = output
     splats = (means2d, conics, colors, opacities, backgrounds)
     ctx.save_for_backward(*splats, offsets, flatten_ids, alphas, last_ids)
@@ -274,7 +276,7 @@ def _draw_gradient(ctx: Any, v_image: Any, v_alphas: Any, *rest: Any) -> tuple[A
     backgrounds = None
     if ctx.needs_input_grad[6]:
         backgrounds = (v_image * (1 - alphas)).sum((-3, -2))
-    return means2d, None, None, conics, v_colors, opacities, backgrounds, *(None,) * 4
+    return means2d, None, None, conics, v_colors, opacities, backgrounds, *(None,) * 5
 
 
 def _register(function: Any, fake: Any, gradient: Any = None, setup: Any = None) -> None:

@@ -57,10 +57,11 @@ class Cameras(NamedTuple):
 class Counted:
     """What a projection finds besides splats, if it is asked to: how many tiles each touches."""
 
-    __slots__ = ("counts", "ends", "tile_size", "total")
+    __slots__ = ("counts", "ends", "exact_tiles", "tile_size", "total")
 
-    def __init__(self, tile_size: int) -> None:
+    def __init__(self, tile_size: int, exact_tiles: bool) -> None:
         self.tile_size = tile_size
+        self.exact_tiles = exact_tiles
         self.counts: MaybeTensor = None  # int32 [..., C, N]
         self.ends: MaybeTensor = None  # int64 [... C N], their cumulative sums, on a card only
         self.total = 0
@@ -96,7 +97,7 @@ def project_forward(
         total = None
         if radii.numel() > 0:
             out = (*splats, counted.counts)
-            total = call("splats_fwd", means.device, *given, counted.tile_size, *out)
+            total = call("splats_fwd", means.device, *given, counted.tile_size, counted.exact_tiles, *out)
         _total(counted, total)
     elif radii.numel() > 0:
         call("projection_fwd", means.device, *given, *splats)

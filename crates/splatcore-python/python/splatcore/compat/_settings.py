@@ -21,6 +21,9 @@ class Settings:
         that a call's argument gives.
     radii_per_axis: whether ``meta["radii"]`` has two entries a splat, as gsplat 1.5.3 has, or one,
         as 1.4.0 has.
+    exact_tiles: whether ``gsplat.rasterization`` lists a splat only in tiles where it counts at
+        some pixel, or in all tiles of its box, as gsplat does. Images and gradients are the same;
+        ``meta``'s lists are shorter.
     check_finite: whether NaN and infinity in arguments are refused. None: on the CPU only, since
         the check waits for the card.
 
@@ -31,6 +34,7 @@ class Settings:
     radius_rule: str = "gsplat-1.5"
     near_plane: float | None = None
     radii_per_axis: bool = True
+    exact_tiles: bool = True
     check_finite: bool | None = None
 
     def __setattr__(self, name: str, value: object) -> None:

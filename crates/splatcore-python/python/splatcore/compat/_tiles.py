@@ -27,26 +27,28 @@ def intersect(
     images: int,
     tiles: tuple[int, int, int],
     sort: bool,
+    shape: tuple[MaybeTensor, MaybeTensor] = (None, None),
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Pairs of a tile and a splat: tiles per splat, keys int64, indices of splats int32.
 
     ``means2d`` and ``radii`` are ``[..., N, 2]``, or ``[n, 2]`` with the image of each splat.
     ``tiles``: pixels a side, tiles a row, rows. A key has the image in its highest bits, then the
-    tile, then the depth as bits of a float32; keys are in order if ``sort``.
+    tile, then the depth as bits of a float32; keys are in order if ``sort``. With ``shape``,
+    conics and opacities of the splats, only tiles are listed where a splat counts at some pixel.
     """
     counts = means2d.new_empty(depths.shape, dtype=torch.int32)
     device = means2d.device
     if counts.numel() == 0:
         empty = means2d.new_empty
         return counts, empty(0, dtype=torch.int64), empty(0, dtype=torch.int32)
-    call("intersect_count", device, means2d, radii, *tiles, counts)
+    call("intersect_count", device, means2d, radii, *tiles, counts, *shape)
     ends, total = running_sums(counts)
     isect_ids = means2d.new_empty(total, dtype=torch.int64)
     flatten_ids = means2d.new_empty(total, dtype=torch.int32)
     if total > 0:
         splats = (means2d, radii, depths, image_ids)
         out = (isect_ids, flatten_ids)
-        call("intersect_fill", device, *splats, images, *tiles, ends, sort, *out)
+        call("intersect_fill", device, *splats, images, *tiles, ends, sort, *out, *shape)
     return counts, isect_ids, flatten_ids
 
 
@@ -158,7 +160,7 @@ def draw_forward(
     offsets = new((*dims, rows, columns), dtype=torch.int32)
     found = new_images(splats.means2d, dims, (height, width), splats.colors.shape[-1])
     means2d, conics, colors, opacities = splats
-    sizes = (width, height, counted.tile_size, drawing.alpha_max)
+    sizes = (width, height, counted.tile_size, drawing.alpha_max, counted.exact_tiles)
     if found[1].numel() > 0:
         call(
             "draw_fwd",

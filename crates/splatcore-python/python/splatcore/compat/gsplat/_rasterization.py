@@ -184,7 +184,7 @@ def _traced(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, 
     features, backgrounds = _with_depth(mode, features, depths, backgrounds, batch + (c,))
     image, alphas, _, counts, isect_ids, flatten_ids, offsets = operators.draw(
         *(means2d, radii, depths, conics, features, drawn, backgrounds),
-        *(width, height, tile_size, settings.alpha_max),
+        *(width, height, tile_size, settings.alpha_max, settings.exact_tiles),
     )
     splats = (radii, means2d, depths, conics, drawn)
     lists = (counts, isect_ids, flatten_ids, offsets)
@@ -271,7 +271,7 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     batch, c = tuple(leading), viewmats.shape[-3]
     camera = _projection.camera_of(width, height, options.limits, options.camera_model)
     upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
-    counted = _ops.Counted(tile_size)
+    counted = _ops.Counted(tile_size, settings.exact_tiles)
     apply = ProjectPacked.apply if options.packed else Project.apply
     found: Any = apply(
         *(means, upper, quats, scales, viewmats, Ks, opacities, camera),

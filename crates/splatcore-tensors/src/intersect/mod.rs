@@ -1,11 +1,17 @@
-//! Which tiles a splat touches: the rectangle of its radii, as gsplat finds it. A pair of tile and
-//! splat has an id of 64 bits, by which pairs are sorted: image, tile, and in the lower 32 bits the
-//! depth as the bits of an f32.
+//! Which tiles a splat touches: those of the rectangle of its radii, as gsplat finds it, or only
+//! those of them where it may count at some pixel. A pair of tile and splat has an id of 64 bits,
+//! by which pairs are sorted: image, tile, and in the lower 32 bits the depth as the bits of an
+//! f32.
+
+mod reach;
+
+pub use reach::Reach;
 
 use crate::error::{check_len, check_maybe, product, wrong};
 use crate::parallel::{Work, alone, first_error, position};
 use crate::{Real, Result};
 use rayon::prelude::*;
+use reach::Ellipse;
 use std::ops::Range;
 
 /// Splats that one task works on.
@@ -70,29 +76,70 @@ impl Tiles {
     }
 }
 
-fn area(touched: &[Range<u32>; 2]) -> usize {
-    touched[0].len() * touched[1].len()
+/// Splats and their boxes.
+#[derive(Clone, Copy, Debug)]
+pub struct Boxes<'a, F> {
+    /// `[M, 2]`, in pixels.
+    pub means2d: &'a [F],
+    /// `[M, 2]`, in pixels: half the sides of a splat's box. With a radius of 0 or less a splat
+    /// touches no tile.
+    pub radii: &'a [i32],
+    /// Without it a splat touches all tiles of its box.
+    pub reach: Option<Reach<'a, F>>,
 }
 
-/// Writes how many tiles each splat touches, `[M]`. `means2d` `[M, 2]` and `radii` `[M, 2]` are in
-/// pixels; a splat with a radius of 0 or less touches none.
+impl<F: Real> Boxes<'_, F> {
+    fn check(&self, m: usize) -> Result {
+        check_len("means2d", self.means2d, &[m, 2])?;
+        check_len("radii", self.radii, &[m, 2])?;
+        self.reach.map_or(Ok(()), |reach| reach.check(m))
+    }
+
+    /// Calls `found` with column and row of each tile that a splat touches, row by row.
+    fn each_tile(
+        &self,
+        tiles: &Tiles,
+        splat: usize,
+        per_image: usize,
+        mut found: impl FnMut(u32, u32),
+    ) {
+        let mean = &self.means2d[2 * splat..][..2];
+        let [columns, rows] = tiles.touched(mean, &self.radii[2 * splat..][..2]);
+        if columns.is_empty() || rows.is_empty() {
+            return;
+        }
+        let reach = self.reach.as_ref();
+        let ellipse: Option<Ellipse<F>> = reach.map(|reach| reach.of(splat, mean, per_image));
+        for row in rows {
+            for column in columns.clone() {
+                let touches = |ellipse: &Ellipse<F>| ellipse.may_count(tiles, column, row);
+                if ellipse.as_ref().is_none_or(touches) {
+                    found(column, row);
+                }
+            }
+        }
+    }
+}
+
+/// Splats of an image, of which there are as many for each, if they are not packed.
+fn per_image(tiles: &Tiles, splats: usize) -> usize {
+    (splats / tiles.images.max(1)).max(1)
+}
+
+/// Writes how many tiles each splat touches, `[M]`.
 ///
 /// # Errors
 /// A length that does not fit, or more tiles than ids can number.
-pub fn count<F: Real>(
-    tiles: &Tiles,
-    means2d: &[F],
-    radii: &[i32],
-    tiles_per_gauss: &mut [i32],
-) -> Result {
+pub fn count<F: Real>(tiles: &Tiles, boxes: &Boxes<'_, F>, tiles_per_gauss: &mut [i32]) -> Result {
     let m = tiles_per_gauss.len();
-    check_len("means2d", means2d, &[m, 2])?;
-    check_len("radii", radii, &[m, 2])?;
+    boxes.check(m)?;
     tiles.tile_bits()?;
+    let per_image = per_image(tiles, m);
     let rows = tiles_per_gauss.par_iter_mut().enumerate();
     rows.with_min_len(ROWS).each(|(row, out)| {
-        let touched = tiles.touched(&means2d[2 * row..][..2], &radii[2 * row..][..2]);
-        *out = area(&touched) as i32;
+        let mut found = 0;
+        boxes.each_tile(tiles, row, per_image, |_, _| found += 1);
+        *out = found;
     });
     Ok(())
 }
@@ -100,10 +147,8 @@ pub fn count<F: Real>(
 /// Splats whose pairs are listed.
 #[derive(Clone, Copy, Debug)]
 pub struct Splats<'a, F> {
-    /// `[M, 2]`, in pixels.
-    pub means2d: &'a [F],
-    /// `[M, 2]`, in pixels.
-    pub radii: &'a [i32],
+    /// As [`count`] had them.
+    pub boxes: Boxes<'a, F>,
     /// `[M]`.
     pub depths: &'a [F],
     /// `[M]`: the image of each; without it, each image has M / I splats one after the other.
@@ -142,8 +187,7 @@ pub fn fill<F: Real>(
 
 fn check_splats<F: Real>(tiles: &Tiles, splats: &Splats<'_, F>) -> Result {
     let m = splats.depths.len();
-    check_len("means2d", splats.means2d, &[m, 2])?;
-    check_len("radii", splats.radii, &[m, 2])?;
+    splats.boxes.check(m)?;
     check_len("ends", splats.ends, &[m])?;
     check_maybe("image_ids", splats.image_ids, &[m])?;
     if i32::try_from(m).is_err() {
@@ -215,7 +259,7 @@ fn fill_piece<F: Real>(
     ids: &mut [i64],
     flat: &mut [i32],
 ) -> Result {
-    let each = splats.depths.len() / tiles.images.max(1);
+    let per_image = per_image(tiles, splats.depths.len());
     let mut at = 0;
     let before = if first == 0 {
         0
@@ -223,28 +267,23 @@ fn fill_piece<F: Real>(
         splats.ends[first - 1]
     };
     for row in first..splats.ends.len().min(first + ROWS) {
-        let touched = tiles.touched(
-            &splats.means2d[2 * row..][..2],
-            &splats.radii[2 * row..][..2],
-        );
-        let end = at + area(&touched);
-        let told = splats.ends[row].checked_sub(before);
-        if told != Some(end as i64) || end > ids.len() {
-            return no_ends();
-        }
         let image = match splats.image_ids {
             Some(all) => all[row] as u64,
-            None => (row / each.max(1)) as u64,
+            None => (row / per_image) as u64,
         };
         let depth = u64::from((splats.depths[row].wide() as f32).to_bits());
-        let [columns, rows] = touched;
-        for y in rows {
-            for x in columns.clone() {
-                let tile = u64::from(y) * u64::from(tiles.width) + u64::from(x);
-                ids[at] = (image << (32 + tile_bits) | tile << 32 | depth) as i64;
-                flat[at] = row as i32;
-                at += 1;
+        splats.boxes.each_tile(tiles, row, per_image, |x, y| {
+            let tile = u64::from(y) * u64::from(tiles.width) + u64::from(x);
+            // Beyond the end only if `ends` are wrong.
+            if let (Some(id), Some(splat)) = (ids.get_mut(at), flat.get_mut(at)) {
+                *id = (image << (32 + tile_bits) | tile << 32 | depth) as i64;
+                *splat = row as i32;
             }
+            at += 1;
+        });
+        let told = splats.ends[row].checked_sub(before);
+        if told != Some(at as i64) || at > ids.len() {
+            return no_ends();
         }
     }
     Ok(())
