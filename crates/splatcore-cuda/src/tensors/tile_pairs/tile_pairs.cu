@@ -150,18 +150,24 @@ __device__ __forceinline__ bool touches(const Box& box, const TileGrid& tiles, u
     return may_count({left, left + last, top, top + last}, box.a, box.b, box.c, box.limit);
 }
 
+template <typename T>
+__device__ __forceinline__ T take(T value, u32 lane) {
+    return __shfl_sync(FULL_MASK, value, lane);
+}
+
 __device__ __forceinline__ Box box_of_lane(const Box& box, u32 lane) {
-    auto take = [&](auto value) { return __shfl_sync(FULL_MASK, value, lane); };
-    return {{take(box.at.left), take(box.at.right), take(box.at.top), take(box.at.bottom)},
-            take(box.width),
-            take(box.count),
-            (bool)take((u32)box.is_tested),
-            take(box.x),
-            take(box.y),
-            take(box.a),
-            take(box.b),
-            take(box.c),
-            take(box.limit)};
+    const Touched at = {take(box.at.left, lane), take(box.at.right, lane), take(box.at.top, lane),
+                        take(box.at.bottom, lane)};
+    return {at,
+            take(box.width, lane),
+            take(box.count, lane),
+            take((u32)box.is_tested, lane) != 0,
+            take(box.x, lane),
+            take(box.y, lane),
+            take(box.a, lane),
+            take(box.b, lane),
+            take(box.c, lane),
+            take(box.limit, lane)};
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
