@@ -66,6 +66,97 @@ fn tiles_of(images: usize, [width, height]: [u32; 2], tile_size: i64) -> PyResul
     lists::tiles(images, tile_size, columns, rows)
 }
 
+/// Splats in space, and what is written of their images.
+struct SplatsArguments<'a> {
+    scene: SceneArguments<'a>,
+    sizes: [u32; 2],
+    eps2d: f64,
+    camera_model: &'a str,
+    limits: Limits<'a>,
+    opacities: Option<Input<'a>>,
+    cameras: usize,
+    tiles: Tiles,
+    exact_tiles: bool,
+    out: SplatOutputs<'a>,
+    counts: Output<'a>,
+}
+
+impl SplatsArguments<'_> {
+    fn on_card(&self, py: Python<'_>, call: &Call, card: &Card) -> PyResult<()> {
+        let camera = camera_on_card(self.camera_model)?;
+        let scene = self
+            .scene
+            .on_card(call, card, self.sizes, self.eps2d, camera)?;
+        let opacities = maybe_on(&self.opacities, card);
+        let culling = self.limits.on_card(opacities)?;
+        let (out, counts) = (self.out.on_card(card), self.counts.on(card));
+        let tiles = lists::on_card(&self.tiles);
+        let reach = opacities.map(|opacities| tile_pairs::Reach {
+            conics: out.conics,
+            opacities,
+            cameras: self.cameras,
+            factors: out.compensations,
+        });
+        let splats = tile_pairs::Splats {
+            means2d: out.means2d,
+            radii: out.radii,
+            reach: reach.filter(|_| self.exact_tiles),
+        };
+        card.run(py, |on| {
+            project_on_card::forward(on, &scene, &culling, &out)?;
+            tile_pairs::count(on, &tiles, &splats, counts)
+        })
+    }
+
+    /// Returns the number of pairs.
+    fn on_cpu<F: Real + Value>(
+        &mut self,
+        py: Python<'_>,
+        call: &Call,
+        checked: &Checked,
+    ) -> PyResult<i64> {
+        let model = camera(self.camera_model)?;
+        let scene = self
+            .scene
+            .scene::<F>(call, checked, self.sizes, self.eps2d, model)?;
+        let culling = self.limits.culling::<F>()?;
+        let opacities = maybe(&self.opacities, checked);
+        let splats = self.out.slices::<F>(checked);
+        let counts = self.counts.slice(checked);
+        let (tiles, cameras, exact_tiles) = (&self.tiles, self.cameras, self.exact_tiles);
+        run(py, checked, || {
+            let Splats {
+                radii,
+                means2d,
+                depths,
+                conics,
+                mut compensations,
+            } = splats;
+            let part = Splats {
+                radii: &mut *radii,
+                means2d: &mut *means2d,
+                depths,
+                conics: &mut *conics,
+                compensations: compensations.as_deref_mut(),
+            };
+            projection::forward(&scene, opacities, &culling, part)?;
+            let reach = opacities.map(|opacities| Reach {
+                conics,
+                opacities,
+                cameras,
+                factors: compensations.as_deref(),
+            });
+            let boxes = Boxes {
+                means2d,
+                radii,
+                reach: reach.filter(|_| exact_tiles),
+            };
+            intersect::count(tiles, &boxes, counts)
+        })?;
+        Ok(counts.iter().map(|&count| i64::from(count)).sum())
+    }
+}
+
 /// ``projection_fwd`` and ``intersect_count``, with conics and opacities (times compensations) if
 /// ``exact_tiles``. Returns the number of pairs of tile and splat, or None on a card, which is not
 /// waited for.
@@ -105,72 +196,34 @@ fn splats_fwd(
 ) -> PyResult<Option<i64>> {
     let mut call = Call::default();
     let sizes = [size("width", width)?, size("height", height)?];
-    let scene = [means, viewmats, Ks];
-    let scene = SceneArguments::read(&mut call, scene, [covars, quats, scales])?;
+    let scene = SceneArguments::read(&mut call, [means, viewmats, Ks], [covars, quats, scales])?;
     let cameras = call.side("C");
     let tiles = tiles_of(call.side("B") * cameras, sizes, tile_size)?;
-    let opacities = call.maybe_floats("opacities", opacities, &[B, N])?;
     let splats = [radii, means2d, depths, conics];
-    let mut out = SplatOutputs::read(&mut call, splats, compensations)?;
-    let mut counts = call.values_out::<i32>("tiles_per_gauss", tiles_per_gauss, &[B, C, N])?;
-    let limits = Limits {
-        near_plane,
-        far_plane,
-        radius_clip,
-        radius_rule,
+    let mut arguments = SplatsArguments {
+        scene,
+        sizes,
+        eps2d,
+        camera_model,
+        limits: Limits {
+            near_plane,
+            far_plane,
+            radius_clip,
+            radius_rule,
+        },
+        opacities: call.maybe_floats("opacities", opacities, &[B, N])?,
+        cameras,
+        tiles,
+        exact_tiles,
+        out: SplatOutputs::read(&mut call, splats, compensations)?,
+        counts: call.values_out::<i32>("tiles_per_gauss", tiles_per_gauss, &[B, C, N])?,
     };
     if let Some(card) = call.card(stream)? {
-        let camera = camera_on_card(camera_model)?;
-        let scene = scene.on_card(&call, &card, sizes, eps2d, camera)?;
-        let culling = limits.on_card(maybe_on(&opacities, &card))?;
-        let (out, counts) = (out.on_card(&card), counts.on(&card));
-        let tiles = lists::on_card(&tiles);
-        let reach = maybe_on(&opacities, &card).map(|opacities| tile_pairs::Reach {
-            conics: out.conics,
-            opacities,
-            cameras,
-            factors: out.compensations,
-        });
-        let splats = tile_pairs::Splats {
-            means2d: out.means2d,
-            radii: out.radii,
-            reach: reach.filter(|_| exact_tiles),
-        };
-        card.run(py, |on| {
-            project_on_card::forward(on, &scene, &culling, &out)?;
-            tile_pairs::count(on, &tiles, &splats, counts)
-        })?;
+        arguments.on_card(py, &call, &card)?;
         return Ok(None);
     }
     let (checked, float) = call.check()?;
-    for_float!(float, F => {
-        let model = camera(camera_model)?;
-        let scene = scene.scene::<F>(&call, &checked, sizes, eps2d, model)?;
-        let culling = limits.culling::<F>()?;
-        let opacities = maybe(&opacities, &checked);
-        let splats = out.slices::<F>(&checked);
-        let counts = counts.slice(&checked);
-        run(py, &checked, || {
-            let Splats { radii, means2d, depths, conics, mut compensations } = splats;
-            let part = Splats {
-                radii: &mut *radii,
-                means2d: &mut *means2d,
-                depths,
-                conics: &mut *conics,
-                compensations: compensations.as_deref_mut(),
-            };
-            projection::forward(&scene, opacities, &culling, part)?;
-            let reach = opacities.map(|opacities| Reach {
-                conics,
-                opacities,
-                cameras,
-                factors: compensations.as_deref(),
-            });
-            let boxes = Boxes { means2d, radii, reach: reach.filter(|_| exact_tiles) };
-            intersect::count(&tiles, &boxes, counts)
-        })?;
-        Ok(Some(counts.iter().map(|&count| i64::from(count)).sum()))
-    })
+    for_float!(float, F => Ok(Some(arguments.on_cpu::<F>(py, &call, &checked)?)))
 }
 
 /// Splats in images, and what is written of them.
@@ -329,13 +382,13 @@ fn running_sum(counts: &[i32]) -> Vec<i64> {
 }
 
 /// ``intersect_fill`` with ``sort``, ``intersect_offset`` and ``rasterize_fwd``.
-/// ``tiles_per_gauss`` is what ``splats_fwd`` wrote with the same ``exact_tiles``; ``ends``, its inclusive cumulative sum, is
-/// needed on a card only.
+/// ``tiles_per_gauss`` is what ``splats_fwd`` wrote with the same ``exact_tiles``; ``ends``, its
+/// inclusive cumulative sum, is needed on a card only.
 #[pyfunction]
 #[pyo3(signature = (
     means2d, radii, depths, conics, colors, opacities, backgrounds, image_ids, tiles_per_gauss,
-    ends, width, height, tile_size, alpha_max, exact_tiles, isect_ids, flatten_ids, offsets, render_colors,
-    render_alphas, last_ids, *, stream=0
+    ends, width, height, tile_size, alpha_max, exact_tiles, isect_ids, flatten_ids, offsets,
+    render_colors, render_alphas, last_ids, *, stream=0
 ))]
 fn draw_fwd(
     py: Python<'_>,

@@ -1,6 +1,6 @@
 //! Whether a splat may count at a pixel of a rectangle.
 
-use super::Tiles;
+use super::tiles::Tiles;
 use crate::error::{check_len, check_maybe};
 use crate::{Real, Result};
 use splatcore_core::semantics::ALPHA_MIN;
