@@ -25,6 +25,7 @@
 #              EQUAL, SEEDS, BOUND      of equal: two pipelines and what else scripts/equal-training takes
 #              STRATEGIES, SEEDS, OPTIONS   of options, see scripts/options
 #              BACKEND   of bench and training (cuda); cpu tries the script out
+#              SPLATCORE_TEST_DEVICE   of the unit tests (card; with BACKEND=cpu the tests choose)
 #              COMPUTE_SANITIZER   the program (found in PATH or CUDA_PATH)
 # Every step's output goes to OUT too; a step that fails does not stop the others, but the exit code is then 1.
 set -uo pipefail
@@ -32,11 +33,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${OUT:-./out} data=${DATA:-$here/data} passes=${PASSES:-20} limit=${LIMIT:-300}
 pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,exact+tc-gs,exact+tc-gs-half,aabb+gemm-gs,exact+gemm-gs,exact+tensor-gs-2x2,exact+tensor-gs-2x2-half,exact+seele,obb+gscore,tile-cull+stop-the-pop,exact+subtile,exact+splatcore}
 backend=${BACKEND:-cuda}
+# Without it most unit tests take the emulator; where that finds no C++ compiler they pass without having run anything.
+[[ $backend != cuda ]] || export SPLATCORE_TEST_DEVICE=${SPLATCORE_TEST_DEVICE:-card}
 for what in "$@"; do
     case $what in
     conformance | models | bench | papers | sanitize | train | table3 | soak | equal | options | all) ;;
     *)
-        sed -n '3,30p' "${BASH_SOURCE[0]}" >&2
+        sed -n '3,31p' "${BASH_SOURCE[0]}" >&2
         exit 2
         ;;
     esac
