@@ -3,9 +3,10 @@
 //! names both.
 //!
 //! A few steps of the procedural scene with a schedule in which everything happens: growth,
-//! pruning, an opacity reset, all sizes of the photos. Emulated. On the device every option alone
-//! and all together, with `SPLATCORE_CHECK=NAME` the pairs of one option, with `SPLATCORE_CHECK=" +
-//! "` all of them, which takes some minutes.
+//! pruning, an opacity reset, all sizes of the photos. The device is this machine's card if
+//! `SPLATCORE_TEST_DEVICE=card`, else the emulator. On it every option alone and all together, with
+//! `SPLATCORE_CHECK=NAME` the pairs of one option, with `SPLATCORE_CHECK=" + "` all of them, which
+//! takes some minutes.
 
 mod against_cpu;
 

@@ -103,7 +103,7 @@ fn training_through_the_ring_gives_the_same_bits() {
         // Photos may take 0.4 of what is free.
         let photos: usize = views.iter().map(|view| view.photo.bytes()).sum();
         watched
-            .emulated
+            .device
             .set_memory_limit((photos as f64 / 0.45) as u64);
         let streamed = train();
         assert!(

@@ -2,6 +2,7 @@
 //! device.
 
 use super::*;
+use crate::tests::support::device::{device, is_card};
 use crate::tests::support::watched::Watched;
 use splatcore_core::backend::{LearnerState, Refine};
 use splatcore_core::exposure::IDENTITY;
@@ -138,22 +139,28 @@ fn in_step(
     Ok(apart)
 }
 
+/// Works with a thread on a card, else with many. A card has one queue, in which a kernel may begin
+/// before the one in front of it has ended: it must be of the same run.
+fn with_threads<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(is_card()));
+    pool.build().unwrap().install(work)
+}
+
 /// Steps and refinements of the device against the CPU's, each from the same state; and the same
 /// bits where photos come one by one.
 #[test]
 fn the_device_trains_what_the_cpu_trains() {
-    let Some(watched) = Watched::new() else {
+    let Some(device) = device() else {
         return;
     };
-    let Some(short_of_memory) = Watched::new() else {
-        return;
-    };
+    let watched = Watched::on(device.clone());
+    let short_of_memory = Watched::on(device);
     // Photos come one by one then.
     short_of_memory.watch().said_free = Some(100);
     let photos = Photos::new();
-    let wrong: Vec<String> = on_the_device()
-        .par_iter()
-        .filter_map(|pair| {
+    let choices = on_the_device();
+    let wrong = with_threads(|| {
+        let each = choices.par_iter().filter_map(|pair| {
             let (what, config) = (name(pair), config(pair));
             if config.check().is_err() {
                 return None;
@@ -202,7 +209,8 @@ fn the_device_trains_what_the_cpu_trains() {
                     || refinement > least
                     || config.strategy == Strategy::Mcmc);
             (!sound).then_some(line)
-        })
-        .collect();
+        });
+        each.collect::<Vec<String>>()
+    });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -27,9 +27,14 @@ pub fn emulated() -> Option<Arc<dyn Device>> {
     emulator().map(|device| device as Arc<dyn Device>)
 }
 
+/// Whether [`device`] is a card.
+pub fn is_card() -> bool {
+    wish() == "card"
+}
+
 /// This machine's card if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 pub fn device() -> Option<Arc<dyn Device>> {
-    match wish() == "card" {
+    match is_card() {
         true => Some(Arc::new(Card::open(None).unwrap())),
         false => emulated(),
     }

@@ -1,6 +1,7 @@
-//! A device that watches the emulator: it counts calls and memory, and can run out of memory or be
-//! taken away.
+//! A device that watches another, the emulator or a card: it counts calls and memory, and can run
+//! out of memory or be taken away.
 
+use super::device::emulator;
 use crate::CudaBackend;
 use crate::device::emulated::Emulated;
 use crate::device::{Allocations, Copies, Device, Events, Launches};
@@ -52,33 +53,36 @@ impl Watch {
     }
 }
 
-/// The emulator under watch.
-pub struct Watched {
-    /// For its limit.
-    pub emulated: Emulated,
+/// A device under watch.
+pub struct Watched<D: ?Sized = Emulated> {
+    /// What computes.
+    pub device: Arc<D>,
     watch: Mutex<Watch>,
 }
 
 impl Watched {
-    /// `None`, with a line that says why, where there is no emulator.
+    /// The emulator; `None`, with a line that says why, where there is none.
     pub fn new() -> Option<Arc<Self>> {
-        match Emulated::new() {
-            Ok(emulated) => Some(Arc::new(Self {
-                emulated,
-                watch: Mutex::default(),
-            })),
-            Err(error) => {
-                eprintln!("skipped: {error}");
-                None
-            }
-        }
+        emulator().map(Self::on)
+    }
+}
+
+impl<D: Device + ?Sized + 'static> Watched<D> {
+    /// Any device.
+    pub fn on(device: Arc<D>) -> Arc<Self> {
+        Arc::new(Self {
+            device,
+            watch: Mutex::default(),
+        })
     }
 
     /// A backend on it, with sums in a fixed order.
     pub fn backend(self: &Arc<Self>) -> CudaBackend {
         CudaBackend::on(self.clone(), true)
     }
+}
 
+impl<D: ?Sized> Watched<D> {
     /// What has been seen, to be read or changed.
     pub fn watch(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
@@ -98,23 +102,23 @@ impl Watched {
     }
 }
 
-impl Device for Watched {
+impl<D: Device + ?Sized> Device for Watched<D> {
     fn describe(&self) -> String {
-        self.emulated.describe()
+        self.device.describe()
     }
     fn capability(&self) -> u32 {
-        self.emulated.capability()
+        self.device.capability()
     }
     fn multiprocessors(&self) -> u32 {
-        self.emulated.multiprocessors()
+        self.device.multiprocessors()
     }
     fn memory(&self) -> (u64, u64) {
-        let (free, all) = self.emulated.memory();
+        let (free, all) = self.device.memory();
         (self.watch().said_free.unwrap_or(free), all)
     }
 }
 
-impl Allocations for Watched {
+impl<D: Device + ?Sized> Allocations for Watched<D> {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
         self.call()?;
         let mut watch = self.watch();
@@ -130,7 +134,7 @@ impl Allocations for Watched {
                 free,
             });
         }
-        let address = self.emulated.allocate(bytes)?;
+        let address = self.device.allocate(bytes)?;
         watch.sizes.insert(address, bytes);
         watch.bytes += bytes;
         watch.peak = watch.peak.max(watch.bytes);
@@ -141,23 +145,23 @@ impl Allocations for Watched {
         let bytes = watch.sizes.remove(&address);
         watch.bytes -= bytes.expect("released twice");
         // SAFETY: the caller's, here and below.
-        unsafe { self.emulated.release(address) }
+        unsafe { self.device.release(address) }
     }
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         self.call()?;
         self.watch().pinned += 1;
-        self.emulated.allocate_pinned(bytes)
+        self.device.allocate_pinned(bytes)
     }
     unsafe fn release_pinned(&self, address: *mut u8) {
-        unsafe { self.emulated.release_pinned(address) }
+        unsafe { self.device.release_pinned(address) }
     }
 }
 
-impl Copies for Watched {
+impl<D: Device + ?Sized> Copies for Watched<D> {
     unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.call()?;
         self.watch().moved += from.len();
-        unsafe { self.emulated.upload(to, from) }
+        unsafe { self.device.upload(to, from) }
     }
     unsafe fn upload_pinned(
         &self,
@@ -166,7 +170,7 @@ impl Copies for Watched {
         bytes: usize,
     ) -> Result<(), DeviceError> {
         self.call()?;
-        unsafe { self.emulated.upload_pinned(to, from, bytes) }
+        unsafe { self.device.upload_pinned(to, from, bytes) }
     }
     unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
         self.call()?;
@@ -174,7 +178,7 @@ impl Copies for Watched {
         watch.moved += to.len();
         watch.waits += 1;
         drop(watch);
-        unsafe { self.emulated.download(to, from) }
+        unsafe { self.device.download(to, from) }
     }
     unsafe fn download_pinned(
         &self,
@@ -183,22 +187,25 @@ impl Copies for Watched {
         bytes: usize,
     ) -> Result<(), DeviceError> {
         self.call()?;
-        unsafe { self.emulated.download_pinned(to, from, bytes) }
+        unsafe { self.device.download_pinned(to, from, bytes) }
     }
     unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
         self.call()?;
-        unsafe { self.emulated.copy(to, from, bytes) }
+        unsafe { self.device.copy(to, from, bytes) }
     }
     unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
         self.call()?;
-        unsafe { self.emulated.fill(to, byte, bytes) }
+        unsafe { self.device.fill(to, byte, bytes) }
     }
 }
 
-impl Launches for Watched {
+impl<D: Device + ?Sized> Launches for Watched<D> {
+    fn compiles_ahead(&self) -> bool {
+        self.device.compiles_ahead()
+    }
     fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
         self.call()?;
-        self.emulated.load(program)
+        self.device.load(program)
     }
     unsafe fn launch(
         &self,
@@ -208,40 +215,40 @@ impl Launches for Watched {
         arguments: &mut [*mut c_void],
     ) -> Result<(), DeviceError> {
         self.call()?;
-        unsafe { self.emulated.launch(kernel, grid, block, arguments) }
+        unsafe { self.device.launch(kernel, grid, block, arguments) }
     }
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.call()?;
         self.watch().waits += 1;
-        self.emulated.synchronize()
+        self.device.synchronize()
     }
 }
 
-impl Events for Watched {
+impl<D: Device + ?Sized> Events for Watched<D> {
     fn record(&self) -> Result<Event, DeviceError> {
         self.call()?;
         self.watch().events += 1;
-        self.emulated.record()
+        self.device.record()
     }
     fn record_again(&self, event: &Event) -> Result<(), DeviceError> {
         self.call()?;
-        self.emulated.record_again(event)
+        self.device.record_again(event)
     }
     fn passed(&self, event: &Event) -> Result<bool, DeviceError> {
         self.call()?;
-        self.emulated.passed(event)
+        self.device.passed(event)
     }
     fn wait(&self, event: &Event) -> Result<(), DeviceError> {
         self.call()?;
-        self.emulated.wait(event)
+        self.device.wait(event)
     }
     fn seconds(&self, from: &Event, to: &Event) -> Result<f64, DeviceError> {
         self.call()?;
-        self.emulated.seconds(from, to)
+        self.device.seconds(from, to)
     }
     fn discard(&self, event: Event) {
         self.watch().events -= 1;
-        self.emulated.discard(event);
+        self.device.discard(event);
     }
 }
 
