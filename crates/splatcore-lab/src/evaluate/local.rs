@@ -35,8 +35,6 @@ pub struct Local<'a> {
     scenes: Vec<Scene>,
     /// The baseline's machine code, once it is wanted.
     compiled: Option<Compiled>,
-    /// The baseline's worker for times; started when it is first wanted.
-    baseline: Option<Child>,
     /// How much processes differ, once it is known; see [`timing::margin`].
     margin: Option<f64>,
     empty: tempfile::TempDir,
@@ -85,7 +83,6 @@ impl<'a> Local<'a> {
             small,
             scenes,
             compiled: None,
-            baseline: None,
             margin: None,
             empty,
             sandbox,
@@ -193,29 +190,14 @@ impl<'a> Local<'a> {
         Ok((all, margin))
     }
 
-    /// Times kernels beside the baseline's, whose worker outlives a candidate's fault.
+    /// Times kernels beside the baseline's. Both workers are new: one that has already rendered
+    /// would differ from one that has not, always to the same side.
     fn rounds(
         &mut self,
         changed: &Texts,
         enough: &dyn Fn(&[f64]) -> bool,
     ) -> Result<Vec<Series>, Stop> {
-        let mut baseline = match self.baseline.take() {
-            Some(baseline) => baseline,
-            None => self.start_baseline(&self.scenes)?,
-        };
-        let timed = self.rounds_beside(&mut baseline, changed, enough);
-        if !matches!(timed, Err(Stop::Broken(_))) {
-            self.baseline = Some(baseline);
-        }
-        timed
-    }
-
-    fn rounds_beside(
-        &mut self,
-        baseline: &mut Child,
-        changed: &Texts,
-        enough: &dyn Fn(&[f64]) -> bool,
-    ) -> Result<Vec<Series>, Stop> {
+        let mut baseline = self.start_baseline(&self.scenes)?;
         let mut worker = self.start(changed, Role::Timed)?;
         for scene in &self.scenes {
             let loaded = worker.child.load_as(&scene.timed.name, &scene.scene);
@@ -226,7 +208,7 @@ impl<'a> Local<'a> {
         let mut rng = Rng::new(self.settings.seed, 1000 + self.evaluated);
         let mut rounds = Vec::new();
         let mut contestants = Contestants {
-            baseline,
+            baseline: &mut baseline,
             candidate: &mut worker.child,
             training: self.settings.training,
         };
@@ -240,7 +222,7 @@ impl<'a> Local<'a> {
                 }
             }
         }
-        self.settled(&mut worker.child, baseline, &series)?;
+        self.settled(&mut worker.child, &mut baseline, &series)?;
         Ok(series)
     }
 

@@ -13,6 +13,7 @@ use splatcore_core::random::Rng;
 use splatcore_core::{Backend, Gaussians, Image, Pipeline};
 
 /// Test scenes, what is right for each, and how far the baseline is from it.
+#[derive(Default)]
 pub struct Suite {
     cases: Vec<Case>,
     /// Whether the backward pass is looked at too.

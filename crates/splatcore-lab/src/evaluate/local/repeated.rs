@@ -30,3 +30,116 @@ impl Local<'_> {
 fn broken(stop: Stop) -> Broken {
     Broken(format!("times: {stop}"))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::evaluate::suite::Suite;
+    use crate::evaluate::{FrameKind, Role, Settings, Toolbox};
+    use crate::gates::machine_code::Compiled;
+    use crate::gates::sanitizer::Tool;
+    use crate::gates::{Rejection, Verdict};
+    use crate::timing::{PROCESSES, Plan};
+    use crate::worker::{Limits, Program};
+    use splatcore_core::{Backend, Pipeline};
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    /// Workers that say they are ready. Each adds a line to a file when it starts: how many kernel
+    /// files it was given.
+    struct Shells {
+        started: PathBuf,
+        kernels: Texts,
+    }
+
+    impl Toolbox for Shells {
+        fn describe(&self) -> String {
+            "shells".into()
+        }
+        fn kernels(&self) -> &Texts {
+            &self.kernels
+        }
+        fn compile(
+            &self,
+            _: &Texts,
+            _: Pipeline,
+            _: bool,
+            _: &[FrameKind],
+        ) -> Result<Option<Compiled>, Rejection> {
+            Ok(None)
+        }
+        fn worker(&self, kernels: &Path, _: Role) -> Result<Program, String> {
+            const SCRIPT: &str = r#"ls "$1" | wc -l >> "$0"
+                echo '{"answer":"ready","device":"a shell","sandbox":"none"}'
+                while read line; do echo '{"answer":"done"}'; done"#;
+            let mut command = ["sh", "-c", SCRIPT].map(OsString::from).to_vec();
+            command.extend([self.started.clone().into(), kernels.into()]);
+            Ok(Program {
+                command,
+                environment: vec![],
+                cache: None,
+            })
+        }
+        fn sanitized(&self, _: &Path, _: Tool) -> Option<Result<Program, String>> {
+            None
+        }
+        fn reference(&self) -> &dyn Backend {
+            unreachable!("nothing is rendered")
+        }
+        fn is_timed(&self) -> bool {
+            true
+        }
+    }
+
+    /// Without test scenes and without scenes to time on, of which every round is even.
+    fn without_scenes(shells: &Shells) -> Local<'_> {
+        let settings = Settings {
+            pipeline: Pipeline::VANILLA,
+            training: false,
+            files: vec![],
+            seed: 1,
+            more: vec![],
+            plan: Plan::default(),
+            limits: Limits::default(),
+        };
+        Local {
+            toolbox: shells,
+            suite: Suite::default(),
+            settings,
+            small: vec![],
+            scenes: vec![],
+            compiled: None,
+            margin: None,
+            empty: tempfile::tempdir().unwrap(),
+            sandbox: String::new(),
+            device_seconds: 0.0,
+            evaluated: 0,
+        }
+    }
+
+    /// A worker that has rendered for long may be a little faster, or slower, than a new one.
+    #[test]
+    fn both_workers_of_a_comparison_are_new() {
+        let folder = tempfile::tempdir().unwrap();
+        let shells = Shells {
+            started: folder.path().join("started"),
+            kernels: Texts::new(),
+        };
+        let mut local = without_scenes(&shells);
+        // Files of each worker's kernels, in the order of their starts.
+        let take_started = || {
+            let text = std::fs::read_to_string(&shells.started).unwrap();
+            std::fs::remove_file(&shells.started).unwrap();
+            let lines = text.lines().map(|line| line.trim().to_owned());
+            lines.collect::<Vec<String>>()
+        };
+        assert_eq!(local.process_margin().unwrap(), 0.0);
+        assert_eq!(take_started(), ["0", "0"].repeat(PROCESSES));
+        let changed = Texts::from([("blend.cu".to_owned(), "// changed".to_owned())]);
+        for _ in 0..2 {
+            let (_, verdict) = local.compare(&changed).unwrap();
+            assert!(matches!(verdict, Verdict::Untimed), "{verdict}");
+            assert_eq!(take_started(), ["0", "1"]);
+        }
+    }
+}
