@@ -78,8 +78,8 @@ impl<F: Real> Ellipse<F> {
         let on_y = sigma(clamp(-b * near[1] / a, x), near[1]);
         let far = [x, y].map(|[first, last]| (-first).max(last));
         let terms = a * far[0] * far[0] + c * far[1] * far[1];
-        // Not a number: the pixels decide.
-        let least = on_x.min(on_y);
-        !(least > self.limit + F::of(TERMS_SLACK) * terms)
+        let (least, limit) = (on_x.min(on_y), self.limit + F::of(TERMS_SLACK) * terms);
+        // Where either is not a number, the pixels decide.
+        least <= limit || least.is_nan() || limit.is_nan()
     }
 }

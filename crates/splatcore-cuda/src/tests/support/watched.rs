@@ -1,7 +1,6 @@
 //! A device that watches another, the emulator or a card: it counts calls and memory, and can run
 //! out of memory or be taken away.
 
-use super::device::emulator;
 use crate::CudaBackend;
 use crate::device::emulated::Emulated;
 use crate::device::{Allocations, Copies, Device, Events, Launches};
@@ -63,7 +62,13 @@ pub struct Watched<D: ?Sized = Emulated> {
 impl Watched {
     /// The emulator; `None`, with a line that says why, where there is none.
     pub fn new() -> Option<Arc<Self>> {
-        emulator().map(Self::on)
+        match Emulated::new() {
+            Ok(emulated) => Some(Self::on(Arc::new(emulated))),
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                None
+            }
+        }
     }
 }
 

@@ -110,7 +110,7 @@ mod tests {
             scenes: vec![],
             compiled: None,
             margin: None,
-            empty: tempfile::tempdir().unwrap(),
+            empty: tempfile::tempdir().expect("a folder can be made"),
             sandbox: String::new(),
             device_seconds: 0.0,
             evaluated: 0,
