@@ -2,7 +2,8 @@
 # Checks and measures the CUDA backend. Made by scripts/gpu-bundle; needs bash, the NVIDIA driver and libnvrtc.
 # Usage: run.sh [conformance|models|bench|papers|sanitize|train|table3|soak|equal|options|all]...     (default: conformance bench)
 #   conformance  every test
-#   models       trains bonsai and chair (adc, 30,000 steps), as far as posed/ has them, to OUT/models
+#   models       trains bonsai and chair (adc, 30,000 steps), as far as posed/ has them, to OUT/models, and compresses these and
+#                fox_220k as Compact-3DGS and LightGaussian do, to OUT/compressed
 #   bench        forward and backward times of every scene, those of `models` too; forward at 3840x2160 too
 #   papers       the papers' tables, as text, JSON and a page: of the fox models, and of the scenes that `models` left in OUT
 #   sanitize     compute-sanitizer memcheck and racecheck over the conformance tests (slow)
@@ -39,7 +40,7 @@ for what in "$@"; do
     case $what in
     conformance | models | bench | papers | sanitize | train | table3 | soak | equal | options | all) ;;
     *)
-        sed -n '3,31p' "${BASH_SOURCE[0]}" >&2
+        sed -n '3,32p' "${BASH_SOURCE[0]}" >&2
         exit 2
         ;;
     esac
@@ -111,15 +112,31 @@ list_checks() { # list_checks STEP: writes the names of the conformance suite's 
 }
 
 models() {
-    local name
-    for name in bonsai chair; do
+    local name background
+    for name in fox_colmap bonsai chair; do
         [[ -d $data/posed/$name ]] || continue
-        local background=black
+        background=black
         [[ $name != chair ]] || background=white
+        if [[ $name == fox_colmap ]]; then
+            [[ -e $data/models/fox_220k.spz ]] && compressed fox_220k "$data/models/fox_220k.spz" "$name" "$background"
+            continue
+        fi
         mkdir -p "$out/models"
         step "model-$name" "$splatcore" train "$data/posed/$name" -o "$out/models/$name" --overwrite --backend "$backend" \
             --strategy adc --iterations 30000 --background "$background" "${more[@]}"
+        compressed "$name" "$out/models/$name/scene.ply" "$name" "$background"
     done
+}
+
+compressed() { # compressed NAME SCENE DATASET BACKGROUND: OUT/compressed/NAME/c3dgs/scene.ply, OUT/compressed/NAME/lightgaussian.ply
+    local name=$1 scene=$2 dataset=$data/posed/$3 background=$4 folder=$out/compressed/$1
+    mkdir -p "$folder"
+    # The weight of Compact-3DGS.
+    step "c3dgs-$name" "$splatcore" train "$dataset" -o "$folder/c3dgs" --overwrite --backend "$backend" \
+        --strategy adc --iterations 30000 --background "$background" --learned-masks 5e-4 "${more[@]}"
+    # Share, harmonics and steps of LightGaussian.
+    step "lightgaussian-$name" "$splatcore" prune "$scene" --dataset "$dataset" -o "$folder/lightgaussian.ply" --overwrite \
+        --backend "$backend" --background "$background" --score lightgaussian --keep 34% --sh-degree 2 --finetune 5000
 }
 
 bench() {
@@ -164,28 +181,45 @@ bench_scene() { # bench_scene NAME SCENE SIZE CAMERAS...: SIZE is that of the fi
 }
 
 papers() {
-    local paper model name scenes=() cameras=() trainings
+    local paper model name scenes=() cameras=() compressed=() more
     cd "$data" || return
     if [[ -d posed/fox_colmap ]]; then
         for model in models/fox_*; do
-            [[ -e $model ]] && scenes+=("$model") cameras+=(--dataset posed/fox_colmap)
+            [[ -e $model ]] || continue
+            scenes+=("$model") cameras+=(--dataset posed/fox_colmap)
+            name=$(basename "$model")
+            compressed_of "${name%.*}"
         done
     fi
     # Trained on this machine, each with the cameras of its own photos.
     for model in "$out"/models/*/scene.ply; do
         [[ -f $model ]] || continue
         name=$(basename "$(dirname "$model")")
-        [[ -d posed/$name ]] && scenes+=("$(realpath --relative-to=. "$model")") cameras+=(--dataset "posed/$name")
+        [[ -d posed/$name ]] || continue
+        scenes+=("$(realpath --relative-to=. "$model")") cameras+=(--dataset "posed/$name")
+        compressed_of "$name"
     done
     if [[ ${#scenes[@]} -eq 0 ]]; then
         missing papers "no models/fox_* with posed/fox_colmap in $data, no models/*/scene.ply in $out"
         return
     fi
     for paper in tc-gs gemm-gs tensor-gs atomic-aggregation; do
-        trainings=()
-        [[ $paper == atomic-aggregation ]] && have_trainings && trainings=(--trainings "$(realpath --relative-to=. "$out/table3")")
+        more=()
+        [[ $paper == atomic-aggregation ]] && have_trainings && more=(--trainings "$(realpath --relative-to=. "$out/table3")")
+        [[ $paper == gemm-gs ]] && more=("${compressed[@]}")
         step "paper-$paper" "$splatcore" bench "${scenes[@]}" "${cameras[@]}" --backend "$backend" --paper "$paper" \
-            "${trainings[@]}" --passes "$passes" --json "$out/paper-$paper.json" --html "$out/paper-$paper.html"
+            "${more[@]}" --passes "$passes" --json "$out/paper-$paper.json" --html "$out/paper-$paper.html"
+    done
+}
+
+compressed_of() { # compressed_of NAME: adds the scene's compressed models to those of `papers`
+    local file
+    for file in c3dgs/scene.ply lightgaussian.ply; do
+        if [[ -f $out/compressed/$1/$file ]]; then
+            compressed+=(--compressed "${file%%[./]*}=$(realpath --relative-to=. "$out/compressed/$1/$file")")
+        else
+            compressed+=(--compressed "${file%%[./]*}=none")
+        fi
     done
 }
 

@@ -453,7 +453,7 @@ mod tests {
             assert!(line.runs[1].run.pipeline.starts_with("exact+"));
             assert!(line.runs[1].run.same(&line.runs[2].run));
         }
-        assert!(spec.runs().iter().all(|run| run.also.backward));
+        assert!(spec.runs(None).iter().all(|run| run.also.backward));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 #![allow(clippy::approx_constant)]
 
 use crate::about::About;
+use crate::compression::Compression;
 use crate::metric::{Format, Metric};
 use crate::part::{PARTS, part_of};
 use crate::run::Run;
@@ -35,8 +36,10 @@ const SCENES: [&str; 13] = [
 /// A renderer that GEMM-GS was put into.
 struct Base {
     name: &'static str,
-    /// Its intersection method; none of a renderer that changes the model instead.
-    intersect: Option<&'static str>,
+    /// Its intersection method; vanilla's of a renderer that changes the model instead.
+    intersect: &'static str,
+    /// How it changes the model, if it does.
+    model: Option<Compression>,
     /// Table 2: milliseconds an image on each of [`SCENES`].
     without: [f64; 13],
     /// Table 2, with GEMM-GS.
@@ -54,6 +57,12 @@ impl Base {
     fn label(&self, added: &str) -> String {
         format!("{}{added}{}", self.name, part_of(self.name))
     }
+
+    /// A row of its intersection with a blend, compared with its own.
+    fn line(&self, label: &str, blend: &str) -> Line {
+        let run = |blend| Run::new(self.intersect, blend);
+        Line::new(label, run(blend), run("scalar")).on(self.model)
+    }
 }
 
 /// StopThePop with its hierarchical order of each pixel, behind its tile test.
@@ -69,7 +78,8 @@ fn per_pixel_order() -> Line {
 const BASES: [Base; 6] = [
     Base {
         name: "Vanilla 3DGS",
-        intersect: Some("aabb"),
+        intersect: "aabb",
+        model: None,
         without: [
             4.28, 4.51, 6.16, 4.37, 9.64, 3.77, 5.17, 4.22, 6.49, 5.97, 5.32, 4.73, 5.02,
         ],
@@ -84,7 +94,8 @@ const BASES: [Base; 6] = [
     },
     Base {
         name: "FlashGS",
-        intersect: Some("exact"),
+        intersect: "exact",
+        model: None,
         without: [
             2.53, 2.6, 2.08, 1.51, 4.16, 1.52, 2.08, 2.31, 3.74, 2.84, 2.02, 2.71, 2.48,
         ],
@@ -99,7 +110,8 @@ const BASES: [Base; 6] = [
     },
     Base {
         name: "StopThePop",
-        intersect: Some("tile-cull"),
+        intersect: "tile-cull",
+        model: None,
         without: [
             3.52, 3.86, 5.49, 3.53, 8.91, 2.91, 4.31, 3.62, 5.74, 5.31, 4.72, 4.12, 4.28,
         ],
@@ -114,7 +126,8 @@ const BASES: [Base; 6] = [
     },
     Base {
         name: "Speedy-Splat",
-        intersect: Some("accutile"),
+        intersect: "accutile",
+        model: None,
         without: [
             2.83, 2.93, 2.85, 2.01, 4.7, 1.91, 2.5, 2.61, 4.16, 3.37, 2.31, 2.99, 2.82,
         ],
@@ -129,7 +142,8 @@ const BASES: [Base; 6] = [
     },
     Base {
         name: "c3dgs",
-        intersect: None,
+        intersect: "aabb",
+        model: Some(Compression::C3dgs),
         without: [
             4.3, 4.93, 6.22, 4.35, 10.85, 4.37, 5.92, 4.71, 7.83, 7.37, 6.0, 5.53, 6.09,
         ],
@@ -144,7 +158,8 @@ const BASES: [Base; 6] = [
     },
     Base {
         name: "LightGaussian",
-        intersect: None,
+        intersect: "aabb",
+        model: Some(Compression::LightGaussian),
         without: [
             2.9, 2.29, 3.55, 2.7, 5.96, 2.95, 3.94, 3.38, 5.14, 4.17, 4.0, 3.85, 4.18,
         ],
@@ -159,8 +174,10 @@ const BASES: [Base; 6] = [
     },
 ];
 
-/// Why c3dgs and LightGaussian have no numbers here.
-const COMPRESSED: &str = "compressed model: give it as SCENE";
+/// The remark below tables with rows of compressed models.
+const COMPRESSED: &str = "Rows of c3dgs and LightGaussian are compressed models, rendered by \
+                          vanilla 3DGS and with GEMM-GS in its place. \"vs 3DGS\" is over vanilla \
+                          3DGS on the full model; dB is against vanilla 3DGS on the same model.";
 
 /// Figure 6: width and height times so many, and the mean speed-up on an A100 that section 4.3 (at
 /// 1x section 4.2) states.
@@ -185,17 +202,15 @@ fn table_2() -> Spec {
     for base in &BASES {
         let with_mean =
             |values: &[f64; 13]| [&values[..], &[values.iter().sum::<f64>() / 13.0]].concat();
-        let of = |label: &str, blend: &str| match base.intersect {
-            Some(intersect) => Line::new(
-                label,
-                Run::new(intersect, blend),
-                Run::new(intersect, "scalar"),
-            ),
-            None => Line::elsewhere(label, COMPRESSED),
-        };
-        lines.push(of(&base.label(""), "scalar").paper(&with_mean(&base.without)));
-        lines.push(of("+ GEMM-GS", "gemm-gs").paper(&with_mean(&base.with)));
-        let ratios = of("Speedup", "gemm-gs").ratios(Metric::SpeedUp);
+        lines.push(
+            base.line(&base.label(""), "scalar")
+                .paper(&with_mean(&base.without)),
+        );
+        lines.push(
+            base.line("+ GEMM-GS", "gemm-gs")
+                .paper(&with_mean(&base.with)),
+        );
+        let ratios = base.line("Speedup", "gemm-gs").ratios(Metric::SpeedUp);
         lines.push(ratios.paper(&with_mean(&base.speed_up)));
         if base.name == "StopThePop" {
             lines.push(per_pixel_order());
@@ -215,6 +230,7 @@ fn table_2() -> Spec {
             PARTS,
             "The paper does not say whether its StopThePop sorts each pixel's Gaussians; the last \
              of its rows here does, for which GEMM-GS has no form.",
+            COMPRESSED,
         ],
         paper: vec![("", paper)],
         here: [
@@ -234,15 +250,7 @@ fn figure_5() -> Spec {
     let mut lines: Vec<Line> = BASES
         .iter()
         .map(|base| {
-            let label = base.label(" + GEMM-GS");
-            let line = match base.intersect {
-                Some(intersect) => Line::new(
-                    label,
-                    Run::new(intersect, "gemm-gs"),
-                    Run::new(intersect, "scalar"),
-                ),
-                None => Line::elsewhere(label, COMPRESSED),
-            };
+            let line = base.line(&base.label(" + GEMM-GS"), "gemm-gs");
             line.paper_some(&[Some(base.mean_a100), base.mean_h100])
         })
         .collect();
@@ -254,6 +262,7 @@ fn figure_5() -> Spec {
             "The figure prints no numbers; these are those of section 4.2. splatcore's is over \
              vanilla 3DGS.",
             PARTS,
+            COMPRESSED,
         ],
         paper: vec![(
             "speed-up",
@@ -269,19 +278,11 @@ fn figure_5() -> Spec {
 
 fn blend_alone() -> Spec {
     let mut lines = Vec::new();
-    for base in &BASES {
-        let Some(intersect) = base.intersect else {
-            continue;
-        };
-        let scalar = || Run::new(intersect, "scalar");
+    for base in BASES.iter().filter(|base| base.model.is_none()) {
         // Section 2.3: blending is nearly 70% of vanilla's time.
-        let share = (intersect == "aabb").then_some(70.0);
-        lines.push(Line::new(base.label(""), scalar(), scalar()).paper_some(&[share]));
-        lines.push(Line::new(
-            "+ GEMM-GS",
-            Run::new(intersect, "gemm-gs"),
-            scalar(),
-        ));
+        let share = (base.intersect == "aabb").then_some(70.0);
+        lines.push(base.line(&base.label(""), "scalar").paper_some(&[share]));
+        lines.push(base.line("+ GEMM-GS", "gemm-gs"));
     }
     lines.push(Line::splatcore(1));
     Spec {

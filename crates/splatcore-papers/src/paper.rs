@@ -1,12 +1,13 @@
 //! The papers, each with its tables.
 
 use crate::about::About;
+use crate::compression::Compression;
 use crate::run::Run;
 use crate::scene::Scene;
 use crate::spec::Spec;
 use crate::table::Table;
 use crate::training::Training;
-use crate::{atomic, gemm_gs, tc_gs, tensor_gs};
+use crate::{atomic, gemm_gs, models, tc_gs, tensor_gs};
 use std::str::FromStr;
 
 /// The papers whose tables there are.
@@ -74,14 +75,24 @@ impl Paper {
         if self.trains() {
             tables.push(atomic::trainings().fill(trainings));
         }
+        tables.extend(models::table(scenes));
         tables
     }
 
     /// Everything that the tables need, each once. Vanilla comes first: the others are compared
     /// with it.
     pub fn runs(self) -> Vec<Run> {
-        let mut runs = vec![Run::vanilla(1)];
-        for run in self.specs().iter().flat_map(Spec::runs) {
+        self.merged(vec![Run::vanilla(1)], None)
+    }
+
+    /// Everything that the tables need of a model that is compressed so, likewise; nothing if the
+    /// paper has no such rows.
+    pub fn runs_on(self, compression: Compression) -> Vec<Run> {
+        self.merged(Vec::new(), Some(compression))
+    }
+
+    fn merged(self, mut runs: Vec<Run>, on: Option<Compression>) -> Vec<Run> {
+        for run in self.specs().iter().flat_map(|spec| spec.runs(on)) {
             match runs.iter_mut().find(|other| other.same(&run)) {
                 Some(other) => other.also = other.also.and(run.also),
                 None => runs.push(run),
@@ -115,7 +126,7 @@ impl FromStr for Paper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_data::scene;
+    use crate::test_data::{compressed_scene, scene};
 
     #[test]
     fn papers_are_found_by_name() {
@@ -195,6 +206,57 @@ mod tests {
             let ssim = paper.runs().iter().any(|run| run.also.ssim);
             assert_eq!(ssim, paper == Paper::Tc);
         }
+    }
+
+    #[test]
+    fn compressed_models_are_measured_for_gemm_gs_alone() {
+        for paper in Paper::ALL {
+            for compression in Compression::ALL {
+                let runs = paper.runs_on(compression);
+                let pipelines: Vec<&str> = runs.iter().map(|run| run.pipeline.as_str()).collect();
+                match paper {
+                    Paper::Gemm => assert_eq!(pipelines, ["aabb+scalar", "aabb+gemm-gs"]),
+                    _ => assert!(pipelines.is_empty()),
+                }
+            }
+        }
+    }
+
+    /// Of each row of table 2: times of its own model, compared with the full model's.
+    #[test]
+    fn rows_of_compressed_models_have_numbers() {
+        let both = compressed_scene(&Compression::ALL);
+        let one = Scene {
+            name: "second".into(),
+            ..compressed_scene(&[Compression::C3dgs])
+        };
+        let tables = Paper::Gemm.tables(&[both, one], &[]);
+        let table = |name: &str| tables.iter().find(|table| table.name == name).unwrap();
+        let latency = table("Table 2");
+        let at = |label: &str| {
+            let mut labels = latency.rows.iter().map(|row| row.label.as_str());
+            labels.position(|other| other == label).unwrap()
+        };
+        // ms, ms by the clock, vs 3DGS, dB; vanilla takes 4 ms, 1 ms on a compressed model, and
+        // every other pipeline half of that.
+        let cells = |row: usize| &latency.rows[row].cells;
+        let c3dgs = at("c3dgs");
+        assert_eq!(cells(c3dgs)[..3], [Some(1.0), Some(1.05), Some(4.0)]);
+        assert_eq!(cells(c3dgs + 1)[..3], [Some(0.5), Some(0.525), Some(8.0)]);
+        assert_eq!(cells(c3dgs + 2)[..2], [Some(2.0), None]);
+        assert_eq!(cells(c3dgs)[12], Some(4.3), "the paper's");
+        assert_eq!(latency.rows[c3dgs].note, None);
+        let light = &latency.rows[at("LightGaussian")];
+        assert_eq!(light.note.as_deref(), Some("no compressed model of second"));
+        assert!(light.cells[0].is_some() && light.cells[4..12].iter().all(Option::is_none));
+        let gains = table("Figure 5").rows.iter();
+        let mut gains = gains.filter(|row| row.label.starts_with("c3dgs"));
+        assert_eq!(gains.next().unwrap().cells[..2], [Some(2.0), Some(8.0)]);
+        assert_eq!(tables.last().unwrap().name, "Models");
+
+        let without = Paper::Gemm.tables(&[scene(Paper::Gemm, "")], &[]);
+        let row = &without[0].rows[c3dgs];
+        assert_eq!(row.note.as_deref(), Some("no compressed model given"));
     }
 
     /// A name that is misspelt would be missing on every backend.

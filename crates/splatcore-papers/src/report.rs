@@ -4,7 +4,8 @@ use crate::about::About;
 use crate::html::page;
 use crate::paper::Paper;
 use crate::row::Row;
-use crate::scene::{Outcome, Scene};
+use crate::run::Run;
+use crate::scene::{CompressedModel, Outcome, Scene};
 use crate::table::Table;
 use crate::text::text;
 use crate::training::Training;
@@ -85,6 +86,8 @@ struct SceneJson<'a> {
     views: usize,
     rows: Vec<RowJson<'a>>,
     missing: Vec<MissingJson<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    compressed: Vec<CompressedJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -102,20 +105,33 @@ struct MissingJson<'a> {
     reason: &'a str,
 }
 
+/// A compressed model of the scene.
+#[derive(Serialize)]
+struct CompressedJson<'a> {
+    /// Its name as typed.
+    compression: &'a str,
+    scene: &'a str,
+    gaussians: usize,
+    rows: Vec<RowJson<'a>>,
+    missing: Vec<MissingJson<'a>>,
+}
+
+impl<'a> From<&'a CompressedModel> for CompressedJson<'a> {
+    fn from(model: &'a CompressedModel) -> Self {
+        let (rows, missing) = split(&model.outcomes);
+        Self {
+            compression: model.compression.name(),
+            scene: &model.file,
+            gaussians: model.gaussians,
+            rows,
+            missing,
+        }
+    }
+}
+
 impl<'a> From<&'a Scene> for SceneJson<'a> {
     fn from(scene: &'a Scene) -> Self {
-        let (mut rows, mut missing) = (Vec::new(), Vec::new());
-        for (run, outcome) in &scene.outcomes {
-            let scale = run.scale;
-            match outcome {
-                Outcome::Row(row) => rows.push(RowJson { scale, row }),
-                Outcome::Missing { full, .. } => missing.push(MissingJson {
-                    scale,
-                    pipeline: &run.pipeline,
-                    reason: full,
-                }),
-            }
-        }
+        let (rows, missing) = split(&scene.outcomes);
         Self {
             scene: &scene.file,
             gaussians: scene.gaussians,
@@ -123,8 +139,26 @@ impl<'a> From<&'a Scene> for SceneJson<'a> {
             views: scene.views,
             rows,
             missing,
+            compressed: scene.compressed.iter().map(Into::into).collect(),
         }
     }
+}
+
+/// Runs with numbers, and runs without.
+fn split(outcomes: &[(Run, Outcome)]) -> (Vec<RowJson<'_>>, Vec<MissingJson<'_>>) {
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    for (run, outcome) in outcomes {
+        let scale = run.scale;
+        match outcome {
+            Outcome::Row(row) => rows.push(RowJson { scale, row }),
+            Outcome::Missing { full, .. } => missing.push(MissingJson {
+                scale,
+                pipeline: &run.pipeline,
+                reason: full,
+            }),
+        }
+    }
+    (rows, missing)
 }
 
 impl Serialize for Report {
@@ -145,7 +179,8 @@ impl Serialize for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_data::scene;
+    use crate::compression::Compression;
+    use crate::test_data::{compressed_scene, scene};
 
     fn report(paper: Paper, missing: &str) -> Report {
         let measured = Measured {
@@ -167,6 +202,26 @@ mod tests {
         assert!(head[1].ends_with("measured there on NVIDIA A800"), "{text}");
         assert_eq!(head[2..4], ["here: a & b", ""]);
         assert!(head[4].starts_with("Table 3: "), "{text}");
+    }
+
+    /// The same pipelines as on the full model: in one list they could not be told apart.
+    #[test]
+    fn compressed_models_have_rows_of_their_own() {
+        let json = serde_json::to_value(report(Paper::Gemm, "")).unwrap();
+        assert!(json["scenes"][0]["compressed"].is_null());
+        let mut report = report(Paper::Gemm, "");
+        report.measured.scenes = vec![compressed_scene(&[Compression::LightGaussian])];
+        let json = serde_json::to_value(report).unwrap();
+        let scene = &json["scenes"][0];
+        let rows = scene["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), Paper::Gemm.runs().len());
+        let model = &scene["compressed"][0];
+        assert_eq!(model["compression"], "lightgaussian");
+        assert_eq!(model["scene"], "models/fox-lightgaussian.ply");
+        assert_eq!(
+            (&model["gaussians"], model["rows"].as_array().unwrap().len()),
+            (&20.into(), 2)
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! From rows of pipelines and measurements to tables of numbers.
 
+use crate::compression::Compression;
 use crate::metric::{Format, Metric};
 use crate::run::{Also, Run};
 use crate::scene::{Outcome, Scene};
@@ -23,6 +24,8 @@ pub struct Line {
     /// What runs, one for each variant that [`Here::variant`] names; none if splatcore cannot run
     /// it.
     pub runs: Vec<Compared>,
+    /// The compressed model that runs, if not the full one.
+    pub on: Option<Compression>,
     /// All numbers of the row are of this kind, in place of the columns' own: the paper's rows of
     /// speed-ups.
     pub instead: Option<Metric>,
@@ -36,6 +39,7 @@ impl Line {
             label: label.into(),
             paper: Vec::new(),
             runs,
+            on: None,
             instead: None,
             note: None,
         }
@@ -63,6 +67,12 @@ impl Line {
         };
         let label = format!("splatcore ({})", one.run.pipeline);
         Self::of(label, vec![one; variants])
+    }
+
+    /// Of a compressed model.
+    pub fn on(mut self, compression: Option<Compression>) -> Self {
+        self.on = compression;
+        self
     }
 
     /// With one more variant.
@@ -140,13 +150,14 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// All that the table needs.
-    pub fn runs(&self) -> Vec<Run> {
+    /// All that the table needs of the full model, or of a compressed one.
+    pub fn runs(&self, on: Option<Compression>) -> Vec<Run> {
         let columns = self.here.iter().map(|here| here.metric);
         let rows = self.lines.iter().filter_map(|line| line.instead);
         let also = columns.chain(rows).map(Metric::needs);
         let also = also.fold(Also::default(), Also::and);
-        let compared = self.lines.iter().flat_map(|line| &line.runs);
+        let lines = self.lines.iter().filter(|line| line.on == on);
+        let compared = lines.flat_map(|line| &line.runs);
         compared
             .flat_map(|c| [Run::vanilla(c.run.scale), c.against.clone(), c.run.clone()])
             .map(|run| Run {
@@ -222,9 +233,9 @@ impl Spec {
                 cells.push(compared.zip(metric).and_then(|(compared, metric)| {
                     let vanilla = Run::vanilla(compared.run.scale);
                     metric.of(
-                        scene.row(&compared.run)?,
-                        scene.row(&compared.against),
-                        scene.row(&vanilla),
+                        scene.row(&compared.run, line.on)?,
+                        scene.row(&compared.against, line.on),
+                        scene.row(&vanilla, None),
                     )
                 }));
             }
@@ -259,11 +270,22 @@ impl Spec {
 
 /// What to say in place of numbers, if a run of the line has none.
 fn missing(line: &Line, scenes: &[Scene]) -> Option<String> {
+    let lacks = |scene: &&Scene| line.on.is_some_and(|on| scene.model(on).is_none());
+    let lacking: Vec<&str> = scenes
+        .iter()
+        .filter(lacks)
+        .map(|s| s.name.as_str())
+        .collect();
+    let model = match lacking.len() {
+        0 => None,
+        all if all == scenes.len() => Some("no compressed model given".to_owned()),
+        _ => Some(format!("no compressed model of {}", lacking.join(", "))),
+    };
     let runs = || line.runs.iter().map(|compared| &compared.run);
     let outcomes = || {
         scenes
             .iter()
-            .flat_map(|scene| runs().map(|run| scene.outcome(run)))
+            .flat_map(|scene| runs().map(|run| scene.outcome(run, line.on)))
     };
     if outcomes().all(|outcome| matches!(outcome, Some(Outcome::Row(_)))) {
         return None;
@@ -272,7 +294,7 @@ fn missing(line: &Line, scenes: &[Scene]) -> Option<String> {
         Outcome::Missing { short, .. } => Some(short.as_str()),
         Outcome::Row(_) => None,
     });
-    let mut reasons: Vec<&str> = reasons.collect();
+    let mut reasons: Vec<&str> = model.as_deref().into_iter().chain(reasons).collect();
     reasons.dedup();
     Some(reasons.join("; "))
 }
@@ -331,6 +353,7 @@ mod tests {
                 (Run::new("aabb", "tc-gs"), matrix),
                 (Run::splatcore(1), Outcome::Row(Box::new(ours))),
             ],
+            compressed: Vec::new(),
         }
     }
 

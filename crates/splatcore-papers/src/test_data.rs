@@ -1,9 +1,10 @@
 //! Measurements that never were, for tests.
 
+use crate::compression::Compression;
 use crate::paper::Paper;
 use crate::row::Row;
 use crate::run::Run;
-use crate::scene::{Outcome, Scene};
+use crate::scene::{CompressedModel, Outcome, Scene};
 use splatcore_core::pipeline::Pipeline;
 
 /// A row in which every number follows from `gpu_ms`.
@@ -72,5 +73,35 @@ pub fn scene(paper: Paper, missing: &str) -> Scene {
         size: [32, 24],
         views: 2,
         outcomes: paper.runs().into_iter().map(outcome).collect(),
+        compressed: Vec::new(),
+    }
+}
+
+/// GEMM-GS's scene with compressed models: vanilla takes 1 ms on them, all others half of that.
+pub fn compressed_scene(compressions: &[Compression]) -> Scene {
+    let outcome = |run: Run| {
+        let ms = match run.same(&Run::vanilla(1)) {
+            true => 1.0,
+            false => 0.5,
+        };
+        let row = Row {
+            psnr_vs_photos: Some(29.25),
+            ..row(ms)
+        };
+        (run, Outcome::Row(Box::new(row)))
+    };
+    let model = |&compression: &Compression| CompressedModel {
+        compression,
+        file: format!("models/fox-{}.ply", compression.name()),
+        gaussians: 20,
+        outcomes: Paper::Gemm
+            .runs_on(compression)
+            .into_iter()
+            .map(outcome)
+            .collect(),
+    };
+    Scene {
+        compressed: compressions.iter().map(model).collect(),
+        ..scene(Paper::Gemm, "")
     }
 }

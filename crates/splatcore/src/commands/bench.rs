@@ -2,6 +2,7 @@
 //! pipeline.
 
 mod args;
+mod compressed;
 mod paper;
 mod result;
 mod samples;
@@ -39,13 +40,14 @@ pub fn run(args: Args) -> Result<()> {
         let problem = "--trainings goes with --paper atomic-aggregation, which has a table of them";
         return Err(WrongUsage(problem.into()).into());
     }
+    let models = compressed::of_scenes(&args.compressed, args.paper, args.scenes.len())?;
     if args.paper.is_some() && replaced::folder().is_some() {
         let problem = "the papers' tables are of the built-in kernels; unset SPLATCORE_KERNELS, or \
                        compare with your own by bench without --paper";
         return Err(WrongUsage(problem.into()).into());
     }
     match (args.paper, args.scenes.as_slice()) {
-        (Some(paper), _) => paper::run(&args, paper),
+        (Some(paper), _) => paper::run(&args, paper, &models),
         (None, [scene]) => run_pipelines(&args, scene),
         (None, _) => {
             let problem = "several scenes go with --paper only; give one";

@@ -11,6 +11,7 @@ mod killed;
 mod lab;
 mod lpips;
 mod paper;
+mod paper_compressed;
 mod paths;
 mod poses;
 mod prune;

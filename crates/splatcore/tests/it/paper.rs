@@ -32,7 +32,7 @@ const TABLES: [(&str, &[&str]); 3] = [
 ];
 
 /// Arguments for a few small views on the processor.
-fn quick(paper: &str) -> Vec<&str> {
+pub fn quick(paper: &str) -> Vec<&str> {
     vec![
         "--paper",
         paper,
@@ -48,7 +48,7 @@ fn quick(paper: &str) -> Vec<&str> {
 }
 
 /// The cells of a row under their headings, without those of the paper.
-fn measured<'a>(table: &'a Value, row: &'a Value) -> Vec<(&'a str, Option<f64>)> {
+pub fn measured<'a>(table: &'a Value, row: &'a Value) -> Vec<(&'a str, Option<f64>)> {
     let groups = table["groups"].as_array().unwrap();
     let columns = groups
         .iter()

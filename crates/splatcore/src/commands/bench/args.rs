@@ -1,5 +1,6 @@
 //! What is typed.
 
+use super::compressed::Compressed;
 use crate::backends::{BackendArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -72,6 +73,11 @@ pub struct Args {
     /// DIR/DATASET/RUN as `train --time-limit S --pipeline P -o DIR/DATASET/RUN` leaves it
     #[arg(long, value_name = "DIR", requires = "paper")]
     pub trainings: Option<PathBuf>,
+    /// Also measure compressed models of the scenes, for the rows of --paper gemm-gs that name
+    /// them: c3dgs=FILE or lightgaussian=FILE. Once for each scene and name, in the order of the
+    /// scenes; c3dgs=none leaves a scene out. Each takes as long as two pipelines
+    #[arg(long, value_name = "NAME=FILE")]
+    pub compressed: Vec<Compressed>,
     /// Also write the results as JSON:
     /// {"device","backend","scene","gaussians","size","views","rows":[...]}; with --paper
     /// {"paper","device","backend","passes","scenes":[...],"trainings":[...],"tables":[...]}

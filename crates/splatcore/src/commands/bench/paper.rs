@@ -1,6 +1,7 @@
 //! `splatcore bench --paper`: the tables of a paper, measured here.
 
 use super::args::Args;
+use super::compressed::{self, Models};
 use super::steps::Steps;
 use super::timing::{self, Timing};
 use super::trainings;
@@ -12,12 +13,13 @@ use splatcore_core::Gaussians;
 use splatcore_core::backend::{Backend, BackendError, RenderOptions, Renderer};
 use splatcore_core::pipeline::Pipeline;
 use splatcore_data::file::write_bytes;
-use splatcore_papers::{Measured, Outcome, Paper, Report, Run, Scene};
+use splatcore_papers::{CompressedModel, Measured, Outcome, Paper, Report, Run, Scene};
 use std::path::{Path, PathBuf};
 
 /// Runs the command.
-pub fn run(args: &Args, paper: Paper) -> Result<()> {
+pub fn run(args: &Args, paper: Paper, models: &[Models]) -> Result<()> {
     args.cameras.check_for(args.scenes.len())?;
+    compressed::check(models)?;
     let trainings = match &args.trainings {
         Some(folder) => trainings::read(folder)?,
         None => Vec::new(),
@@ -25,8 +27,8 @@ pub fn run(args: &Args, paper: Paper) -> Result<()> {
     let backend = args.backend.open()?;
     let names = names(&args.scenes);
     let mut scenes = Vec::new();
-    for (i, name) in names.into_iter().enumerate() {
-        scenes.push(measure(args, &*backend, paper, i, name)?);
+    for (i, (name, models)) in names.into_iter().zip(models).enumerate() {
+        scenes.push(measure(args, &*backend, paper, (i, name), models)?);
     }
     let device = backend.describe();
     let measured = Measured {
@@ -78,6 +80,14 @@ fn facts(device: &str, args: &Args, paper: Paper, scenes: &[Scene]) -> Vec<(Stri
         };
         let about = format!("{}, {gaussians} Gaussians, {w}x{h}, {views}", scene.file);
         facts.push((scene.name.clone(), about));
+        for model in &scene.compressed {
+            let gaussians = output::thousands(model.gaussians as u64);
+            let about = format!("{}, {gaussians} Gaussians", model.file);
+            facts.push((
+                format!("{}, {}", scene.name, model.compression.label()),
+                about,
+            ));
+        }
     }
     facts
 }
@@ -105,48 +115,52 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
     }
 }
 
-/// Runs all that the paper's tables need on scene `i`.
+/// Runs all that the paper's tables need on scene `i`, which is called `name`, and on its
+/// compressed models.
 fn measure(
     args: &Args,
     backend: &dyn Backend,
     paper: Paper,
-    i: usize,
-    name: String,
+    (i, name): (usize, String),
+    models: &Models,
 ) -> Result<Scene> {
     let path = &args.scenes[i];
     let (gaussians, antialias) = load::scene(path)?;
     let (cameras, background) = args.cameras.resolve_for(i, path, &gaussians)?;
-    let options = RenderOptions {
-        background,
-        antialias,
-        ..RenderOptions::default()
+    let work = |gaussians: Gaussians, antialias| -> Result<Work> {
+        Ok(Work {
+            renderer: backend.renderer(&gaussians)?,
+            backend,
+            gaussians,
+            options: RenderOptions {
+                background,
+                antialias,
+                ..RenderOptions::default()
+            },
+            passes: args.passes,
+        })
     };
     let mut scene = Scene {
-        name,
         file: path.display().to_string(),
         gaussians: gaussians.len(),
         size: cameras
             .first()
             .map_or([0, 0], |c| [c.camera.width, c.camera.height]),
         views: cameras.len(),
-        outcomes: Vec::new(),
+        outcomes: work(gaussians, antialias)?.all_outcomes(paper.runs(), &cameras, &name)?,
+        compressed: Vec::new(),
+        name,
     };
-    let mut work = Work {
-        renderer: backend.renderer(&gaussians)?,
-        backend,
-        gaussians,
-        options,
-        passes: args.passes,
-    };
-    let mut runs = paper.runs();
-    // Sizes one after another, and what takes steps apart from what only renders.
-    while let Some(first) = runs.first() {
-        let (scale, backward) = (first.scale, first.also.backward);
-        let together = |run: &Run| (run.scale, run.also.backward) == (scale, backward);
-        let (now, later): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(together);
-        let outcomes = work.outcomes(&now, &at_scale(&cameras, scale), &scene.name)?;
-        scene.outcomes.extend(now.into_iter().zip(outcomes));
-        runs = later;
+    for (compression, file) in models {
+        let (gaussians, antialias) = load::scene(file)?;
+        let runs = paper.runs_on(*compression);
+        let called = format!("{}, {}", scene.name, compression.label());
+        scene.compressed.push(CompressedModel {
+            compression: *compression,
+            file: file.display().to_string(),
+            gaussians: gaussians.len(),
+            outcomes: work(gaussians, antialias)?.all_outcomes(runs, &cameras, &called)?,
+        });
     }
     Ok(scene)
 }
@@ -182,6 +196,26 @@ impl Work<'_> {
             pipeline,
             ..self.options.clone()
         }
+    }
+
+    /// Each run with what came of it.
+    fn all_outcomes(
+        mut self,
+        mut runs: Vec<Run>,
+        cameras: &[NamedCamera],
+        scene: &str,
+    ) -> Result<Vec<(Run, Outcome)>> {
+        let mut found = Vec::new();
+        // Sizes one after another, and what takes steps apart from what only renders.
+        while let Some(first) = runs.first() {
+            let (scale, backward) = (first.scale, first.also.backward);
+            let together = |run: &Run| (run.scale, run.also.backward) == (scale, backward);
+            let (now, later): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(together);
+            let outcomes = self.outcomes(&now, &at_scale(cameras, scale), scene)?;
+            found.extend(now.into_iter().zip(outcomes));
+            runs = later;
+        }
+        Ok(found)
     }
 
     /// What came of each run. All are at one scale, and with all or none of them steps are taken.
