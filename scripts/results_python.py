@@ -1,42 +1,97 @@
 """The tables about Python's drop-ins, for scripts/results."""
 
 from results_raw import load, source
-from results_tables import table
+from results_tables import mean, table
 
+CALLS = "python/gsplat.json"
+TRAINING = "python/gsplat-training.json"
 WHAT = {"infer": "image, no gradients", "step": "image, loss and gradients"}
+# Names of the raw files' rasterizers, and which one is not it.
+WHO = {"ours": "splatcore", "gsplat": "gsplat 1.5.3"}
+OTHER = {"ours": "gsplat", "gsplat": "ours"}
+MIB = 2**20
 
 
 def python():
     """Tables by name."""
-    name = "python/gsplat.json"
-    data = load(name)
-    times = {(row["what"], row["packed"], row["who"]): row["median_ms"] for row in data["rows"]}
-    calls = []
+    data = load(CALLS)
+    times = [calls(data), kernels(data)]
+    return {
+        "python-times.md": "\n\n".join([*times, source(CALLS)]),
+        "python-memory.md": "\n\n".join([memory(data), source(CALLS)]),
+        "python-same.md": "\n\n".join([same(data), source(CALLS)]),
+        "python-training.md": "\n\n".join([training(load(TRAINING)), source(TRAINING)]),
+    }
+
+
+def beside(label, ours, theirs, digits):
+    """A row with both numbers and their ratio."""
+    return [label, f"{ours:.{digits}f}", f"{theirs:.{digits}f}", f"{ours / theirs:.2f}"]
+
+
+def compared(what, unit, rows):
+    return table([what, *(f"{name}, {unit}" for name in WHO.values()), "ratio"], rows)
+
+
+def by_call(data, number):
+    """A label and both rasterizers' numbers for each call that is measured."""
+    rows = {(row["what"], row["packed"], row["who"]): number(row) for row in data["rows"]}
     for packed in [False, True]:
         for what, words in WHAT.items():
-            ours, theirs = (times[what, packed, who] for who in ["ours", "gsplat"])
-            cells = [f"{ours:.2f}", f"{theirs:.2f}", f"{ours / theirs:.2f}"]
-            calls.append([f"{words}, packed={packed}", *cells])
-    ours, theirs = (data["kernels_ms_per_step"][who] for who in ["ours", "gsplat"])
-    cells = [f"{ours:.2f}", f"{theirs:.2f}", f"{ours / theirs:.2f}"]
-    calls.append(["all kernels of a step, packed=False", *cells])
-    ours, theirs = (data[f"tiny_call_us_{who}"] / 1000 for who in ["ours", "gsplat"])
-    cells = [f"{ours:.2f}", f"{theirs:.2f}", f"{ours / theirs:.2f}"]
-    calls.append(["image of 8 Gaussians, 64x64, by the clock", *cells])
-    kernels = [
-        [what, str(ours), str(theirs), f"{ours / theirs:.2f}"]
-        for what, (ours, theirs) in data["kernels_us_per_step"].items()
-    ]
-    right = ["left"] + ["right"] * 3
-    calls = table(["call", "splatcore, ms", "gsplat 1.5.3, ms", "ratio"], calls, right)
-    kernels = table(["kernel", "splatcore, us", "gsplat 1.5.3, us", "ratio"], kernels, right)
+            yield f"{words}, packed={packed}", *(rows[what, packed, who] for who in WHO)
+
+
+def calls(data):
+    found = list(by_call(data, lambda row: row["median_ms"]))
+    tiny = [data[f"tiny_call_us_{who}"] / 1000 for who in WHO]
+    found.append(("image of 8 Gaussians, 64x64, packed=False", *tiny))
+    step = [data["kernels_ms_per_step"][who] for who in WHO]
+    found.append(("all kernels of a step, packed=False", *step))
+    return compared("call", "ms", [beside(*numbers, 2) for numbers in found])
+
+
+def kernels(data):
+    parts = data["kernels_us_per_step"].items()
+    return compared("kernels", "us", [beside(part, *pair, 0) for part, pair in parts])
+
+
+def memory(data):
+    """Peaks of torch's memory and what others took of the card."""
+    found = by_call(data, lambda row: (row["peak_bytes"] + row["other_bytes"]) / MIB)
+    return compared("call", "MiB", [beside(*numbers, 0) for numbers in found])
+
+
+def same(data):
     decibels, largest = data["psnr_between_packed_False"]
-    same = [["worst image: PSNR between both, dB", f"{decibels:.1f}"]]
-    same.append(["largest difference of a value", f"{largest:.1e}"])
+    rows = [["worst image: PSNR between both, dB", f"{decibels:.1f}"]]
+    rows.append(["largest difference of a value", f"{largest:.1e}"])
     for key, off in data["gradients_packed_False"].items():
-        same.append([f"gradient of {key}, relative", f"{off:.1e}"])
-    same = table(["what", "difference"], same, ["left", "right"])
-    return {
-        "python-times.md": "\n\n".join([calls, kernels, source(name)]),
-        "python-same.md": "\n\n".join([same, source(name)]),
-    }
+        rows.append([f"gradient of {key}, relative", f"{off:.1e}"])
+    return table(["what", "difference"], rows)
+
+
+def trained(row):
+    """Seconds, Gaussians, MiB, dB of images by the training's own rasterizer and by the other."""
+    drawn = [row[f"psnr_drawn_by_{who}"] for who in [row["who"], OTHER[row["who"]]]]
+    return [row["seconds"], row["gaussians"], row["peak_bytes"] / MIB, *drawn]
+
+
+def cells(numbers, sign=""):
+    """Numbers of a training, or with the sign "+" differences of them."""
+    formats = [".1f", ",.0f", ".0f", ".3f", ".3f"]
+    return [f"{number:{sign}{form}}" for number, form in zip(numbers, formats)]
+
+
+def training(data):
+    found = [(row["who"], row["seed"], trained(row)) for row in data["rows"]]
+    rows = [[seed, WHO[who], *cells(numbers)] for who, seed, numbers in found]
+    means = {}
+    for who, name in WHO.items():
+        columns = zip(*(numbers for one, _, numbers in found if one == who))
+        means[who] = [mean(column) for column in columns]
+        rows.append(["mean", name, *cells(means[who])])
+    apart = [ours - theirs for ours, theirs in zip(*means.values())]
+    rows.append(["difference of the means", "splatcore - gsplat", *cells(apart, "+")])
+    head = ["seed", "rasterizer", "s", "Gaussians", "peak, MiB", "dB, drawn by its own"]
+    head.append("dB, drawn by the other")
+    return table(head, rows, ["left", "left"] + ["right"] * 5)
