@@ -12,7 +12,7 @@
 //
 // Bound. Memory: 40 to 56 bytes in for a Gaussian, 36 out for a splat.
 //
-// Now. Not measured.
+// Now. 9 us for fox_220k on an H100 (docs/results/python.md).
 
 #include "camera_models.cuh"
 #include "covariance.cuh"

@@ -11,7 +11,7 @@
 //
 // Bound. Memory without gradients of cameras; with them also the block's barriers, two a camera.
 //
-// Now. Not measured.
+// Now. 17 us for fox_220k without gradients of cameras on an H100 (docs/results/python.md).
 
 #include "camera_models.cuh"
 #include "covariance.cuh"

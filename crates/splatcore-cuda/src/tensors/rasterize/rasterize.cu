@@ -16,7 +16,8 @@
 // Bound. Instructions: about 30 + CHANNELS a warp and splat that may count there, 40 a warp and 32
 // splats of the list.
 //
-// Now. Not measured.
+// Now. 0.40 ms for 3 channels of fox_220k at 1080x1920 on an H100 (docs/results/python.md).
+// History: docs/log/python.md.
 
 #include "tile_batches.cuh"
 
