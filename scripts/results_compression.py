@@ -1,14 +1,9 @@
 """The tables of docs/results/compression.md, for scripts/results."""
 
-from results_raw import bench, json_lines, source
+from results_raw import json_lines, source
 from results_tables import table
 
 NAME = "compression/compression.jsonl"
-# Frames of models made as LightGaussian and Compact-3DGS make them, by the baseline of GEMM-GS and
-# by its method.
-GEMM = "compression/bench-{}-{}.json"
-GEMM_MODELS = {"lightgaussian": "LightGaussian", "masks": "Compact-3DGS"}
-GEMM_SCENES = ["fox_colmap", "bonsai", "chair"]
 
 ROWS = {
     "ply": "as trained, PLY",
@@ -74,23 +69,9 @@ def compression():
             whole = found[(scene, "ply")]["psnr"]
             rows.append([scene, f"{whole:.2f}", *(f"{line['psnr']:.2f}" for line in of)])
     scores = table(["scene", "all Gaussians", *(f"`{score}`" for score in SCORES)], rows)
-    rows = []
-    names = []
-    for model, label in GEMM_MODELS.items():
-        for scene in GEMM_SCENES:
-            names.append(GEMM.format(model, scene))
-            times = bench(names[-1])
-            vanilla, gemm = (times[key]["gpu_ms"] for key in ["aabb+scalar", "aabb+gemm-gs"])
-            gain = f"{vanilla / gemm:.2f}x"
-            rows.append([label, scene, f"{vanilla:.3f}", f"{gemm:.3f}", gain])
-    for label, gain in {"LightGaussian": "1.58x", "Compact-3DGS": "1.73x"}.items():
-        rows.append([label, "13 scenes of the paper, A100", "", "", gain])
-    head = ["made as", "scene", "`vanilla` ms", "`aabb+gemm-gs` ms", "gain"]
-    gains = table(head, rows, ["left", "left"] + ["right"] * 3)
     published = table(["method", "PSNR", "SSIM", "MB"], PUBLISHED)
     return {
         "compression.md": "\n\n".join([main, note, source(NAME)]),
         "compression-scores.md": "\n\n".join([scores, source(NAME)]),
-        "compression-gemm-gs.md": "\n\n".join([gains, source(*names)]),
         "compression-published.md": published,
     }

@@ -139,8 +139,8 @@ def papers():
         data = load(name)
         parts = [
             f"{data['paper']['title']} ({data['paper']['reference']}). The paper's card:\n"
-            f"{data['paper']['card']}. Ours: NVIDIA H200. Columns that begin with \"paper\" are\n"
-            "the published numbers; the others were measured here."
+            f"{data['paper']['card']}. Ours: {data['device'].split(',')[0]}. Columns that begin with\n"
+            "\"paper\" are the published numbers; the others were measured here."
         ]
         for part in data["tables"]:
             if (paper, part["name"]) == ("atomic-aggregation", "Table 3"):
