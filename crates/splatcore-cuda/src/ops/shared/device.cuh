@@ -13,6 +13,7 @@ typedef unsigned long long u64;
 #define FULL_MASK 0xffffffffu
 #define NO_KEY 0xffffffffu  // the key of pairs that `sort` leaves out
 #define WARP 32
+#define LOG2E 1.44269504088896f  // exp(x) is 2^(LOG2E x)
 
 // A kernel's pointer to memory that nobody writes while the kernel runs. Reads go by the read-only
 // path (ld.global.nc), which the compiler takes by itself only for `__restrict__` parameters, not

@@ -13,7 +13,6 @@
 // Splats with more pairs than this go to the long-list queue, whose kernels give each a whole
 // block.
 #define LONG_LIST 64
-#define LOG2E 1.44269504088896f
 #define LN2 0.69314718055994f
 #define LOG2_255 7.9943534f  // -log2(ALPHA_MIN)
 #define ALPHA_MIN 0.00392156862745098f

@@ -11,24 +11,35 @@
 
 // A splat at a pixel.
 struct Fragment {
-    float dx, dy;       // from the pixel to the mean, pixels
-    float falloff;      // exp(-sigma)
     float alpha;        // min(alpha_max, opacity * falloff)
     bool is_counted;    // alpha is MIN_ALPHA at least, sigma not negative, both are numbers
     bool is_unclamped;  // opacity * falloff is alpha_max at most
 };
 
-// sigma = (a dx^2 + c dy^2) / 2 + b dx dy for the conic (a, b, c). Written with fused operations so
-// that every kernel gets the same bits.
-__device__ __forceinline__ Fragment fragment_of(float dx, float dy, float opacity, float a, float b,
-                                                float c, float alpha_max) {
-    float half_squares = 0.5f * fmaf(a * dx, dx, c * dy * dy);
-    float sigma = fmaf(b * dx, dy, half_squares);
-    float falloff = __expf(-sigma);
-    float unclamped = opacity * falloff;
-    float alpha = fminf(alpha_max, unclamped);
-    bool is_counted = sigma >= 0.0f && unclamped >= MIN_ALPHA && alpha >= MIN_ALPHA;
-    return {dx, dy, falloff, alpha, is_counted, unclamped <= alpha_max};
+// Coefficients with which -sigma LOG2E = (a dx + b dy) dx + c dy^2, for the conic (a, b, c) and
+// sigma = (a dx^2 + c dy^2) / 2 + b dx dy.
+struct Exponent {
+    float a, b, c;
+};
+
+__device__ __forceinline__ Exponent exponent_of(float a, float b, float c) {
+    return {-0.5f * LOG2E * a, -LOG2E * b, -0.5f * LOG2E * c};
+}
+
+// The alpha that a fragment needs to count: none has it if alpha_max is below MIN_ALPHA.
+__device__ __forceinline__ float least_alpha(float alpha_max) {
+    return alpha_max >= MIN_ALPHA ? MIN_ALPHA : 3.4e38f;
+}
+
+// dx, dy: from the pixel to the mean, or the other way. Written with fused operations so that every
+// kernel gets the same bits.
+__device__ __forceinline__ Fragment fragment_of(float dx, float dy, float opacity,
+                                                const Exponent& e, float alpha_max,
+                                                float least_alpha) {
+    float power = fmaf(fmaf(e.b, dy, e.a * dx), dx, e.c * dy * dy);
+    float unclamped = opacity * exp2_approx(power);
+    return {fminf(alpha_max, unclamped), power <= 0.0f && unclamped >= least_alpha,
+            unclamped <= alpha_max};
 }
 
 // A rectangle of pixel centres, relative to a splat's mean: the first and the last centre.

@@ -84,6 +84,7 @@ fn constants(channels: usize, batch: usize) -> Vec<(&'static str, String)> {
         ("BATCH", batch.to_string()),
         ("CHANNELS", channels.to_string()),
         ("PADDED", padded.to_string()),
+        ("MOST_CHANNELS", covering(usize::MAX).to_string()),
     ]
 }
 

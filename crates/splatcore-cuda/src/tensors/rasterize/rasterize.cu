@@ -46,6 +46,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     float transmittance = 1.0f;
     u32 last = 0;
     bool is_done = !at.is_inside;
+    const float least = least_alpha(scene.alpha_max);
     for (u32 begin = at.begin; begin < at.end; begin += BATCH) {
         // The barrier also keeps the batch until every thread is through with it.
         if (__syncthreads_and(is_done)) break;
@@ -56,21 +57,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             for (u32 c = 0; c < CHANNELS; ++c) colors[k][c] = c < left ? args.colors[row + c] : 0;
         }
         __syncthreads();
-        for (u32 first = 0; first < count; first += WARP) {
+        const BatchSplat* group = batch;
+        const float (*group_colors)[PADDED] = colors;
+        for (u32 first = 0; first < count; first += WARP, group += WARP, group_colors += WARP) {
             if (__all_sync(FULL_MASK, is_done)) break;
-            u32 hits = splats_at(batch, first, count, rectangle);
+            u32 hits = splats_at(group, count - first, rectangle);
             for (; hits && !is_done; hits &= hits - 1) {
-                u32 k = first + __ffs(hits) - 1;
-                Fragment fragment = fragment_of(batch[k], at, scene.alpha_max);
+                u32 k = __ffs(hits) - 1;
+                Fragment fragment = fragment_of(group[k], at, scene.alpha_max, least);
                 if (!fragment.is_counted) continue;
                 float behind = transmittance * (1.0f - fragment.alpha);
                 is_done = behind <= MIN_TRANSMITTANCE;
                 if (is_done) break;
                 float weight = fragment.alpha * transmittance;
 #pragma unroll
-                for (u32 c = 0; c < CHANNELS; ++c) sum[c] = fmaf(colors[k][c], weight, sum[c]);
+                for (u32 c = 0; c < CHANNELS; ++c)
+                    sum[c] = fmaf(group_colors[k][c], weight, sum[c]);
                 transmittance = behind;
-                last = begin + k;
+                last = begin + first + k;
             }
         }
     }

@@ -22,14 +22,15 @@
 
 #include "tile_batches.cuh"
 
-// Blocks that fit a multiprocessor: 80 registers a thread.
-#define BLOCKS (CHANNELS > 8 ? 1 : 3)
+// Blocks that fit a multiprocessor: 64 registers a thread.
+#define BLOCKS (CHANNELS > 8 ? 1 : 4)
 
 #define WARPS (BLOCK / WARP)
 #define ROWS (CHANNELS > 8 ? 4 : 8)  // splats that a warp adds up at a time
 #define LANES (WARP / ROWS)          // of a splat then
 #define PITCH (ROWS == 4 ? 32 : 36)  // floats a row of 32 pixels; reads are spread over the banks
-#define SHAPE_SUMS 8                 // of a row of sums, in front of those of its colours
+#define HAS_FURTHER (CHANNELS == MOST_CHANNELS)  // others cover all channels
+#define SHAPE_SUMS 8  // of a row of sums, in front of those of its colours
 // Floats of a row of sums.
 #define COLUMNS ((SHAPE_SUMS + CHANNELS + LANES - 1) / LANES * LANES)
 
@@ -120,6 +121,8 @@ __device__ void add_further_channels(const RasterizeBackwardParams& args, const 
 __device__ __forceinline__ void add_rows(const RasterizeBackwardParams& args, const Rows& rows,
                                          const BatchSplat& splat, u32 length) {
     const u32 lane = threadIdx.x % WARP, row = lane / LANES, part = lane % LANES;
+    const Exponent& e = splat.exponent;
+    float a = -2.0f / LOG2E * e.a, b = -1.0f / LOG2E * e.b, c = -2.0f / LOG2E * e.c;
     float values[COLUMNS] = {};
 #pragma unroll
     for (u32 i = 0; i < ROWS; ++i) {
@@ -129,15 +132,15 @@ __device__ __forceinline__ void add_rows(const RasterizeBackwardParams& args, co
         float dx = splat.x - centre.x, dy = splat.y - centre.y, ux = u * dx, uy = u * dy;
         values[0] += u, values[1] += ux, values[2] += uy;
         if (args.is_absolute) {
-            values[3] += fabsf(fmaf(splat.a, ux, splat.b * uy));
-            values[4] += fabsf(fmaf(splat.b, ux, splat.c * uy));
+            values[3] += fabsf(fmaf(a, ux, b * uy));
+            values[4] += fabsf(fmaf(b, ux, c * uy));
         }
         values[5] = fmaf(ux, dx, values[5]);
         values[6] = fmaf(ux, dy, values[6]);
         values[7] = fmaf(uy, dy, values[7]);
 #pragma unroll
-        for (u32 c = 0; c < CHANNELS; ++c)
-            values[SHAPE_SUMS + c] = fmaf(weight, rows.gradients[pixel][c], values[SHAPE_SUMS + c]);
+        for (u32 k = 0; k < CHANNELS; ++k)
+            values[SHAPE_SUMS + k] = fmaf(weight, rows.gradients[pixel][k], values[SHAPE_SUMS + k]);
     }
     add_lanes<LANES / 2>(values, lane);
     if (row < length) {
@@ -145,14 +148,14 @@ __device__ __forceinline__ void add_rows(const RasterizeBackwardParams& args, co
 #pragma unroll
         for (u32 j = 0; j < COLUMNS / LANES; ++j) atomicAdd(to + j * LANES, values[j]);
     }
-    if (args.channels > CHANNELS) add_further_channels(args, rows, splat.id, length);
+    if (HAS_FURTHER && args.channels > CHANNELS) add_further_channels(args, rows, splat.id, length);
 }
 
 // A thread's pixel on its way back.
 struct Walk {
     float v[CHANNELS];  // v_render_colors
     float transmittance, rest;
-    u32 last;  // place of the last splat that counted
+    u32 end;  // behind the place of the last splat that may count; 0 without a pixel
 };
 
 __device__ __forceinline__ Walk start_walk(const RasterizeBackwardParams& args,
@@ -163,7 +166,7 @@ __device__ __forceinline__ Walk start_walk(const RasterizeBackwardParams& args,
     const u32 channels = args.channels;
     const float* background = args.backgrounds ? args.backgrounds + (u64)at.image * channels : 0;
     const ReadOnly<float> v_pixel = {args.v_render_colors + at.pixel * channels};
-    walk.last = args.last_ids[at.pixel];
+    walk.end = args.last_ids[at.pixel] + 1;
     walk.transmittance = 1.0f - args.render_alphas[at.pixel];
     walk.rest = args.v_render_alphas[at.pixel];
 #pragma unroll
@@ -178,7 +181,7 @@ __device__ __forceinline__ Walk start_walk(const RasterizeBackwardParams& args,
 // Steps over a fragment that counts; returns u and writes alpha T.
 __device__ __forceinline__ float step_back(Walk& walk, const Fragment& fragment, float d,
                                            float& weight) {
-    float inverse = __fdividef(1.0f, 1.0f - fragment.alpha);
+    float inverse = reciprocal_approx(1.0f - fragment.alpha);
     walk.transmittance *= inverse;
     weight = fragment.alpha * walk.transmittance;
     float v_alpha = fmaf(walk.transmittance, d, walk.rest * inverse);
@@ -194,27 +197,30 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     __shared__ __align__(16) float colors[BATCH][PADDED];
     __shared__ __align__(16) float gradients[BLOCK][PADDED];
     __shared__ float2 centres[BLOCK];
-    __shared__ __align__(16) float all_u[WARPS][ROWS * PITCH], all_weights[WARPS][ROWS * PITCH];
-    __shared__ u32 block_last;
+    __shared__ __align__(16) float all_rows[WARPS][2][ROWS * PITCH];
+    __shared__ u32 block_end;
     const RasterScene& scene = args.scene;
     TilePixel at = tile_pixel(scene, threadIdx.x);
     if (at.begin >= at.end) return;
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, channels = args.channels;
     const Rectangle rectangle = warp_rectangle(at);
+    const float least = least_alpha(scene.alpha_max);
     Walk walk = start_walk(args, at);
     centres[threadIdx.x] = make_float2(at.x, at.y);
 #pragma unroll
     for (u32 c = 0; c < CHANNELS; ++c) gradients[threadIdx.x][c] = walk.v[c];
-    const Rows rows = {all_u[warp], all_weights[warp], centres + warp * WARP,
-                       gradients + warp * WARP};
-    if (threadIdx.x == 0) block_last = 0;
+    float (&u_rows)[ROWS * PITCH] = all_rows[warp][0],
+                           (&weight_rows)[ROWS * PITCH] = all_rows[warp][1];
+    const Rows rows = {u_rows, weight_rows, centres + warp * WARP, gradients + warp * WARP};
+    const u32 own_row = lane / LANES * PITCH;
+    if (threadIdx.x == 0) block_end = 0;
     __syncthreads();
-    const u32 warp_last = warp_max(walk.last);
-    if (lane == 0) atomicMax(&block_last, warp_last);
+    const u32 warp_end = warp_max(walk.end);
+    if (lane == 0) atomicMax(&block_end, warp_end);
     __syncthreads();
 
     u32 count;
-    for (u32 end = min(at.end, block_last + 1); end > at.begin; end -= count) {
+    for (u32 end = min(at.end, block_end); end > at.begin; end -= count) {
         count = min(end - at.begin, (u32)BATCH);
         __syncthreads();
         for (u32 k = threadIdx.x; k < count; k += blockDim.x) {
@@ -224,40 +230,46 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
                 colors[k][c] = c < channels ? args.colors[row + c] : 0;
         }
         __syncthreads();
-        u32 length = 0, own = 0;  // rows that are written, and the splat of the lane's row
-        for (u32 first = 0; first < count; first += WARP) {
-            u32 hits = splats_at(batch, first, count, rectangle);
+        // The first of the batch that may count for the warp, and for the pixel.
+        const u32 warp_first = end - min(end, warp_end), pixel_first = end - min(end, walk.end);
+        u32 row = 0, own = 0;  // where the next row begins, and the splat of the lane's row
+        const BatchSplat* group = batch;
+        const float (*group_colors)[PADDED] = colors;
+        for (u32 first = 0; first < count; first += WARP, group += WARP, group_colors += WARP) {
+            if (first + WARP <= warp_first) continue;
+            u32 hits = splats_at(group, count - first, rectangle);
+            if (first < warp_first) hits &= FULL_MASK << (warp_first - first);
             for (; hits; hits &= hits - 1) {
-                u32 k = first + __ffs(hits) - 1, place = end - 1 - k;
-                if (place > warp_last) continue;
-                Fragment fragment = fragment_of(batch[k], at, scene.alpha_max);
-                bool is_counted = at.is_inside && place <= walk.last && fragment.is_counted;
+                u32 k = __ffs(hits) - 1;
+                Fragment fragment = fragment_of(group[k], at, scene.alpha_max, least);
+                bool is_counted = fragment.is_counted && first + k >= pixel_first;
                 if (!__any_sync(FULL_MASK, is_counted)) continue;
                 float u = 0.0f, weight = 0.0f;
                 if (is_counted) {
                     float d = 0.0f;
 #pragma unroll
-                    for (u32 c = 0; c < CHANNELS; ++c) d = fmaf(colors[k][c], walk.v[c], d);
-                    for (u32 c = CHANNELS; c < channels; ++c)
-                        d = fmaf(args.colors[(u64)batch[k].id * channels + c],
+                    for (u32 c = 0; c < CHANNELS; ++c) d = fmaf(group_colors[k][c], walk.v[c], d);
+                    for (u32 c = CHANNELS; HAS_FURTHER && c < channels; ++c)
+                        d = fmaf(args.colors[(u64)group[k].id * channels + c],
                                  args.v_render_colors[at.pixel * channels + c], d);
                     u = step_back(walk, fragment, d, weight);
                 }
-                rows.u[length * PITCH + lane] = u;
-                rows.weights[length * PITCH + lane] = weight;
-                if (lane / LANES == length) own = k;
-                if (++length < ROWS) continue;
+                u_rows[row + lane] = u;
+                weight_rows[row + lane] = weight;
+                if (row == own_row) own = first + k;
+                row += PITCH;
+                if (row < ROWS * PITCH) continue;
                 __syncwarp();
-                add_rows(args, rows, batch[own], length);
-                length = 0;
+                add_rows(args, rows, batch[own], ROWS);
+                row = 0;
                 __syncwarp();
             }
         }
-        if (length == 0) continue;
+        if (row == 0) continue;
         // Rows behind those that are written hold finite numbers or, at the start, nothing that
         // is used.
         __syncwarp();
-        add_rows(args, rows, batch[own], length);
+        add_rows(args, rows, batch[own], row / PITCH);
         __syncwarp();
     }
 }

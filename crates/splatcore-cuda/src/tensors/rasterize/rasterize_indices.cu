@@ -41,6 +41,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     long long start = at.is_inside && args.starts ? args.starts[at.pixel] : 0;
     u32 counted = 0;
     bool is_done = !at.is_inside;
+    const float least = least_alpha(scene.alpha_max);
     for (u32 begin = first; begin < end; begin += BATCH) {
         if (__syncthreads_and(is_done)) break;
         u32 count = min(end - begin, (u32)BATCH);
@@ -48,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             batch[k] = batch_splat(scene, begin + k);
         __syncthreads();
         for (u32 k = 0; k < count && !is_done; ++k) {
-            Fragment fragment = fragment_of(batch[k], at, scene.alpha_max);
+            Fragment fragment = fragment_of(batch[k], at, scene.alpha_max, least);
             if (!fragment.is_counted) continue;
             float behind = transmittance * (1.0f - fragment.alpha);
             is_done = behind <= MIN_TRANSMITTANCE;

@@ -55,8 +55,9 @@ __device__ __forceinline__ TilePixel tile_pixel(const RasterScene& scene, u32 th
 
 // A splat of a batch.
 struct __align__(16) BatchSplat {
-    float x, y, opacity, a, b, c;
-    float limit;  // sigma_limit of the opacity
+    float x, y, opacity;
+    Exponent exponent;
+    float limit;  // sigma_limit of the opacity, times LOG2E
     u32 id;
 };
 
@@ -67,10 +68,8 @@ __device__ __forceinline__ BatchSplat batch_splat(const RasterScene& scene, u32 
     return {scene.means2d[2 * i],
             scene.means2d[2 * i + 1],
             opacity,
-            scene.conics[3 * i],
-            scene.conics[3 * i + 1],
-            scene.conics[3 * i + 2],
-            sigma_limit(opacity),
+            exponent_of(scene.conics[3 * i], scene.conics[3 * i + 1], scene.conics[3 * i + 2]),
+            LOG2E * sigma_limit(opacity),
             id};
 }
 
@@ -88,22 +87,24 @@ __device__ __forceinline__ Rectangle warp_rectangle(const TilePixel& at) {
     return r;
 }
 
-// The splats of a batch, of the 32 from `first` on, that may count at a pixel of the rectangle.
-__device__ __forceinline__ u32 splats_at(const BatchSplat* batch, u32 first, u32 count,
-                                         const Rectangle& r) {
-    u32 k = first + threadIdx.x % WARP;
+// The splats of a batch, of the `count` at `group`, at most 32, that may count at a pixel of the
+// rectangle.
+__device__ __forceinline__ u32 splats_at(const BatchSplat* group, u32 count, const Rectangle& r) {
+    u32 lane = threadIdx.x % WARP;
     bool is_there = false;
-    if (k < count) {
-        const BatchSplat splat = batch[k];
+    if (lane < count) {
+        const BatchSplat splat = group[lane];
         Rectangle around = {r.left - splat.x, r.right - splat.x, r.top - splat.y,
                             r.bottom - splat.y};
-        is_there = may_count(around, splat.a, splat.b, splat.c, splat.limit);
+        const Exponent& e = splat.exponent;
+        // The conic and the limit, both times LOG2E.
+        is_there = may_count(around, -2.0f * e.a, -e.b, -2.0f * e.c, splat.limit);
     }
     return __ballot_sync(FULL_MASK, is_there);
 }
 
 __device__ __forceinline__ Fragment fragment_of(const BatchSplat& splat, const TilePixel& at,
-                                                float alpha_max) {
-    return fragment_of(splat.x - at.x, splat.y - at.y, splat.opacity, splat.a, splat.b, splat.c,
-                       alpha_max);
+                                                float alpha_max, float least_alpha) {
+    return fragment_of(splat.x - at.x, splat.y - at.y, splat.opacity, splat.exponent, alpha_max,
+                       least_alpha);
 }
