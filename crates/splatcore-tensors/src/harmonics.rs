@@ -77,11 +77,12 @@ impl<F: Real> Harmonics<'_, F> {
     }
 }
 
-/// Writes colours `[n, D]`, without offset or clamp.
+/// Writes sums of harmonics `[n, D]`; with `as_colors` max(sum + 1/2, 0), the colours of Kerbl et
+/// al. 2023.
 ///
 /// # Errors
 /// A degree above 4, or a length that does not fit.
-pub fn forward<F: Real>(input: &Harmonics<'_, F>, colors: &mut [F]) -> Result {
+pub fn forward<F: Real>(input: &Harmonics<'_, F>, as_colors: bool, colors: &mut [F]) -> Result {
     let n = input.check()?;
     let (d, used) = (input.channels, input.used());
     check_len("colors", colors, &[n, d])?;
@@ -91,17 +92,42 @@ pub fn forward<F: Real>(input: &Harmonics<'_, F>, colors: &mut [F]) -> Result {
     let rows = colors.par_chunks_exact_mut(d).enumerate();
     rows.with_min_len(ROWS).each(|(row, color)| {
         color.fill(F::zero());
-        if input.masked(row) {
-            return;
+        if !input.masked(row) {
+            let basis = basis(input.degree, &input.direction(row).0);
+            let coeffs = &input.coeffs[row * input.coefficients * d..][..used * d];
+            for (coeff, &weight) in coeffs.chunks_exact(d).zip(&basis) {
+                let sums = color.iter_mut().zip(coeff);
+                sums.for_each(|(sum, &c)| *sum += weight * c);
+            }
         }
-        let basis = basis(input.degree, &input.direction(row).0);
-        let coeffs = &input.coeffs[row * input.coefficients * d..][..used * d];
-        for (coeff, &weight) in coeffs.chunks_exact(d).zip(&basis) {
-            let sums = color.iter_mut().zip(coeff);
-            sums.for_each(|(sum, &c)| *sum += weight * c);
+        if as_colors {
+            let colour = |sum: F| (sum + F::of(0.5)).max(F::zero());
+            color.iter_mut().for_each(|sum| *sum = colour(*sum));
         }
     });
     Ok(())
+}
+
+/// Gradients of what [`forward`] wrote.
+#[derive(Clone, Copy, Debug)]
+pub struct Upstream<'a, F> {
+    /// `[n, D]`.
+    pub v_colors: &'a [F],
+    /// `[n, D]`: what was written, if that was with `as_colors`. Where it is 0, no gradient goes
+    /// through.
+    pub colors: Option<&'a [F]>,
+}
+
+impl<F: Real> Upstream<'_, F> {
+    /// Of a row's channels.
+    fn row(&self, row: usize, channels: usize) -> impl Iterator<Item = F> {
+        (row * channels..(row + 1) * channels).map(|i| {
+            match self.colors.is_none_or(|colors| colors[i] > F::zero()) {
+                true => self.v_colors[i],
+                false => F::zero(),
+            }
+        })
+    }
 }
 
 /// The gradients of coefficients `[n, K, D]` and directions `[n, 3]` from those of colours
@@ -111,13 +137,14 @@ pub fn forward<F: Real>(input: &Harmonics<'_, F>, colors: &mut [F]) -> Result {
 /// As [`forward`].
 pub fn backward<F: Real>(
     input: &Harmonics<'_, F>,
-    v_colors: &[F],
+    upstream: &Upstream<'_, F>,
     v_coeffs: &mut [F],
     v_dirs: Option<&mut [F]>,
 ) -> Result {
     let n = input.check()?;
     let (d, used) = (input.channels, input.used());
-    check_len("v_colors", v_colors, &[n, d])?;
+    check_len("v_colors", upstream.v_colors, &[n, d])?;
+    check_maybe("colors", upstream.colors, &[n, d])?;
     check_len("v_coeffs", v_coeffs, &[n, input.coefficients, d])?;
     check_maybe("v_dirs", v_dirs.as_deref(), &[n, 3])?;
     if d == 0 {
@@ -132,23 +159,26 @@ pub fn backward<F: Real>(
             return;
         }
         let basis = basis(input.degree, &input.direction(row).0);
-        let v_color = &v_colors[row * d..][..d];
         for (out, &weight) in v_coeff.chunks_exact_mut(d).zip(&basis).take(used) {
-            let values = out.iter_mut().zip(v_color);
-            values.for_each(|(out, &v)| *out = weight * v);
+            let values = out.iter_mut().zip(upstream.row(row, d));
+            values.for_each(|(out, v)| *out = weight * v);
         }
     });
     if let Some(v_dirs) = v_dirs {
         let rows = v_dirs.par_chunks_exact_mut(3).enumerate();
         rows.with_min_len(ROWS).each(|(row, v_dir)| {
-            v_dir.copy_from_slice(&direction_gradient(input, v_colors, row));
+            v_dir.copy_from_slice(&direction_gradient(input, upstream, row));
         });
     }
     Ok(())
 }
 
 /// The gradient of a row's direction.
-fn direction_gradient<F: Real>(input: &Harmonics<'_, F>, v_colors: &[F], row: usize) -> [F; 3] {
+fn direction_gradient<F: Real>(
+    input: &Harmonics<'_, F>,
+    upstream: &Upstream<'_, F>,
+    row: usize,
+) -> [F; 3] {
     let mut v_unit = [F::zero(); 3];
     if input.masked(row) || input.degree == 0 {
         return v_unit;
@@ -156,11 +186,10 @@ fn direction_gradient<F: Real>(input: &Harmonics<'_, F>, v_colors: &[F], row: us
     let (d, used) = (input.channels, input.used());
     let (unit, inverse) = input.direction(row);
     let slopes = slopes(input.degree, &unit);
-    let v_color = &v_colors[row * d..][..d];
     let coeffs = &input.coeffs[row * input.coefficients * d..][..used * d];
     for (coeff, slope) in coeffs.chunks_exact(d).zip(&slopes) {
-        let pairs = coeff.iter().zip(v_color);
-        let v_basis = pairs.fold(F::zero(), |sum, (&c, &v)| sum + c * v);
+        let pairs = coeff.iter().zip(upstream.row(row, d));
+        let v_basis = pairs.fold(F::zero(), |sum, (&c, v)| sum + c * v);
         (0..3).for_each(|k| v_unit[k] += v_basis * slope[k]);
     }
     let radial = (0..3).fold(F::zero(), |sum, k| sum + v_unit[k] * unit[k]);

@@ -120,8 +120,11 @@ def test_two_calls_do_the_work_of_five(exact_tiles):
     )  # fmt: skip
     # What float32 holds, so that both draw the same.
     means2d, depths, conics = (part.float().double() for part in (means2d, depths, conics))
-    masks = Out(b, c, n, dtype=torch.bool)
-    both(tensors.view_directions, means, viewmats, radii, Out(b, c, n, 3), masks)
+    seen = [Out(b, c, n, 3), Out(b, c, n, dtype=torch.bool), Out(b, c, n, 3)]
+    coeffs = numbers(8, b, c, n, 16, 3)
+    dirs, masks, colors = both(tensors.view_colors_fwd, 3, means, viewmats, radii, coeffs, *seen)
+    given = (3, dirs, coeffs, masks, numbers(9, b, c, n, 3))
+    both(tensors.spherical_harmonics_bwd, *given, Out(b, c, n, 16, 3), Out(b, c, n, 3), colors)
     flat = (means2d.view(-1, 2), radii.view(-1, 2))
     grid = (TILE, math.ceil(WIDTH / TILE), math.ceil(HEIGHT / TILE))
     splat_opacities = opacities.expand(b, c, n).contiguous()

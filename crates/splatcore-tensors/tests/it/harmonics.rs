@@ -1,5 +1,5 @@
 use crate::support::{Numbers, check_gradient, dot};
-use splatcore_tensors::harmonics::{Harmonics, backward, forward};
+use splatcore_tensors::harmonics::{Harmonics, Upstream, backward, forward};
 
 const N: usize = 5;
 const K: usize = 26;
@@ -16,24 +16,36 @@ fn input<'a>(degree: u32, dirs: &'a [f64], coeffs: &'a [f64]) -> Harmonics<'a, f
     }
 }
 
-fn colors(input: &Harmonics<'_, f64>) -> Vec<f64> {
+fn sums(input: &Harmonics<'_, f64>, as_colors: bool) -> Vec<f64> {
     let mut out = vec![f64::NAN; input.dirs.len() / 3 * D];
-    forward(input, &mut out).unwrap();
+    forward(input, as_colors, &mut out).unwrap();
     out
+}
+
+fn colors(input: &Harmonics<'_, f64>) -> Vec<f64> {
+    sums(input, false)
 }
 
 #[test]
 fn gradients_are_those_of_finite_differences() {
-    for degree in 0..=4 {
+    for (degree, as_colors) in (0..=4).flat_map(|degree| [(degree, false), (degree, true)]) {
         let mut numbers = Numbers::new(10 + u64::from(degree));
         let dirs = numbers.within(3 * N, -2.0, 2.0);
-        let coeffs = numbers.within(N * K * D, -1.0, 1.0);
+        let coeffs = numbers.within(N * K * D, -3.0, 3.0);
         let weights = numbers.within(N * D, -1.0, 1.0);
         let (mut v_coeffs, mut v_dirs) = (vec![f64::NAN; N * K * D], vec![f64::NAN; 3 * N]);
         let given = input(degree, &dirs, &coeffs);
-        backward(&given, &weights, &mut v_coeffs, Some(&mut v_dirs)).unwrap();
-        let loss =
-            |dirs: &[f64], coeffs: &[f64]| dot(&colors(&input(degree, dirs, coeffs)), &weights);
+        let clamped = sums(&given, as_colors);
+        // Some at the clamp, so that it is seen.
+        assert_eq!(clamped.contains(&0.0), as_colors);
+        let upstream = Upstream {
+            v_colors: &weights,
+            colors: as_colors.then_some(&clamped[..]),
+        };
+        backward(&given, &upstream, &mut v_coeffs, Some(&mut v_dirs)).unwrap();
+        let loss = |dirs: &[f64], coeffs: &[f64]| {
+            dot(&sums(&input(degree, dirs, coeffs), as_colors), &weights)
+        };
         check_gradient("coeffs", &coeffs, &v_coeffs, 1e-8, |coeffs| {
             loss(&dirs, coeffs)
         });
@@ -115,7 +127,11 @@ fn masked_rows_and_directions_without_length_are_finite() {
     assert_eq!(out[..D], [0.0; D]);
     assert!(out[D..].iter().all(|v| v.is_finite() && *v != 0.0));
     let (mut v_coeffs, mut v_dirs) = (vec![f64::NAN; 2 * K * D], vec![f64::NAN; 6]);
-    backward(&given, &[1.0; 2 * D], &mut v_coeffs, Some(&mut v_dirs)).unwrap();
+    let upstream = Upstream {
+        v_colors: &[1.0; 2 * D],
+        colors: None,
+    };
+    backward(&given, &upstream, &mut v_coeffs, Some(&mut v_dirs)).unwrap();
     assert!(v_coeffs[..K * D].iter().all(|&v| v == 0.0));
     assert!(v_coeffs.iter().chain(&v_dirs).all(|v| v.is_finite()));
 }

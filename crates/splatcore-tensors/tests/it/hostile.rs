@@ -276,10 +276,10 @@ fn wrong_lengths_are_refused() {
         coeffs: &coeffs,
         masks: None,
     };
-    let error = harmonics::forward(&input, &mut [0.0; 3]).unwrap_err();
+    let error = harmonics::forward(&input, false, &mut [0.0; 3]).unwrap_err();
     assert_eq!(error.argument, "coeffs");
     (input.degree, input.coefficients) = (5, 36);
-    let error = harmonics::forward(&input, &mut [0.0; 3]).unwrap_err();
+    let error = harmonics::forward(&input, false, &mut [0.0; 3]).unwrap_err();
     assert_eq!(error.argument, "degree");
     let rates = Rates {
         lr: 0.1,

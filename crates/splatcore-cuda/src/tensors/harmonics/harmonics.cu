@@ -3,7 +3,8 @@
 //
 // Contract. colors[n][d] = sum over the first FUNCTIONS coefficients of function times coefficient,
 // at the direction divided by its length (a direction of length 0 stays). Rows that the mask leaves
-// out, and coefficients above the degree, get zeros, of gradients too. Constant: DEGREE.
+// out, and coefficients above the degree, get zeros, of gradients too. With `as_colors`, colors are
+// max(sum + 1/2, 0), through which no gradient goes where they are 0. Constant: DEGREE.
 //
 // Launch. Blocks of BLOCK threads: a thread a value in the forward pass, BLOCK rows a block in the
 // backward pass.
@@ -23,7 +24,8 @@ struct HarmonicsParams {
     u32 count;               // n
     u32 coefficients;        // K, FUNCTIONS at least
     u32 channels;            // D
-    float* colors;           // [n][D]
+    u32 as_colors;
+    float* colors;  // [n][D]
 };
 
 // Parameters of `harmonics_backward`; in Rust by the same name.
@@ -31,6 +33,7 @@ struct HarmonicsBackwardParams {
     const float* dirs;         // [n][3]
     ReadOnly<float> coeffs;    // [n][K][D]
     const u8* masks;           // [n] or null
+    const float* colors;       // [n][D], made with `as_colors`, or null
     ReadOnly<float> v_colors;  // [n][D]
     u32 count;                 // n
     u32 coefficients;          // K, FUNCTIONS at least
@@ -61,7 +64,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
         for (u32 k = 0; k < FUNCTIONS; ++k) sum = fmaf(basis[k], __ldg(coeffs + k * channels), sum);
     }
-    args.colors[value] = sum;
+    args.colors[value] = args.as_colors ? fmaxf(sum + 0.5f, 0.0f) : sum;
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -92,7 +95,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         bool is_used = k < FUNCTIONS && (!args.masks || args.masks[n]);
         float basis = k < FUNCTIONS ? values[row][k] : 0.0f, sum = 0.0f;
         for (u32 d = 0; d < channels; ++d) {
-            float v = is_used ? args.v_colors[n * channels + d] : 0.0f;
+            u64 value = n * channels + d;
+            bool is_passed = is_used && (!args.colors || args.colors[value] > 0.0f);
+            float v = is_passed ? args.v_colors[value] : 0.0f;
             args.v_coeffs[place + d] = basis * v;
             if (is_used && args.v_dirs) sum = fmaf(args.coeffs[place + d], v, sum);
         }

@@ -20,6 +20,7 @@ kernel_params! {
         count: u32,
         coefficients: u32,
         channels: u32,
+        as_colors: u32,
         colors: Address,
     }
 
@@ -28,6 +29,7 @@ kernel_params! {
         dirs: Address,
         coeffs: Address,
         masks: Address,
+        colors: Address,
         v_colors: Address,
         count: u32,
         coefficients: u32,
@@ -110,11 +112,16 @@ impl Harmonics {
     }
 }
 
-/// Writes colours `[n, D]`, without offset or clamp.
+/// Writes sums of harmonics `[n, D]`; with `as_colors` max(sum + 1/2, 0).
 ///
 /// # Errors
 /// If the degree is too high, lengths do not agree, or the device failed.
-pub fn forward(on: &OnStream, rows: &Harmonics, colors: Floats) -> Result<(), BackendError> {
+pub fn forward(
+    on: &OnStream,
+    rows: &Harmonics,
+    as_colors: bool,
+    colors: Floats,
+) -> Result<(), BackendError> {
     let ([dirs, coeffs, masks], [count, coefficients, channels]) = rows.params()?;
     let params = HarmonicsParams {
         dirs,
@@ -123,6 +130,7 @@ pub fn forward(on: &OnStream, rows: &Harmonics, colors: Floats) -> Result<(), Ba
         count,
         coefficients,
         channels,
+        as_colors: as_colors.into(),
         colors: colors.with_len("colors", rows.count() * rows.channels)?,
     };
     let [forward, _] = on.kernels(&program(rows.degree))?;
@@ -131,13 +139,14 @@ pub fn forward(on: &OnStream, rows: &Harmonics, colors: Floats) -> Result<(), Ba
 }
 
 /// Writes the gradients of coefficients `[n, K, D]` and, if asked for, of directions `[n, 3]`, from
-/// those of colours `[n, D]`.
+/// those of what [`forward`] wrote, `[n, D]`. `colors`: what it wrote, if that was with `as_colors`.
 ///
 /// # Errors
 /// As [`forward`].
 pub fn backward(
     on: &OnStream,
     rows: &Harmonics,
+    colors: Option<Floats>,
     v_colors: Floats,
     v_coeffs: Floats,
     v_dirs: Option<Floats>,
@@ -147,6 +156,7 @@ pub fn backward(
         dirs,
         coeffs,
         masks,
+        colors: optional(colors, "colors", rows.count() * rows.channels)?,
         v_colors: v_colors.with_len("v_colors", rows.count() * rows.channels)?,
         count,
         coefficients,

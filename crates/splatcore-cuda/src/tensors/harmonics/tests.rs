@@ -4,7 +4,13 @@ use super::{Harmonics, backward, forward};
 use crate::tensors::tests::{Fixture, Numbers, Tensor, assert_close, fixture};
 use splatcore_tensors::harmonics as plain;
 
-fn check(on: &Fixture, degree: usize, coefficients: usize, channels: usize, count: usize) {
+fn check(
+    on: &Fixture,
+    (degree, as_colors): (usize, bool),
+    coefficients: usize,
+    channels: usize,
+    count: usize,
+) {
     let mut numbers = Numbers::new(13);
     let mut dirs = numbers.many(3 * count, -2.0, 2.0);
     if count > 5 {
@@ -24,8 +30,12 @@ fn check(on: &Fixture, degree: usize, coefficients: usize, channels: usize, coun
     let sizes = [v_colors.len(), coeffs.len(), dirs.len()];
     let mut expected = sizes.map(|size| vec![f64::NAN; size]);
     let [colors, v_coeffs, v_dirs] = &mut expected;
-    plain::forward(&input, colors).unwrap();
-    plain::backward(&input, &v_colors, v_coeffs, Some(v_dirs)).unwrap();
+    plain::forward(&input, as_colors, colors).unwrap();
+    let upstream = plain::Upstream {
+        v_colors: &v_colors,
+        colors: as_colors.then_some(&colors[..]),
+    };
+    plain::backward(&input, &upstream, v_coeffs, Some(v_dirs)).unwrap();
 
     let inputs = [&dirs, &coeffs, &v_colors].map(|values| on.floats(values));
     let masks = on.tensor(&masks);
@@ -41,8 +51,9 @@ fn check(on: &Fixture, degree: usize, coefficients: usize, channels: usize, coun
     let outs = sizes.map(|size| on.out::<f32>(size));
     let [colors, v_coeffs, v_dirs] = outs.each_ref().map(Tensor::slice);
     let stream = on.stream();
-    forward(&stream, &rows, colors).unwrap();
-    backward(&stream, &rows, v_colors, v_coeffs, Some(v_dirs)).unwrap();
+    forward(&stream, &rows, as_colors, colors).unwrap();
+    let written = as_colors.then_some(colors);
+    backward(&stream, &rows, written, v_colors, v_coeffs, Some(v_dirs)).unwrap();
     for (i, (out, expected)) in outs.iter().zip(&expected).enumerate() {
         let name = format!("output {i} of degree {degree}");
         assert_close(&name, &out.written(), expected, 1e-5);
@@ -53,10 +64,10 @@ fn check(on: &Fixture, degree: usize, coefficients: usize, channels: usize, coun
 fn colours_and_gradients_are_those_of_the_cpu() {
     let Some(on) = fixture() else { return };
     for degree in 0..=4 {
-        check(&on, degree, (degree + 1).pow(2), 3, 300);
-        check(&on, degree, 25, 2, 70);
+        check(&on, (degree, true), (degree + 1).pow(2), 3, 300);
+        check(&on, (degree, false), 25, 2, 70);
     }
-    check(&on, 3, 16, 3, 0);
+    check(&on, (3, true), 16, 3, 0);
 }
 
 #[test]
@@ -71,6 +82,6 @@ fn too_few_coefficients_are_refused() {
         coeffs: tensor.slice(),
         masks: None,
     };
-    let error = forward(&on.stream(), &rows, tensor.slice()).unwrap_err();
+    let error = forward(&on.stream(), &rows, false, tensor.slice()).unwrap_err();
     assert!(error.to_string().contains("degree 2 needs 9"), "{error}");
 }

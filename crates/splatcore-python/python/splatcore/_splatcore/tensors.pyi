@@ -35,7 +35,7 @@ __all__ = [
     "splats_fwd",
     "ssim_bwd",
     "ssim_fwd",
-    "view_directions",
+    "view_colors_fwd",
 ]
 
 class _TorchTensor(Protocol):
@@ -205,12 +205,15 @@ def draw_fwd(
     *,
     stream: int = 0,
 ) -> None: ...
-def view_directions(
+def view_colors_fwd(
+    degree: int,
     means: _Tensor,
     viewmats: _Tensor,
     radii: _Tensor | None,
+    coeffs: _Tensor,
     dirs: _Tensor,
     masks: _Tensor | None,
+    colors: _Tensor,
     *,
     stream: int = 0,
 ) -> None: ...
@@ -231,6 +234,7 @@ def spherical_harmonics_bwd(
     v_colors: _Tensor,
     v_coeffs: _Tensor,
     v_dirs: _Tensor | None,
+    colors: _Tensor | None = None,
     *,
     stream: int = 0,
 ) -> None: ...

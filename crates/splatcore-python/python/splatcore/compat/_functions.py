@@ -317,11 +317,12 @@ class ViewColors(torch.autograd.Function):
     ) -> Viewed:
         """Colours, and what the gradients need: directions, masks, coefficients."""
         means, viewmats = means.contiguous(), viewmats.contiguous()
-        dirs, masks = _ops.view_directions(means, viewmats, radii)
-        if coeffs.dim() == means.dim() + 1 and viewmats.shape[-3] != 1:
-            coeffs = coeffs.unsqueeze(-4).expand(dirs.shape[:-1] + coeffs.shape[-2:])
+        cameras = viewmats.shape[-3]
+        if coeffs.dim() == means.dim() + 1 and cameras != 1:
+            *batch, n, k, d = coeffs.shape
+            coeffs = coeffs.unsqueeze(-4).expand(*batch, cameras, n, k, d)
         coeffs = coeffs.contiguous()
-        colors = _ops.harmonics_forward(degree, dirs, coeffs, masks).add_(0.5).clamp_min_(0)
+        colors, dirs, masks = _ops.view_colors(degree, means, viewmats, radii, coeffs)
         return colors, dirs, masks, coeffs
 
     @staticmethod
@@ -336,9 +337,9 @@ class ViewColors(torch.autograd.Function):
         """Those of means, viewmats and coeffs; ``wanted``: whether those of the first two are."""
         colors, dirs, masks, coeffs = viewed
         want_means, want_viewmats = wanted
-        v_sums = v_colors * (colors > 0)
         v_coeffs, v_dirs = _ops.harmonics_backward(
-            degree, dirs, coeffs, masks, v_sums, want_means or want_viewmats
+            *(degree, dirs, coeffs, masks, v_colors.contiguous()),
+            *(want_means or want_viewmats, colors),
         )
         cameras = dirs.shape[-3]
         if is_shared and cameras != 1:

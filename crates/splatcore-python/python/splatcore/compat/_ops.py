@@ -57,21 +57,32 @@ class Cameras(NamedTuple):
 class Counted:
     """What a projection finds besides splats, if it is asked to: how many tiles each touches."""
 
-    __slots__ = ("counts", "ends", "exact_tiles", "tile_size", "total")
+    __slots__ = ("_total", "counts", "ends", "exact_tiles", "tile_size")
 
     def __init__(self, tile_size: int, exact_tiles: bool) -> None:
         self.tile_size = tile_size
         self.exact_tiles = exact_tiles
         self.counts: MaybeTensor = None  # int32 [..., C, N]
         self.ends: MaybeTensor = None  # int64 [... C N], their cumulative sums, on a card only
-        self.total = 0
+        self._total: Optional[int] = None
+
+    def found(self, counts: Tensor, total: Optional[int]) -> None:
+        """Takes the counts, and their sum if it is known."""
+        self.counts, self._total = counts, total
 
     def keep(self, rows: Tensor) -> None:
         """Keeps the rows of splats that are drawn; the others touch no tile."""
         if self.counts is not None:
             self.counts = self.counts.view(-1).index_select(0, rows)
-        if self.ends is not None:
-            self.ends = self.ends.index_select(0, rows)
+
+    def total(self) -> int:
+        """The sum of the counts. On a card the only wait in a forward pass that is not packed: the
+        later it is asked for, the more work lies in front of the card meanwhile."""
+        if self._total is None:
+            self._total = 0
+            if self.counts is not None:
+                self.ends, self._total = running_sums(self.counts)
+        return self._total
 
 
 def project_forward(
@@ -93,22 +104,15 @@ def project_forward(
     given = (*gaussians, opacities, *cameras, *camera)
     splats = (radii, means2d, depths, conics, compensations)
     if counted is not None:
-        counted.counts = new(shape, dtype=torch.int32)
+        counts = new(shape, dtype=torch.int32)
         total = None
         if radii.numel() > 0:
-            out = (*splats, counted.counts)
-            total = call("splats_fwd", means.device, *given, counted.tile_size, counted.exact_tiles, *out)
-        _total(counted, total)
+            tiles = (counted.tile_size, counted.exact_tiles)
+            total = call("splats_fwd", means.device, *given, *tiles, *splats, counts)
+        counted.found(counts, total)
     elif radii.numel() > 0:
         call("projection_fwd", means.device, *given, *splats)
     return Projected(radii, means2d, depths, conics, compensations)
-
-
-def _total(counted: Counted, found: Optional[int]) -> None:
-    if found is None and counted.counts is not None:
-        # The only wait for the card in a forward pass that is not packed.
-        counted.ends, found = running_sums(counted.counts)
-    counted.total = found or 0
 
 
 def running_sums(counts: Tensor) -> tuple[Tensor, int]:
@@ -238,24 +242,31 @@ def harmonics_backward(
     masks: MaybeTensor,
     v_colors: Tensor,
     want_dirs: bool,
+    colors: MaybeTensor = None,
 ) -> tuple[Tensor, MaybeTensor]:
-    """Gradients of coeffs and, if wanted, of dirs."""
+    """Gradients of coeffs and, if wanted, of dirs; ``colors`` if ``view_colors`` made them."""
     new = torch.empty_like if v_colors.numel() > 0 else torch.zeros_like
     v_coeffs, v_dirs = new(coeffs), new(dirs) if want_dirs else None
     if v_colors.numel() > 0:
         inputs = (degree, dirs, coeffs, masks, v_colors)
-        call("spherical_harmonics_bwd", dirs.device, *inputs, v_coeffs, v_dirs)
+        call("spherical_harmonics_bwd", dirs.device, *inputs, v_coeffs, v_dirs, colors)
     return v_coeffs, v_dirs
 
 
-def view_directions(
-    means: Tensor, viewmats: Tensor, radii: MaybeTensor
-) -> tuple[Tensor, MaybeTensor]:
-    """Means less the centres of cameras ``[..., C, N, 3]``; whether radii are positive, bool."""
+def view_colors(
+    degree: int, means: Tensor, viewmats: Tensor, radii: MaybeTensor, coeffs: Tensor
+) -> tuple[Tensor, Tensor, MaybeTensor]:
+    """Colours ``[..., C, N, D]`` of ``[..., C, N, K, D]`` harmonics, max(sum + 1/2, 0).
+
+    With them their directions, means less the centres of cameras, ``[..., C, N, 3]``, and whether
+    radii are positive, bool.
+    """
     *batch, n, _ = means.shape
     shape = (*batch, viewmats.shape[-3], n)
-    dirs = means.new_empty(shape + (3,))
-    masks = None if radii is None else means.new_empty(shape, dtype=torch.bool)
-    if dirs.numel() > 0:
-        call("view_directions", means.device, means, viewmats, radii, dirs, masks)
-    return dirs, masks
+    new = means.new_empty
+    dirs, colors = new(shape + (3,)), new(shape + coeffs.shape[-1:])
+    masks = None if radii is None else new(shape, dtype=torch.bool)
+    if colors.numel() > 0:
+        inputs = (degree, means, viewmats, radii, coeffs)
+        call("view_colors_fwd", means.device, *inputs, dirs, masks, colors)
+    return colors, dirs, masks

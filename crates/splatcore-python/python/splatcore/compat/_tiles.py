@@ -155,10 +155,10 @@ def draw_forward(
     new = splats.means2d.new_empty
     counted, dims = drawing.counted, drawing.dims
     (width, height), (columns, rows) = drawing.size, drawing.tiles
-    isect_ids = new(counted.total, dtype=torch.int64)
-    flatten_ids = new(counted.total, dtype=torch.int32)
     offsets = new((*dims, rows, columns), dtype=torch.int32)
     found = new_images(splats.means2d, dims, (height, width), splats.colors.shape[-1])
+    total = counted.total()
+    isect_ids, flatten_ids = new(total, dtype=torch.int64), new(total, dtype=torch.int32)
     means2d, conics, colors, opacities = splats
     sizes = (width, height, counted.tile_size, drawing.alpha_max, counted.exact_tiles)
     if found[1].numel() > 0:
