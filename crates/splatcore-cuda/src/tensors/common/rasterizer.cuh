@@ -65,8 +65,8 @@ __device__ __forceinline__ bool may_count(const Rectangle& r, float a, float b, 
     // Along the edge x = near_x the best y, along y = near_y the best x.
     float along_y = fminf(fmaxf(__fdividef(-b * near_x, c), r.top), r.bottom),
           along_x = fminf(fmaxf(__fdividef(-b * near_y, a), r.left), r.right);
-    float on_x = 0.5f * fmaf(a * near_x, near_x, c * along_y * along_y) + b * near_x * along_y,
-          on_y = 0.5f * fmaf(a * along_x, along_x, c * near_y * near_y) + b * along_x * near_y;
+    float on_x = fmaf(b * near_x, along_y, 0.5f * fmaf(a * near_x, near_x, c * along_y * along_y)),
+          on_y = fmaf(b * along_x, near_y, 0.5f * fmaf(a * along_x, along_x, c * near_y * near_y));
     // The terms of sigma can be far larger than their sum, so their rounding has a bound of its
     // own.
     float far_x = fmaxf(-r.left, r.right), far_y = fmaxf(-r.top, r.bottom);

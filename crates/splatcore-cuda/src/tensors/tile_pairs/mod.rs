@@ -1,5 +1,5 @@
 //! The (tile, splat) pairs of splats, sorted by image, tile and depth, and where each tile's list
-//! begins: launches tile_pairs.cu and, for the sort, ops/sort/sort.cu.
+//! begins: launches tile_pairs.cu and, for sorted pairs, ops/sort/sort.cu.
 
 mod sorted;
 #[cfg(test)]
@@ -11,11 +11,11 @@ use crate::device::error::device_error;
 use crate::device::params::{Address, Layout, Params, kernel_params};
 use crate::device::{Kernel, Program};
 use crate::ops::sources;
-use sorted::{GatherPairsParams, Sorting, TakeKeysParams};
+use sorted::{Sorting, SumCountsParams, TakeDepthsParams, WriteIdsParams};
 use splatcore_core::BackendError;
 
 kernel_params! {
-    /// How images are cut into tiles (tile_pairs.cu).
+    /// How images are cut into tiles (tile_rows.cuh).
     pub struct TileGrid {
         size: u32,
         width: u32,
@@ -23,7 +23,7 @@ kernel_params! {
         tile_bits: u32,
     }
 
-    /// Splats (tile_pairs.cu).
+    /// Splats (tile_rows.cuh).
     pub struct PairSplats {
         means2d: Address,
         radii: Address,
@@ -49,7 +49,10 @@ kernel_params! {
         depths: Address,
         image_ids: Address,
         ends: Address,
+        order: Address,
+        sums: Address,
         pairs: u32,
+        keys: Address,
         isect_ids: Address,
         flatten_ids: Address,
     }
@@ -67,20 +70,32 @@ kernel_params! {
 
 /// Structs that kernels' parameters hold.
 static SHARED: &[(&str, &Layout)] = &[
-    ("rasterizer.cuh", TileGrid::LAYOUT),
-    ("rasterizer.cuh", PairSplats::LAYOUT),
+    ("tile_rows.cuh", TileGrid::LAYOUT),
+    ("tile_rows.cuh", PairSplats::LAYOUT),
 ];
 
-/// What this module launches, but for the sort.
+/// Splats of a thread of `sum_counts`.
+const SCAN_ITEMS: u32 = 4;
+/// Pairs of a warp of `fill_pairs`: enough that most of its lanes have a row to work on.
+const WARP_PAIRS: u32 = 128;
+/// Pairs of a block of `fill_pairs`.
+const BLOCK_PAIRS: u32 = BLOCK / 32 * WARP_PAIRS;
+
+/// What this module launches, but for the sorts.
 pub(super) fn program() -> Program {
     let mut program = sources::program(
         "tile_pairs.cu",
-        vec![("BLOCK", BLOCK.to_string())],
+        vec![
+            ("BLOCK", BLOCK.to_string()),
+            ("SCAN_ITEMS", SCAN_ITEMS.to_string()),
+            ("WARP_PAIRS", WARP_PAIRS.to_string()),
+        ],
         [
             CountTilesParams::kernel("count_tiles"),
+            TakeDepthsParams::kernel("take_depths"),
+            SumCountsParams::kernel("sum_counts"),
             FillPairsParams::kernel("fill_pairs"),
-            TakeKeysParams::kernel("take_keys"),
-            GatherPairsParams::kernel("gather_pairs"),
+            WriteIdsParams::kernel("write_ids"),
             FindOffsetsParams::kernel("find_offsets"),
         ],
     );
@@ -237,7 +252,7 @@ pub fn count(
         splats: splats.params(tiles.images)?,
         tiles_per_gauss: tiles_per_gauss.with_len("tiles_per_gauss", splats.count())?,
     };
-    let [count_tiles, ..]: [Kernel; 5] = on.kernels(&program())?;
+    let [count_tiles, ..]: [Kernel; 6] = on.kernels(&program())?;
     on.queue
         .launch(count_tiles, blocks(splats.count())?, BLOCK, &params)
 }
@@ -269,23 +284,29 @@ pub fn fill(
         depths: pairs.depths.with_len("depths", count)?,
         image_ids,
         ends: pairs.ends.with_len("ends", count)?,
+        order: 0,
+        sums: 0,
         pairs: word("the number of pairs", total)?,
+        keys: 0,
         isect_ids: out.isect_ids.address(),
         flatten_ids,
     };
     if total == 0 {
         return Ok(());
     }
-    let [_, fill_pairs, take_keys, gather_pairs, _] = on.kernels(&program())?;
-    let launch = |params| on.queue.launch(fill_pairs, blocks(count)?, BLOCK, params);
+    let [_, take_depths, sum_counts, fill_pairs, write_ids, _] = on.kernels(&program())?;
+    let launch = |params: &FillPairsParams| {
+        let blocks = total.div_ceil(BLOCK_PAIRS as usize) as u32;
+        on.queue.launch(fill_pairs, blocks, BLOCK, params)
+    };
     if !pairs.sort {
         return launch(&params);
     }
-    let sorting = Sorting::new(on, total, tiles.key_bits())?;
-    (params.isect_ids, params.flatten_ids) = sorting.unsorted();
+    let sorting = Sorting::new(on, &params, tiles.key_bits())?;
+    (params.order, params.sums) = sorting.order_splats(on, [take_depths, sum_counts])?;
+    (params.keys, params.flatten_ids) = sorting.unsorted();
     launch(&params)?;
-    let out = [out.isect_ids.address(), flatten_ids];
-    sorting.run(on, [take_keys, gather_pairs], out)
+    sorting.sort_pairs(on, write_ids)
 }
 
 /// Writes where the list of each tile begins in sorted ids, `[I, height, width]`.
@@ -307,6 +328,6 @@ pub fn offsets(
         tile_bits: tiles.grid()?.tile_bits,
         offsets: offsets.with_len("offsets", all)?,
     };
-    let [.., find_offsets]: [Kernel; 5] = on.kernels(&program())?;
+    let [.., find_offsets]: [Kernel; 6] = on.kernels(&program())?;
     on.queue.launch(find_offsets, blocks(all)?, BLOCK, &params)
 }

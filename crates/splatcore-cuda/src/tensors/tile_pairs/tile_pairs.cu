@@ -2,49 +2,53 @@
 //
 // Contract. A splat touches the tiles that its mean +- radii overlap, none if a radius is 0 or
 // less; with conics and opacities only those of them where it may count at some pixel
-// (rasterizer.cuh), so that images stay the same bit for bit. count_tiles writes how many;
+// (tile_rows.cuh), so that images stay the same bit for bit. count_tiles writes how many;
 // fill_pairs writes the pairs splat by splat, row by row, from the inclusive sums `ends`: an id,
-// image << (32 + tile_bits) | tile << 32 | bits of the depth, and the splat. take_keys and
-// gather_pairs stand around two stable sorts of 32-bit keys (ops/sort/sort.cu), by the lower half
-// of the ids and then by the upper: they sort by the whole id. find_offsets writes where the list
-// of each tile begins in sorted ids.
+// image << (32 + tile_bits) | tile << 32 | bits of the depth, and the splat. For pairs sorted by
+// id, take_depths and a stable sort (ops/sort/sort.cu) put splats in the order of their depths,
+// sum_counts sums their tiles in that order, fill_pairs writes the pairs in it, with the upper
+// halves of ids alone, and a second stable sort is by these; write_ids makes the ids. find_offsets
+// writes where the list of each tile begins in sorted ids.
 //
-// Launch. A thread a splat, pair or tile, blocks of BLOCK. A splat with a box of more than
-// FEW_TILES tiles is worked on by its whole warp.
+// Launch. A thread a splat, pair or tile, blocks of BLOCK; SCAN_ITEMS splats a thread in
+// sum_counts. Rows of boxes are dealt to the lanes of a warp, so that huge splats hold up nobody:
+// count_tiles does so with the rows of WARP splats, fill_pairs with those of the splats of
+// WARP_PAIRS pairs. 17 KB of shared memory.
 //
-// Bound. Memory: 12 bytes out a pair for fill_pairs. Instructions: 50 a tile that is tested.
+// Bound. Memory: 8 bytes out a pair for fill_pairs. Instructions: 100 a row of a box.
 //
 // Now. 0.36 ms with the sorts for fox_220k at 1080x1920 on an H100 (docs/results/python.md).
 // History: docs/log/python.md.
 
-#include "rasterizer.cuh"
-
-#define FEW_TILES 32
-
-// How images are cut into tiles; in Rust by the same name.
-struct TileGrid {
-    u32 size, width, height;  // pixels along a tile's side; tiles
-    u32 tile_bits;            // of an id
-};
-
-// Splats; in Rust by the same name.
-struct PairSplats {
-    ReadOnly<float> means2d;  // [M][2], pixels
-    ReadOnly<int> radii;      // [M][2], pixels
-    const float* conics;      // [M][3] or null: all tiles of the box
-    const float* opacities;   // with conics: of each splat, or of each Gaussian
-    const float* factors;     // [M] or null: what opacities are multiplied by
-    // The Gaussian of splat m is m / (per_image * cameras) * per_image + m % per_image where
-    // opacities are of Gaussians, and m where `cameras` is 0.
-    u32 per_image, cameras;
-    u32 count;  // M
-};
+#include "block_scan.cuh"
+#include "tile_rows.cuh"
 
 // Parameters of `count_tiles`; in Rust by the same name.
 struct CountTilesParams {
     TileGrid tiles;
     PairSplats splats;
     u32* tiles_per_gauss;  // [M]
+};
+
+// Parameters of `take_depths`; in Rust by the same name.
+struct TakeDepthsParams {
+    ReadOnly<u32> depths;      // [M], bits of f32
+    ReadOnly<long long> ends;  // [M]
+    u32 splats, pairs;         // how many
+    u32* keys;                 // [M]
+    u32* order;                // [M]: splats
+    u32* zeros;                // [zero_count]: set to 0
+    u32 zero_count;
+    u32* counts;  // [2]: get `splats` and `pairs`, for the sorts
+};
+
+// Parameters of `sum_counts`; in Rust by the same name.
+struct SumCountsParams {
+    ReadOnly<u32> order;       // [M]: splats
+    ReadOnly<long long> ends;  // [M], in the order of splats
+    u32 splats, pairs;         // how many
+    u32* sums;                 // [M], in `order`
+    u32* states;               // a block: of the look-back, zero
 };
 
 // Parameters of `fill_pairs`; in Rust by the same name.
@@ -54,29 +58,21 @@ struct FillPairsParams {
     ReadOnly<u32> depths;        // [M], bits of f32
     const long long* image_ids;  // [M] or null: the splats of an image are per_image in a row
     ReadOnly<long long> ends;    // [M]
+    ReadOnly<u32> order;         // [M] or null: splats as they are
+    ReadOnly<u32> sums;          // [M]: `ends` in that order
     u32 pairs;
+    u32* keys;         // [pairs] or null: upper halves of ids, in place of ids
     u64* isect_ids;    // [pairs]
     u32* flatten_ids;  // [pairs]
 };
 
-// Parameters of `take_keys`; in Rust by the same name.
-struct TakeKeysParams {
-    ReadOnly<u64> ids;  // [pairs]
-    u32* keys;          // [pairs]
-    u32* places;        // [pairs], in ids: written for the lower half, read for the upper
+// Parameters of `write_ids`; in Rust by the same name.
+struct WriteIdsParams {
+    ReadOnly<u32> keys;         // [pairs], upper halves of ids
+    ReadOnly<u32> flatten_ids;  // [pairs]
+    ReadOnly<u32> depths;       // [M], bits of f32
     u32 pairs;
-    u32 is_upper;
-    u32* count;  // gets `pairs`, for the sort
-};
-
-// Parameters of `gather_pairs`; in Rust by the same name.
-struct GatherPairsParams {
-    ReadOnly<u64> ids;     // [pairs]
-    ReadOnly<u32> splats;  // [pairs]
-    ReadOnly<u32> places;  // [pairs], in ids and splats
-    u32 pairs;
-    u64* isect_ids;    // [pairs]
-    u32* flatten_ids;  // [pairs]
+    u64* isect_ids;  // [pairs]
 };
 
 // Parameters of `find_offsets`; in Rust by the same name.
@@ -87,172 +83,221 @@ struct FindOffsetsParams {
     u32* offsets;  // [images][tiles]
 };
 
-// Columns and rows of tiles, the last ones excluded.
-struct Touched {
-    u32 left, right, top, bottom;
-};
-
-__device__ __forceinline__ u32 edge(float at, u32 count) {
-    // Also 0 for what is not a number.
-    return (u32)fminf(fmaxf(at, 0.0f), (float)count);
-}
-
-__device__ __forceinline__ Touched touched(const PairSplats& splats, const TileGrid& tiles, u64 m) {
-    float radius_x = (float)splats.radii[2 * m], radius_y = (float)splats.radii[2 * m + 1];
-    float x = splats.means2d[2 * m], y = splats.means2d[2 * m + 1], size = (float)tiles.size;
-    // x - x is 0 for finite numbers alone.
-    if (!(radius_x > 0.0f && radius_y > 0.0f && x - x == 0.0f && y - y == 0.0f))
-        return {0, 0, 0, 0};
-    x /= size, y /= size, radius_x /= size, radius_y /= size;
-    return {min(edge(floorf(x - radius_x), tiles.width), tiles.width),
-            min(edge(ceilf(x + radius_x), tiles.width), tiles.width),
-            min(edge(floorf(y - radius_y), tiles.height), tiles.height),
-            min(edge(ceilf(y + radius_y), tiles.height), tiles.height)};
-}
-
-// A splat's box of tiles and what decides which of them it touches.
-struct Box {
-    Touched at;
-    u32 width, count;  // tiles a row; of the box
-    bool is_tested;    // whether the tiles are looked at one by one
-    float x, y, a, b, c, limit;
-};
-
-__device__ __forceinline__ Box box_of(const PairSplats& splats, const TileGrid& tiles, u64 m) {
-    Box box = {};
-    if (m >= splats.count) return box;
-    box.at = touched(splats, tiles, m);
-    box.width = box.at.right - box.at.left;
-    box.count = box.width * (box.at.bottom - box.at.top);
-    box.is_tested = splats.conics && box.count > 0;
-    if (!box.is_tested) return box;
-    u64 of = m;
-    if (splats.cameras > 0)
-        of = m / ((u64)splats.per_image * splats.cameras) * splats.per_image + m % splats.per_image;
-    // As torch multiplies, so that both kernels decide by the same number.
-    float opacity = splats.opacities[of];
-    if (splats.factors) opacity = __fmul_rn(opacity, splats.factors[m]);
-    box.x = splats.means2d[2 * m];
-    box.y = splats.means2d[2 * m + 1];
-    box.a = splats.conics[3 * m];
-    box.b = splats.conics[3 * m + 1];
-    box.c = splats.conics[3 * m + 2];
-    box.limit = sigma_limit(opacity);
-    return box;
-}
-
-// Whether the splat touches a tile of its box, and the tile's number in the image.
-__device__ __forceinline__ bool touches(const Box& box, const TileGrid& tiles, u32 k, u32& tile) {
-    u32 column = box.at.left + k % box.width, row = box.at.top + k / box.width;
-    tile = row * tiles.width + column;
-    if (!box.is_tested) return true;
-    float left = (float)(column * tiles.size) + 0.5f - box.x,
-          top = (float)(row * tiles.size) + 0.5f - box.y, last = (float)(tiles.size - 1);
-    return may_count({left, left + last, top, top + last}, box.a, box.b, box.c, box.limit);
-}
-
-template <typename T>
-__device__ __forceinline__ T take(T value, u32 lane) {
-    return __shfl_sync(FULL_MASK, value, lane);
-}
-
-__device__ __forceinline__ Box box_of_lane(const Box& box, u32 lane) {
-    const Touched at = {take(box.at.left, lane), take(box.at.right, lane), take(box.at.top, lane),
-                        take(box.at.bottom, lane)};
-    return {at,
-            take(box.width, lane),
-            take(box.count, lane),
-            take((u32)box.is_tested, lane) != 0,
-            take(box.x, lane),
-            take(box.y, lane),
-            take(box.a, lane),
-            take(box.b, lane),
-            take(box.c, lane),
-            take(box.limit, lane)};
-}
-
 extern "C" __global__ void __launch_bounds__(BLOCK)
     count_tiles(const __grid_constant__ CountTilesParams args) {
     begin_kernel();
-    u32 m = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP, tile;
-    Box box = box_of(args.splats, args.tiles, m);
-    u32 count = 0;
-    bool is_large = box.is_tested && box.count > FEW_TILES;
-    if (!box.is_tested)
-        count = box.count;
-    else if (!is_large)
-        for (u32 k = 0; k < box.count; ++k) count += touches(box, args.tiles, k, tile);
-    for (u32 larges = __ballot_sync(FULL_MASK, is_large); larges; larges &= larges - 1) {
-        u32 of = __ffs(larges) - 1, found = 0;
-        Box large = box_of_lane(box, of);
-        for (u32 k = lane; k < large.count; k += WARP) found += touches(large, args.tiles, k, tile);
-        for (u32 offset = WARP / 2; offset > 0; offset /= 2)
-            found += __shfl_xor_sync(FULL_MASK, found, offset);
-        if (lane == of) count = found;
+    __shared__ Box boxes[BLOCK];
+    u32 m = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP;
+    const Box* of_warp = boxes + (threadIdx.x - lane);
+    Box box = {};
+    if (m < args.splats.count) box = box_of(args.splats, args.tiles, m);
+    boxes[threadIdx.x] = box;
+    __syncwarp();
+    u32 count = box.is_whole ? box.rows * (box.right - box.left) : 0;
+    u32 rows = box.is_whole ? 0 : box.rows, until = warp_scan(rows, lane), before = until - rows;
+    u32 total = __shfl_sync(FULL_MASK, until, WARP - 1);
+    for (u32 first = 0; first < total; first += WARP) {
+        u32 k = first + lane, found = 0;
+        RowOfWarp row = row_of_warp(rows, until, k);
+        if (k < total) {
+            const Box& its = of_warp[row.owner];
+            Columns columns = columns_of(its, args.tiles, its.top + k - row.before);
+            found = columns.end - columns.first;
+        }
+        u32 sum = warp_scan(found, lane);
+        // The lanes that had rows of this lane's splat.
+        u32 begin = max(before, first) - first, end = min(until, first + WARP) - first;
+        u32 in_front = __shfl_sync(FULL_MASK, sum - found, begin % WARP),
+            in_all = __shfl_sync(FULL_MASK, sum, (end - 1) % WARP);
+        if (rows > 0 && before < first + WARP && until > first) count += in_all - in_front;
     }
     if (m < args.splats.count) args.tiles_per_gauss[m] = count;
+}
+
+// The tiles of splat m, whatever is in `ends`.
+__device__ __forceinline__ u32 count_of(const ReadOnly<long long>& ends, u32 m, u32 pairs) {
+    long long count = ends[m] - (m > 0 ? ends[m - 1] : 0);
+    return (u32)min(max(count, 0ll), (long long)pairs);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    take_depths(const __grid_constant__ TakeDepthsParams args) {
+    begin_kernel();
+    u32 m = blockIdx.x * BLOCK + threadIdx.x;
+    for (u32 k = m; k < args.zero_count; k += gridDim.x * BLOCK) args.zeros[k] = 0;
+    if (m == 0) {
+        args.counts[0] = args.splats;
+        args.counts[1] = args.pairs;
+    }
+    if (m >= args.splats) return;
+    // Splats without tiles come last. The sort leaves NO_KEY out.
+    bool has_tiles = count_of(args.ends, m, args.pairs) > 0;
+    args.keys[m] = min(has_tiles ? args.depths[m] : NO_KEY, NO_KEY - 1);
+    args.order[m] = m;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sum_counts(const __grid_constant__ SumCountsParams args) {
+    begin_kernel();
+    __shared__ u32 scratch[BLOCK / WARP], in_front;
+    u32 thread = threadIdx.x, first = (blockIdx.x * BLOCK + thread) * SCAN_ITEMS;
+    u32 counts[SCAN_ITEMS], sum = 0, total;
+#pragma unroll
+    for (u32 k = 0; k < SCAN_ITEMS; ++k) {
+        bool is_splat = first + k < args.splats;
+        counts[k] = is_splat ? count_of(args.ends, args.order[first + k], args.pairs) : 0;
+        sum += counts[k];
+    }
+    u32 until = block_scan(sum, scratch, total);
+    if (thread < WARP) {
+        u32 earlier = look_back(args.states, blockIdx.x, total, thread);
+        if (thread == 0) in_front = earlier;
+    }
+    __syncthreads();
+    until += in_front;
+#pragma unroll
+    for (u32 k = 0; k < SCAN_ITEMS; ++k) {
+        until += counts[k];
+        if (first + k < args.splats) args.sums[first + k] = until;
+    }
+}
+
+// Where the pairs of splats end, in the order in which they are written.
+__device__ __forceinline__ u32 end_of(const FillPairsParams& args, u32 i) {
+    if (args.order) return args.sums[i];
+    return (u32)min(max(args.ends[i], 0ll), (long long)args.pairs);
+}
+
+// The first splat, in that order, whose pairs end behind a place; as many as there are if none.
+__device__ __forceinline__ u32 splat_at(const FillPairsParams& args, u32 place, u32 lane) {
+    u32 low = 0, high = args.splats.count;
+    while (low < high) {
+        // Each lane looks at the last splat of its part.
+        u32 part = (high - low + WARP - 1) / WARP, last = min(low + part * (lane + 1), high) - 1;
+        u32 behind = __ballot_sync(FULL_MASK, end_of(args, last) > place);
+        if (!behind) return high;
+        u32 found = __ffs(behind) - 1;
+        high = min(low + part * (found + 1), high) - 1;
+        low += part * found;
+    }
+    return low;
+}
+
+__device__ __forceinline__ void write_pair(const FillPairsParams& args, u32 at, u32 key,
+                                           u32 splat) {
+    if (args.keys)
+        args.keys[at] = key;
+    else
+        args.isect_ids[at] = (u64)key << 32 | args.depths[splat];
+    args.flatten_ids[at] = splat;
+}
+
+// A run of pairs: those of a splat in a row of tiles.
+struct Run {
+    u32 begin, end;  // pairs
+    u32 key;         // of the first
+    u32 last;        // the number of the last key, from the first
+    u32 splat;
+};
+
+// Writes the pairs from `place` to `stop` of the warp's runs.
+__device__ __forceinline__ void write_runs(const FillPairsParams& args, const Run& run, u32 place,
+                                           u32 stop, u32 lane) {
+    for (; place < stop; place += WARP) {
+        u32 at = place + lane, of = lane_beyond(run.end, at);
+        u32 begin = __shfl_sync(FULL_MASK, run.begin, of),
+            last = __shfl_sync(FULL_MASK, run.last, of), key = __shfl_sync(FULL_MASK, run.key, of),
+            splat = __shfl_sync(FULL_MASK, run.splat, of);
+        if (at < stop) write_pair(args, at, key + min(at - begin, last), splat);
+    }
+}
+
+// A lane's splat.
+struct Listed {
+    u32 splat, begin, end;  // its pairs
+    u32 image_key;          // the image's part of keys
+    u32 rows, until;        // of its box; of the boxes of the lanes up to this one
+};
+
+// Writes the pairs of the splats of a warp's lanes from `place` to `stop`; returns where it ended.
+__device__ __forceinline__ u32 write_splats(const FillPairsParams& args, const Box* boxes,
+                                            const Listed& own, u32 place, u32 stop, u32 lane) {
+    u32 total = __shfl_sync(FULL_MASK, own.until, WARP - 1), carried = 0;
+    for (u32 first = 0; first < total && place < stop; first += WARP) {
+        u32 k = first + lane;
+        RowOfWarp of = row_of_warp(own.rows, own.until, k);
+        Run run = {};
+        run.splat = __shfl_sync(FULL_MASK, own.splat, of.owner);
+        run.key = __shfl_sync(FULL_MASK, own.image_key, of.owner);
+        u32 begin = __shfl_sync(FULL_MASK, own.begin, of.owner),
+            end = __shfl_sync(FULL_MASK, own.end, of.owner),
+            until = __shfl_sync(FULL_MASK, own.until, of.owner), found = 0;
+        if (k < total) {
+            const Box& box = boxes[of.owner];
+            u32 row = box.top + k - of.before;
+            Columns columns = columns_of(box, args.tiles, row);
+            found = columns.end - columns.first;
+            run.key += row * args.tiles.width + columns.first;
+            run.last = max(found, 1u) - 1;
+        }
+        // The splat's pairs in its rows up to this one.
+        u32 sum = warp_scan(found, lane), begins = max(of.before, first) - first;
+        u32 pairs = sum - __shfl_sync(FULL_MASK, sum - found, begins % WARP);
+        if (of.before < first) pairs += carried;
+        carried = __shfl_sync(FULL_MASK, pairs, WARP - 1);
+        run.begin = begin + pairs - found;
+        // If conics or opacities are not those of count_tiles, the last row takes what is left, so
+        // that no place stays unwritten.
+        run.end = k + 1 == until ? end : min(begin + pairs, end);
+        u32 last_lane = min(total - first, (u32)WARP) - 1;
+        u32 here = min(__shfl_sync(FULL_MASK, run.end, last_lane), stop);
+        if (k >= total) run.end = FULL_MASK;
+        write_runs(args, run, place, here, lane);
+        place = max(place, here);
+    }
+    return place;
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     fill_pairs(const __grid_constant__ FillPairsParams args) {
     begin_kernel();
-    u32 m = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP, tile = 0;
-    Box box = box_of(args.splats, args.tiles, m);
-    u64 id = 0, place = 0, end = 0;
-    if (m < args.splats.count) {
-        u64 image = args.image_ids ? (u64)args.image_ids[m] : m / args.splats.per_image;
-        id = image << (32 + args.tiles.tile_bits) | args.depths[m];
-        place = m > 0 ? (u64)args.ends[m - 1] : 0;
-        end = min((u64)args.ends[m], (u64)args.pairs);
-    }
-    auto write = [&](u64 at, u64 id, u32 tile, u32 splat) {
-        args.isect_ids[at] = id | (u64)tile << 32;
-        args.flatten_ids[at] = splat;
-    };
-    bool is_large = box.count > FEW_TILES;
-    if (!is_large)
-        for (u32 k = 0; k < box.count && place < end; ++k)
-            if (touches(box, args.tiles, k, tile)) write(place++, id, tile, m);
-    for (u32 larges = __ballot_sync(FULL_MASK, is_large); larges; larges &= larges - 1) {
-        u32 of = __ffs(larges) - 1;
-        Box large = box_of_lane(box, of);
-        u64 its_id = __shfl_sync(FULL_MASK, id, of), its_end = __shfl_sync(FULL_MASK, end, of),
-            at = __shfl_sync(FULL_MASK, place, of);
-        u32 splat = m - lane + of;
-        for (u32 first = 0; first < large.count; first += WARP) {
-            bool is_touched =
-                first + lane < large.count && touches(large, args.tiles, first + lane, tile);
-            u32 all = __ballot_sync(FULL_MASK, is_touched);
-            u64 mine = at + __popc(all & lanes_below());
-            if (is_touched && mine < its_end) write(mine, its_id, tile, splat);
-            at += __popc(all);
+    __shared__ Box boxes[BLOCK];
+    u32 lane = threadIdx.x % WARP, warp = (blockIdx.x * BLOCK + threadIdx.x) / WARP;
+    u32 place = warp * WARP_PAIRS, stop = min(place + WARP_PAIRS, args.pairs);
+    if (place >= stop) return;
+    u32 count = args.splats.count;
+    for (u32 first = splat_at(args, place, lane); first < count && place < stop; first += WARP) {
+        u32 i = first + lane;
+        Listed own = {};
+        Box box = {};
+        if (i < count) {
+            own.begin = i > 0 ? end_of(args, i - 1) : 0;
+            own.end = end_of(args, i);
         }
-        if (lane == of) place = at;
+        if (own.begin < min(own.end, stop)) {
+            own.splat = args.order ? args.order[i] : i;
+            u32 image =
+                args.image_ids ? (u32)args.image_ids[own.splat] : own.splat / args.splats.per_image;
+            own.image_key = image << args.tiles.tile_bits;
+            box = box_of(args.splats, args.tiles, own.splat);
+            own.rows = max(box.rows, 1u);
+        }
+        own.until = warp_scan(own.rows, lane);
+        boxes[threadIdx.x] = box;
+        __syncwarp();
+        place = write_splats(args, boxes + (threadIdx.x - lane), own, place, stop, lane);
+        __syncwarp();
     }
-    // Conics or opacities that are not those of count_tiles: no place stays unwritten.
-    for (; place < end; ++place) write(place, id, tile, m);
+    // Places that no splat has: `ends` are not the sums of the counts.
+    for (place += lane; place < stop; place += WARP) write_pair(args, place, 0, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    take_keys(const __grid_constant__ TakeKeysParams args) {
-    begin_kernel();
-    u32 i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i == 0) *args.count = args.pairs;
-    if (i >= args.pairs) return;
-    if (!args.is_upper) args.places[i] = i;
-    u64 id = args.ids[args.is_upper ? args.places[i] : i];
-    // The sort leaves NO_KEY out.
-    args.keys[i] = min((u32)(args.is_upper ? id >> 32 : id), NO_KEY - 1);
-}
-
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    gather_pairs(const __grid_constant__ GatherPairsParams args) {
+    write_ids(const __grid_constant__ WriteIdsParams args) {
     begin_kernel();
     u32 i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= args.pairs) return;
-    u32 place = args.places[i];
-    args.isect_ids[i] = args.ids[place];
-    args.flatten_ids[i] = args.splats[place];
+    args.isect_ids[i] = (u64)args.keys[i] << 32 | args.depths[args.flatten_ids[i]];
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
