@@ -139,7 +139,7 @@ pub fn forward(
 }
 
 /// Writes the gradients of coefficients `[n, K, D]` and, if asked for, of directions `[n, 3]`, from
-/// those of what [`forward`] wrote, `[n, D]`. `colors`: what it wrote, if that was with `as_colors`.
+/// those of what [`forward`] wrote, `[n, D]`. `colors`: what that was, if it was with `as_colors`.
 ///
 /// # Errors
 /// As [`forward`].
