@@ -1,5 +1,7 @@
 //! Pairs, their order and the tiles' lists against plain code.
 
+mod reach;
+
 use super::{Pairs, PairsOut, Splats, Tiles, count, fill, offsets};
 use crate::tensors::tests::{Fixture, Numbers, fixture};
 
