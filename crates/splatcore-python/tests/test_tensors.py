@@ -214,14 +214,14 @@ def test_two_calls_do_the_work_of_five():
     splats = [means2d, radii, depths, conics, scene.colors, scene.opacities, scene.background]
     sizes = (WIDTH, HEIGHT, TILE, 0.999, False)
     results = (*lists, offsets, image, alphas, last)
-    tensors.draw_fwd(*splats, None, counts, None, *sizes, *results)
+    tensors.draw_fwd(*splats, None, counts, *sizes, *results)
     expected = (scene.ids, scene.flatten, scene.offsets, scene.image, scene.alphas, scene.last)
     assert all(map(np.array_equal, results, expected))
     with pytest.raises(ValueError, match="ends must be the cumulative sum"):
-        tensors.draw_fwd(*splats, None, counts[:, ::-1].copy(), None, *sizes, *results)
+        tensors.draw_fwd(*splats, None, counts[:, ::-1].copy(), *sizes, *results)
     with pytest.raises(ValueError, match=r"depths must have shape \[M = 30\], found \[1, 29\]"):
         splats[2] = depths[:, 1:].copy()
-        tensors.draw_fwd(*splats, None, counts, None, *sizes, *results)
+        tensors.draw_fwd(*splats, None, counts, *sizes, *results)
 
 
 def test_finite_values_are_told_from_others():

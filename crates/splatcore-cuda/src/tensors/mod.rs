@@ -31,6 +31,7 @@ pub mod rasterize;
 pub mod relocation;
 pub mod selective_adam;
 mod slice;
+mod slots;
 pub mod ssim;
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,7 @@ use crate::device::params::Params;
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Device, Kernel, Kernels, Program, Replacements, machine_code, nvrtc};
 use crate::ops::SOURCES;
+use slots::Slots;
 use splatcore_core::BackendError;
 use std::sync::Arc;
 
@@ -56,6 +58,7 @@ pub struct Tensors {
     /// None for a device that is not a card.
     card: Option<Arc<Card>>,
     kernels: Kernels,
+    slots: Arc<Slots>,
 }
 
 impl Tensors {
@@ -78,6 +81,7 @@ impl Tensors {
         Ok(Self {
             card: Some(card.clone()),
             kernels: kernels_of(card),
+            slots: Arc::default(),
         })
     }
 
@@ -86,6 +90,7 @@ impl Tensors {
         Self {
             card: None,
             kernels: kernels_of(device),
+            slots: Arc::default(),
         }
     }
 
@@ -102,8 +107,10 @@ impl Tensors {
         };
         OnStream {
             kernels: &self.kernels,
+            slots: &self.slots,
+            stream,
             queue: Queue::new(device),
-            _restored: restored,
+            restored,
         }
     }
 }
@@ -116,8 +123,11 @@ fn kernels_of(device: Arc<dyn Device>) -> Kernels {
 /// again after it is dropped.
 pub struct OnStream<'a> {
     kernels: &'a Kernels,
+    slots: &'a Arc<Slots>,
+    stream: u64,
     queue: Queue,
-    _restored: Option<RestoreContext>,
+    /// None where there is no card.
+    restored: Option<RestoreContext>,
 }
 
 impl OnStream<'_> {

@@ -53,18 +53,23 @@ impl Card {
     ///
     /// # Errors
     /// `MemoryError` if there is too little memory for a sort, `ValueError` otherwise.
-    pub fn run(
+    pub fn run<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&OnStream<'_>) -> Result<(), BackendError> + Ungil + Send,
-    ) -> PyResult<()> {
+        work: impl FnOnce(&OnStream<'_>) -> Result<T, BackendError> + Ungil + Send,
+    ) -> PyResult<T> {
         detached(py, || {
             // SAFETY: the caller gives a stream of the device of the tensors, as to torch.
             let on = unsafe { self.tensors.on_stream(self.stream as u64) };
-            work(&on).map_err(|error| match error {
-                BackendError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
-                _ => PyValueError::new_err(error.to_string()),
-            })
+            work(&on).map_err(exception)
         })
+    }
+}
+
+/// What a program sees of an error of the card.
+pub fn exception(error: BackendError) -> PyErr {
+    match error {
+        BackendError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
     }
 }

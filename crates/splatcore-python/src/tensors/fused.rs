@@ -3,13 +3,14 @@
 
 use super::call::Side::{Folded, Is};
 use super::call::{Call, Checked, Input, Object, Output, for_float, maybe, maybe_on, run, size};
-use super::card::Card;
+use super::card::{Card, exception};
 use super::intersect as lists;
 use super::projection::{B, C, Limits, N, SceneArguments, SplatOutputs};
 use super::projection_simple::{camera, camera_on_card};
 use super::rasterize::{ColorArguments, ImageOutputs, M, PAIRS, Sizes, TILES};
 use super::view::Value;
 use crate::process::detached;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use splatcore::cuda::tensors::{
@@ -19,10 +20,12 @@ use splatcore::tensors::intersect::{self, Boxes, Reach, Tiles};
 use splatcore::tensors::projection::Splats;
 use splatcore::tensors::rasterize::{self, Drawn, Lists};
 use splatcore::tensors::{Real, projection};
+use std::sync::{Mutex, PoisonError};
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(all_finite, module)?)?;
+    module.add_class::<PairTotal>()?;
     module.add_function(wrap_pyfunction!(splats_fwd, module)?)?;
     module.add_function(wrap_pyfunction!(draw_fwd, module)?)
 }
@@ -82,7 +85,7 @@ struct SplatsArguments<'a> {
 }
 
 impl SplatsArguments<'_> {
-    fn on_card(&self, py: Python<'_>, call: &Call, card: &Card) -> PyResult<()> {
+    fn on_card(&self, py: Python<'_>, call: &Call, card: &Card) -> PyResult<tile_pairs::Total> {
         let camera = camera_on_card(self.camera_model)?;
         let scene = self
             .scene
@@ -104,7 +107,7 @@ impl SplatsArguments<'_> {
         };
         card.run(py, |on| {
             project_on_card::forward(on, &scene, &culling, &out)?;
-            tile_pairs::count(on, &tiles, &splats, counts)
+            tile_pairs::count_and_sum(on, &tiles, &splats, counts)
         })
     }
 
@@ -157,9 +160,31 @@ impl SplatsArguments<'_> {
     }
 }
 
+/// The number of pairs of tile and splat, on its way from a card.
+#[pyclass(frozen, module = "splatcore._splatcore.tensors")]
+struct PairTotal(Mutex<Option<tile_pairs::Total>>);
+
+#[pymethods]
+impl PairTotal {
+    /// Waits for the number, but not for what was put into the stream since. To be called once.
+    fn wait(&self, py: Python<'_>) -> PyResult<u64> {
+        let total = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match total {
+            Some(total) => detached(py, || total.wait().map_err(exception)),
+            None => Err(PyValueError::new_err("the number was read before; keep it")),
+        }
+    }
+}
+
+/// The number of pairs of tile and splat.
+#[derive(IntoPyObject)]
+enum Counted {
+    Known(i64),
+    OnItsWay(PairTotal),
+}
+
 /// ``projection_fwd`` and ``intersect_count``, with conics and opacities (times compensations) if
-/// ``exact_tiles``. Returns the number of pairs of tile and splat, or None on a card, which is not
-/// waited for.
+/// ``exact_tiles``. Returns the number of pairs of tile and splat, or what waits for it on a card.
 #[pyfunction]
 #[pyo3(signature = (
     means, covars, quats, scales, opacities, viewmats, Ks, width, height, eps2d, near_plane,
@@ -193,7 +218,7 @@ fn splats_fwd(
     compensations: Option<Object<'_, '_>>,
     tiles_per_gauss: Object<'_, '_>,
     stream: usize,
-) -> PyResult<Option<i64>> {
+) -> PyResult<Counted> {
     let mut call = Call::default();
     let sizes = [size("width", width)?, size("height", height)?];
     let scene = SceneArguments::read(&mut call, [means, viewmats, Ks], [covars, quats, scales])?;
@@ -219,11 +244,11 @@ fn splats_fwd(
         counts: call.values_out::<i32>("tiles_per_gauss", tiles_per_gauss, &[B, C, N])?,
     };
     if let Some(card) = call.card(stream)? {
-        arguments.on_card(py, &call, &card)?;
-        return Ok(None);
+        let total = arguments.on_card(py, &call, &card)?;
+        return Ok(Counted::OnItsWay(PairTotal(Mutex::new(Some(total)))));
     }
     let (checked, float) = call.check()?;
-    for_float!(float, F => Ok(Some(arguments.on_cpu::<F>(py, &call, &checked)?)))
+    for_float!(float, F => arguments.on_cpu::<F>(py, &call, &checked).map(Counted::Known))
 }
 
 /// Splats in images, and what is written of them.
@@ -237,7 +262,6 @@ struct DrawArguments<'a> {
     colors: ColorArguments<'a>,
     image_ids: Option<Input<'a>>,
     counts: Input<'a>,
-    ends: Option<Input<'a>>,
     isect_ids: Output<'a>,
     flatten_ids: Output<'a>,
     offsets: Output<'a>,
@@ -267,10 +291,7 @@ impl DrawArguments<'_> {
             },
             depths: self.depths.on(card),
             image_ids: maybe_on(&self.image_ids, card),
-            ends: match &self.ends {
-                Some(ends) => ends.on(card),
-                None => return Err(no_ends()),
-            },
+            touched: tile_pairs::Touched::Counts(self.counts.on(card)),
             sort: true,
         };
         let lists = tile_pairs::PairsOut {
@@ -365,12 +386,6 @@ impl DrawArguments<'_> {
     }
 }
 
-fn no_ends() -> PyErr {
-    pyo3::exceptions::PyValueError::new_err(
-        "ends must be given for tensors on a CUDA device, found None",
-    )
-}
-
 /// The inclusive cumulative sum.
 fn running_sum(counts: &[i32]) -> Vec<i64> {
     let mut end = 0;
@@ -382,12 +397,11 @@ fn running_sum(counts: &[i32]) -> Vec<i64> {
 }
 
 /// ``intersect_fill`` with ``sort``, ``intersect_offset`` and ``rasterize_fwd``.
-/// ``tiles_per_gauss`` is what ``splats_fwd`` wrote with the same ``exact_tiles``; ``ends``, its
-/// inclusive cumulative sum, is needed on a card only.
+/// ``tiles_per_gauss`` is what ``splats_fwd`` wrote with the same ``exact_tiles``.
 #[pyfunction]
 #[pyo3(signature = (
     means2d, radii, depths, conics, colors, opacities, backgrounds, image_ids, tiles_per_gauss,
-    ends, width, height, tile_size, alpha_max, exact_tiles, isect_ids, flatten_ids, offsets,
+    width, height, tile_size, alpha_max, exact_tiles, isect_ids, flatten_ids, offsets,
     render_colors, render_alphas, last_ids, *, stream=0
 ))]
 fn draw_fwd(
@@ -401,7 +415,6 @@ fn draw_fwd(
     backgrounds: Option<Object<'_, '_>>,
     image_ids: Option<Object<'_, '_>>,
     tiles_per_gauss: Object<'_, '_>,
-    ends: Option<Object<'_, '_>>,
     width: i64,
     height: i64,
     tile_size: i64,
@@ -426,7 +439,6 @@ fn draw_fwd(
         exact_tiles,
         image_ids: call.maybe_values::<i64>("image_ids", image_ids, &[M])?,
         counts: call.values::<i32>("tiles_per_gauss", tiles_per_gauss, &[M])?,
-        ends: call.maybe_values::<i64>("ends", ends, &[M])?,
         isect_ids: call.values_out::<i64>("isect_ids", isect_ids, &[PAIRS])?,
         flatten_ids: call.values_out::<i32>("flatten_ids", flatten_ids, &[PAIRS])?,
         offsets: call.values_out::<i32>("offsets", offsets, &TILES)?,

@@ -172,7 +172,7 @@ fn intersect_fill(
             splats: boxes.on_card(&card),
             depths: depths.on(&card),
             image_ids: maybe_on(&image_ids, &card),
-            ends: ends.on(&card),
+            touched: tile_pairs::Touched::Ends(ends.on(&card)),
             sort,
         };
         let out = tile_pairs::PairsOut {

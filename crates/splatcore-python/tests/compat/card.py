@@ -136,7 +136,7 @@ def test_two_calls_do_the_work_of_five(exact_tiles):
     lists = [Out(int(ends[-1]), dtype=dtype) for dtype in (torch.int64, torch.int32)]
     both(
         tensors.draw_fwd, means2d, radii, depths, conics, numbers(6, b, c, n, d),
-        splat_opacities, numbers(7, b, c, d), None, counts, ends, WIDTH, HEIGHT, TILE, 0.999,
+        splat_opacities, numbers(7, b, c, d), None, counts, WIDTH, HEIGHT, TILE, 0.999,
         exact_tiles, *lists, Out(b, c, grid[2], grid[1], dtype=torch.int32),
         Out(b, c, HEIGHT, WIDTH, d), Out(b, c, HEIGHT, WIDTH, 1),
         Out(b, c, HEIGHT, WIDTH, dtype=torch.int32), tolerance=1e-3,

@@ -1,107 +1,24 @@
 //! The (tile, splat) pairs of splats, sorted by image, tile and depth, and where each tile's list
 //! begins: launches tile_pairs.cu and, for sorted pairs, ops/sort/sort.cu.
 
+mod program;
 mod sorted;
 #[cfg(test)]
 mod tests;
+mod total;
+
+pub(super) use program::program;
+pub use total::Total;
 
 use super::slice::optional;
-use super::{BLOCK, Floats, Ints, Longs, OnStream, grid, word};
+use super::{BLOCK, Floats, Ints, Longs, OnStream, word};
+use crate::device::Kernel;
 use crate::device::error::device_error;
-use crate::device::params::{Address, Layout, Params, kernel_params};
-use crate::device::{Kernel, Program};
-use crate::ops::sources;
-use sorted::{Sorting, SumCountsParams, TakeDepthsParams, WriteIdsParams};
+use crate::device::params::Address;
+use program::{BLOCK_PAIRS, CountTilesParams, FillPairsParams, FindOffsetsParams};
+use program::{PairSplats, TileGrid, TouchedTiles, blocks};
+use sorted::Sorting;
 use splatcore_core::BackendError;
-
-kernel_params! {
-    /// How images are cut into tiles (tile_rows.cuh).
-    pub struct TileGrid {
-        size: u32,
-        width: u32,
-        height: u32,
-        tile_bits: u32,
-    }
-
-    /// Splats (tile_rows.cuh).
-    pub struct PairSplats {
-        means2d: Address,
-        radii: Address,
-        conics: Address,
-        opacities: Address,
-        factors: Address,
-        per_image: u32,
-        cameras: u32,
-        count: u32,
-    }
-
-    /// Parameters of `count_tiles` (tile_pairs.cu).
-    pub struct CountTilesParams {
-        tiles: TileGrid,
-        splats: PairSplats,
-        tiles_per_gauss: Address,
-    }
-
-    /// Parameters of `fill_pairs` (tile_pairs.cu).
-    pub struct FillPairsParams {
-        tiles: TileGrid,
-        splats: PairSplats,
-        depths: Address,
-        image_ids: Address,
-        ends: Address,
-        order: Address,
-        sums: Address,
-        pairs: u32,
-        keys: Address,
-        isect_ids: Address,
-        flatten_ids: Address,
-    }
-
-    /// Parameters of `find_offsets` (tile_pairs.cu).
-    pub struct FindOffsetsParams {
-        isect_ids: Address,
-        pairs: u32,
-        images: u32,
-        tiles: u32,
-        tile_bits: u32,
-        offsets: Address,
-    }
-}
-
-/// Structs that kernels' parameters hold.
-static SHARED: &[(&str, &Layout)] = &[
-    ("tile_rows.cuh", TileGrid::LAYOUT),
-    ("tile_rows.cuh", PairSplats::LAYOUT),
-];
-
-/// Splats of a thread of `sum_counts`.
-const SCAN_ITEMS: u32 = 4;
-/// Pairs of a warp of `fill_pairs`: enough that most of its lanes have a row to work on.
-const WARP_PAIRS: u32 = 128;
-/// Pairs of a block of `fill_pairs`.
-const BLOCK_PAIRS: u32 = BLOCK / 32 * WARP_PAIRS;
-
-/// What this module launches, but for the sorts.
-pub(super) fn program() -> Program {
-    let mut program = sources::program(
-        "tile_pairs.cu",
-        vec![
-            ("BLOCK", BLOCK.to_string()),
-            ("SCAN_ITEMS", SCAN_ITEMS.to_string()),
-            ("WARP_PAIRS", WARP_PAIRS.to_string()),
-        ],
-        [
-            CountTilesParams::kernel("count_tiles"),
-            TakeDepthsParams::kernel("take_depths"),
-            SumCountsParams::kernel("sum_counts"),
-            FillPairsParams::kernel("fill_pairs"),
-            WriteIdsParams::kernel("write_ids"),
-            FindOffsetsParams::kernel("find_offsets"),
-        ],
-    );
-    program.shared = SHARED;
-    program
-}
 
 /// How images are cut into tiles.
 #[derive(Clone, Copy, Debug)]
@@ -218,10 +135,31 @@ pub struct Pairs {
     pub depths: Floats,
     /// `[M]`: the image of each; without it each image has M / I splats in a row.
     pub image_ids: Option<Longs>,
-    /// `[M]`: inclusive sums of what [`count`] writes.
-    pub ends: Longs,
-    /// Whether pairs are sorted by id, those of equal ids by splat; else they are as the splats.
+    /// How many tiles each splat touches.
+    pub touched: Touched,
+    /// Whether pairs are sorted by id, those of equal ids by splat; else they are as the splats,
+    /// which takes [`Touched::Ends`].
     pub sort: bool,
+}
+
+/// How many tiles each splat touches, `[M]`.
+#[derive(Clone, Copy, Debug)]
+pub enum Touched {
+    /// What [`count`] writes.
+    Counts(Ints),
+    /// Its inclusive sums.
+    Ends(Longs),
+}
+
+impl Touched {
+    fn params(self, count: usize) -> Result<TouchedTiles, BackendError> {
+        let mut params = TouchedTiles { counts: 0, ends: 0 };
+        match self {
+            Self::Counts(counts) => params.counts = counts.with_len("tiles_per_gauss", count)?,
+            Self::Ends(ends) => params.ends = ends.with_len("ends", count)?,
+        }
+        Ok(params)
+    }
 }
 
 /// What [`fill`] writes.
@@ -231,10 +169,6 @@ pub struct PairsOut {
     pub isect_ids: Longs,
     /// `[pairs]`: splats.
     pub flatten_ids: Ints,
-}
-
-fn blocks(threads: usize) -> Result<u32, BackendError> {
-    grid(threads.div_ceil(BLOCK as usize))
 }
 
 /// Writes the number of tiles that each splat touches, `[M]`.
@@ -247,10 +181,37 @@ pub fn count(
     splats: &Splats,
     tiles_per_gauss: Ints,
 ) -> Result<(), BackendError> {
+    count_to(on, tiles, splats, tiles_per_gauss, 0)
+}
+
+/// As [`count`]; the sum of the numbers is on its way when this returns.
+///
+/// # Errors
+/// As [`count`].
+pub fn count_and_sum(
+    on: &OnStream,
+    tiles: &Tiles,
+    splats: &Splats,
+    tiles_per_gauss: Ints,
+) -> Result<Total, BackendError> {
+    Total::of(on, |total| {
+        count_to(on, tiles, splats, tiles_per_gauss, total)
+    })
+}
+
+/// With `total` not 0, the sum is added to the u64 there.
+fn count_to(
+    on: &OnStream,
+    tiles: &Tiles,
+    splats: &Splats,
+    tiles_per_gauss: Ints,
+    total: Address,
+) -> Result<(), BackendError> {
     let params = CountTilesParams {
         tiles: tiles.grid()?,
         splats: splats.params(tiles.images)?,
         tiles_per_gauss: tiles_per_gauss.with_len("tiles_per_gauss", splats.count())?,
+        total,
     };
     let [count_tiles, ..]: [Kernel; 6] = on.kernels(&program())?;
     on.queue
@@ -283,7 +244,7 @@ pub fn fill(
         splats: pairs.splats.params(tiles.images)?,
         depths: pairs.depths.with_len("depths", count)?,
         image_ids,
-        ends: pairs.ends.with_len("ends", count)?,
+        touched: pairs.touched.params(count)?,
         order: 0,
         sums: 0,
         pairs: word("the number of pairs", total)?,
@@ -300,6 +261,10 @@ pub fn fill(
         on.queue.launch(fill_pairs, blocks, BLOCK, params)
     };
     if !pairs.sort {
+        if params.touched.ends == 0 {
+            let error = "pairs in the order of splats need the sums of their numbers of tiles";
+            return Err(device_error(error.into()));
+        }
         return launch(&params);
     }
     let sorting = Sorting::new(on, &params, tiles.key_bits())?;

@@ -2,49 +2,16 @@
 //! that order, are sorted by the upper halves of their ids alone. There are several times more
 //! pairs than splats.
 
-use super::{FillPairsParams, SCAN_ITEMS, blocks};
+use super::program::{FillPairsParams, SCAN_ITEMS, SumCountsParams, TakeDepthsParams};
+use super::program::{WriteIdsParams, blocks};
 use crate::device::error::{device_error, failed};
-use crate::device::params::{Address, kernel_params};
+use crate::device::params::Address;
 use crate::device::queue::wrong_program;
 use crate::device::{Buffer, Kernel};
 use crate::ops::intersect::MOST_PAIRS;
 use crate::ops::sort::{self, ALL_BITS, PieceSizes, Plan};
 use crate::tensors::{BLOCK, OnStream};
 use splatcore_core::BackendError;
-
-kernel_params! {
-    /// Parameters of `take_depths` (tile_pairs.cu).
-    pub struct TakeDepthsParams {
-        depths: Address,
-        ends: Address,
-        splats: u32,
-        pairs: u32,
-        keys: Address,
-        order: Address,
-        zeros: Address,
-        zero_count: u32,
-        counts: Address,
-    }
-
-    /// Parameters of `sum_counts` (tile_pairs.cu).
-    pub struct SumCountsParams {
-        order: Address,
-        ends: Address,
-        splats: u32,
-        pairs: u32,
-        sums: Address,
-        states: Address,
-    }
-
-    /// Parameters of `write_ids` (tile_pairs.cu).
-    pub struct WriteIdsParams {
-        keys: Address,
-        flatten_ids: Address,
-        depths: Address,
-        pairs: u32,
-        isect_ids: Address,
-    }
-}
 
 /// Bytes to which parts of a piece of memory are aligned.
 const ALIGNMENT: usize = 256;
@@ -216,14 +183,14 @@ impl Sorting {
         let FillPairsParams {
             splats,
             depths,
-            ends,
+            touched,
             pairs,
             ..
         } = self.fill;
         let count = splats.count;
         let params = TakeDepthsParams {
             depths,
-            ends,
+            touched,
             splats: count,
             pairs,
             keys: self.depths[0],
@@ -238,7 +205,7 @@ impl Sorting {
         let order = self.splats[self.by_depth.result()];
         let params = SumCountsParams {
             order,
-            ends,
+            touched,
             splats: count,
             pairs,
             sums: self.depths[0],

@@ -2,7 +2,7 @@
 
 mod reach;
 
-use super::{Pairs, PairsOut, Splats, Tiles, count, fill, offsets};
+use super::{Pairs, PairsOut, Splats, Tiles, Touched, count, count_and_sum, fill, offsets};
 use crate::tensors::tests::{Fixture, Numbers, fixture};
 
 const TILES: Tiles = Tiles {
@@ -86,9 +86,14 @@ fn check(on: &Fixture, scene: &Scene, sort: bool) {
         reach: None,
     };
     let counts = on.out::<i32>(splats);
-    count(&on.stream(), &TILES, &of_device, counts.slice()).unwrap();
+    let stream = on.stream();
+    // Two at once, which take two slots; the second is used again.
+    let totals = [(); 2].map(|()| count_and_sum(&stream, &TILES, &of_device, counts.slice()));
     let expected: Vec<i32> = (0..splats).map(|i| scene.touched(i).len() as i32).collect();
     assert_eq!(counts.read(), expected);
+    let sum = expected.iter().map(|&count| count as u64).sum::<u64>();
+    let totals = totals.map(|total| total.unwrap().wait().unwrap());
+    assert_eq!(totals, [sum; 2]);
 
     let mut expected_pairs = scene.pairs();
     let ends: Vec<i64> = expected
@@ -105,7 +110,10 @@ fn check(on: &Fixture, scene: &Scene, sort: bool) {
         splats: of_device,
         depths: depths.slice(),
         image_ids: image_ids.as_ref().map(|ids| ids.slice()),
-        ends: ends.slice(),
+        touched: match sort {
+            true => Touched::Counts(counts.slice()),
+            false => Touched::Ends(ends.slice()),
+        },
         sort,
     };
     let out = PairsOut {

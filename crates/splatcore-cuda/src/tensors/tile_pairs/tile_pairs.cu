@@ -2,8 +2,8 @@
 //
 // Contract. A splat touches the tiles that its mean +- radii overlap, none if a radius is 0 or
 // less; with conics and opacities only those of them where it may count at some pixel
-// (tile_rows.cuh), so that images stay the same bit for bit. count_tiles writes how many;
-// fill_pairs writes the pairs splat by splat, row by row, from the inclusive sums `ends`: an id,
+// (tile_rows.cuh), so that images stay the same bit for bit. count_tiles writes how many, and adds
+// them up; fill_pairs writes the pairs splat by splat, row by row, from the inclusive sums: an id,
 // image << (32 + tile_bits) | tile << 32 | bits of the depth, and the splat. For pairs sorted by
 // id, take_depths and a stable sort (ops/sort/sort.cu) put splats in the order of their depths,
 // sum_counts sums their tiles in that order, fill_pairs writes the pairs in it, with the upper
@@ -23,32 +23,39 @@
 #include "block_scan.cuh"
 #include "tile_rows.cuh"
 
+// How many tiles each splat touches; in Rust by the same name.
+struct TouchedTiles {
+    const u32* counts;      // [M], or null: then by the ends
+    const long long* ends;  // [M]: their inclusive sums
+};
+
 // Parameters of `count_tiles`; in Rust by the same name.
 struct CountTilesParams {
     TileGrid tiles;
     PairSplats splats;
     u32* tiles_per_gauss;  // [M]
+    u64* total;            // null, or what their sum is added to
 };
 
 // Parameters of `take_depths`; in Rust by the same name.
 struct TakeDepthsParams {
-    ReadOnly<u32> depths;      // [M], bits of f32
-    ReadOnly<long long> ends;  // [M]
-    u32 splats, pairs;         // how many
-    u32* keys;                 // [M]
-    u32* order;                // [M]: splats
-    u32* zeros;                // [zero_count]: set to 0
+    ReadOnly<u32> depths;  // [M], bits of f32
+    TouchedTiles touched;
+    u32 splats, pairs;  // how many
+    u32* keys;          // [M]
+    u32* order;         // [M]: splats
+    u32* zeros;         // [zero_count]: set to 0
     u32 zero_count;
     u32* counts;  // [2]: get `splats` and `pairs`, for the sorts
 };
 
 // Parameters of `sum_counts`; in Rust by the same name.
 struct SumCountsParams {
-    ReadOnly<u32> order;       // [M]: splats
-    ReadOnly<long long> ends;  // [M], in the order of splats
-    u32 splats, pairs;         // how many
-    u32* sums;                 // [M], in `order`
-    u32* states;               // a block: of the look-back, zero
+    ReadOnly<u32> order;   // [M]: splats
+    TouchedTiles touched;  // in the order of splats
+    u32 splats, pairs;     // how many
+    u32* sums;             // [M], in `order`
+    u32* states;           // a block: of the look-back, zero
 };
 
 // Parameters of `fill_pairs`; in Rust by the same name.
@@ -57,9 +64,9 @@ struct FillPairsParams {
     PairSplats splats;
     ReadOnly<u32> depths;        // [M], bits of f32
     const long long* image_ids;  // [M] or null: the splats of an image are per_image in a row
-    ReadOnly<long long> ends;    // [M]
-    ReadOnly<u32> order;         // [M] or null: splats as they are
-    ReadOnly<u32> sums;          // [M]: `ends` in that order
+    TouchedTiles touched;
+    ReadOnly<u32> order;  // [M] or null: splats as they are, with the ends of `touched`
+    ReadOnly<u32> sums;   // [M]: `ends` in that order
     u32 pairs;
     u32* keys;         // [pairs] or null: upper halves of ids, in place of ids
     u64* isect_ids;    // [pairs]
@@ -112,11 +119,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         if (rows > 0 && before < first + WARP && until > first) count += in_all - in_front;
     }
     if (m < args.splats.count) args.tiles_per_gauss[m] = count;
+    u32 of_warp_in_all = warp_scan(count, lane);
+    if (args.total && lane == WARP - 1) atomicAdd(args.total, (u64)of_warp_in_all);
 }
 
-// The tiles of splat m, whatever is in `ends`.
-__device__ __forceinline__ u32 count_of(const ReadOnly<long long>& ends, u32 m, u32 pairs) {
-    long long count = ends[m] - (m > 0 ? ends[m - 1] : 0);
+// The tiles of splat m, `pairs` at most, whatever is in memory.
+__device__ __forceinline__ u32 count_of(const TouchedTiles& touched, u32 m, u32 pairs) {
+    if (touched.counts) return min(touched.counts[m], pairs);
+    long long count = touched.ends[m] - (m > 0 ? touched.ends[m - 1] : 0);
     return (u32)min(max(count, 0ll), (long long)pairs);
 }
 
@@ -131,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
     if (m >= args.splats) return;
     // Splats without tiles come last. The sort leaves NO_KEY out.
-    bool has_tiles = count_of(args.ends, m, args.pairs) > 0;
+    bool has_tiles = count_of(args.touched, m, args.pairs) > 0;
     args.keys[m] = min(has_tiles ? args.depths[m] : NO_KEY, NO_KEY - 1);
     args.order[m] = m;
 }
@@ -145,7 +155,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
     for (u32 k = 0; k < SCAN_ITEMS; ++k) {
         bool is_splat = first + k < args.splats;
-        counts[k] = is_splat ? count_of(args.ends, args.order[first + k], args.pairs) : 0;
+        counts[k] = is_splat ? count_of(args.touched, args.order[first + k], args.pairs) : 0;
         sum += counts[k];
     }
     u32 until = block_scan(sum, scratch, total);
@@ -165,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // Where the pairs of splats end, in the order in which they are written.
 __device__ __forceinline__ u32 end_of(const FillPairsParams& args, u32 i) {
     if (args.order) return args.sums[i];
-    return (u32)min(max(args.ends[i], 0ll), (long long)args.pairs);
+    return (u32)min(max(args.touched.ends[i], 0ll), (long long)args.pairs);
 }
 
 // The first splat, in that order, whose pairs end behind a place; as many as there are if none.

@@ -7,11 +7,12 @@ of dimensions, but for ``N``, ``n_max`` and ``total``. ``stream`` is the CUDA st
 ``torch.cuda.current_stream().cuda_stream`` gives it; without CUDA tensors it has no effect.
 """
 
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 import numpy.typing as npt
 
 __all__ = [
+    "PairTotal",
     "adam",
     "all_finite",
     "draw_fwd",
@@ -54,6 +55,10 @@ _Tensor: TypeAlias = npt.NDArray[Any] | _TorchTensor
 _CameraModel: TypeAlias = Literal["pinhole", "ortho", "fisheye"]
 _RadiusRule: TypeAlias = Literal["gsplat-1.5", "three-sigma"]
 _Padding: TypeAlias = Literal["same", "valid"]
+
+@final
+class PairTotal:
+    def wait(self) -> int: ...
 
 def quat_scale_to_covar_preci_fwd(
     quats: _Tensor,
@@ -179,7 +184,7 @@ def splats_fwd(
     tiles_per_gauss: _Tensor,
     *,
     stream: int = 0,
-) -> int | None: ...
+) -> int | PairTotal: ...
 def draw_fwd(
     means2d: _Tensor,
     radii: _Tensor,
@@ -190,7 +195,6 @@ def draw_fwd(
     backgrounds: _Tensor | None,
     image_ids: _Tensor | None,
     tiles_per_gauss: _Tensor,
-    ends: _Tensor | None,
     width: int,
     height: int,
     tile_size: int,

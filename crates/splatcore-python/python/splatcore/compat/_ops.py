@@ -6,11 +6,12 @@ gradient: ``_functions`` does.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor
 
+from .._splatcore.tensors import PairTotal
 from ._native import call
 
 MaybeTensor = Optional[Tensor]
@@ -57,17 +58,16 @@ class Cameras(NamedTuple):
 class Counted:
     """What a projection finds besides splats, if it is asked to: how many tiles each touches."""
 
-    __slots__ = ("_total", "counts", "ends", "exact_tiles", "tile_size")
+    __slots__ = ("_total", "counts", "exact_tiles", "tile_size")
 
     def __init__(self, tile_size: int, exact_tiles: bool) -> None:
         self.tile_size = tile_size
         self.exact_tiles = exact_tiles
         self.counts: MaybeTensor = None  # int32 [..., C, N]
-        self.ends: MaybeTensor = None  # int64 [... C N], their cumulative sums, on a card only
-        self._total: Optional[int] = None
+        self._total: Union[int, PairTotal] = 0
 
-    def found(self, counts: Tensor, total: Optional[int]) -> None:
-        """Takes the counts, and their sum if it is known."""
+    def found(self, counts: Tensor, total: Union[int, PairTotal]) -> None:
+        """Takes the counts and their sum, which may be on its way."""
         self.counts, self._total = counts, total
 
     def keep(self, rows: Tensor) -> None:
@@ -78,10 +78,8 @@ class Counted:
     def total(self) -> int:
         """The sum of the counts. On a card the only wait in a forward pass that is not packed: the
         later it is asked for, the more work lies in front of the card meanwhile."""
-        if self._total is None:
-            self._total = 0
-            if self.counts is not None:
-                self.ends, self._total = running_sums(self.counts)
+        if not isinstance(self._total, int):
+            self._total = self._total.wait()
         return self._total
 
 
@@ -105,7 +103,7 @@ def project_forward(
     splats = (radii, means2d, depths, conics, compensations)
     if counted is not None:
         counts = new(shape, dtype=torch.int32)
-        total = None
+        total: Union[int, PairTotal] = 0
         if radii.numel() > 0:
             tiles = (counted.tile_size, counted.exact_tiles)
             total = call("splats_fwd", means.device, *given, *tiles, *splats, counts)

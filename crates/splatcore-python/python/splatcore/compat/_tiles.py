@@ -174,7 +174,6 @@ def draw_forward(
             backgrounds,
             drawing.image_ids,
             counted.counts,
-            counted.ends,
             *sizes,
             isect_ids,
             flatten_ids,

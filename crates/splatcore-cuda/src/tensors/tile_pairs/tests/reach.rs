@@ -1,7 +1,8 @@
 //! Lists by reach against plain code in f64, and lists whose counts are of other splats.
 
 use crate::tensors::tests::{Fixture, Numbers, Tensor, fixture};
-use crate::tensors::tile_pairs::{Pairs, PairsOut, Reach, Splats, Tiles, count, fill, offsets};
+use crate::tensors::tile_pairs::{Pairs, PairsOut, Reach, Splats, Tiles, Touched};
+use crate::tensors::tile_pairs::{count, fill, offsets};
 
 /// Cameras that share opacities.
 const CAMERAS: usize = 2;
@@ -187,7 +188,7 @@ impl OnDevice {
             splats: self.splats(),
             depths: self.depths.slice(),
             image_ids: None,
-            ends: ends.slice(),
+            touched: Touched::Ends(ends.slice()),
             sort,
         };
         let out = PairsOut {
