@@ -11,7 +11,7 @@
 //
 // Bound. Memory: 4 FUNCTIONS D bytes in a row, as many out in the backward pass.
 //
-// Now. 18 us, backward 51 us, for fox_220k (degree 3) on an H100 (docs/results/python.md). History:
+// Now. 17 us, backward 55 us, for fox_220k (degree 3) on an H100 (docs/results/python.md). History:
 // docs/log/python.md.
 
 #include "harmonics.cuh"

@@ -13,10 +13,10 @@
 // Launch. A block a tile, a thread a pixel (tile_batches.cuh); shared memory BATCH * (32 + 4
 // PADDED) bytes.
 //
-// Bound. Instructions: about 30 + CHANNELS a warp and splat that may count there, 40 a warp and 32
-// splats of the list.
+// Bound. Instructions: about 34 + CHANNELS a warp and splat that counts there, 23 for one that does
+// not but may, 90 a warp and 32 splats of the list.
 //
-// Now. 0.40 ms for 3 channels of fox_220k at 1080x1920 on an H100 (docs/results/python.md).
+// Now. 0.33 ms for 3 channels of fox_220k at 1080x1920 on an H100 (docs/results/python.md).
 // History: docs/log/python.md.
 
 #include "tile_batches.cuh"

@@ -14,10 +14,11 @@
 // ROWS pixels each: a product of matrices. If D > CHANNELS, further channels are read from global
 // memory. `write_gradients`: a thread a splat.
 //
-// Bound. Instructions, about 40 + 2 CHANNELS for a warp and splat that may count there, and for
-// the additions COLUMNS / LANES atomic ones a warp and ROWS splats.
+// Bound. Instructions: about 54 + CHANNELS a warp and splat that counts there, 24 for one that does
+// not but may, and 28 + 1.6 CHANNELS for the sums of one that counts; of the latter COLUMNS / LANES
+// are atomic additions, a warp and ROWS splats.
 //
-// Now. 1.1 ms for 3 channels of fox_220k at 1080x1920 on an H100 (docs/results/python.md).
+// Now. 0.94 ms for 3 channels of fox_220k at 1080x1920 on an H100 (docs/results/python.md).
 // History: docs/log/python.md.
 
 #include "tile_batches.cuh"

@@ -17,7 +17,7 @@
 //
 // Bound. Memory: 8 bytes out a pair for fill_pairs. Instructions: 100 a row of a box.
 //
-// Now. 0.36 ms with the sorts for fox_220k at 1080x1920 on an H100 (docs/results/python.md).
+// Now. 0.13 ms with the sorts for fox_220k at 1080x1920 on an H100 (docs/results/python.md).
 // History: docs/log/python.md.
 
 #include "block_scan.cuh"
