@@ -84,7 +84,6 @@ fn constants(channels: usize, batch: usize) -> Vec<(&'static str, String)> {
         ("BATCH", batch.to_string()),
         ("CHANNELS", channels.to_string()),
         ("PADDED", padded.to_string()),
-        ("MOST_CHANNELS", covering(usize::MAX).to_string()),
     ]
 }
 
@@ -111,9 +110,11 @@ fn columns(channels: usize) -> usize {
 pub(super) fn backward_program(channels: usize) -> Program {
     // At most 48 KB of shared memory, with the gradients of all pixels.
     let batch = if channels > 8 { 24 } else { 256 };
+    let mut constants = constants(channels, batch);
+    constants.push(("MOST_CHANNELS", covering(usize::MAX).to_string()));
     let mut program = sources::program(
         "rasterize_backward.cu",
-        constants(channels, batch),
+        constants,
         [
             RasterizeBackwardParams::kernel("rasterize_backward"),
             WriteGradientsParams::kernel("write_gradients"),
