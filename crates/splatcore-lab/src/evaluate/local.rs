@@ -3,6 +3,7 @@
 mod planted;
 mod repeated;
 mod sanitized;
+mod together;
 
 use super::blame::blame;
 use super::scene::{Scene, bound, expected};
@@ -107,7 +108,7 @@ impl<'a> Local<'a> {
         match Child::start(&program, self.settings.limits) {
             Ok(child) => Ok(Started {
                 child,
-                _folder: folder,
+                _folder: Some(folder),
             }),
             Err(WorkerError::System(error)) => Err(Stop::Broken(Broken(error))),
             Err(error @ WorkerError::Unconfined(_)) => Err(Stop::NotRun(error.to_string())),
@@ -190,28 +191,38 @@ impl<'a> Local<'a> {
         Ok((all, margin))
     }
 
-    /// Times kernels beside the baseline's. Both workers are new: one that has already rendered
+    /// Times kernels beside the baseline's. All workers are new: one that has already rendered
     /// would differ from one that has not, always to the same side.
     fn rounds(
         &mut self,
         changed: &Texts,
         enough: &dyn Fn(&[f64]) -> bool,
     ) -> Result<Vec<Series>, Stop> {
-        let mut baseline = self.start_baseline(&self.scenes)?;
-        let mut worker = self.start(changed, Role::Timed)?;
-        for scene in &self.scenes {
-            let loaded = worker.child.load_as(&scene.timed.name, &scene.scene);
-            loaded.map_err(|error| Stop::Rejected(blame(error)))?;
-        }
-        let timed: Vec<TimedScene> = self.scenes.iter().map(|s| s.timed.clone()).collect();
-        let mut series: Vec<Series> = timed.iter().map(|s| Series::of(&s.name)).collect();
         let mut rng = Rng::new(self.settings.seed, 1000 + self.evaluated);
-        let mut rounds = Vec::new();
+        // What starts first is slower or faster for as long as it lives, so that the first and the
+        // last belong together.
+        let candidate_first = rng.below(2) == 1;
+        let start = |is_outer: bool| match is_outer == candidate_first {
+            true => self.start_loaded(changed),
+            false => self
+                .start_baseline(&self.scenes)
+                .map(Started::without_files),
+        };
+        let [mut a, mut b, mut c, mut d] =
+            [start(true)?, start(false)?, start(false)?, start(true)?];
+        let (outer, inner) = ([&mut a.child, &mut d.child], [&mut b.child, &mut c.child]);
+        let (baseline, candidate) = match candidate_first {
+            true => (inner, outer),
+            false => (outer, inner),
+        };
         let mut contestants = Contestants {
-            baseline: &mut baseline,
-            candidate: &mut worker.child,
+            baseline,
+            candidate,
             training: self.settings.training,
         };
+        let timed: Vec<TimedScene> = self.scenes.iter().map(|s| s.timed.clone()).collect();
+        let mut series: Vec<Series> = timed.iter().map(|s| Series::of(&s.name)).collect();
+        let mut rounds = Vec::new();
         while !enough(&rounds) {
             match round(&mut contestants, &timed, &mut series, &mut rng) {
                 Ok(ratio) => rounds.push(ratio),
@@ -222,7 +233,10 @@ impl<'a> Local<'a> {
                 }
             }
         }
-        self.settled(&mut worker.child, &mut baseline, &series)?;
+        let [baseline, _] = contestants.baseline;
+        for candidate in contestants.candidate {
+            self.settled(candidate, baseline, &series)?;
+        }
         Ok(series)
     }
 
@@ -245,6 +259,16 @@ impl<'a> Local<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A worker of a candidate that has loaded the scenes.
+    fn start_loaded(&self, changed: &Texts) -> Result<Started, Stop> {
+        let mut worker = self.start(changed, Role::Timed)?;
+        for scene in &self.scenes {
+            let loaded = worker.child.load_as(&scene.timed.name, &scene.scene);
+            loaded.map_err(|error| Stop::Rejected(blame(error)))?;
+        }
+        Ok(worker)
     }
 
     fn start_baseline(&self, scenes: &[Scene]) -> Result<Child, Stop> {
@@ -411,10 +435,19 @@ impl Evaluator for Local<'_> {
     }
 }
 
-/// A worker and the folder of its kernels.
+/// A worker and the folder of its kernels, if it has some of its own.
 struct Started {
     child: Child,
-    _folder: tempfile::TempDir,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Started {
+    fn without_files(child: Child) -> Self {
+        Self {
+            child,
+            _folder: None,
+        }
+    }
 }
 
 /// Why judging ended early.

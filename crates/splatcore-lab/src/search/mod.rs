@@ -7,6 +7,7 @@
 //! | which points does a kernel text span | [`variants`] |
 //! | how do points become candidates | [`proposer`] |
 //! | how are measured spaces kept | [`recorded`], in Kernel Tuner's formats |
+//! | how is a whole space measured | [`recording`] |
 //! | what is there without a card | [`synthetic`] |
 //! | which strategy is best | [`compare`], against Kernel Tuner's too |
 
@@ -16,6 +17,7 @@ mod local;
 mod portfolio;
 pub mod proposer;
 pub mod recorded;
+pub mod recording;
 pub mod space;
 pub mod strategy;
 pub mod synthetic;
@@ -28,6 +30,7 @@ pub use local::LocalSearch;
 pub use portfolio::Portfolio;
 pub use proposer::{CrossoverProposer, SearchProposer};
 pub use recorded::Recorded;
+pub use recording::Recording;
 pub use space::{Axis, Config, Space, SpaceError, Value};
 pub use strategy::Strategy;
 pub use tpe::Tpe;

@@ -1,4 +1,5 @@
-//! Whether a candidate is faster: whole frames of two living workers that take turns.
+//! Whether a candidate is faster: whole frames of living workers that take turns, two of the
+//! baseline and two of the candidate.
 //!
 //! A *round* renders the same frames in the order baseline, candidate, candidate, baseline, or the
 //! other way round, so that a drift of the card's clock cancels. Frames are in a new order and from
@@ -10,4 +11,5 @@ mod paired;
 mod verdict;
 
 pub use paired::{Contestants, TimedScene, clocks_agree, round};
+pub(crate) use paired::{drawn, turn};
 pub use verdict::{PROCESSES, Plan, ROUNDS, Standing, interval, margin, noise, settle};

@@ -1,11 +1,11 @@
-//! Rounds of two workers.
+//! Rounds of workers that take turns.
 
 use crate::gates::{Gate, Rejection};
 use crate::journal::Series;
 use crate::worker::{Answer, Ask, Child, FrameSpec, WorkerError};
 use splatcore_core::random::Rng;
 
-/// A scene that both workers have loaded under its name.
+/// A scene that all workers have loaded under its name.
 #[derive(Clone, Debug)]
 pub struct TimedScene {
     /// The name that it was loaded under.
@@ -16,12 +16,12 @@ pub struct TimedScene {
     pub reach: f64,
 }
 
-/// Who is compared.
+/// Who is compared: two workers each, which differ for as long as they live.
 pub struct Contestants<'a> {
-    /// Runs the baseline's kernels.
-    pub baseline: &'a mut Child,
-    /// Runs the candidate's.
-    pub candidate: &'a mut Child,
+    /// Run the baseline's kernels.
+    pub baseline: [&'a mut Child; 2],
+    /// Run the candidate's.
+    pub candidate: [&'a mut Child; 2],
     /// Whether the backward pass is timed too.
     pub training: bool,
 }
@@ -41,15 +41,22 @@ pub fn round(
     for (scene, series) in scenes.iter().zip(series) {
         let frames = drawn(scene, rng);
         let candidate_first = rng.below(2) == 1;
-        let order = [false, true, true, false].map(|candidate| candidate != candidate_first);
+        // Which of the two workers, and whose.
+        let order = [(0, false), (0, true), (1, true), (1, false)];
+        let order = order.map(|(which, candidate)| (which, candidate != candidate_first));
         // Of the baseline and of the candidate: device, clock.
         let mut times = [[0.0; 2]; 2];
-        for is_candidate in order {
-            let worker = match is_candidate {
-                true => &mut *contestants.candidate,
-                false => &mut *contestants.baseline,
+        for (which, is_candidate) in order {
+            let workers = match is_candidate {
+                true => &mut contestants.candidate,
+                false => &mut contestants.baseline,
             };
-            let turn = turn(worker, &scene.name, &frames, contestants.training);
+            let turn = turn(
+                &mut *workers[which],
+                &scene.name,
+                &frames,
+                contestants.training,
+            );
             let turn = turn.map_err(|error| (error, is_candidate))?;
             for (sum, seconds) in times[usize::from(is_candidate)].iter_mut().zip(turn) {
                 *sum += seconds;
@@ -66,7 +73,7 @@ pub fn round(
 }
 
 /// Seconds by the device and by the clock.
-fn turn(
+pub(crate) fn turn(
     worker: &mut Child,
     scene: &str,
     frames: &[FrameSpec],
@@ -115,7 +122,7 @@ pub fn clocks_agree(series: &[Series]) -> Result<(), Rejection> {
 }
 
 /// The frames of a round: in a new order, each camera moved a little.
-fn drawn(scene: &TimedScene, rng: &mut Rng) -> Vec<FrameSpec> {
+pub(crate) fn drawn(scene: &TimedScene, rng: &mut Rng) -> Vec<FrameSpec> {
     let mut frames = scene.frames.clone();
     rng.shuffle(&mut frames);
     for frame in &mut frames {

@@ -90,6 +90,17 @@ impl Child {
     /// # Errors
     /// If it cannot be started or is not ready in time.
     pub fn start(program: &Program, limits: Limits) -> Result<Self, WorkerError> {
+        let mut child = Self::spawn(program, limits)?;
+        child.wait()?;
+        Ok(child)
+    }
+
+    /// Starts a worker, for [`Child::wait`]. On Linux a worker ends with the thread that started
+    /// it.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn spawn(program: &Program, limits: Limits) -> Result<Self, WorkerError> {
         let system = |error: std::io::Error| WorkerError::System(format!("a worker: {error}"));
         let folder = tempfile::Builder::new()
             .prefix("splatcore-worker-")
@@ -138,7 +149,7 @@ impl Child {
         };
         let words = Arc::new(Mutex::new(String::new()));
         let (hearing, heard) = channel::<()>();
-        let mut child = Self {
+        let child = Self {
             process,
             input: Some(input),
             answers: lines(output),
@@ -153,11 +164,19 @@ impl Child {
             listen(errors, &words);
             drop(hearing);
         });
-        match child.answer("start", limits.start)? {
+        Ok(child)
+    }
+
+    /// Waits until a worker that was just started is ready.
+    ///
+    /// # Errors
+    /// If it is not ready in time.
+    pub fn wait(&mut self) -> Result<(), WorkerError> {
+        match self.answer("start", self.limits.start)? {
             Answer::Ready { device, sandbox } => {
-                child.device = device;
-                child.sandbox = sandbox;
-                Ok(child)
+                self.device = device;
+                self.sandbox = sandbox;
+                Ok(())
             }
             Answer::Unconfined { about } => Err(WorkerError::Unconfined(about)),
             Answer::Failed { error } => Err(WorkerError::Said(error)),

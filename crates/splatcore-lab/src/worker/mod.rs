@@ -9,7 +9,7 @@
 //!               <-- Answer, stdout; arrays as files in the worker's own folder ---
 //! ```
 
-mod arrays;
+pub(crate) mod arrays;
 mod child;
 mod error;
 mod protocol;

@@ -210,6 +210,20 @@ fn strategies_are_compared_on_recorded_spaces() {
     splatcore(&wrong).assert().code(2);
 }
 
+/// Spaces are recorded on cards alone; what is wrong is said before anything is written.
+#[test]
+fn a_space_is_not_recorded_on_the_emulator() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    let (folder, out) = (at("exp"), at("space.json"));
+    succeeds(&["lab", "new", &folder, "--task", "sort"]);
+    let record = ["lab", "record", &folder, &out, "--on", "emulator"];
+    let said = fails(&record);
+    assert!(said.contains("times need a card"), "{said}");
+    assert!(!std::path::Path::new(&out).exists());
+    splatcore(&["lab", "record", &folder]).assert().code(2);
+}
+
 /// A program stands for a model; its transcript then repeats the run without it.
 #[cfg(unix)]
 #[test]
