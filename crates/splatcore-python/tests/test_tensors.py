@@ -324,6 +324,28 @@ def adam(**changes):
     return arguments["param"]
 
 
+def test_rows_are_taken_out_and_put_back():
+    values, numbers = np.arange(8.0).reshape(4, 2), np.arange(4, dtype=np.int32)
+    rows = np.array([2, 0])
+    packed, few = np.full((2, 2), np.nan), np.full(2, -1, np.int32)
+    tensors.gather_rows(rows, 4, 1, values, packed, numbers, few)
+    np.testing.assert_array_equal(packed, [[4, 5], [0, 1]])
+    np.testing.assert_array_equal(few, [2, 0])
+    back = np.full((4, 2), np.nan)
+    tensors.scatter_rows(rows, 4, 1, packed, back)
+    np.testing.assert_array_equal(back, [[0, 1], [0, 0], [4, 5], [0, 0]])
+    tensors.gather_rows(rows, 4, 0)
+    for wrong, message in [
+        ((np.array([4, 0]), 4, 1, values, packed), "rows must be below 4, found 4"),
+        ((np.array([-1, 0]), 4, 1, values, packed), "found -1"),
+        ((rows, 4, 1, values, packed[:1]), "to must"),
+        ((rows, 4, 1, values), "pairs, found 1 tensors"),
+        ((rows, 4, 1, values, values), "share memory"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            tensors.gather_rows(*wrong)
+
+
 def test_adam_works_in_place_and_leaves_out_rows():
     param = adam()
     np.testing.assert_allclose(param[0], -0.1 * 0.1 / math.sqrt(0.001), rtol=1e-6)

@@ -16,6 +16,7 @@
 //! | pixels, their gradients, who contributes to a pixel | `rasterize/` |
 //! | Adam, relocation (3DGS-MCMC), nearest neighbours | `adam.rs`, `relocation.rs`, `neighbours.rs` |
 //! | structural similarity | `ssim.rs` |
+//! | rows of packed tensors | `rows.rs` |
 //!
 //! In the shapes, B is a batch, C a camera of the batch, N a Gaussian; I = B C an image; M a
 //! projected splat, of which there are I N, or fewer if they are packed; D a channel.
@@ -33,6 +34,7 @@ pub mod quat_scale;
 pub mod rasterize;
 mod real;
 pub mod relocation;
+pub mod rows;
 pub mod ssim;
 
 pub use error::{ArgumentError, Result};

@@ -16,6 +16,7 @@
 //! | sorted (tile, splat) pairs | `tile_pairs/` |
 //! | Adam for chosen rows | `selective_adam/` |
 //! | opacities and scales after a relocation | `relocation/` |
+//! | rows of packed tensors | `rows/` |
 //! | distances to the nearest points | `neighbours/` |
 //! | structural similarity | `ssim/` |
 //!
@@ -29,6 +30,7 @@ pub mod projection;
 pub mod quat_scale;
 pub mod rasterize;
 pub mod relocation;
+pub mod rows;
 pub mod selective_adam;
 mod slice;
 mod slots;

@@ -1,7 +1,7 @@
 //! The programs of this folder.
 
 use super::{
-    directions, harmonics, neighbours, projection, quat_scale, rasterize, relocation,
+    directions, harmonics, neighbours, projection, quat_scale, rasterize, relocation, rows,
     selective_adam, ssim, tile_pairs,
 };
 use crate::device::Program;
@@ -24,6 +24,7 @@ pub fn programs() -> Vec<Program> {
     all.push(quat_scale::program());
     all.push(selective_adam::program());
     all.push(relocation::program());
+    all.push(rows::program());
     all.push(neighbours::program());
     all.push(ssim::program());
     all

@@ -60,6 +60,15 @@ impl<T> DeviceSlice<T> {
         self.len * size_of::<T>()
     }
 
+    /// The same memory in words of four bytes.
+    pub fn words(self) -> DeviceSlice<u32> {
+        DeviceSlice {
+            address: self.address,
+            len: self.bytes() / size_of::<u32>(),
+            of: PhantomData,
+        }
+    }
+
     /// Its address, if it has `wanted` values.
     ///
     /// # Errors

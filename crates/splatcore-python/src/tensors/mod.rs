@@ -21,6 +21,7 @@ mod projection;
 mod projection_simple;
 mod quat_scale;
 mod rasterize;
+mod rows;
 mod view;
 
 use pyo3::prelude::*;
@@ -36,6 +37,7 @@ pub fn add(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     intersect::add(&module)?;
     rasterize::add(&module)?;
     fused::add(&module)?;
+    rows::add(&module)?;
     optimise::add(&module)?;
     losses::add(&module)?;
     parent.add("tensors", &module)?;

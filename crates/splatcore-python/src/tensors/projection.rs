@@ -285,7 +285,7 @@ struct SplatArguments<'a> {
     conics: Input<'a>,
     compensations: Option<Input<'a>>,
     v_means2d: Input<'a>,
-    v_depths: Input<'a>,
+    v_depths: Option<Input<'a>>,
     v_conics: Input<'a>,
     v_compensations: Option<Input<'a>>,
 }
@@ -297,7 +297,7 @@ impl SplatArguments<'_> {
             conics: self.conics.slice(checked),
             compensations: maybe(&self.compensations, checked),
             v_means2d: self.v_means2d.slice(checked),
-            v_depths: self.v_depths.slice(checked),
+            v_depths: maybe(&self.v_depths, checked),
             v_conics: self.v_conics.slice(checked),
             v_compensations: maybe(&self.v_compensations, checked),
         }
@@ -309,7 +309,7 @@ impl SplatArguments<'_> {
             conics: self.conics.on(card),
             compensations: maybe_on(&self.compensations, card),
             v_means2d: self.v_means2d.on(card),
-            v_depths: self.v_depths.on(card),
+            v_depths: maybe_on(&self.v_depths, card),
             v_conics: self.v_conics.on(card),
             v_compensations: maybe_on(&self.v_compensations, card),
         }
@@ -375,7 +375,7 @@ fn projection_bwd(
     conics: Object<'_, '_>,
     compensations: Option<Object<'_, '_>>,
     v_means2d: Object<'_, '_>,
-    v_depths: Object<'_, '_>,
+    v_depths: Option<Object<'_, '_>>,
     v_conics: Object<'_, '_>,
     v_compensations: Option<Object<'_, '_>>,
     v_means: Option<Object<'_, '_>>,
@@ -395,7 +395,7 @@ fn projection_bwd(
         conics: call.floats("conics", conics, &[B, C, N, Is(3)])?,
         compensations: call.maybe_floats("compensations", compensations, &[B, C, N])?,
         v_means2d: call.floats("v_means2d", v_means2d, &[B, C, N, Is(2)])?,
-        v_depths: call.floats("v_depths", v_depths, &[B, C, N])?,
+        v_depths: call.maybe_floats("v_depths", v_depths, &[B, C, N])?,
         v_conics: call.floats("v_conics", v_conics, &[B, C, N, Is(3)])?,
         v_compensations: call.maybe_floats("v_compensations", v_compensations, &[B, C, N])?,
     };

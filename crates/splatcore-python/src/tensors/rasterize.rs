@@ -289,7 +289,7 @@ fn rasterize_bwd(
     render_alphas: Object<'_, '_>,
     last_ids: Object<'_, '_>,
     v_render_colors: Object<'_, '_>,
-    v_render_alphas: Object<'_, '_>,
+    v_render_alphas: Option<Object<'_, '_>>,
     v_means2d: Object<'_, '_>,
     v_means2d_abs: Option<Object<'_, '_>>,
     v_conics: Object<'_, '_>,
@@ -305,7 +305,7 @@ fn rasterize_bwd(
     let alphas = call.floats("render_alphas", render_alphas, &sizes.channels(Is(1)))?;
     let last_ids = call.values::<i32>("last_ids", last_ids, &sizes.image())?;
     let v_images = call.floats("v_render_colors", v_render_colors, &sizes.channels(D))?;
-    let v_alphas = call.floats("v_render_alphas", v_render_alphas, &sizes.channels(Is(1)))?;
+    let v_alphas = call.maybe_floats("v_render_alphas", v_render_alphas, &sizes.channels(Is(1)))?;
     let mut v_means2d = call.floats_out("v_means2d", v_means2d, &[M, Is(2)])?;
     let mut v_abs = call.maybe_floats_out("v_means2d_abs", v_means2d_abs, &[M, Is(2)])?;
     let mut v_conics = call.floats_out("v_conics", v_conics, &[M, Is(3)])?;
@@ -318,7 +318,7 @@ fn rasterize_bwd(
             render_alphas: alphas.on(&card),
             last_ids: last_ids.on(&card),
             v_render_colors: v_images.on(&card),
-            v_render_alphas: v_alphas.on(&card),
+            v_render_alphas: maybe_on(&v_alphas, &card),
         };
         let out = on_card::SplatGradients {
             v_means2d: v_means2d.on(&card),
@@ -338,7 +338,7 @@ fn rasterize_bwd(
         let input = Backward {
             last_ids: last_ids.slice(&checked),
             v_colors: v_images.slice(&checked),
-            v_alphas: v_alphas.slice(&checked),
+            v_alphas: maybe(&v_alphas, &checked),
         };
         let out = Gradients {
             v_means2d: v_means2d.slice(&checked),

@@ -143,6 +143,41 @@ def test_two_calls_do_the_work_of_five(exact_tiles):
     )  # fmt: skip
 
 
+def test_the_number_of_pairs_is_waited_for_once():
+    n = 500
+    means = numbers(1, 1, n, 3)
+    means[..., 2] += 2.0
+    shape = (means, None, numbers(2, 1, n, 4), numbers(4, 1, n, 3, low=0.01, high=0.2))
+    given = (*shape, numbers(5, 1, n, low=0.1, high=0.9), *cameras(1, 1), WIDTH, HEIGHT, 0.3)
+    new = torch.empty
+    outs = [new(1, 1, n, *side, device=CARD) for side in ((2,), (), (3,))]
+    ints = [new(1, 1, n, *side, dtype=torch.int32, device=CARD) for side in ((2,), ())]
+    limits = (0.01, 1e10, 0.0, "pinhole", "gsplat-1.5", TILE, True)
+    stream = torch.cuda.current_stream().cuda_stream
+    on_card = [moved(value, CARD) for value in given]
+    total = tensors.splats_fwd(*on_card, *limits, ints[0], *outs, None, ints[1], stream=stream)
+    assert total.wait() == ints[1].sum().item() > n
+    with pytest.raises(ValueError, match="read before"):
+        total.wait()
+
+
+def test_rows():
+    m, n = 700, 300
+    rows = (torch.arange(n) * 7 + 3) % m
+    floats = [numbers(1, m, 2), numbers(2, m), numbers(3, m, 48)]
+    ints = [torch.arange(2 * m, dtype=torch.int32).view(m, 2)]
+    packed = [Out(n, 2), Out(n), Out(n, 48), Out(n, 2, dtype=torch.int32)]
+    pairs = [tensor for pair in zip(floats + ints, packed) for tensor in pair]
+    found = both(tensors.gather_rows, rows, m, len(floats), *pairs)
+    for mine, whole in zip(found, floats + ints, strict=True):
+        assert torch.equal(mine, whole[rows])
+    spread = [Out(m, 2), Out(m), Out(m, 48), Out(m, 2, dtype=torch.int32)]
+    pairs = [tensor for pair in zip(found, spread) for tensor in pair]
+    back = both(tensors.scatter_rows, rows, m, len(floats), *pairs)
+    for mine, part in zip(back, found, strict=True):
+        assert torch.equal(mine[rows], part) and (mine != 0).sum() <= part.numel()
+
+
 @pytest.mark.parametrize("model", ["pinhole", "ortho", "fisheye"])
 def test_projection_in_camera_space(model):
     i, n = 2, 500

@@ -23,7 +23,7 @@ pub struct Backward<'a, F> {
     /// `[B, C, N, 2]`.
     pub v_means2d: &'a [F],
     /// `[B, C, N]`.
-    pub v_depths: &'a [F],
+    pub v_depths: Option<&'a [F]>,
     /// `[B, C, N, 3]`.
     pub v_conics: &'a [F],
     /// `[B, C, N]`.
@@ -53,7 +53,7 @@ impl<F: Real> Backward<'_, F> {
         check_len("conics", self.conics, &[b, c, n, 3])?;
         check_maybe("compensations", self.compensations, &[b, c, n])?;
         check_len("v_means2d", self.v_means2d, &[b, c, n, 2])?;
-        check_len("v_depths", self.v_depths, &[b, c, n])?;
+        check_maybe("v_depths", self.v_depths, &[b, c, n])?;
         check_len("v_conics", self.v_conics, &[b, c, n, 3])?;
         check_maybe("v_compensations", self.v_compensations, &[b, c, n])?;
         match self.v_compensations.is_some() && self.compensations.is_none() {
@@ -240,7 +240,7 @@ fn of_splat<F: Real>(
         .intrinsics
         .backward(scene.model, &placed, v_mean2d, &v_jacobian);
     let mut v_placed = camera.mean;
-    v_placed[2] += input.v_depths[row];
+    v_placed[2] += input.v_depths.map_or(F::zero(), |v| v[row]);
     let (mut v_rotation, v_covariance) = sandwich_backward(&view.rotation, covariance, &v_turned);
     for i in 0..3 {
         for j in 0..3 {

@@ -27,8 +27,8 @@ pub struct Backward<'a, F> {
     pub last_ids: &'a [i32],
     /// `[I, H, W, D]`.
     pub v_colors: &'a [F],
-    /// `[I, H, W]`.
-    pub v_alphas: &'a [F],
+    /// `[I, H, W]`; without it, 0.
+    pub v_alphas: Option<&'a [F]>,
 }
 
 /// The gradients of splats. That of backgrounds is the sum of `v_colors` (1 - alphas).
@@ -82,7 +82,7 @@ pub fn backward<F: Real>(
     let sides = [lists.images, lists.height, lists.width, d];
     check_len("last_ids", input.last_ids, &sides[..3])?;
     check_len("v_render_colors", input.v_colors, &sides)?;
-    check_len("v_render_alphas", input.v_alphas, &sides[..3])?;
+    check_maybe("v_render_alphas", input.v_alphas, &sides[..3])?;
     check_len("v_means2d", out.v_means2d, &[m, 2])?;
     check_maybe("v_means2d_abs", out.v_means2d_abs.as_deref(), &[m, 2])?;
     check_len("v_conics", out.v_conics, &[m, 3])?;
@@ -229,7 +229,8 @@ impl<F: Real> Pixels<'_, F> {
             .map(|((x, y), &transmittance)| {
                 let place = self.place(x, y);
                 let shown = background.map(|background| dot(background, self.v_color(place)));
-                let v = self.input.v_alphas[place] - shown.unwrap_or(F::zero());
+                let of_alpha = self.input.v_alphas.map_or(F::zero(), |v| v[place]);
+                let v = of_alpha - shown.unwrap_or(F::zero());
                 Pixel {
                     through: v * transmittance,
                     further: F::zero(),

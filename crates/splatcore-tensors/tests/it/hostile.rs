@@ -51,7 +51,7 @@ fn odd_numbers_give_results_in_every_projection() {
                     conics: &splats.conics,
                     compensations: Some(&splats.compensations),
                     v_means2d: &vec![odd; 2 * count],
-                    v_depths: &vec![1.0; count],
+                    v_depths: Some(&vec![1.0; count]),
                     v_conics: &vec![1.0; 3 * count],
                     v_compensations: Some(&vec![odd; count]),
                 };
@@ -214,7 +214,7 @@ fn nothing_comes_of_nothing() {
         conics: &[],
         compensations: None,
         v_means2d: &[],
-        v_depths: &[],
+        v_depths: Some(&[]),
         v_conics: &[],
         v_compensations: None,
     };

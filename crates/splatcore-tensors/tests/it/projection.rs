@@ -62,7 +62,7 @@ fn gradients(world: &World, weights: &Weights) -> [Vec<f64>; 6] {
         conics: &splats.conics,
         compensations: Some(&splats.compensations),
         v_means2d: &weights.means2d,
-        v_depths: &weights.depths,
+        v_depths: Some(&weights.depths),
         v_conics: &weights.conics,
         v_compensations: Some(&weights.compensations),
     };

@@ -214,7 +214,7 @@ fn gradients(world: &World, v_colors: &[f64], v_alphas: &[f64]) -> [Vec<f64>; 5]
     let input = Backward {
         last_ids: &world.image().last_ids,
         v_colors,
-        v_alphas,
+        v_alphas: Some(v_alphas),
     };
     let gradients = Gradients {
         v_means2d: means,

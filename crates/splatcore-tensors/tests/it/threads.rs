@@ -78,7 +78,7 @@ fn drawn(splats: &Projected<f64>) -> [Vec<f64>; 5] {
     let input = rasterize::Backward {
         last_ids: &last_ids,
         v_colors: image,
-        v_alphas: &alphas,
+        v_alphas: Some(&alphas),
     };
     let gradients = rasterize::Gradients {
         v_means2d,
@@ -103,7 +103,7 @@ fn results() -> Vec<u64> {
         conics: &splats.conics,
         compensations: None,
         v_means2d: &of_splats[1],
-        v_depths: &splats.depths,
+        v_depths: Some(&splats.depths),
         v_conics: &of_splats[2],
         v_compensations: None,
     };

@@ -63,8 +63,8 @@ pub struct SplatGradients {
     pub compensations: Option<Floats>,
     /// `[B, C, N, 2]`.
     pub v_means2d: Floats,
-    /// `[B, C, N]`.
-    pub v_depths: Floats,
+    /// `[B, C, N]`; without it, 0.
+    pub v_depths: Option<Floats>,
     /// `[B, C, N, 3]`.
     pub v_conics: Floats,
     /// `[B, C, N]`.
@@ -136,7 +136,7 @@ pub fn backward(
         conics: splats.conics.with_len("conics", 3 * count)?,
         compensations: optional(splats.compensations, "compensations", count)?,
         v_means2d: splats.v_means2d.with_len("v_means2d", 2 * count)?,
-        v_depths: splats.v_depths.with_len("v_depths", count)?,
+        v_depths: optional(splats.v_depths, "v_depths", count)?,
         v_conics: splats.v_conics.with_len("v_conics", 3 * count)?,
         v_compensations: optional(splats.v_compensations, "v_compensations", count)?,
         v_means: optional(out.v_means, "v_means", 3 * rows)?,

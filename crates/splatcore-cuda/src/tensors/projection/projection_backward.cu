@@ -36,7 +36,7 @@ struct ProjectionBackwardParams {
     ReadOnly<float> conics;        // [B][C][N][3]
     const float* compensations;    // [B][C][N], if v_compensations is not null
     ReadOnly<float> v_means2d;     // [B][C][N][2]
-    ReadOnly<float> v_depths;      // [B][C][N]
+    ReadOnly<float> v_depths;      // [B][C][N], or null: 0
     ReadOnly<float> v_conics;      // [B][C][N][3]
     const float* v_compensations;  // [B][C][N] or null
     float* v_means;                // [B][N][3] or null
@@ -89,7 +89,7 @@ __device__ __forceinline__ void splat_backward(const ProjectionBackwardParams& a
     Mat23 v_jacobian = sandwich_backward_outer(jacobian, sandwich(rotation, covariance), v_covar2d);
     float v_mean2d[2] = {args.v_means2d[2 * row], args.v_means2d[2 * row + 1]};
     SeenGradient seen = see_backward(args.camera_model, k, mean, v_mean2d, v_jacobian);
-    seen.mean[2] += args.v_depths[row];
+    if (args.v_depths) seen.mean[2] += args.v_depths[row];
     Mat3 v_turned = sandwich_backward_inner(jacobian, v_covar2d);
     gaussian.covariance = plus(gaussian.covariance, sandwich_backward_inner(rotation, v_turned));
 #pragma unroll

@@ -254,7 +254,7 @@ fn plain_gradients(
         conics,
         compensations: Some(compensations),
         v_means2d: &v[0],
-        v_depths: &v[1],
+        v_depths: Some(&v[1]),
         v_conics: &v[2],
         v_compensations: Some(&v[3]),
     };
@@ -303,7 +303,7 @@ fn check_gradients(
         conics: conics.slice(),
         compensations: Some(compensations.slice()),
         v_means2d,
-        v_depths,
+        v_depths: Some(v_depths),
         v_conics,
         v_compensations: Some(v_compensations),
     };
@@ -364,7 +364,7 @@ fn missing_compensations_are_told() {
         conics: floats.slice(),
         compensations: None,
         v_means2d: floats.slice(),
-        v_depths: floats.slice(),
+        v_depths: Some(floats.slice()),
         v_conics: floats.slice(),
         v_compensations: Some(floats.slice()),
     };

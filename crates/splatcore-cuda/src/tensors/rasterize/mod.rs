@@ -156,7 +156,7 @@ pub struct ImageGradients {
     /// `[I, H, W, D]`.
     pub v_render_colors: Floats,
     /// `[I, H, W, 1]`.
-    pub v_render_alphas: Floats,
+    pub v_render_alphas: Option<Floats>,
 }
 
 /// What [`backward`] writes.
@@ -236,7 +236,9 @@ pub fn backward(
         render_alphas: raster.pixels(images.render_alphas, "render_alphas", 1)?,
         last_ids: raster.pixels(images.last_ids, "last_ids", 1)?,
         v_render_colors: raster.pixels(images.v_render_colors, "v_render_colors", channels)?,
-        v_render_alphas: raster.pixels(images.v_render_alphas, "v_render_alphas", 1)?,
+        v_render_alphas: images
+            .v_render_alphas
+            .map_or(Ok(0), |values| raster.pixels(values, "v_render_alphas", 1))?,
         sums: sums.address(),
         v_colors,
     };

@@ -45,7 +45,7 @@ struct RasterizeBackwardParams {
     ReadOnly<float> render_alphas;    // [I][height][width]
     ReadOnly<u32> last_ids;           // [I][height][width]
     ReadOnly<float> v_render_colors;  // [I][height][width][D]
-    ReadOnly<float> v_render_alphas;  // [I][height][width]
+    ReadOnly<float> v_render_alphas;  // [I][height][width], or null: 0
     float* sums;                      // [M][COLUMNS]
     float* v_colors;                  // [M][D]: channels from CHANNELS on are added to
 };
@@ -169,7 +169,7 @@ __device__ __forceinline__ Walk start_walk(const RasterizeBackwardParams& args,
     const ReadOnly<float> v_pixel = {args.v_render_colors + at.pixel * channels};
     walk.end = args.last_ids[at.pixel] + 1;
     walk.transmittance = 1.0f - args.render_alphas[at.pixel];
-    walk.rest = args.v_render_alphas[at.pixel];
+    walk.rest = args.v_render_alphas ? args.v_render_alphas[at.pixel] : 0.0f;
 #pragma unroll
     for (u32 c = 0; c < CHANNELS; ++c)
         if (c < channels) walk.v[c] = v_pixel[c];

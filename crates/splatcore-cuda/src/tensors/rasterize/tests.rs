@@ -285,7 +285,7 @@ fn gradients(on: &Fixture, scene: &Scene, v: &[f64]) -> [Vec<f64>; 5] {
         render_alphas: render_alphas.slice(),
         last_ids: last_ids.slice(),
         v_render_colors: v_images[0].slice(),
-        v_render_alphas: v_images[1].slice(),
+        v_render_alphas: Some(v_images[1].slice()),
     };
     assert_eq!(v_alphas.len(), pixels);
     let outs = [2, 2, 3, 1, channels].map(|width| on.out::<f32>(splats * width));

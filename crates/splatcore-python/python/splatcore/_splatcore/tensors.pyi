@@ -16,6 +16,7 @@ __all__ = [
     "adam",
     "all_finite",
     "draw_fwd",
+    "gather_rows",
     "intersect_count",
     "intersect_fill",
     "intersect_offset",
@@ -31,6 +32,7 @@ __all__ = [
     "rasterize_to_indices_count",
     "rasterize_to_indices_fill",
     "relocation",
+    "scatter_rows",
     "spherical_harmonics_bwd",
     "spherical_harmonics_fwd",
     "splats_fwd",
@@ -145,7 +147,7 @@ def projection_bwd(
     conics: _Tensor,
     compensations: _Tensor | None,
     v_means2d: _Tensor,
-    v_depths: _Tensor,
+    v_depths: _Tensor | None,
     v_conics: _Tensor,
     v_compensations: _Tensor | None,
     v_means: _Tensor | None,
@@ -230,6 +232,9 @@ def spherical_harmonics_fwd(
     *,
     stream: int = 0,
 ) -> None: ...
+def scatter_rows(
+    rows: _Tensor, count: int, floats: int, *tensors: _Tensor, stream: int = 0
+) -> None: ...
 def spherical_harmonics_bwd(
     degree: int,
     dirs: _Tensor,
@@ -241,6 +246,9 @@ def spherical_harmonics_bwd(
     colors: _Tensor | None = None,
     *,
     stream: int = 0,
+) -> None: ...
+def gather_rows(
+    rows: _Tensor, count: int, floats: int, *tensors: _Tensor, stream: int = 0
 ) -> None: ...
 def intersect_count(
     means2d: _Tensor,
@@ -316,7 +324,7 @@ def rasterize_bwd(
     render_alphas: _Tensor,
     last_ids: _Tensor,
     v_render_colors: _Tensor,
-    v_render_alphas: _Tensor,
+    v_render_alphas: _Tensor | None,
     v_means2d: _Tensor,
     v_means2d_abs: _Tensor | None,
     v_conics: _Tensor,

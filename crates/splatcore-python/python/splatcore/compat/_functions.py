@@ -86,7 +86,7 @@ class Project(torch.autograd.Function):
         conics, compensations = ctx.saved_tensors[7:9]
         upstream = (
             _or_zeros(v_means2d, conics, 2),
-            _or_zeros(v_depths, conics),
+            None if v_depths is None else v_depths.contiguous(),
             _or_zeros(v_conics, conics, 3),
             None if compensations is None else _or_zeros(v_compensations, conics),
         )
@@ -94,7 +94,7 @@ class Project(torch.autograd.Function):
 
 
 def _project_backward(
-    ctx: Any, upstream: tuple[Tensor, Tensor, Tensor, MaybeTensor]
+    ctx: Any, upstream: tuple[Tensor, MaybeTensor, Tensor, MaybeTensor]
 ) -> tuple[MaybeTensor, ...]:
     """The gradients of all of ``Project.forward``'s arguments."""
     *inputs, radii, conics, compensations = ctx.saved_tensors[:9]
@@ -116,50 +116,33 @@ def _project_backward(
     return (*gradients, None, None, None, None, None)
 
 
-class ProjectPacked(torch.autograd.Function):
-    """As ``Project``, the splats that are drawn alone, ``[n, ...]``, behind their rows ``[n]``.
+class PackRows(torch.autograd.Function):
+    """The rows ``[n, ...]`` of tensors ``[..., C, N, ...]``, in the order of ``rows``.
 
-    A row is the place of a splat in ``[..., C, N]``.
+    A row is a place in ``[..., C, N]``, which are the first ``leading`` dimensions. Behind the
+    tensors ``parts``, which have gradients, those of ``whole`` are returned, int32 without.
     """
 
     @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> tuple[MaybeTensor, ...]:
-        *inputs, camera, compensate, sparse, counted = arguments
-        inputs = [None if part is None else part.contiguous() for part in inputs]
-        gaussians, cameras = _ops.Gaussians(*inputs[:4]), _ops.Cameras(*inputs[4:6])
-        found = _ops.project_forward(gaussians, inputs[6], cameras, camera, compensate, counted)
-        leading = found.radii.dim() - 1
-        rows = found.radii.all(-1).view(-1).nonzero().view(-1)
-        if counted is not None:
-            counted.keep(rows)
-        ctx.save_for_backward(*inputs[:6], found.radii, found.conics, found.compensations, rows)
-        ctx.camera = (camera.width, camera.height, camera.eps2d, camera.model)
-        ctx.sparse = sparse
+    def forward(
+        ctx: Any, rows: Tensor, leading: int, whole: tuple[Tensor, ...], *parts: Tensor
+    ) -> tuple[Tensor, ...]:
+        ctx.save_for_backward(rows)
+        ctx.shape = parts[0].shape[:leading]
         ctx.set_materialize_grads(False)
-        radii, *rest = (
-            None if part is None else part.view(-1, *part.shape[leading:]).index_select(0, rows)
-            for part in found
-        )
-        ctx.mark_non_differentiable(rows, radii)
-        return rows, radii, *rest
+        packed, packed_whole = _ops.gather_rows(rows, leading, parts, whole)
+        ctx.mark_non_differentiable(*packed_whole)
+        return (*packed, *packed_whole)
 
     @staticmethod
     @_once_differentiable
-    def backward(
-        ctx: Any, _rows: MaybeTensor, _radii: MaybeTensor, *given: MaybeTensor
-    ) -> tuple[MaybeTensor, ...]:
-        conics, compensations, rows = ctx.saved_tensors[7:]
-        shape = conics.shape[:-1]
-        tails: tuple[tuple[int, ...], ...] = ((2,), (), (3,), ())
-        upstream: list[MaybeTensor] = []
-        for part, tail in zip(given, tails):
-            whole = conics.new_zeros(shape + tail)
-            if part is not None:
-                whole.view(-1, *tail).index_copy_(0, rows, part)
-            upstream.append(whole)
-        if compensations is None:
-            upstream[3] = None
-        return _project_backward(ctx, tuple(upstream))  # type: ignore[arg-type]
+    def backward(ctx: Any, *gradients: MaybeTensor) -> tuple[MaybeTensor, ...]:
+        (rows,) = ctx.saved_tensors
+        given = [part.contiguous() for part in gradients if part is not None]
+        spread = iter(_ops.scatter_rows(rows, ctx.shape, given))
+        wanted = gradients[: len(ctx.needs_input_grad) - 3]
+        found = [None if part is None else next(spread) for part in wanted]
+        return (None, None, None, *found)
 
 
 def _sparse(gradient: Tensor, rows: Tensor) -> Tensor:
@@ -206,7 +189,7 @@ class Rasterize(torch.autograd.Function):
             backgrounds, masks, width, height, tile_size, tile_offsets, flatten_ids, alpha_max
         )
         channels = splats.colors.shape[-1]
-        v_alphas = _or_zeros(v_alphas, alphas, 1)
+        v_alphas = None if v_alphas is None else v_alphas.contiguous()
         v_image = _or_zeros(v_image, alphas, channels)
         found = _tiles.rasterize_backward(
             splats, lists, alphas, last_ids, v_image, v_alphas, ctx.absgrad
@@ -350,8 +333,9 @@ class ViewColors(torch.autograd.Function):
         if want_viewmats and v_dirs is not None:
             # Of the inverse M of a matrix V: dM = -M dV M. A centre is a part of M's last column.
             inverse = torch.inverse(viewmats)
-            rows = v_dirs.sum(-2)[..., None, :] @ inverse[..., :3, :]
-            v_viewmats = rows.transpose(-1, -2) * inverse[..., None, :, 3]
+            # No matrix product, which autocast would compute in half precision.
+            rows = (v_dirs.sum(-2)[..., :, None] * inverse[..., :3, :]).sum(-2)
+            v_viewmats = rows[..., None] * inverse[..., None, :, 3]
         return v_means, v_viewmats, v_coeffs
 
 

@@ -6,6 +6,8 @@ gradient: ``_functions`` does.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple, Optional, Union
 
 import torch
@@ -70,11 +72,6 @@ class Counted:
         """Takes the counts and their sum, which may be on its way."""
         self.counts, self._total = counts, total
 
-    def keep(self, rows: Tensor) -> None:
-        """Keeps the rows of splats that are drawn; the others touch no tile."""
-        if self.counts is not None:
-            self.counts = self.counts.view(-1).index_select(0, rows)
-
     def total(self) -> int:
         """The sum of the counts. On a card the only wait in a forward pass that is not packed: the
         later it is asked for, the more work lies in front of the card meanwhile."""
@@ -113,6 +110,35 @@ def project_forward(
     return Projected(radii, means2d, depths, conics, compensations)
 
 
+def gather_rows(
+    rows: Tensor, leading: int, floats: Sequence[Tensor], ints: Sequence[Tensor]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Rows int64 ``[n]`` of tensors, whose first ``leading`` dimensions are counted as one."""
+    n, count = rows.shape[0], math.prod(floats[0].shape[:leading])
+    packed: list[Tensor] = []
+    arguments: list[Tensor] = []
+    for part in (*floats, *ints):
+        packed.append(part.new_empty((n, *part.shape[leading:])))
+        arguments += (part.contiguous(), packed[-1])
+    if n > 0:
+        call("gather_rows", rows.device, rows, count, len(floats), *arguments)
+    return packed[: len(floats)], packed[len(floats) :]
+
+
+def scatter_rows(
+    rows: Tensor, shape: tuple[int, ...], floats: Sequence[Tensor], ints: Sequence[Tensor] = ()
+) -> list[Tensor]:
+    """Tensors ``[*shape, ...]`` with contiguous packed rows ``[n, ...]`` at their places, and zeros.
+
+    First those of floats, then those of int32."""
+    packed = (*floats, *ints)
+    found = [part.new_empty((*shape, *part.shape[1:])) for part in packed]
+    if packed and math.prod(shape) > 0:
+        pairs = [tensor for pair in zip(packed, found) for tensor in pair]
+        call("scatter_rows", rows.device, rows, math.prod(shape), len(floats), *pairs)
+    return found
+
+
 def running_sums(counts: Tensor) -> tuple[Tensor, int]:
     """Inclusive cumulative sums of all counts, int64, and the last of them. Waits for a card."""
     ends = counts.view(-1).cumsum(0, dtype=torch.int64)
@@ -135,7 +161,7 @@ def project_backward(
     cameras: Cameras,
     camera: tuple[int, int, float, str],
     projected: tuple[Tensor, Tensor, MaybeTensor],
-    upstream: tuple[Tensor, Tensor, Tensor, MaybeTensor],
+    upstream: tuple[Tensor, MaybeTensor, Tensor, MaybeTensor],
     wanted: tuple[bool, bool],
 ) -> ProjectionGradients:
     """Gradients of a projection.

@@ -210,10 +210,10 @@ def rasterize_backward(
     alphas: Tensor,
     last_ids: Tensor,
     v_colors: Tensor,
-    v_alphas: Tensor,
+    v_alphas: MaybeTensor,
     absgrad: bool,
 ) -> SplatGradients:
-    """Gradients of the splats, given those of colours and alphas."""
+    """Gradients of the splats, given those of colours and alphas; None are zeros."""
     is_drawn = splats.means2d.numel() > 0 and alphas.numel() > 0
     new = torch.empty_like if is_drawn else torch.zeros_like
     means2d, *rest = splats

@@ -240,10 +240,14 @@ def projection_ewa_3dgs_packed_fwd(*arguments: Any) -> tuple[MaybeTensor, ...]:
     """
     radii, *rest = projection_ewa_3dgs_fused_fwd(*arguments)
     assert radii is not None
-    c, n = radii.shape[-3:-1]
-    packed = _projection.compacted(radii, rest, c, n)
-    drawn = (radii > 0).all(-1).reshape(-1, n)
-    ends = drawn.sum(-1).cumsum(0, dtype=torch.int32)
+    *batch, c, n, _ = radii.shape
+    rows = _projection.rows_of(radii)
+    floats = [part for part in rest if part is not None]
+    parts, (packed_radii,) = _ops.gather_rows(rows, len(batch) + 2, floats, (radii,))
+    compensations = None if rest[-1] is None else parts.pop()
+    ids = _projection.ids_of(rows, math.prod(batch), c, n)
+    packed = (*ids, packed_radii, *parts, compensations)
+    ends = radii.all(-1).reshape(-1, n).sum(-1).cumsum(0, dtype=torch.int32)
     return torch.cat([ends.new_zeros(1), ends]), *packed
 
 
@@ -279,33 +283,18 @@ def projection_ewa_3dgs_packed_bwd(
     rows = (batch_ids * c + camera_ids) * n + gaussian_ids
     shape = batch + (c, n)
 
-    def dense(part: MaybeTensor) -> MaybeTensor:
-        if part is None:
-            return None
-        whole = part.new_zeros((math.prod(shape),) + tuple(part.shape[1:]))
-        whole[rows] = part
-        return whole.view(shape + tuple(part.shape[1:]))
-
-    radii = dense(torch.ones(len(rows), 2, dtype=torch.int32, device=rows.device))
+    floats = (conics, v_means2d, v_depths, v_conics, compensations, v_compensations)
+    given = [part.contiguous() for part in floats if part is not None]
+    ones = torch.ones(len(rows), 2, dtype=torch.int32, device=rows.device)
+    *spread, radii = _ops.scatter_rows(rows, shape, given, (ones,))
+    places = iter(spread)
+    conics, v_means2d, v_depths, v_conics = (next(places) for _ in range(4))
+    compensations = None if compensations is None else next(places)
+    v_compensations = None if v_compensations is None else next(places)
     found = projection_ewa_3dgs_fused_bwd(
-        means,
-        covars,
-        quats,
-        scales,
-        viewmats,
-        Ks,
-        image_width,
-        image_height,
-        eps2d,
-        camera_model,
-        radii,  # type: ignore[arg-type]
-        dense(conics),  # type: ignore[arg-type]
-        dense(compensations),
-        dense(v_means2d),  # type: ignore[arg-type]
-        dense(v_depths),  # type: ignore[arg-type]
-        dense(v_conics),  # type: ignore[arg-type]
-        dense(v_compensations),
-        viewmats_requires_grad,
+        *(means, covars, quats, scales, viewmats, Ks, image_width, image_height, eps2d),
+        *(camera_model, radii, conics, compensations, v_means2d, v_depths, v_conics),
+        *(v_compensations, viewmats_requires_grad),
     )
     if not sparse_grad:
         return found

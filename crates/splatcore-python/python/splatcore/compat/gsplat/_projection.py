@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .. import _checks, _ops
-from .._functions import Project, ProjectPacked
+from .._functions import PackRows, Project
 from .._settings import gsplat as settings
 from ._unsupported import refuse
 
@@ -75,12 +75,23 @@ def fully_fused_projection(
         camera_model,
     )
     given = (means, covars, quats, scales, viewmats, Ks, opacities)
-    apply = ProjectPacked.apply if packed else Project.apply
-    found: tuple[MaybeTensor, ...] = apply(*given, camera, calc_compensations, sparse_grad, None)
+    found: tuple[MaybeTensor, ...] = Project.apply(
+        *given, camera, calc_compensations, sparse_grad, None
+    )
     if not packed:
         return found
-    rows, *splats = found
-    return (*ids_of(rows, math.prod(batch), c, n), *splats)  # type: ignore[arg-type]
+    radii, *splats = found
+    rows = rows_of(radii)  # type: ignore[arg-type]
+    leading, is_there = len(batch) + 2, [part for part in splats if part is not None]
+    *parts, radii = PackRows.apply(rows, leading, (radii,), *is_there)
+    compensations = parts.pop() if calc_compensations else None
+    return (*ids_of(rows, math.prod(batch), c, n), radii, *parts, compensations)
+
+
+def rows_of(radii: Tensor) -> Tensor:
+    """The places, int64 ``[n]``, of splats that are drawn, of radii ``[..., C, N, 2]``. Waits for
+    a card."""
+    return radii.all(-1).view(-1).nonzero().view(-1)
 
 
 def check_projection(
@@ -136,14 +147,3 @@ def ids_of(rows: Tensor, b: int, c: int, n: int) -> tuple[Tensor, Tensor, Tensor
         return torch.zeros_like(rows), torch.zeros_like(rows), rows
     n, c = max(n, 1), max(c, 1)  # Of nothing, nothing is drawn.
     return rows // (c * n), rows // n % c, rows % n
-
-
-def compacted(radii: Tensor, rest: list[MaybeTensor], c: int, n: int) -> tuple[MaybeTensor, ...]:
-    """Batch, camera and Gaussian of each splat that is drawn, int64, and its rows."""
-    rows = (radii > 0).all(-1).reshape(-1).nonzero()[:, 0]
-    leading = radii.dim() - 1
-    splats = (
-        None if part is None else part.reshape(-1, *part.shape[leading:])[rows]
-        for part in (radii, *rest)
-    )
-    return (*ids_of(rows, math.prod(radii.shape[:-3]), c, n), *splats)

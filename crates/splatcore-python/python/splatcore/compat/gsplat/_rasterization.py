@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..._splatcore.tensors import all_finite
 from .. import _checks, _library, _ops, _tiles
-from .._functions import Draw, Harmonics, Project, ProjectPacked, ViewColors
+from .._functions import Draw, Harmonics, PackRows, Project, ViewColors
 from .._settings import gsplat as settings
 from . import _pieces, _projection
 from ._unsupported import RollingShutterType, refuse
@@ -272,24 +272,33 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     camera = _projection.camera_of(width, height, options.limits, options.camera_model)
     upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
     counted = _ops.Counted(tile_size, settings.exact_tiles)
-    apply = ProjectPacked.apply if options.packed else Project.apply
-    found: Any = apply(
+    found: Any = Project.apply(
         *(means, upper, quats, scales, viewmats, Ks, opacities, camera),
         *(options.rasterize_mode == "antialiased", options.sparse_grad, counted),
     )
-    ids = image_ids = None
-    if options.packed:
-        rows, *found = found
-        ids = _projection.ids_of(rows, math.prod(batch), c, n)
-        image_ids = rows // n if math.prod(batch) * c > 1 else None
     radii, means2d, depths, conics, compensations = found
     sizes = (batch, math.prod(batch), c, n)
-    drawn = _spread(opacities, False, sizes, ids)
+    drawn = _spread(opacities, False, sizes, None)
     if compensations is not None:
         drawn = drawn * compensations
     mode = options.render_mode
-    is_plain = mode == "RGB" and sh_degree is None
-    features = _features(colors, sh_degree, means, viewmats, radii, sizes, ids, is_plain)
+    is_plain = mode == "RGB" and sh_degree is None and not options.packed
+    ids = image_ids = features = None
+    is_one = sizes[1] * c == 1
+    if is_one or not options.packed:
+        features = _features(colors, sh_degree, means, viewmats, radii, sizes, None, is_plain)
+    if options.packed:
+        rows = _projection.rows_of(radii)
+        parts = (means2d, depths, conics, drawn, *(() if features is None else (features,)))
+        whole = (radii, counted.counts)
+        *parts, radii, counted.counts = PackRows.apply(rows, len(batch) + 2, whole, *parts)
+        means2d, depths, conics, drawn, *packed = parts
+        ids = _projection.ids_of(rows, sizes[1], c, n)
+        image_ids = None if is_one else rows // n
+        if is_one:
+            (features,) = packed
+        else:
+            features = _features(colors, sh_degree, means, viewmats, radii, sizes, ids, False)
     features, backgrounds = _with_depth(mode, features, depths, backgrounds, batch + (c,))
     tiles = _tiles.grid(width, height, tile_size)
     drawing = _tiles.Drawing(
@@ -370,8 +379,6 @@ def _spread(values: Tensor, per_camera: bool, sizes: Sizes, ids: Any) -> Tensor:
         tail = values.shape[len(batch) + 2 :]
         return values if c == 1 else values.expand(batch + (c, n) + tail)
     tail = tuple(values.shape[len(batch) + 1 + per_camera :])
-    if b * c == 1:
-        return values.reshape((n,) + tail).index_select(0, ids[2])
     if per_camera:
         return values.reshape((b, c, n) + tail)[ids]
     return values.reshape((b, n) + tail)[ids[0], ids[2]]
@@ -401,9 +408,6 @@ def _features(
     if sh_degree is None:
         return spread
     rows = _spread(means, False, sizes, ids)
-    if b * c == 1:
-        found = ViewColors.apply(sh_degree, rows, viewmats.reshape(1, 4, 4), spread, None)
-        return found.squeeze(0)
     # Without a wait for the card, which looks whether there is an inverse.
     inverse, _ = torch.linalg.inv_ex(viewmats, check_errors=viewmats.device.type == "cpu")
     dirs = rows - inverse[..., :3, 3].reshape(b, c, 3)[ids[0], ids[1]]

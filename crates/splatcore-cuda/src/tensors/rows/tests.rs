@@ -1,0 +1,89 @@
+//! Rows against the functions of splatcore-tensors.
+
+use super::{Moved, PARTS, gather, scatter};
+use crate::tensors::DeviceSlice;
+use crate::tensors::tests::fixture;
+use splatcore_tensors::rows as plain;
+
+const WIDTHS: [usize; PARTS] = [2, 1, 3, 1, 48, 2, 1, 5];
+
+#[test]
+fn rows_are_moved_as_on_the_cpu() {
+    let Some(on) = fixture() else { return };
+    for (all, count) in [(700, 300), (5, 0), (40, 40)] {
+        let rows: Vec<i64> = (0..count).map(|i| (i * 7 + 3) % all).collect();
+        let (all, device_rows) = (all as usize, on.tensor(&rows));
+        let values = |width: usize, rows: usize| -> Vec<u32> {
+            (0..rows * width)
+                .map(|i| (i + 1000 * width) as u32)
+                .collect()
+        };
+        for scatters in [false, true] {
+            let (own, other) = if scatters {
+                (rows.len(), all)
+            } else {
+                (all, rows.len())
+            };
+            let from = WIDTHS.map(|width| values(width, own));
+            let inputs = from.each_ref().map(|values| on.tensor(values));
+            let outputs = WIDTHS.map(|width| on.out::<u32>(other * width));
+            let parts: [Moved; PARTS] = std::array::from_fn(|k| Moved {
+                from: inputs[k].slice(),
+                to: outputs[k].slice(),
+            });
+            let moved = if scatters { scatter } else { gather };
+            moved(&on.stream(), device_rows.slice(), all, &parts).unwrap();
+            for (k, width) in WIDTHS.into_iter().enumerate() {
+                let mut expected = vec![7; other * width];
+                let same = match scatters {
+                    true => plain::scatter(&rows, width, &from[k], &mut expected),
+                    false => plain::gather(&rows, width, &from[k], &mut expected),
+                };
+                same.unwrap();
+                assert_eq!(
+                    outputs[k].read(),
+                    expected,
+                    "part {k}, scatters: {scatters}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_not_there_are_left_out_and_lengths_are_checked() {
+    let Some(on) = fixture() else { return };
+    let (rows, from) = (on.tensor(&[1i64, -1, 9]), on.tensor(&[10u32, 20]));
+    let to = on.tensor(&[1u32, 2, 3]);
+    let part = |from: DeviceSlice<u32>, to: DeviceSlice<u32>| Moved { from, to };
+    gather(
+        &on.stream(),
+        rows.slice(),
+        2,
+        &[part(from.slice(), to.slice())],
+    )
+    .unwrap();
+    assert_eq!(to.read(), [20, 2, 3]);
+    scatter(
+        &on.stream(),
+        rows.slice(),
+        2,
+        &[part(to.slice(), from.slice())],
+    )
+    .unwrap();
+    assert_eq!(from.read(), [0, 20]);
+    let short = gather(
+        &on.stream(),
+        rows.slice(),
+        2,
+        &[part(from.slice(), from.slice())],
+    );
+    assert!(
+        short
+            .unwrap_err()
+            .to_string()
+            .contains("a packed tensor has 2")
+    );
+    let many = [part(from.slice(), to.slice()); PARTS + 1];
+    assert!(gather(&on.stream(), rows.slice(), 2, &many).is_err());
+}
