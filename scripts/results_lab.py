@@ -93,6 +93,37 @@ def by_candidate(*names):
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
 
 
+GUIDANCE = {"none": "neither", "planner": "planner", "profile": "planner and profile"}
+SEEDS = [1, 2, 3]
+
+
+def best_so_far(found):
+    """The speed-up of the fastest candidate after each try; 1 as long as there is none."""
+    best, curve = 1.0, []
+    for one in found:
+        best = max(best, 1 / one["verdict"].get("ratio", 1.0))
+        curve.append(best)
+    return curve
+
+
+def guidance():
+    rows, names = [], []
+    for guidance, words in GUIDANCE.items():
+        own = [f"guidance-{guidance}-{seed}" for seed in SEEDS]
+        names += own
+        found = [candidates(name) for name in own]
+        curves = [best_so_far(one) for one in found]
+        verdicts = [c["verdict"]["verdict"] for one in found for c in one]
+        means = [sum(column) / len(column) for column in zip(*curves)]
+        last = ", ".join(f"{curve[-1]:.2f}" for curve in curves)
+        rejected = verdicts.count("rejected")
+        cells = [f"{best:.2f}" for best in means]
+        rows.append([words, len(verdicts), rejected, *cells, last])
+    head = ["guidance", "candidates", "rejected", "try 1", "try 2", "try 3", "try 4", "by seed"]
+    body = table(head, rows, ["left"] + ["right"] * 7)
+    return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
+
+
 def settle(rounds, margin):
     """As `settle` of splatcore-lab/src/timing/verdict.rs."""
     for look in LOOKS:
@@ -113,17 +144,18 @@ def settle(rounds, margin):
 
 def noise():
     runs = {}
-    for line in lines("noise.jsonl"):
+    for line in [*lines("noise.jsonl"), *lines("noise-starts.jsonl")]:
         pairs = zip(line["candidate"], line["baseline"])
-        runs.setdefault((line["pipeline"], "card alone"), []).append([math.log(c / b) for c, b in pairs])
+        key = line["pipeline"], line.get("workers", "one a side, the baseline's older"), "alone"
+        runs.setdefault(key, []).append([math.log(c / b) for c, b in pairs])
     shared = [c["series"][0] for c in load("lab/noise-h100.json")["comparisons"]]
-    runs["aabb+literal", "host shared with a training"] = [
+    runs["aabb+literal", "one a side, the baseline's older", "shared"] = [
         [math.log(c / b) for c, b in zip(series["candidate"], series["baseline"])]
         for series in shared
     ]
     shift = math.log(1.01)
     rows = []
-    for (pipeline, where), found in runs.items():
+    for (pipeline, workers, host), found in runs.items():
         medians = [median(rounds) for rounds in found]
         spread = math.sqrt(sum(m * m for m in medians) / len(medians))
         plain = wide = slower = faster = 0
@@ -135,21 +167,24 @@ def noise():
             wide += settle(rounds, margin) != "unclear"
             slower += settle([r + shift for r in rounds], margin) == "slower"
             faster += settle([r - shift for r in rounds], margin) == "faster"
-        rows.append(
-            [f"`{pipeline}`", where, len(found), f"{100 * spread:.2f}", plain, wide, slower, faster]
-        )
+        middle = 100 * sum(medians) / len(medians)
+        numbers = [len(found), f"{middle:+.2f}", f"{100 * spread:.2f}", plain, wide, slower, faster]
+        rows.append([f"`{pipeline}`", workers, host, *numbers])
     head = [
         "pipeline",
-        "machine",
+        "workers",
+        "host",
         "comparisons",
+        "mean of medians, %",
         "spread of medians, %",
         "called different, rounds alone",
         "with the margin",
         "1 % slower found",
         "1 % faster found",
     ]
-    body = table(head, rows, ["left"] * 2 + ["right"] * 6)
-    return "\n\n".join([body, source("lab/noise.jsonl", "lab/noise-h100.json")])
+    body = table(head, rows, ["left"] * 3 + ["right"] * 7)
+    names = ["lab/noise.jsonl", "lab/noise-h100.json", "lab/noise-starts.jsonl"]
+    return "\n\n".join([body, source(*names)])
 
 
 def lab():
@@ -158,5 +193,6 @@ def lab():
         "lab-experiments.md": experiments(),
         "lab-literal.md": by_candidate("literal-model"),
         "lab-seele.md": by_candidate("seele-1", "seele-2", "seele-3"),
+        "lab-guidance.md": guidance(),
         "lab-noise.md": noise(),
     }

@@ -111,3 +111,20 @@ def test_pieces():
     assert moved[0].shape == (2, 5, 3) and moved[1].shape == (2, 5, 3, 3)
     turn = view[1, :3, :3]
     torch.testing.assert_close(moved[1][1, 4], turn @ covars[4] @ turn.T)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_autocast_changes_no_gradient(packed):
+    given = small(degree=1, cameras=1)
+    names = list(given)
+    found = []
+    for enabled in (False, True):
+        parts = {name: part.detach().float().requires_grad_() for name, part in given.items()}
+        image, _, _ = gsplat.rasterization(
+            **parts, width=SIZE[0], height=SIZE[1], sh_degree=1, packed=packed
+        )
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            image.square().sum().backward()
+        found.append([parts[name].grad for name in names])
+    for name, plain, cast in zip(names, *found, strict=True):
+        assert torch.equal(plain, cast), name
