@@ -3,6 +3,8 @@
 mod planted;
 mod repeated;
 mod sanitized;
+#[cfg(all(test, unix))]
+mod shells;
 mod together;
 
 use super::blame::blame;

@@ -37,7 +37,6 @@ struct Part<'a> {
 struct Parts<'a> {
     call: Call,
     rows: Input<'a>,
-    all: usize,
     parts: Vec<Part<'a>>,
 }
 
@@ -46,7 +45,6 @@ impl<'a> Parts<'a> {
     /// the others int32.
     fn read(
         rows: &'a Bound<'_, PyAny>,
-        all: usize,
         floats: usize,
         tensors: &'a [Bound<'_, PyAny>],
     ) -> PyResult<Self> {
@@ -76,12 +74,7 @@ impl<'a> Parts<'a> {
             };
             parts.push(Part { from, to, is_float });
         }
-        Ok(Self {
-            call,
-            rows,
-            all,
-            parts,
-        })
+        Ok(Self { call, rows, parts })
     }
 
     fn on_card(&self, card: &Card) -> Vec<on_card::Moved> {
@@ -99,8 +92,16 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn moved(py: Python<'_>, mut parts: Parts<'_>, stream: usize, scatters: bool) -> PyResult<()> {
-    let all = parts.all;
+fn moved(
+    rows: &Bound<'_, PyAny>,
+    all: usize,
+    floats: usize,
+    tensors: &Bound<'_, PyTuple>,
+    stream: usize,
+    scatters: bool,
+) -> PyResult<()> {
+    let (py, tensors) = (rows.py(), tensors.iter().collect::<Vec<_>>());
+    let mut parts = Parts::read(rows, floats, &tensors)?;
     if let Some(card) = parts.call.card(stream)? {
         let (rows, moved) = (parts.rows.on(&card), parts.on_card(&card));
         return card.run(py, |on| match scatters {
@@ -136,16 +137,13 @@ fn moved(py: Python<'_>, mut parts: Parts<'_>, stream: usize, scatters: bool) ->
 #[pyfunction]
 #[pyo3(signature = (rows, count, floats, *tensors, stream=0))]
 fn gather_rows(
-    py: Python<'_>,
     rows: &Bound<'_, PyAny>,
     count: usize,
     floats: usize,
     tensors: &Bound<'_, PyTuple>,
     stream: usize,
 ) -> PyResult<()> {
-    let tensors: Vec<_> = tensors.iter().collect();
-    let parts = Parts::read(rows, count, floats, &tensors)?;
-    moved(py, parts, stream, false)
+    moved(rows, count, floats, tensors, stream, false)
 }
 
 /// As ``gather_rows`` the other way: writes the rows of packed tensors to their places, and zeros
@@ -153,16 +151,13 @@ fn gather_rows(
 #[pyfunction]
 #[pyo3(signature = (rows, count, floats, *tensors, stream=0))]
 fn scatter_rows(
-    py: Python<'_>,
     rows: &Bound<'_, PyAny>,
     count: usize,
     floats: usize,
     tensors: &Bound<'_, PyTuple>,
     stream: usize,
 ) -> PyResult<()> {
-    let tensors: Vec<_> = tensors.iter().collect();
-    let parts = Parts::read(rows, count, floats, &tensors)?;
-    moved(py, parts, stream, true)
+    moved(rows, count, floats, tensors, stream, true)
 }
 
 /// The values of a part.

@@ -33,104 +33,28 @@ fn broken(stop: Stop) -> Broken {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use super::super::shells::Shells;
     use super::*;
-    use crate::evaluate::suite::Suite;
-    use crate::evaluate::{FrameKind, Role, Settings, Toolbox};
-    use crate::gates::machine_code::Compiled;
-    use crate::gates::sanitizer::Tool;
-    use crate::gates::{Rejection, Verdict};
-    use crate::timing::{PROCESSES, Plan};
-    use crate::worker::{Limits, Program};
-    use splatcore_core::{Backend, Pipeline};
-    use std::ffi::OsString;
-    use std::path::{Path, PathBuf};
+    use crate::timing::PROCESSES;
 
-    /// Workers that say they are ready. Each adds a line to a file when it starts: how many kernel
-    /// files it was given.
-    struct Shells {
-        started: PathBuf,
-        kernels: Texts,
-    }
-
-    impl Toolbox for Shells {
-        fn describe(&self) -> String {
-            "shells".into()
-        }
-        fn kernels(&self) -> &Texts {
-            &self.kernels
-        }
-        fn compile(
-            &self,
-            _: &Texts,
-            _: Pipeline,
-            _: bool,
-            _: &[FrameKind],
-        ) -> Result<Option<Compiled>, Rejection> {
-            Ok(None)
-        }
-        fn worker(&self, kernels: &Path, _: Role) -> Result<Program, String> {
-            const SCRIPT: &str = r#"ls "$1" | wc -l >> "$0"
-                echo '{"answer":"ready","device":"a shell","sandbox":"none"}'
-                while read line; do echo '{"answer":"done"}'; done"#;
-            let mut command = ["sh", "-c", SCRIPT].map(OsString::from).to_vec();
-            command.extend([self.started.clone().into(), kernels.into()]);
-            Ok(Program {
-                command,
-                environment: vec![],
-                cache: None,
-            })
-        }
-        fn sanitized(&self, _: &Path, _: Tool) -> Option<Result<Program, String>> {
-            None
-        }
-        fn reference(&self) -> &dyn Backend {
-            unreachable!("nothing is rendered")
-        }
-        fn is_timed(&self) -> bool {
-            true
-        }
-    }
-
-    /// Without test scenes and without scenes to time on, of which every round is even.
-    fn without_scenes(shells: &Shells) -> Local<'_> {
-        let settings = Settings {
-            pipeline: Pipeline::VANILLA,
-            training: false,
-            files: vec![],
-            seed: 1,
-            more: vec![],
-            plan: Plan::default(),
-            limits: Limits::default(),
-        };
-        Local {
-            toolbox: shells,
-            suite: Suite::default(),
-            settings,
-            small: vec![],
-            scenes: vec![],
-            compiled: None,
-            margin: None,
-            empty: tempfile::tempdir().expect("a folder can be made"),
-            sandbox: String::new(),
-            device_seconds: 0.0,
-            evaluated: 0,
-        }
-    }
+    /// Says that it is ready, and adds a line to a file: how many kernel files it was given.
+    const SCRIPT: &str = r#"ls "$1" | wc -l >> "$0"
+        echo '{"answer":"ready","device":"a shell","sandbox":"none"}'
+        while read line; do echo '{"answer":"done"}'; done"#;
 
     /// A worker that has rendered for long may be a little faster, or slower, than a new one, and
     /// the first of all than the next.
     #[test]
     fn all_workers_of_a_comparison_are_new_and_no_side_starts_first() {
         let folder = tempfile::tempdir().unwrap();
-        let shells = Shells {
-            started: folder.path().join("started"),
-            kernels: Texts::new(),
-        };
-        let mut local = without_scenes(&shells);
+        let started = folder.path().join("started");
+        let shells = Shells::new(SCRIPT, &started);
+        // Without scenes every round is even.
+        let mut local = shells.local(vec![]);
         // Files of each worker's kernels, in the order of their starts.
         let take_started = || {
-            let text = std::fs::read_to_string(&shells.started).unwrap();
-            std::fs::remove_file(&shells.started).unwrap();
+            let text = std::fs::read_to_string(&started).unwrap();
+            std::fs::remove_file(&started).unwrap();
             let lines = text.lines().map(|line| line.trim().to_owned());
             lines.collect::<String>()
         };

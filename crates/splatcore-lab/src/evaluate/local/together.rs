@@ -116,70 +116,25 @@ fn prepare(child: &mut Child, scenes: &[Scene]) -> Result<(), Rejection> {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use super::super::shells::Shells;
     use super::*;
     use crate::evaluate::scene::Expected;
-    use crate::evaluate::suite::Suite;
-    use crate::evaluate::{FrameKind, Settings, Toolbox};
     use crate::gates::Gate;
-    use crate::gates::machine_code::Compiled;
     use crate::gates::result::image_error;
-    use crate::gates::sanitizer::Tool;
-    use crate::timing::{Plan, TimedScene};
-    use crate::worker::{FrameSpec, Limits, Program, arrays};
+    use crate::timing::TimedScene;
+    use crate::worker::{FrameSpec, arrays};
     use splatcore_core::backend::RenderOptions;
-    use splatcore_core::{Backend, Camera, Gaussians, Image, Pipeline};
-    use std::ffi::OsString;
-    use std::path::{Path, PathBuf};
+    use splatcore_core::{Camera, Gaussians, Image};
 
-    /// Workers that answer from the files that they are given in place of kernels: `image` says
-    /// which image they render, `times` what they answer when they are to time frames.
-    struct Shells {
-        images: PathBuf,
-        kernels: Texts,
-    }
-
-    impl Toolbox for Shells {
-        fn describe(&self) -> String {
-            "shells".into()
-        }
-        fn kernels(&self) -> &Texts {
-            &self.kernels
-        }
-        fn compile(
-            &self,
-            _: &Texts,
-            _: Pipeline,
-            _: bool,
-            _: &[FrameKind],
-        ) -> Result<Option<Compiled>, Rejection> {
-            Ok(None)
-        }
-        fn worker(&self, kernels: &Path, _: Role) -> Result<Program, String> {
-            const SCRIPT: &str = r#"echo '{"answer":"ready","device":"a shell","sandbox":"none"}'
-                while read line; do case "$line" in
-                    *'"ask":"render"'*)
-                        cp "$0/$(cat "$1/image")" image; echo '{"answer":"done"}' ;;
-                    *'"ask":"time"'*) cat "$1/times" ;;
-                    *) echo '{"answer":"done"}' ;;
-                esac; done"#;
-            let mut command = ["sh", "-c", SCRIPT].map(OsString::from).to_vec();
-            command.extend([self.images.clone().into(), kernels.into()]);
-            Ok(Program {
-                command,
-                environment: vec![],
-                cache: None,
-            })
-        }
-        fn sanitized(&self, _: &Path, _: Tool) -> Option<Result<Program, String>> {
-            None
-        }
-        fn reference(&self) -> &dyn Backend {
-            unreachable!("the reference is given")
-        }
-        fn is_timed(&self) -> bool {
-            true
-        }
-    }
+    /// Answers from the files that it is given in place of kernels: `image` names the image that it
+    /// renders, `times` is what it answers when it is to time frames.
+    const SCRIPT: &str = r#"echo '{"answer":"ready","device":"a shell","sandbox":"none"}'
+        while read line; do case "$line" in
+            *'"ask":"render"'*)
+                cp "$0/$(cat "$1/image")" image; echo '{"answer":"done"}' ;;
+            *'"ask":"time"'*) cat "$1/times" ;;
+            *) echo '{"answer":"done"}' ;;
+        esac; done"#;
 
     fn image(value: f32) -> Image {
         Image::filled(4, 4, [value; 3])
@@ -219,32 +174,8 @@ mod tests {
         for (name, value) in [("grey", 0.5), ("white", 1.0)] {
             arrays::write_image(&images.path().join(name), &image(value), &[1.0; 16]).unwrap();
         }
-        let shells = Shells {
-            images: images.path().into(),
-            kernels: Texts::new(),
-        };
-        let settings = Settings {
-            pipeline: Pipeline::VANILLA,
-            training: false,
-            files: vec![],
-            seed: 1,
-            more: vec![],
-            plan: Plan::default(),
-            limits: Limits::default(),
-        };
-        let mut local = Local {
-            toolbox: &shells,
-            suite: Suite::default(),
-            settings,
-            small: vec![],
-            scenes: vec![scene()],
-            compiled: None,
-            margin: None,
-            empty: tempfile::tempdir().unwrap(),
-            sandbox: String::new(),
-            device_seconds: 0.0,
-            evaluated: 0,
-        };
+        let shells = Shells::new(SCRIPT, images.path());
+        let mut local = shells.local(vec![scene()]);
         let timed = |device: f64| {
             format!(r#"{{"answer":"timed","device":{device},"clock":1.0,"stages":[]}}"#) + "\n"
         };
