@@ -216,7 +216,7 @@ fn a_space_is_not_recorded_on_the_emulator() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
     let (folder, out) = (at("exp"), at("space.json"));
-    succeeds(&["lab", "new", &folder, "--task", "sort"]);
+    succeeds(&["lab", "new", &folder, "--task", "blend"]);
     let record = ["lab", "record", &folder, &out, "--on", "emulator"];
     let said = fails(&record);
     assert!(said.contains("times need a card"), "{said}");
