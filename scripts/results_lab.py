@@ -124,6 +124,30 @@ def guidance():
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
 
 
+def searches():
+    """Scores of the search's strategies and of Kernel Tuner's on recorded spaces."""
+    spaces = load("lab/searches.json")
+    scores = [{one["strategy"]: one for one in space["scores"]} for space in spaces]
+
+    def cell(of_space, name):
+        one = of_space.get(name)
+        return "-" if one is None else f"{one['score']:.2f} ± {one['error']:.2f}"
+
+    # Every point in order is no search: on one space its order is lucky.
+    names = {name for of_space in scores for name in of_space} - {"exhaustive"}
+    names = sorted(names, key=lambda name: -sum(s[name]["score"] for s in scores if name in s))
+    rows = []
+    for name in names:
+        peer = name.removeprefix("kernel-tuner:")
+        who = "lab" if peer == name else "Kernel Tuner"
+        rows.append([f"`{peer}`", who, *(cell(of_space, name) for of_space in scores)])
+    head = ["strategy", "of"]
+    for space in spaces:
+        head.append(f"`{space['kernel']}`: {space['points'][0]} points, {space['evaluations']} tries")
+    body = table(head, rows, ["left"] * 2 + ["right"] * len(spaces))
+    return "\n\n".join([body, source("lab/searches.json")])
+
+
 def settle(rounds, margin):
     """As `settle` of splatcore-lab/src/timing/verdict.rs."""
     for look in LOOKS:
@@ -195,4 +219,5 @@ def lab():
         "lab-seele.md": by_candidate("seele-1", "seele-2", "seele-3"),
         "lab-guidance.md": guidance(),
         "lab-noise.md": noise(),
+        "lab-searches.md": searches(),
     }
