@@ -124,6 +124,32 @@ def guidance():
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
 
 
+# The values of the kernels as they are, in the order of each recorded space's axes.
+SPACES = {
+    "literal-blend": (0, 0, "as written", "as written", "as written"),
+    "splatcore-sort": (256, 8, 4, 512),
+    "splatcore-bin": (256, 6, 4, 256, 5),
+    "splatcore-frame": (5, 128, 256, 5),
+}
+
+
+def spaces():
+    """The fastest point of each recorded space beside the kernels as they are."""
+    rows = []
+    for name, start in SPACES.items():
+        data = load(f"lab/spaces/{name}.json")
+        keys = data["tune_params_keys"]
+        times = {tuple(e[key] for key in keys): e["time"] for e in data["cache"].values()}
+        best = min(times, key=times.get)
+        changes = [f"`{k}` {old} to {new}" for k, old, new in zip(keys, start, best) if old != new]
+        numbers = [len(times), f"{times[start]:.4f}", f"{times[best]:.4f}"]
+        gain = f"{times[start] / times[best]:.3f}"
+        rows.append([f"`{name}`", *numbers, gain, ", ".join(changes) or "none"])
+    head = ["space", "points", "as it is, ms", "fastest, ms", "speed-up", "changes"]
+    body = table(head, rows, ["left"] + ["right"] * 4 + ["left"])
+    return "\n\n".join([body, source(*[f"lab/spaces/{name}.json" for name in SPACES])])
+
+
 def searches():
     """Scores of the search's strategies and of Kernel Tuner's on recorded spaces."""
     spaces = load("lab/searches.json")
@@ -220,4 +246,5 @@ def lab():
         "lab-guidance.md": guidance(),
         "lab-noise.md": noise(),
         "lab-searches.md": searches(),
+        "lab-spaces.md": spaces(),
     }
