@@ -8,7 +8,7 @@ mod shells;
 mod together;
 
 use super::blame::blame;
-use super::scene::{Scene, bound, expected};
+use super::scene::{Scene, bound};
 use super::settings::Settings;
 use super::suite::{Judge, Suite, walk};
 use super::toolbox::{FrameKind, Role, Toolbox};
@@ -252,13 +252,10 @@ impl<'a> Local<'a> {
     ) -> Result<(), Stop> {
         for (scene, series) in self.scenes.iter_mut().zip(series) {
             bound(&scene.timed, series)?;
-            if scene.expected.is_none() {
-                let found = expected(scene, &self.settings, self.toolbox, baseline);
-                scene.expected = Some(found.map_err(Stop::Broken)?);
-            }
-            if let Some(expected) = &scene.expected {
-                expected.still_rendered(&scene.timed.name, candidate)?;
-            }
+            let name = scene.timed.name.clone();
+            let expected = scene.expect(&self.settings, self.toolbox, baseline);
+            let expected = expected.map_err(Stop::Broken)?;
+            expected.still_rendered(&name, candidate)?;
         }
         Ok(())
     }

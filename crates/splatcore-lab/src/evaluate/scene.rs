@@ -24,6 +24,20 @@ pub struct Scene {
 }
 
 impl Scene {
+    /// What one of its frames should be, rendered when it is first wanted.
+    pub(super) fn expect(
+        &mut self,
+        settings: &Settings,
+        toolbox: &dyn Toolbox,
+        baseline: &mut Child,
+    ) -> Result<&Expected, Broken> {
+        let found = match self.expected.take() {
+            Some(expected) => expected,
+            None => expected(self, settings, toolbox, baseline)?,
+        };
+        Ok(self.expected.insert(found))
+    }
+
     /// What its frames are like.
     pub(super) fn kinds(&self) -> impl Iterator<Item = FrameKind> {
         let gaussians = self.scene.len();

@@ -5,6 +5,7 @@ use super::space::{Axis, Config};
 use super::variants::Variants;
 use crate::candidate::Texts;
 use crate::gates::{Gate, Rejection};
+use crate::timing::median;
 use splatcore_core::random::Rng;
 use std::collections::BTreeMap;
 
@@ -112,13 +113,8 @@ impl Recording {
     }
 
     /// Points of the whole space.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.points.len()
-    }
-
-    /// Whether there is nothing to measure.
-    pub fn is_empty(&self) -> bool {
-        self.points.is_empty()
     }
 
     /// The next points, at most `most`.
@@ -139,20 +135,20 @@ impl Recording {
     /// Adds what was measured of a point: milliseconds a frame, one number a round.
     pub fn add(&mut self, config: Config, measured: Result<Vec<f64>, Failure>) {
         let entry = match measured {
-            Ok(runs) => Entry {
-                benchmark: runs.iter().sum(),
-                runs: runs.clone(),
-                ..Entry::new(median(runs).ok_or(Failure::Runtime))
-            },
+            Ok(runs) if runs.is_empty() => Entry::new(Err(Failure::Runtime)),
+            Ok(runs) => {
+                let entry = Entry::new(Ok(median(&runs)));
+                let benchmark = runs.iter().sum();
+                Entry {
+                    runs,
+                    benchmark,
+                    ..entry
+                }
+            }
             Err(failure) => Entry::new(Err(failure)),
         };
         self.recorded.entries.insert(config, entry);
     }
-}
-
-fn median(mut runs: Vec<f64>) -> Option<f64> {
-    runs.sort_by(f64::total_cmp);
-    runs.get(runs.len() / 2).copied()
 }
 
 /// What a rejection is called in a recorded space.
@@ -189,7 +185,7 @@ mod tests {
     fn every_point_that_conditions_allow_is_measured_once() {
         let mut recording = recording(&[]).unwrap();
         // Without (BATCH, WIDE) = (128, 4), with and without __expf.
-        assert_eq!(recording.len(), 16);
+        assert_eq!(recording.count(), 16);
         let mut seen = Vec::new();
         while let Some(open) = recording.next(1).pop() {
             let changed = open.changed.unwrap();

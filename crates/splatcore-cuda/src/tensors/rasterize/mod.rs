@@ -155,7 +155,7 @@ pub struct ImageGradients {
     pub last_ids: Ints,
     /// `[I, H, W, D]`.
     pub v_render_colors: Floats,
-    /// `[I, H, W, 1]`.
+    /// `[I, H, W, 1]`; without it, 0.
     pub v_render_alphas: Option<Floats>,
 }
 

@@ -89,12 +89,11 @@ fn params(
     parts: &[Moved],
     packed: impl Fn(&Moved) -> [DeviceSlice<u32>; 2],
 ) -> Result<MoveRowsParams, BackendError> {
-    let refuse = |what: String| Err(device_error(what));
     if parts.len() > PARTS {
-        return refuse(format!(
-            "{} tensors, but at most {PARTS} a call",
-            parts.len()
-        ));
+        let count = parts.len();
+        return Err(device_error(format!(
+            "{count} tensors, but at most {PARTS} a call"
+        )));
     }
     let mut params = MoveRowsParams {
         rows: rows.address(),

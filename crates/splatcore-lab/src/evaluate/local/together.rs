@@ -3,7 +3,7 @@
 use super::{Local, Started, Stop, kernel_folder};
 use crate::candidate::Texts;
 use crate::evaluate::blame::blame;
-use crate::evaluate::scene::{Scene, expected};
+use crate::evaluate::scene::Scene;
 use crate::evaluate::{Broken, Role};
 use crate::gates::Rejection;
 use crate::timing::{drawn, turn};
@@ -64,8 +64,7 @@ impl Local<'_> {
         let started = self.start_baseline(&self.scenes);
         let mut baseline = started.map_err(|stop| Broken(stop.to_string()))?;
         for scene in &mut self.scenes {
-            let found = expected(scene, &self.settings, self.toolbox, &mut baseline)?;
-            scene.expected = Some(found);
+            scene.expect(&self.settings, self.toolbox, &mut baseline)?;
         }
         Ok(())
     }

@@ -83,37 +83,30 @@ class Project(torch.autograd.Function):
         v_conics: MaybeTensor,
         v_compensations: MaybeTensor,
     ) -> tuple[MaybeTensor, ...]:
-        conics, compensations = ctx.saved_tensors[7:9]
+        *inputs, radii, conics, compensations = ctx.saved_tensors
         upstream = (
             _or_zeros(v_means2d, conics, 2),
             None if v_depths is None else v_depths.contiguous(),
             _or_zeros(v_conics, conics, 3),
             None if compensations is None else _or_zeros(v_compensations, conics),
         )
-        return _project_backward(ctx, upstream)
-
-
-def _project_backward(
-    ctx: Any, upstream: tuple[Tensor, MaybeTensor, Tensor, MaybeTensor]
-) -> tuple[MaybeTensor, ...]:
-    """The gradients of all of ``Project.forward``'s arguments."""
-    *inputs, radii, conics, compensations = ctx.saved_tensors[:9]
-    needed = ctx.needs_input_grad[:6]
-    found = _ops.project_backward(
-        _ops.Gaussians(*inputs[:4]),
-        _ops.Cameras(*inputs[4:]),
-        ctx.camera,
-        (radii, conics, compensations),
-        upstream,
-        (needed[4], needed[5]),
-    )
-    gradients: list[MaybeTensor] = [
-        gradient if need else None for gradient, need in zip(found, needed)
-    ]
-    if ctx.sparse:
-        seen = (radii > 0).all(-1).reshape(-1, radii.shape[-2]).any(0).nonzero()[:, 0]
-        gradients[:4] = [None if part is None else _sparse(part, seen) for part in gradients[:4]]
-    return (*gradients, None, None, None, None, None)
+        needed = ctx.needs_input_grad[:6]
+        found = _ops.project_backward(
+            _ops.Gaussians(*inputs[:4]),
+            _ops.Cameras(*inputs[4:]),
+            ctx.camera,
+            (radii, conics, compensations),
+            upstream,
+            (needed[4], needed[5]),
+        )
+        gradients: list[MaybeTensor] = [
+            gradient if need else None for gradient, need in zip(found, needed)
+        ]
+        if ctx.sparse:
+            seen = (radii > 0).all(-1).reshape(-1, radii.shape[-2]).any(0).nonzero()[:, 0]
+            sparse = (None if part is None else _sparse(part, seen) for part in gradients[:4])
+            gradients[:4] = sparse
+        return (*gradients, None, None, None, None, None)
 
 
 class PackRows(torch.autograd.Function):

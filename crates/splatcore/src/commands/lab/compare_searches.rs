@@ -96,7 +96,8 @@ pub fn run(args: &Args) -> Result<()> {
     output::print(table(&comparisons).trim_end())
 }
 
-fn read(path: &Path) -> Result<Recorded> {
+/// Reads a recorded space.
+pub fn read(path: &Path) -> Result<Recorded> {
     let said = || path.display().to_string();
     let text = fs::read_to_string(path).with_context(said)?;
     Recorded::read_cache(&text).with_context(said)

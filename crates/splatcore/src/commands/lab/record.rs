@@ -1,5 +1,6 @@
 //! `splatcore lab record`: the times of a whole space.
 
+use super::compare_searches::read;
 use super::device::DeviceArgs;
 use super::opening::Opening;
 use crate::{interrupt, output};
@@ -7,10 +8,10 @@ use anyhow::{Context, Result, bail};
 use splatcore_data::file::write_bytes;
 use splatcore_lab::evaluate::Toolbox;
 use splatcore_lab::experiment::Folder;
+use splatcore_lab::search::Config;
 use splatcore_lab::search::recorded::Failure;
 use splatcore_lab::search::recording::{Recording, failure};
-use splatcore_lab::search::{Config, Recorded};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Time every point of an experiment's space, as a cache file of Kernel Tuner.
@@ -85,7 +86,7 @@ pub fn run(args: &Args) -> Result<()> {
         eprintln!(
             "{} of {} points, {:.0} s",
             recording.recorded.entries.len(),
-            recording.len(),
+            recording.count(),
             start.elapsed().as_secs_f64()
         );
     }
@@ -101,16 +102,11 @@ fn recording(args: &Args, opening: &Opening, folder: &Folder) -> Result<Recordin
     let recording = Recording::new(baseline, &args.names, &kernel, &device, seed);
     let mut recording = recording.map_err(anyhow::Error::msg)?;
     if args.output.exists() {
+        let resumed = recording.resume(read(&args.output)?);
         let said = || args.output.display().to_string();
-        let before = read(&args.output).with_context(said)?;
-        let resumed = recording.resume(before);
         resumed.map_err(anyhow::Error::msg).with_context(said)?;
     }
     Ok(recording)
-}
-
-fn read(path: &Path) -> Result<Recorded> {
-    Ok(Recorded::read_cache(&std::fs::read_to_string(path)?)?)
 }
 
 /// A worker's start is mostly the compiler's.
@@ -125,7 +121,7 @@ fn sum_up(recording: &Recording) -> Result<()> {
     let mut line = format!(
         "{} of {} points, {} without a time",
         entries.len(),
-        recording.len(),
+        recording.count(),
         failed.count()
     );
     if let Some(optimum) = recording.recorded.optimum() {
