@@ -14,6 +14,7 @@ EXPERIMENTS = [
     ("seele-2", "`exact+seele`, blend", "the same, then `tpe@best`"),
     ("seele-3", "`exact+seele`, blend", "model, planner and profile"),
     ("splatcore-search", "`exact+splatcore`, four files", "search, `portfolio`"),
+    ("splatcore-step-search", "`exact+splatcore+splatcore`, a step", "search, `portfolio`"),
 ]
 
 # Of splatcore-lab/src/timing/verdict.rs.
@@ -130,6 +131,7 @@ SPACES = {
     "splatcore-sort": (256, 8, 4, 512),
     "splatcore-bin": (256, 6, 4, 256, 5),
     "splatcore-frame": (5, 128, 256, 5),
+    "splatcore-step": (3, 256, 8),
 }
 
 
