@@ -200,11 +200,18 @@ def test_two_calls_do_the_work_of_five():
     counts = np.full((1, n), -1, np.int32)
     given = (scene.means[0], None, scene.quats[0], scene.scales[0], scene.opacities[0])
     given = (*given, scene.viewmats[0], scene.ks[0], WIDTH, HEIGHT, 0.3, 0.01, 1e10, 0.0)
-    total = tensors.splats_fwd(*given, "pinhole", "gsplat-1.5", TILE, False, *outs, counts)
+    totals = tensors.splats_fwd(*given, "pinhole", "gsplat-1.5", TILE, False, *outs, counts)
     names = ("radii", "means2d", "depths", "conics", "compensations")
     for name, out in zip(names, outs, strict=True):
         assert np.array_equal(getattr(scene, name)[0], out), name
+    total, drawn_splats = totals
     assert total == counts.sum() == len(scene.ids)
+    is_drawn = (scene.radii[0] > 0).all(-1)
+    assert drawn_splats == is_drawn.sum()
+    rows, images = np.full((2, drawn_splats), -1, np.int64)
+    tensors.list_drawn(scene.radii[0], n, rows, images)
+    assert np.array_equal(rows, np.flatnonzero(is_drawn))
+    assert not images.any()
 
     radii, means2d, depths, conics, _ = outs
     lists = (np.full(total, -1, np.int64), np.full(total, -1, np.int32))

@@ -1,10 +1,38 @@
-//! Rows of tensors, taken out and put back: from all splats to those that are drawn, and gradients
-//! the other way.
+//! Which splats are drawn, and rows of tensors, taken out and put back: from all splats to those
+//! that are drawn, and gradients the other way.
 
 use crate::Result;
 use crate::error::{check_len, wrong};
 use crate::parallel::{ROWS, Work};
 use rayon::prelude::*;
+
+/// Whether a splat of these radii is drawn.
+fn is_drawn(radii: &[i32]) -> bool {
+    radii.iter().all(|&radius| radius > 0)
+}
+
+/// How many splats of radii `[M, 2]` are drawn: those whose radii are positive.
+pub fn count_drawn(radii: &[i32]) -> usize {
+    radii.chunks_exact(2).filter(|of| is_drawn(of)).count()
+}
+
+/// Writes the splats of radii `[M, 2]` that are drawn, in ascending order, and their images, of
+/// which each has `per_image` splats in a row. Places that are left get 0.
+///
+/// # Errors
+/// Lengths that do not fit.
+pub fn list_drawn(radii: &[i32], per_image: usize, rows: &mut [i64], images: &mut [i64]) -> Result {
+    check_len("images", images, &[rows.len()])?;
+    rows.fill(0);
+    images.fill(0);
+    let splats = radii.chunks_exact(2).enumerate();
+    let drawn = splats.filter_map(|(splat, of)| is_drawn(of).then_some(splat));
+    for ((row, image), splat) in rows.iter_mut().zip(images).zip(drawn) {
+        *row = splat as i64;
+        *image = (splat / per_image.max(1)) as i64;
+    }
+    Ok(())
+}
 
 /// Writes the rows of `from`, `[M, width]`, that `rows` names, to `to`, `[rows, width]`.
 ///
@@ -74,6 +102,16 @@ mod tests {
         assert_eq!(back, [1.0, 2.0, 0.0, 0.0, 5.0, 6.0]);
         scatter(&[], 2, &[], &mut back).unwrap();
         assert_eq!(back, [0.0; 6]);
+    }
+
+    #[test]
+    fn drawn_splats_come_in_order_with_their_images() {
+        let radii = [1, 1, 0, 3, 2, 2, 5, 0, -1, 4, 9, 9];
+        assert_eq!(count_drawn(&radii), 3);
+        let (mut rows, mut images) = ([7; 4], [7; 4]);
+        list_drawn(&radii, 3, &mut rows, &mut images).unwrap();
+        assert_eq!((rows, images), ([0, 2, 5, 0], [0, 0, 1, 0]));
+        assert!(list_drawn(&radii, 3, &mut rows, &mut images[1..]).is_err());
     }
 
     #[test]

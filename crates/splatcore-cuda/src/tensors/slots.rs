@@ -6,42 +6,45 @@ use crate::device::{Buffer, Device, Event, Pinned};
 use splatcore_core::BackendError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A number on the device, and the host memory that it is copied to, for one stream.
+/// Two numbers on the device, and the host memory that they are copied to, for one stream.
 pub struct Slot {
     stream: u64,
     device: Arc<dyn Device>,
-    number: Buffer,
+    numbers: Buffer,
     copy: Pinned,
     /// Behind the last copy.
     copied: Event,
 }
 
+/// Bytes of the numbers.
+const BYTES: usize = size_of::<[u64; 2]>();
+
 impl Slot {
     fn new(stream: u64, device: &Arc<dyn Device>) -> Result<Self, BackendError> {
         Ok(Self {
             stream,
-            number: Buffer::new(device, "a number", size_of::<u64>())?,
-            copy: Pinned::new(device, size_of::<u64>())?,
+            numbers: Buffer::new(device, "two numbers", BYTES)?,
+            copy: Pinned::new(device, BYTES)?,
             copied: device.record().map_err(failed)?,
             device: device.clone(),
         })
     }
 
-    /// Zeroes the number.
+    /// Zeroes the numbers.
     pub fn zero(&self) -> Result<Address, BackendError> {
-        self.number.fill(0, size_of::<u64>())?;
-        Ok(self.number.address())
+        self.numbers.fill(0, BYTES)?;
+        Ok(self.numbers.address())
     }
 
-    /// Puts a copy of the number into the stream.
+    /// Puts a copy of the numbers into the stream.
     pub fn copy(&mut self) -> Result<(), BackendError> {
-        // SAFETY: the number has these bytes, and `wait` reads the copy behind the event.
-        unsafe { self.copy.download(self.number.address(), size_of::<u64>()) }.map_err(failed)?;
+        // SAFETY: the numbers have these bytes, and `wait` reads the copy behind the event.
+        unsafe { self.copy.download(self.numbers.address(), BYTES) }.map_err(failed)?;
         self.device.record_again(&self.copied).map_err(failed)
     }
 
     /// Waits for the last copy, and for nothing that is in the stream behind it.
-    pub fn wait(&self) -> Result<u64, BackendError> {
+    pub fn wait(&self) -> Result<[u64; 2], BackendError> {
         self.device.wait(&self.copied).map_err(failed)?;
         // SAFETY: the event behind the last copy has passed.
         Ok(unsafe { self.copy.value() })
@@ -64,7 +67,7 @@ impl Slots {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One for a stream, which may hold any number.
+    /// One for a stream, which may hold any numbers.
     pub fn take(&self, stream: u64, device: &Arc<dyn Device>) -> Result<Slot, BackendError> {
         let mut free = self.free();
         match free.iter().position(|slot| slot.stream == stream) {

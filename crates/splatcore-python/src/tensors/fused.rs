@@ -19,13 +19,13 @@ use splatcore::cuda::tensors::{
 use splatcore::tensors::intersect::{self, Boxes, Reach, Tiles};
 use splatcore::tensors::projection::Splats;
 use splatcore::tensors::rasterize::{self, Drawn, Lists};
-use splatcore::tensors::{Real, projection};
+use splatcore::tensors::{Real, projection, rows};
 use std::sync::{Mutex, PoisonError};
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(all_finite, module)?)?;
-    module.add_class::<PairTotal>()?;
+    module.add_class::<Totals>()?;
     module.add_function(wrap_pyfunction!(splats_fwd, module)?)?;
     module.add_function(wrap_pyfunction!(draw_fwd, module)?)
 }
@@ -85,7 +85,7 @@ struct SplatsArguments<'a> {
 }
 
 impl SplatsArguments<'_> {
-    fn on_card(&self, py: Python<'_>, call: &Call, card: &Card) -> PyResult<tile_pairs::Total> {
+    fn on_card(&self, py: Python<'_>, call: &Call, card: &Card) -> PyResult<tile_pairs::Totals> {
         let camera = camera_on_card(self.camera_model)?;
         let scene = self
             .scene
@@ -111,13 +111,13 @@ impl SplatsArguments<'_> {
         })
     }
 
-    /// Returns the number of pairs.
+    /// Returns the numbers of pairs and of drawn splats.
     fn on_cpu<F: Real + Value>(
         &mut self,
         py: Python<'_>,
         call: &Call,
         checked: &Checked,
-    ) -> PyResult<i64> {
+    ) -> PyResult<(u64, u64)> {
         let model = camera(self.camera_model)?;
         let scene = self
             .scene
@@ -127,6 +127,7 @@ impl SplatsArguments<'_> {
         let splats = self.out.slices::<F>(checked);
         let counts = self.counts.slice(checked);
         let (tiles, cameras, exact_tiles) = (&self.tiles, self.cameras, self.exact_tiles);
+        let mut drawn = 0;
         run(py, checked, || {
             let Splats {
                 radii,
@@ -149,6 +150,7 @@ impl SplatsArguments<'_> {
                 cameras,
                 factors: compensations.as_deref(),
             });
+            drawn = rows::count_drawn(radii);
             let boxes = Boxes {
                 means2d,
                 radii,
@@ -156,35 +158,39 @@ impl SplatsArguments<'_> {
             };
             intersect::count(tiles, &boxes, counts)
         })?;
-        Ok(counts.iter().map(|&count| i64::from(count)).sum())
+        let pairs = counts.iter().map(|&count| u64::from(count.max(0) as u32));
+        Ok((pairs.sum(), drawn as u64))
     }
 }
 
-/// The number of pairs of tile and splat, on its way from a card.
+/// The numbers of pairs of tile and splat and of drawn splats, on their way from a card.
 #[pyclass(frozen, module = "splatcore._splatcore.tensors")]
-struct PairTotal(Mutex<Option<tile_pairs::Total>>);
+struct Totals(Mutex<Option<tile_pairs::Totals>>);
 
 #[pymethods]
-impl PairTotal {
-    /// Waits for the number, but not for what was put into the stream since. To be called once.
-    fn wait(&self, py: Python<'_>) -> PyResult<u64> {
-        let total = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match total {
-            Some(total) => detached(py, || total.wait().map_err(exception)),
-            None => Err(PyValueError::new_err("the number was read before; keep it")),
-        }
+impl Totals {
+    /// Waits for the numbers, but not for what was put into the stream since. To be called once.
+    fn wait(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        let totals = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(totals) = totals else {
+            let words = "the numbers were read before; keep them";
+            return Err(PyValueError::new_err(words));
+        };
+        let waited = detached(py, || totals.wait().map_err(exception))?;
+        Ok((waited.pairs, waited.drawn))
     }
 }
 
-/// The number of pairs of tile and splat.
+/// The numbers of pairs of tile and splat and of drawn splats.
 #[derive(IntoPyObject)]
 enum Counted {
-    Known(i64),
-    OnItsWay(PairTotal),
+    Known((u64, u64)),
+    OnTheirWay(Totals),
 }
 
 /// ``projection_fwd`` and ``intersect_count``, with conics and opacities (times compensations) if
-/// ``exact_tiles``. Returns the number of pairs of tile and splat, or what waits for it on a card.
+/// ``exact_tiles``. Returns the numbers of pairs of tile and splat and of splats whose radii are
+/// positive, or what waits for them on a card.
 #[pyfunction]
 #[pyo3(signature = (
     means, covars, quats, scales, opacities, viewmats, Ks, width, height, eps2d, near_plane,
@@ -244,8 +250,8 @@ fn splats_fwd(
         counts: call.values_out::<i32>("tiles_per_gauss", tiles_per_gauss, &[B, C, N])?,
     };
     if let Some(card) = call.card(stream)? {
-        let total = arguments.on_card(py, &call, &card)?;
-        return Ok(Counted::OnItsWay(PairTotal(Mutex::new(Some(total)))));
+        let totals = arguments.on_card(py, &call, &card)?;
+        return Ok(Counted::OnTheirWay(Totals(Mutex::new(Some(totals)))));
     }
     let (checked, float) = call.check()?;
     for_float!(float, F => arguments.on_cpu::<F>(py, &call, &checked).map(Counted::Known))

@@ -1,7 +1,7 @@
-//! Rows of packed tensors.
+//! Which splats are drawn, and rows of packed tensors.
 
-use super::call::Side::Folded;
-use super::call::{Call, Input, Output, for_float, run};
+use super::call::Side::{Folded, Is, Named};
+use super::call::{Call, Input, Object, Output, for_float, run};
 use super::card::Card;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,6 +11,7 @@ use splatcore::tensors::rows;
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(list_drawn, module)?)?;
     module.add_function(wrap_pyfunction!(gather_rows, module)?)?;
     module.add_function(wrap_pyfunction!(scatter_rows, module)?)
 }
@@ -128,6 +129,36 @@ fn moved(
                 Slices::Ints(from, to) => move_rows(rows, all, from, to, scatters),
             })
         })
+    })
+}
+
+/// Writes which splats of ``radii`` int32 ``[M, 2]`` are drawn, those whose radii are positive, in
+/// ascending order to ``rows`` int64 ``[n]``, and their images, of which each has ``per_image``
+/// splats in a row, to ``images`` int64 ``[n]``. Places that are left get 0.
+#[pyfunction]
+#[pyo3(signature = (radii, per_image, rows, images, *, stream=0))]
+fn list_drawn(
+    radii: Object<'_, '_>,
+    per_image: usize,
+    rows: Object<'_, '_>,
+    images: Object<'_, '_>,
+    stream: usize,
+) -> PyResult<()> {
+    let (py, mut call) = (radii.py(), Call::default());
+    let radii = call.values::<i32>("radii", radii, &[Folded("M"), Is(2)])?;
+    let mut rows = call.values_out::<i64>("rows", rows, &[Named("n")])?;
+    let mut images = call.values_out::<i64>("images", images, &[Named("n")])?;
+    if let Some(card) = call.card(stream)? {
+        let (radii, rows, images) = (radii.on(&card), rows.on(&card), images.on(&card));
+        return card.run(py, |on| {
+            on_card::list_drawn(on, radii, per_image, rows, images)
+        });
+    }
+    let (checked, _) = call.check()?;
+    let radii = radii.slice(&checked);
+    let (rows, images) = (rows.slice(&checked), images.slice(&checked));
+    run(py, &checked, || {
+        rows::list_drawn(radii, per_image, rows, images)
     })
 }
 

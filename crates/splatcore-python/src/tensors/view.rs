@@ -1,5 +1,7 @@
-//! The memory of an argument: a torch tensor's, read through its methods, or a NumPy array's.
+//! The memory of an argument: a torch tensor's, read through torch's table or the tensor's methods,
+//! or a NumPy array's.
 
+use super::exchange::{Described, described};
 use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_ARRAY_WRITEABLE};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -105,7 +107,10 @@ impl View {
     pub fn new(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let view = match value.cast::<PyUntypedArray>() {
             Ok(array) => Self::of_numpy(name, array)?,
-            Err(_) => Self::of_torch(name, value)?,
+            Err(_) => match described(value) {
+                Some(found) => Self::of_description(name, found),
+                None => Self::of_torch(name, value)?,
+            },
         };
         let empty = view.shape.contains(&0);
         if view.bytes().is_none() || (!empty && view.pointer.is_null()) {
@@ -153,6 +158,17 @@ impl View {
             pointer,
             read_only: flags & NPY_ARRAY_WRITEABLE == 0,
         })
+    }
+
+    fn of_description(name: &'static str, found: Described) -> Self {
+        Self {
+            name,
+            shape: found.shape,
+            element: found.element,
+            device: found.device,
+            pointer: found.pointer,
+            read_only: false,
+        }
     }
 
     fn of_torch(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Self> {

@@ -143,7 +143,7 @@ def test_two_calls_do_the_work_of_five(exact_tiles):
     )  # fmt: skip
 
 
-def test_the_number_of_pairs_is_waited_for_once():
+def test_the_numbers_of_pairs_and_drawn_splats_are_waited_for_once():
     n = 500
     means = numbers(1, 1, n, 3)
     means[..., 2] += 2.0
@@ -155,10 +155,21 @@ def test_the_number_of_pairs_is_waited_for_once():
     limits = (0.01, 1e10, 0.0, "pinhole", "gsplat-1.5", TILE, True)
     stream = torch.cuda.current_stream().cuda_stream
     on_card = [moved(value, CARD) for value in given]
-    total = tensors.splats_fwd(*on_card, *limits, ints[0], *outs, None, ints[1], stream=stream)
-    assert total.wait() == ints[1].sum().item() > n
+    totals = tensors.splats_fwd(*on_card, *limits, ints[0], *outs, None, ints[1], stream=stream)
+    drawn = (ints[0] > 0).all(-1).sum().item()
+    assert totals.wait() == (ints[1].sum().item(), drawn)
+    assert 0 < drawn <= n < ints[1].sum()
     with pytest.raises(ValueError, match="read before"):
-        total.wait()
+        totals.wait()
+
+
+def test_drawn_splats_are_listed():
+    radii = torch.arange(2 * 3 * 900, dtype=torch.int32).view(3, 900, 2) * 37 % 7 - 1
+    drawn = (radii > 0).all(-1).view(-1).nonzero().view(-1)
+    outs = [Out(len(drawn), dtype=torch.int64) for _ in range(2)]
+    rows, images = both(tensors.list_drawn, radii, 900, *outs)
+    assert torch.equal(rows, drawn)
+    assert torch.equal(images, drawn // 900)
 
 
 def test_rows():

@@ -1,12 +1,12 @@
-//! Rows of tensors, taken out and put back: launches rows.cu.
+//! Which splats are drawn, and rows of tensors, taken out and put back: launches rows.cu.
 
 #[cfg(test)]
 mod tests;
 
-use super::{BLOCK, DeviceSlice, Longs, OnStream, grid};
+use super::{BLOCK, DeviceSlice, Ints, Longs, OnStream, grid, word};
 use crate::device::error::device_error;
 use crate::device::params::{Address, Layout, Params, kernel_params};
-use crate::device::{Kernel, Program};
+use crate::device::{Buffer, Kernel, Program};
 use crate::ops::sources;
 use splatcore_core::BackendError;
 
@@ -22,6 +22,17 @@ kernel_params! {
         width: u32,
     }
 
+    /// Parameters of `list_drawn` (rows.cu).
+    pub struct ListDrawnParams {
+        radii: Address,
+        splats: u32,
+        per_image: u32,
+        drawn: u32,
+        states: Address,
+        rows: Address,
+        images: Address,
+    }
+
     /// Parameters of `gather_rows` and `scatter_rows` (rows.cu).
     pub struct MoveRowsParams {
         rows: Address,
@@ -34,13 +45,61 @@ kernel_params! {
 /// Structs that kernels' parameters hold.
 static SHARED: &[(&str, &Layout)] = &[("rows.cu", MovedRows::LAYOUT)];
 
+/// Splats of a thread of `list_drawn`.
+const ITEMS: u32 = 4;
+/// Most splats that `list_drawn` counts: the states of its look-back have 30 bits for a number.
+const MOST_SPLATS: usize = (1 << 30) - 1;
+
 /// What this module launches.
 pub(super) fn program() -> Program {
-    let kernels = ["gather_rows", "scatter_rows"].map(MoveRowsParams::kernel);
-    let constants = vec![("BLOCK", BLOCK.to_string())];
+    let kernels = [
+        ListDrawnParams::kernel("list_drawn"),
+        MoveRowsParams::kernel("gather_rows"),
+        MoveRowsParams::kernel("scatter_rows"),
+    ];
+    let constants = vec![("BLOCK", BLOCK.to_string()), ("ITEMS", ITEMS.to_string())];
     let mut program = sources::program("rows.cu", constants, kernels);
     program.shared = SHARED;
     program
+}
+
+/// Writes the splats whose radii, `[M, 2]`, are positive, in ascending order, and their images, of
+/// which each has `per_image` splats in a row. Places that are left get 0.
+///
+/// # Errors
+/// If lengths do not agree, there are too many splats, or the device failed.
+pub fn list_drawn(
+    on: &OnStream,
+    radii: Ints,
+    per_image: usize,
+    rows: Longs,
+    images: Longs,
+) -> Result<(), BackendError> {
+    let (splats, drawn) = (radii.len() / 2, rows.len());
+    if splats > MOST_SPLATS {
+        return Err(device_error(format!(
+            "{splats} splats cannot be packed, at most {MOST_SPLATS}: draw fewer images at once"
+        )));
+    }
+    let mut params = ListDrawnParams {
+        radii: radii.with_len("radii", 2 * splats)?,
+        splats: splats as u32,
+        per_image: word("the number of splats of an image", per_image.max(1))?,
+        drawn: word("the number of drawn splats", drawn)?,
+        states: 0,
+        rows: rows.address(),
+        images: images.with_len("images", drawn)?,
+    };
+    if drawn == 0 {
+        return Ok(());
+    }
+    let blocks = splats.div_ceil((BLOCK * ITEMS) as usize).max(1);
+    let bytes = blocks * size_of::<u32>();
+    let states = Buffer::new(&on.queue.device, "memory to list splats", bytes)?;
+    states.fill(0, bytes)?;
+    params.states = states.address();
+    let [list_drawn, ..]: [Kernel; 3] = on.kernels(&program())?;
+    on.queue.launch(list_drawn, grid(blocks)?, BLOCK, &params)
 }
 
 /// A tensor whose rows are moved.
@@ -59,7 +118,7 @@ pub struct Moved {
 /// If lengths do not agree, there are more than [`PARTS`] parts, or the device failed.
 pub fn gather(on: &OnStream, rows: Longs, all: usize, parts: &[Moved]) -> Result<(), BackendError> {
     let params = params(rows, all, parts, |part| [part.to, part.from])?;
-    let [gather_rows, _] = on.kernels(&program())?;
+    let [_, gather_rows, _] = on.kernels(&program())?;
     launch(on, gather_rows, &params)
 }
 
@@ -78,7 +137,7 @@ pub fn scatter(
     for part in parts {
         on.zero(part.to)?;
     }
-    let [_, scatter_rows] = on.kernels(&program())?;
+    let [.., scatter_rows]: [Kernel; 3] = on.kernels(&program())?;
     launch(on, scatter_rows, &params)
 }
 

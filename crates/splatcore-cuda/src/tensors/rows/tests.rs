@@ -1,6 +1,6 @@
 //! Rows against the functions of splatcore-tensors.
 
-use super::{Moved, PARTS, gather, scatter};
+use super::{Moved, PARTS, gather, list_drawn, scatter};
 use crate::tensors::DeviceSlice;
 use crate::tensors::tests::fixture;
 use splatcore_tensors::rows as plain;
@@ -46,6 +46,35 @@ fn rows_are_moved_as_on_the_cpu() {
                     "part {k}, scatters: {scatters}"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn drawn_splats_are_listed_as_on_the_cpu() {
+    let Some(on) = fixture() else { return };
+    // More than two blocks, one that is full, none.
+    for (images, per_image) in [(3, 900), (1, 1024), (1, 1), (2, 0)] {
+        let splats = images * per_image;
+        let radii: Vec<i32> = (0..2 * splats as i32)
+            .map(|i| (i * 37 + i / 5) % 7 - 1)
+            .collect();
+        let count = plain::count_drawn(&radii);
+        for drawn in [count, count + 3, count / 2] {
+            let (mut rows, mut owners) = (vec![7; drawn], vec![7; drawn]);
+            plain::list_drawn(&radii, per_image, &mut rows, &mut owners).unwrap();
+            let (of_device, owners_of_device) = (on.out::<i64>(drawn), on.out::<i64>(drawn));
+            let (to, images) = (of_device.slice(), owners_of_device.slice());
+            list_drawn(
+                &on.stream(),
+                on.tensor(&radii).slice(),
+                per_image,
+                to,
+                images,
+            )
+            .unwrap();
+            assert_eq!(of_device.read(), rows, "{splats} splats, {drawn} places");
+            assert_eq!(owners_of_device.read(), owners);
         }
     }
 }

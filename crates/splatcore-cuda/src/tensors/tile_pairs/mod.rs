@@ -5,10 +5,10 @@ mod program;
 mod sorted;
 #[cfg(test)]
 mod tests;
-mod total;
+mod totals;
 
 pub(super) use program::program;
-pub use total::Total;
+pub use totals::{Totals, Waited};
 
 use super::slice::optional;
 use super::{BLOCK, Floats, Ints, Longs, OnStream, word};
@@ -184,7 +184,8 @@ pub fn count(
     count_to(on, tiles, splats, tiles_per_gauss, 0)
 }
 
-/// As [`count`]; the sum of the numbers is on its way when this returns.
+/// As [`count`]; the sum of the numbers, and how many splats have radii above 0, are on their way
+/// when this returns.
 ///
 /// # Errors
 /// As [`count`].
@@ -193,25 +194,25 @@ pub fn count_and_sum(
     tiles: &Tiles,
     splats: &Splats,
     tiles_per_gauss: Ints,
-) -> Result<Total, BackendError> {
-    Total::of(on, |total| {
-        count_to(on, tiles, splats, tiles_per_gauss, total)
+) -> Result<Totals, BackendError> {
+    Totals::of(on, |totals| {
+        count_to(on, tiles, splats, tiles_per_gauss, totals)
     })
 }
 
-/// With `total` not 0, the sum is added to the u64 there.
+/// With `totals` not 0, the sum and the number of splats are added to the two u64 there.
 fn count_to(
     on: &OnStream,
     tiles: &Tiles,
     splats: &Splats,
     tiles_per_gauss: Ints,
-    total: Address,
+    totals: Address,
 ) -> Result<(), BackendError> {
     let params = CountTilesParams {
         tiles: tiles.grid()?,
         splats: splats.params(tiles.images)?,
         tiles_per_gauss: tiles_per_gauss.with_len("tiles_per_gauss", splats.count())?,
-        total,
+        totals,
     };
     let [count_tiles, ..]: [Kernel; 6] = on.kernels(&program())?;
     on.queue

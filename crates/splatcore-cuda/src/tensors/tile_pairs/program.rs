@@ -38,7 +38,7 @@ kernel_params! {
         tiles: TileGrid,
         splats: PairSplats,
         tiles_per_gauss: Address,
-        total: Address,
+        totals: Address,
     }
 
     /// Parameters of `fill_pairs` (tile_pairs.cu).

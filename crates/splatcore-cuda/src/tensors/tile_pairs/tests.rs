@@ -2,7 +2,7 @@
 
 mod reach;
 
-use super::{Pairs, PairsOut, Splats, Tiles, Touched, count, count_and_sum, fill, offsets};
+use super::{Pairs, PairsOut, Splats, Tiles, Touched, Waited, count, count_and_sum, fill, offsets};
 use crate::tensors::tests::{Fixture, Numbers, fixture};
 
 const TILES: Tiles = Tiles {
@@ -93,7 +93,15 @@ fn check(on: &Fixture, scene: &Scene, sort: bool) {
     assert_eq!(counts.read(), expected);
     let sum = expected.iter().map(|&count| count as u64).sum::<u64>();
     let totals = totals.map(|total| total.unwrap().wait().unwrap());
-    assert_eq!(totals, [sum; 2]);
+    let drawn = scene
+        .radii
+        .chunks_exact(2)
+        .filter(|of| of[0] > 0 && of[1] > 0);
+    let waited = Waited {
+        pairs: sum,
+        drawn: drawn.count() as u64,
+    };
+    assert_eq!(totals, [waited; 2]);
 
     let mut expected_pairs = scene.pairs();
     let ends: Vec<i64> = expected

@@ -2,13 +2,13 @@
 //
 // Contract. A splat touches the tiles that its mean +- radii overlap, none if a radius is 0 or
 // less; with conics and opacities only those of them where it may count at some pixel
-// (tile_rows.cuh), so that images stay the same bit for bit. count_tiles writes how many, and adds
-// them up; fill_pairs writes the pairs splat by splat, row by row, from the inclusive sums: an id,
-// image << (32 + tile_bits) | tile << 32 | bits of the depth, and the splat. For pairs sorted by
-// id, take_depths and a stable sort (ops/sort/sort.cu) put splats in the order of their depths,
-// sum_counts sums their tiles in that order, fill_pairs writes the pairs in it, with the upper
-// halves of ids alone, and a second stable sort is by these; write_ids makes the ids. find_offsets
-// writes where the list of each tile begins in sorted ids.
+// (tile_rows.cuh), so that images stay the same bit for bit. count_tiles writes how many, adds them
+// up, and counts the splats whose radii are positive. fill_pairs writes the pairs splat by splat,
+// row by row, from the inclusive sums: an id, image << (32 + tile_bits) | tile << 32 | bits of the
+// depth, and the splat. For pairs sorted by id, take_depths and a stable sort (ops/sort/sort.cu)
+// put splats in the order of their depths, sum_counts sums their tiles in that order, fill_pairs
+// writes the pairs in it, with the upper halves of ids alone, and a second stable sort is by these;
+// write_ids makes the ids. find_offsets writes where the list of each tile begins in sorted ids.
 //
 // Launch. A thread a splat, pair or tile, blocks of BLOCK; SCAN_ITEMS splats a thread in
 // sum_counts. Rows of boxes are dealt to the lanes of a warp, so that huge splats hold up nobody:
@@ -34,7 +34,8 @@ struct CountTilesParams {
     TileGrid tiles;
     PairSplats splats;
     u32* tiles_per_gauss;  // [M]
-    u64* total;            // null, or what their sum is added to
+    u64* totals;           // [2], or null: what their sum, and the number of splats with radii
+                           // above 0, are added to
 };
 
 // Parameters of `take_depths`; in Rust by the same name.
@@ -119,8 +120,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         if (rows > 0 && before < first + WARP && until > first) count += in_all - in_front;
     }
     if (m < args.splats.count) args.tiles_per_gauss[m] = count;
+    if (!args.totals) return;
     u32 of_warp_in_all = warp_scan(count, lane);
-    if (args.total && lane == WARP - 1) atomicAdd(args.total, (u64)of_warp_in_all);
+    if (lane == WARP - 1) atomicAdd(args.totals, (u64)of_warp_in_all);
+    bool is_drawn = m < args.splats.count && is_drawn_with(args.splats.radii, m);
+    u32 drawn = __syncthreads_count(is_drawn);
+    if (threadIdx.x == 0) atomicAdd(args.totals + 1, (u64)drawn);
 }
 
 // The tiles of splat m, `pairs` at most, whatever is in memory.

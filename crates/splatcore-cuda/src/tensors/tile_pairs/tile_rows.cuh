@@ -9,6 +9,7 @@
 // which `may_count` is true.
 
 #pragma once
+#include "drawn.cuh"
 #include "rasterizer.cuh"
 
 // How images are cut into tiles; in Rust by the same name.

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 import numpy.typing as npt
 
 __all__ = [
-    "PairTotal",
+    "Totals",
     "adam",
     "all_finite",
     "draw_fwd",
@@ -20,6 +20,7 @@ __all__ = [
     "intersect_count",
     "intersect_fill",
     "intersect_offset",
+    "list_drawn",
     "nearest_neighbours",
     "projection_bwd",
     "projection_fwd",
@@ -59,8 +60,8 @@ _RadiusRule: TypeAlias = Literal["gsplat-1.5", "three-sigma"]
 _Padding: TypeAlias = Literal["same", "valid"]
 
 @final
-class PairTotal:
-    def wait(self) -> int: ...
+class Totals:
+    def wait(self) -> tuple[int, int]: ...
 
 def quat_scale_to_covar_preci_fwd(
     quats: _Tensor,
@@ -186,7 +187,7 @@ def splats_fwd(
     tiles_per_gauss: _Tensor,
     *,
     stream: int = 0,
-) -> int | PairTotal: ...
+) -> tuple[int, int] | Totals: ...
 def draw_fwd(
     means2d: _Tensor,
     radii: _Tensor,
@@ -246,6 +247,9 @@ def spherical_harmonics_bwd(
     colors: _Tensor | None = None,
     *,
     stream: int = 0,
+) -> None: ...
+def list_drawn(
+    radii: _Tensor, per_image: int, rows: _Tensor, images: _Tensor, *, stream: int = 0
 ) -> None: ...
 def gather_rows(
     rows: _Tensor, count: int, floats: int, *tensors: _Tensor, stream: int = 0

@@ -37,7 +37,21 @@ def _or_zeros(gradient: MaybeTensor, like: Tensor, *tail: int) -> Tensor:
     return gradient.contiguous()
 
 
-class Project(torch.autograd.Function):
+_has_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+
+
+class _Function(torch.autograd.Function):
+    """torch's class, without what ``apply`` costs to look through arguments for remains of
+    ``torch.func``: half of a call. Where one of its transforms is active, torch refuses."""
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        if _has_transforms():
+            return super().apply(*args)
+        return super(torch.autograd.Function, cls).apply(*args)
+
+
+class Project(_Function):
     """Gaussians to splats: radii, means2d, depths, conics, compensations.
 
     Gradients reach means, covars or quats and scales, viewmats and Ks, never opacities, which only
@@ -109,7 +123,7 @@ class Project(torch.autograd.Function):
         return (*gradients, None, None, None, None, None)
 
 
-class PackRows(torch.autograd.Function):
+class PackRows(_Function):
     """The rows ``[n, ...]`` of tensors ``[..., C, N, ...]``, in the order of ``rows``.
 
     A row is a place in ``[..., C, N]``, which are the first ``leading`` dimensions. Behind the
@@ -147,7 +161,7 @@ def _sparse(gradient: Tensor, rows: Tensor) -> Tensor:
         )
 
 
-class Rasterize(torch.autograd.Function):
+class Rasterize(_Function):
     """Splats to images and alphas. ``means2d`` gets the attribute ``absgrad`` if wanted."""
 
     @staticmethod
@@ -237,7 +251,7 @@ class Draw(Rasterize):
         return image, alphas
 
 
-class Harmonics(torch.autograd.Function):
+class Harmonics(_Function):
     """Sums of spherical harmonics; gradients of dirs and coeffs."""
 
     @staticmethod
@@ -261,7 +275,7 @@ class Harmonics(torch.autograd.Function):
 Viewed = tuple[Tensor, Tensor, MaybeTensor, Tensor]
 
 
-class ViewColors(torch.autograd.Function):
+class ViewColors(_Function):
     """max(harmonics + 1/2, 0) in the directions of view ``[..., C, N, D]``.
 
     Gradients of means, viewmats and coeffs, which are ``[..., N, K, D]`` or ``[..., C, N, K, D]``.
@@ -332,7 +346,7 @@ class ViewColors(torch.autograd.Function):
         return v_means, v_viewmats, v_coeffs
 
 
-class Covariances(torch.autograd.Function):
+class Covariances(_Function):
     """Quaternions and scales to covariances and precisions."""
 
     @staticmethod
@@ -357,7 +371,7 @@ class Covariances(torch.autograd.Function):
         return v_quats, v_scales, None, None, None
 
 
-class SimpleProjection(torch.autograd.Function):
+class SimpleProjection(_Function):
     """Means and covariances in camera space to the image; gradients of both."""
 
     @staticmethod

@@ -13,7 +13,7 @@ from typing import NamedTuple, Optional, Union
 import torch
 from torch import Tensor
 
-from .._splatcore.tensors import PairTotal
+from .._splatcore.tensors import Totals
 from ._native import call
 
 MaybeTensor = Optional[Tensor]
@@ -58,26 +58,28 @@ class Cameras(NamedTuple):
 
 
 class Counted:
-    """What a projection finds besides splats, if it is asked to: how many tiles each touches."""
+    """What a projection finds besides splats, if it is asked to: how many tiles each touches, and
+    how many splats are drawn."""
 
-    __slots__ = ("_total", "counts", "exact_tiles", "tile_size")
+    __slots__ = ("_totals", "counts", "exact_tiles", "tile_size")
 
     def __init__(self, tile_size: int, exact_tiles: bool) -> None:
         self.tile_size = tile_size
         self.exact_tiles = exact_tiles
         self.counts: MaybeTensor = None  # int32 [..., C, N]
-        self._total: Union[int, PairTotal] = 0
+        self._totals: Union[tuple[int, int], Totals] = (0, 0)
 
-    def found(self, counts: Tensor, total: Union[int, PairTotal]) -> None:
-        """Takes the counts and their sum, which may be on its way."""
-        self.counts, self._total = counts, total
+    def found(self, counts: Tensor, totals: Union[tuple[int, int], Totals]) -> None:
+        """Takes the counts, their sum and the number of drawn splats, which may be on their way."""
+        self.counts, self._totals = counts, totals
 
-    def total(self) -> int:
-        """The sum of the counts. On a card the only wait in a forward pass that is not packed: the
-        later it is asked for, the more work lies in front of the card meanwhile."""
-        if not isinstance(self._total, int):
-            self._total = self._total.wait()
-        return self._total
+    def totals(self) -> tuple[int, int]:
+        """The sum of the counts, and the number of splats whose radii are positive. On a card the
+        only wait in a forward pass: the later they are asked for, the more work lies in front of
+        the card meanwhile."""
+        if not isinstance(self._totals, tuple):
+            self._totals = self._totals.wait()
+        return self._totals
 
 
 def project_forward(
@@ -100,14 +102,24 @@ def project_forward(
     splats = (radii, means2d, depths, conics, compensations)
     if counted is not None:
         counts = new(shape, dtype=torch.int32)
-        total: Union[int, PairTotal] = 0
+        totals: Union[tuple[int, int], Totals] = (0, 0)
         if radii.numel() > 0:
             tiles = (counted.tile_size, counted.exact_tiles)
-            total = call("splats_fwd", means.device, *given, *tiles, *splats, counts)
-        counted.found(counts, total)
+            totals = call("splats_fwd", means.device, *given, *tiles, *splats, counts)
+        counted.found(counts, totals)
     elif radii.numel() > 0:
         call("projection_fwd", means.device, *given, *splats)
     return Projected(radii, means2d, depths, conics, compensations)
+
+
+def list_drawn(radii: Tensor, drawn: int) -> tuple[Tensor, Tensor]:
+    """The places, int64 ``[drawn]`` in ascending order, of splats that are drawn, of radii ``[...,
+    N, 2]``, and their images."""
+    new = radii.new_empty
+    rows, images = new(drawn, dtype=torch.int64), new(drawn, dtype=torch.int64)
+    if drawn > 0:
+        call("list_drawn", radii.device, radii, radii.shape[-2], rows, images)
+    return rows, images
 
 
 def gather_rows(

@@ -157,7 +157,7 @@ def draw_forward(
     (width, height), (columns, rows) = drawing.size, drawing.tiles
     offsets = new((*dims, rows, columns), dtype=torch.int32)
     found = new_images(splats.means2d, dims, (height, width), splats.colors.shape[-1])
-    total = counted.total()
+    total, _ = counted.totals()
     isect_ids, flatten_ids = new(total, dtype=torch.int64), new(total, dtype=torch.int32)
     means2d, conics, colors, opacities = splats
     sizes = (width, height, counted.tile_size, drawing.alpha_max, counted.exact_tiles)

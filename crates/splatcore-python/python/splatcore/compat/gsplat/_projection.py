@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, Optional
 
-import torch
 from torch import Tensor
 
 from .. import _checks, _ops
@@ -85,7 +84,8 @@ def fully_fused_projection(
     leading, is_there = len(batch) + 2, [part for part in splats if part is not None]
     *parts, radii = PackRows.apply(rows, leading, (radii,), *is_there)
     compensations = parts.pop() if calc_compensations else None
-    return (*ids_of(rows, math.prod(batch), c, n), radii, *parts, compensations)
+    ids = ids_of(rows, rows // max(n, 1), math.prod(batch), c, n)
+    return (*ids, radii, *parts, compensations)
 
 
 def rows_of(radii: Tensor) -> Tensor:
@@ -141,9 +141,11 @@ def camera_of(
     )
 
 
-def ids_of(rows: Tensor, b: int, c: int, n: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch, camera and Gaussian, int64, of rows of ``[B, C, N]``."""
+def ids_of(
+    rows: Tensor, images: Tensor, b: int, c: int, n: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch, camera and Gaussian, int64, of rows of ``[B, C, N]``, whose images are ``[B, C]``."""
     if b * c == 1:
-        return torch.zeros_like(rows), torch.zeros_like(rows), rows
-    n, c = max(n, 1), max(c, 1)  # Of nothing, nothing is drawn.
-    return rows // (c * n), rows // n % c, rows % n
+        return images, images, rows
+    c = max(c, 1)  # Of nothing, nothing is drawn.
+    return images // c, images % c, rows - images * n

@@ -288,13 +288,13 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     if is_one or not options.packed:
         features = _features(colors, sh_degree, means, viewmats, radii, sizes, None, is_plain)
     if options.packed:
-        rows = _projection.rows_of(radii)
+        rows, images = _ops.list_drawn(radii, counted.totals()[1])
         parts = (means2d, depths, conics, drawn, *(() if features is None else (features,)))
         whole = (radii, counted.counts)
         *parts, radii, counted.counts = PackRows.apply(rows, len(batch) + 2, whole, *parts)
         means2d, depths, conics, drawn, *packed = parts
-        ids = _projection.ids_of(rows, sizes[1], c, n)
-        image_ids = None if is_one else rows // n
+        ids = _projection.ids_of(rows, images, sizes[1], c, n)
+        image_ids = None if is_one else images
         if is_one:
             (features,) = packed
         else:

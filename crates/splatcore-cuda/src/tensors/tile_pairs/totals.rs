@@ -1,5 +1,5 @@
-//! The number of pairs on its way from the device, so that a program can put more work into the
-//! stream before it waits for the number.
+//! Numbers on their way from the device, so that a program can put more work into the stream before
+//! it waits for them.
 
 use crate::device::driver::RestoreContext;
 use crate::device::params::Address;
@@ -8,16 +8,25 @@ use crate::tensors::slots::{Slot, Slots};
 use splatcore_core::BackendError;
 use std::sync::Arc;
 
-/// The number of pairs that kernels in a stream count.
-pub struct Total {
+/// What kernels in a stream count.
+pub struct Totals {
     slots: Arc<Slots>,
-    /// None once the number was read.
+    /// None once the numbers were read.
     slot: Option<Slot>,
     is_card: bool,
 }
 
-impl Total {
-    /// Has kernels that `count` launches add to a number, which is zero before.
+/// The numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// Pairs of tile and splat.
+    pub pairs: u64,
+    /// Splats whose radii are positive.
+    pub drawn: u64,
+}
+
+impl Totals {
+    /// Has kernels that `count` launches add to two numbers, which are zero before.
     pub(super) fn of(
         on: &OnStream,
         count: impl FnOnce(Address) -> Result<(), BackendError>,
@@ -32,29 +41,29 @@ impl Total {
         })
     }
 
-    /// Waits for the number, but not for what is in the stream behind it.
+    /// Waits for the numbers, but not for what is in the stream behind them.
     ///
     /// # Errors
     /// If the device failed.
-    pub fn wait(mut self) -> Result<u64, BackendError> {
+    pub fn wait(mut self) -> Result<Waited, BackendError> {
         self.read()
     }
 
-    /// Gives the slot back; 0 if that was done.
-    fn read(&mut self) -> Result<u64, BackendError> {
+    /// Gives the slot back; zeros if that was done.
+    fn read(&mut self) -> Result<Waited, BackendError> {
         let Some(slot) = self.slot.take() else {
-            return Ok(0);
+            return Ok(Waited::default());
         };
         let _restored = self.is_card.then(RestoreContext::new);
-        let number = slot.wait()?;
+        let [pairs, drawn] = slot.wait()?;
         self.slots.give_back(slot);
-        Ok(number)
+        Ok(Waited { pairs, drawn })
     }
 }
 
-impl Drop for Total {
+impl Drop for Totals {
     fn drop(&mut self) {
-        // A copy that is on its way must not find another's number in its slot.
+        // A copy that is on its way must not find another's numbers in its slot.
         let _ = self.read();
     }
 }
