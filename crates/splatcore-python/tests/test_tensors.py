@@ -198,9 +198,10 @@ def test_two_calls_do_the_work_of_five():
         *(scene.empty(1, n, 2), scene.empty(1, n), scene.empty(1, n, 3), scene.empty(1, n)),
     ]
     counts = np.full((1, n), -1, np.int32)
+    order, sums = both = np.full((2, n), -1, np.int32)
     given = (scene.means[0], None, scene.quats[0], scene.scales[0], scene.opacities[0])
     given = (*given, scene.viewmats[0], scene.ks[0], WIDTH, HEIGHT, 0.3, 0.01, 1e10, 0.0)
-    totals = tensors.splats_fwd(*given, "pinhole", "gsplat-1.5", TILE, False, *outs, counts)
+    totals = tensors.splats_fwd(*given, "pinhole", "gsplat-1.5", TILE, False, *outs, counts, both)
     names = ("radii", "means2d", "depths", "conics", "compensations")
     for name, out in zip(names, outs, strict=True):
         assert np.array_equal(getattr(scene, name)[0], out), name
@@ -212,6 +213,10 @@ def test_two_calls_do_the_work_of_five():
     tensors.list_drawn(scene.radii[0], n, rows, images)
     assert np.array_equal(rows, np.flatnonzero(is_drawn))
     assert not images.any()
+    depths = np.where(counts > 0, outs[2], np.inf)[0].astype(np.float32)
+    by_depth = np.argsort(depths, kind="stable")
+    assert np.array_equal(order, by_depth)
+    assert np.array_equal(sums, counts[0, by_depth].cumsum())
 
     radii, means2d, depths, conics, _ = outs
     lists = (np.full(total, -1, np.int64), np.full(total, -1, np.int32))

@@ -69,6 +69,21 @@ impl<T> DeviceSlice<T> {
         }
     }
 
+    /// Its first half and the rest.
+    pub fn halves(self) -> (Self, Self) {
+        let middle = self.len / 2;
+        let first = Self {
+            len: middle,
+            ..self
+        };
+        let rest = Self {
+            address: self.address + (middle * size_of::<T>()) as u64,
+            len: self.len - middle,
+            ..self
+        };
+        (first, rest)
+    }
+
     /// Its address, if it has `wanted` values.
     ///
     /// # Errors

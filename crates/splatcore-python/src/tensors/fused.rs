@@ -2,7 +2,8 @@
 //! of the number of pairs, which a program needs to make room for them, and what lies behind it.
 
 use super::call::Side::{Folded, Is};
-use super::call::{Call, Checked, Input, Object, Output, for_float, maybe, maybe_on, run, size};
+use super::call::{Call, Checked, Input, Object, Output, for_float, run, size};
+use super::call::{maybe, maybe_on, maybe_out, maybe_out_on};
 use super::card::{Card, exception};
 use super::intersect as lists;
 use super::projection::{B, C, Limits, N, SceneArguments, SplatOutputs};
@@ -82,6 +83,7 @@ struct SplatsArguments<'a> {
     exact_tiles: bool,
     out: SplatOutputs<'a>,
     counts: Output<'a>,
+    order: Option<Output<'a>>,
 }
 
 impl SplatsArguments<'_> {
@@ -105,9 +107,15 @@ impl SplatsArguments<'_> {
             radii: out.radii,
             reach: reach.filter(|_| self.exact_tiles),
         };
+        let order = maybe_out_on(&self.order, card).map(tile_pairs::Order::halves);
         card.run(py, |on| {
             project_on_card::forward(on, &scene, &culling, &out)?;
-            tile_pairs::count_and_sum(on, &tiles, &splats, counts)
+            let totals = tile_pairs::count_and_sum(on, &tiles, &splats, counts)?;
+            if let Some(order) = order {
+                let touched = tile_pairs::Touched::Counts(counts);
+                tile_pairs::order(on, out.depths, touched, &order)?;
+            }
+            Ok(totals)
         })
     }
 
@@ -126,6 +134,7 @@ impl SplatsArguments<'_> {
         let opacities = maybe(&self.opacities, checked);
         let splats = self.out.slices::<F>(checked);
         let counts = self.counts.slice(checked);
+        let order = maybe_out::<i32>(&mut self.order, checked);
         let (tiles, cameras, exact_tiles) = (&self.tiles, self.cameras, self.exact_tiles);
         let mut drawn = 0;
         run(py, checked, || {
@@ -139,7 +148,7 @@ impl SplatsArguments<'_> {
             let part = Splats {
                 radii: &mut *radii,
                 means2d: &mut *means2d,
-                depths,
+                depths: &mut *depths,
                 conics: &mut *conics,
                 compensations: compensations.as_deref_mut(),
             };
@@ -156,7 +165,12 @@ impl SplatsArguments<'_> {
                 radii,
                 reach: reach.filter(|_| exact_tiles),
             };
-            intersect::count(tiles, &boxes, counts)
+            intersect::count(tiles, &boxes, counts)?;
+            let Some(order) = order else {
+                return Ok(());
+            };
+            let (order, sums) = order.split_at_mut(counts.len());
+            intersect::order(depths, counts, order, sums)
         })?;
         let pairs = counts.iter().map(|&count| u64::from(count.max(0) as u32));
         Ok((pairs.sum(), drawn as u64))
@@ -190,12 +204,14 @@ enum Counted {
 
 /// ``projection_fwd`` and ``intersect_count``, with conics and opacities (times compensations) if
 /// ``exact_tiles``. Returns the numbers of pairs of tile and splat and of splats whose radii are
-/// positive, or what waits for them on a card.
+/// positive, or what waits for them on a card. ``order`` int32 ``[2, B * C * N]`` gets the splats in
+/// the order of their depths, those without tiles last, and inclusive sums of the numbers of their
+/// tiles in that order.
 #[pyfunction]
 #[pyo3(signature = (
     means, covars, quats, scales, opacities, viewmats, Ks, width, height, eps2d, near_plane,
     far_plane, radius_clip, camera_model, radius_rule, tile_size, exact_tiles, radii, means2d,
-    depths, conics, compensations, tiles_per_gauss, *, stream=0
+    depths, conics, compensations, tiles_per_gauss, order=None, *, stream=0
 ))]
 #[expect(non_snake_case, reason = "gsplat's name")]
 fn splats_fwd(
@@ -223,13 +239,16 @@ fn splats_fwd(
     conics: Object<'_, '_>,
     compensations: Option<Object<'_, '_>>,
     tiles_per_gauss: Object<'_, '_>,
+    order: Option<Object<'_, '_>>,
     stream: usize,
 ) -> PyResult<Counted> {
     let mut call = Call::default();
     let sizes = [size("width", width)?, size("height", height)?];
     let scene = SceneArguments::read(&mut call, [means, viewmats, Ks], [covars, quats, scales])?;
     let cameras = call.side("C");
-    let tiles = tiles_of(call.side("B") * cameras, sizes, tile_size)?;
+    let images = call.side("B") * cameras;
+    let order_sides = [Is(2), Is(images * call.side("N"))];
+    let tiles = tiles_of(images, sizes, tile_size)?;
     let splats = [radii, means2d, depths, conics];
     let mut arguments = SplatsArguments {
         scene,
@@ -248,6 +267,7 @@ fn splats_fwd(
         exact_tiles,
         out: SplatOutputs::read(&mut call, splats, compensations)?,
         counts: call.values_out::<i32>("tiles_per_gauss", tiles_per_gauss, &[B, C, N])?,
+        order: call.maybe_values_out::<i32>("order", order, &order_sides)?,
     };
     if let Some(card) = call.card(stream)? {
         let totals = arguments.on_card(py, &call, &card)?;
@@ -268,6 +288,7 @@ struct DrawArguments<'a> {
     colors: ColorArguments<'a>,
     image_ids: Option<Input<'a>>,
     counts: Input<'a>,
+    order: Option<Input<'a>>,
     isect_ids: Output<'a>,
     flatten_ids: Output<'a>,
     offsets: Output<'a>,
@@ -299,6 +320,7 @@ impl DrawArguments<'_> {
             image_ids: maybe_on(&self.image_ids, card),
             touched: tile_pairs::Touched::Counts(self.counts.on(card)),
             sort: true,
+            order: maybe_on(&self.order, card).map(tile_pairs::Order::halves),
         };
         let lists = tile_pairs::PairsOut {
             isect_ids: self.isect_ids.on(card),
@@ -403,12 +425,13 @@ fn running_sum(counts: &[i32]) -> Vec<i64> {
 }
 
 /// ``intersect_fill`` with ``sort``, ``intersect_offset`` and ``rasterize_fwd``.
-/// ``tiles_per_gauss`` is what ``splats_fwd`` wrote with the same ``exact_tiles``.
+/// ``tiles_per_gauss`` and ``order`` are what ``splats_fwd`` wrote with the same ``exact_tiles``.
+/// Without ``order`` a card finds that order here; the CPU takes none.
 #[pyfunction]
 #[pyo3(signature = (
     means2d, radii, depths, conics, colors, opacities, backgrounds, image_ids, tiles_per_gauss,
     width, height, tile_size, alpha_max, exact_tiles, isect_ids, flatten_ids, offsets,
-    render_colors, render_alphas, last_ids, *, stream=0
+    render_colors, render_alphas, last_ids, order=None, *, stream=0
 ))]
 fn draw_fwd(
     py: Python<'_>,
@@ -432,6 +455,7 @@ fn draw_fwd(
     render_colors: Object<'_, '_>,
     render_alphas: Object<'_, '_>,
     last_ids: Object<'_, '_>,
+    order: Option<Object<'_, '_>>,
     stream: usize,
 ) -> PyResult<()> {
     let mut call = Call::default();
@@ -445,6 +469,10 @@ fn draw_fwd(
         exact_tiles,
         image_ids: call.maybe_values::<i64>("image_ids", image_ids, &[M])?,
         counts: call.values::<i32>("tiles_per_gauss", tiles_per_gauss, &[M])?,
+        order: {
+            let sides = [Is(2), Is(call.side("M"))];
+            call.maybe_values::<i32>("order", order, &sides)?
+        },
         isect_ids: call.values_out::<i64>("isect_ids", isect_ids, &[PAIRS])?,
         flatten_ids: call.values_out::<i32>("flatten_ids", flatten_ids, &[PAIRS])?,
         offsets: call.values_out::<i32>("offsets", offsets, &TILES)?,

@@ -174,6 +174,7 @@ fn intersect_fill(
             image_ids: maybe_on(&image_ids, &card),
             touched: tile_pairs::Touched::Ends(ends.on(&card)),
             sort,
+            order: None,
         };
         let out = tile_pairs::PairsOut {
             isect_ids: isect_ids.on(&card),

@@ -103,6 +103,13 @@ def test_projection(model, rule):
     )  # fmt: skip
 
 
+def order_of(depths, counts):
+    """Splats by depth, those without tiles last, and the sums of their tiles."""
+    depths, counts = depths.float().view(-1), counts.view(-1)
+    order = depths.where(counts > 0, math.inf).argsort(stable=True)
+    return torch.stack([order.int(), counts[order].cumsum(0, dtype=torch.int32)])
+
+
 @pytest.mark.parametrize("exact_tiles", [False, True])
 def test_two_calls_do_the_work_of_five(exact_tiles):
     b, c, n, d = 1, 2, 300, 3
@@ -134,13 +141,14 @@ def test_two_calls_do_the_work_of_five(exact_tiles):
     )
     ends = counts.long().cumsum(0)
     lists = [Out(int(ends[-1]), dtype=dtype) for dtype in (torch.int64, torch.int32)]
-    both(
-        tensors.draw_fwd, means2d, radii, depths, conics, numbers(6, b, c, n, d),
-        splat_opacities, numbers(7, b, c, d), None, counts, WIDTH, HEIGHT, TILE, 0.999,
-        exact_tiles, *lists, Out(b, c, grid[2], grid[1], dtype=torch.int32),
-        Out(b, c, HEIGHT, WIDTH, d), Out(b, c, HEIGHT, WIDTH, 1),
-        Out(b, c, HEIGHT, WIDTH, dtype=torch.int32), tolerance=1e-3,
-    )  # fmt: skip
+    for known in (None, order_of(depths, counts)):
+        both(
+            tensors.draw_fwd, means2d, radii, depths, conics, numbers(6, b, c, n, d),
+            splat_opacities, numbers(7, b, c, d), None, counts, WIDTH, HEIGHT, TILE, 0.999,
+            exact_tiles, *lists, Out(b, c, grid[2], grid[1], dtype=torch.int32),
+            Out(b, c, HEIGHT, WIDTH, d), Out(b, c, HEIGHT, WIDTH, 1),
+            Out(b, c, HEIGHT, WIDTH, dtype=torch.int32), known, tolerance=1e-3,
+        )  # fmt: skip
 
 
 def test_the_numbers_of_pairs_and_drawn_splats_are_waited_for_once():
@@ -152,15 +160,18 @@ def test_the_numbers_of_pairs_and_drawn_splats_are_waited_for_once():
     new = torch.empty
     outs = [new(1, 1, n, *side, device=CARD) for side in ((2,), (), (3,))]
     ints = [new(1, 1, n, *side, dtype=torch.int32, device=CARD) for side in ((2,), ())]
+    order = new(2, n, dtype=torch.int32, device=CARD)
     limits = (0.01, 1e10, 0.0, "pinhole", "gsplat-1.5", TILE, True)
     stream = torch.cuda.current_stream().cuda_stream
     on_card = [moved(value, CARD) for value in given]
-    totals = tensors.splats_fwd(*on_card, *limits, ints[0], *outs, None, ints[1], stream=stream)
+    written = (ints[0], *outs, None, ints[1], order)
+    totals = tensors.splats_fwd(*on_card, *limits, *written, stream=stream)
     drawn = (ints[0] > 0).all(-1).sum().item()
     assert totals.wait() == (ints[1].sum().item(), drawn)
     assert 0 < drawn <= n < ints[1].sum()
     with pytest.raises(ValueError, match="read before"):
         totals.wait()
+    assert torch.equal(order, order_of(outs[1], ints[1]))
 
 
 def test_drawn_splats_are_listed():

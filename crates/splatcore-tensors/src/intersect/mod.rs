@@ -86,6 +86,42 @@ pub fn count<F: Real>(tiles: &Tiles, boxes: &Boxes<'_, F>, tiles_per_gauss: &mut
     Ok(())
 }
 
+/// Writes splats of depths `[M]` in the order of those, as the bits of an f32, and inclusive sums of
+/// the numbers of their tiles `[M]` in that order. Splats without tiles are last, those of equal
+/// depths as they are.
+///
+/// # Errors
+/// A length that does not fit.
+pub fn order<F: Real>(
+    depths: &[F],
+    tiles_per_gauss: &[i32],
+    order: &mut [i32],
+    sums: &mut [i32],
+) -> Result {
+    let m = depths.len();
+    check_len("tiles_per_gauss", tiles_per_gauss, &[m])?;
+    check_len("order", order, &[m])?;
+    check_len("sums", sums, &[m])?;
+    let keys = depths.iter().zip(tiles_per_gauss);
+    let keys: Vec<u32> = keys
+        .map(|(depth, &count)| match count > 0 {
+            // The last two are kept for splats without tiles and for no splat.
+            true => (depth.wide() as f32).to_bits().min(u32::MAX - 1),
+            false => u32::MAX - 1,
+        })
+        .collect();
+    for (splat, out) in (0..).zip(order.iter_mut()) {
+        *out = splat;
+    }
+    order.sort_by_key(|&splat| keys[splat as usize]);
+    let mut sum = 0_i32;
+    for (&splat, out) in order.iter().zip(sums) {
+        sum = sum.wrapping_add(tiles_per_gauss[splat as usize].max(0));
+        *out = sum;
+    }
+    Ok(())
+}
+
 /// Splats whose pairs are listed.
 #[derive(Clone, Copy, Debug)]
 pub struct Splats<'a, F> {

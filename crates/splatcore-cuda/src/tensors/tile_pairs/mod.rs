@@ -1,20 +1,23 @@
 //! The (tile, splat) pairs of splats, sorted by image, tile and depth, and where each tile's list
 //! begins: launches tile_pairs.cu and, for sorted pairs, ops/sort/sort.cu.
 
+mod order;
 mod program;
+mod sort;
 mod sorted;
 #[cfg(test)]
 mod tests;
 mod totals;
 
+pub use order::{Order, order};
 pub(super) use program::program;
 pub use totals::{Totals, Waited};
 
 use super::slice::optional;
-use super::{BLOCK, Floats, Ints, Longs, OnStream, word};
-use crate::device::Kernel;
+use super::{BLOCK, DeviceSlice, Floats, Ints, Longs, OnStream, word};
 use crate::device::error::device_error;
 use crate::device::params::Address;
+use crate::device::{Buffer, Kernel};
 use program::{BLOCK_PAIRS, CountTilesParams, FillPairsParams, FindOffsetsParams};
 use program::{PairSplats, TileGrid, TouchedTiles, blocks};
 use sorted::Sorting;
@@ -140,6 +143,8 @@ pub struct Pairs {
     /// Whether pairs are sorted by id, those of equal ids by splat; else they are as the splats,
     /// which takes [`Touched::Ends`].
     pub sort: bool,
+    /// For `sort`: what [`order`] wrote, if it was called before.
+    pub order: Option<Order>,
 }
 
 /// How many tiles each splat touches, `[M]`.
@@ -252,11 +257,14 @@ pub fn fill(
         keys: 0,
         isect_ids: out.isect_ids.address(),
         flatten_ids,
+        zeros: 0,
+        zero_count: 0,
+        count: 0,
     };
     if total == 0 {
         return Ok(());
     }
-    let [_, take_depths, sum_counts, fill_pairs, write_ids, _] = on.kernels(&program())?;
+    let [.., fill_pairs, write_ids, _]: [Kernel; 6] = on.kernels(&program())?;
     let launch = |params: &FillPairsParams| {
         let blocks = total.div_ceil(BLOCK_PAIRS as usize) as u32;
         on.queue.launch(fill_pairs, blocks, BLOCK, params)
@@ -268,11 +276,20 @@ pub fn fill(
         }
         return launch(&params);
     }
-    let sorting = Sorting::new(on, &params, tiles.key_bits())?;
-    (params.order, params.sums) = sorting.order_splats(on, [take_depths, sum_counts])?;
-    (params.keys, params.flatten_ids) = sorting.unsorted();
+    let (known, _memory) = match pairs.order {
+        Some(order) => (order, None),
+        None => {
+            let memory = Buffer::new(&on.queue.device, "the order of splats", 8 * count.max(1))?;
+            // SAFETY: the memory has room for two numbers a splat, and lives as long as it is used.
+            let both = unsafe { DeviceSlice::new(memory.address(), 2 * count) };
+            let found = Order::halves(both);
+            order(on, pairs.depths, pairs.touched, &found)?;
+            (found, Some(memory))
+        }
+    };
+    let sorting = Sorting::new(on, &mut params, &known, tiles.key_bits())?;
     launch(&params)?;
-    sorting.sort_pairs(on, write_ids)
+    sorting.run(on, write_ids)
 }
 
 /// Writes where the list of each tile begins in sorted ids, `[I, height, width]`.

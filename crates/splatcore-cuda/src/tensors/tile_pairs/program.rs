@@ -54,6 +54,9 @@ kernel_params! {
         keys: Address,
         isect_ids: Address,
         flatten_ids: Address,
+        zeros: Address,
+        zero_count: u32,
+        count: Address,
     }
 
     /// Parameters of `find_offsets` (tile_pairs.cu).
@@ -71,12 +74,12 @@ kernel_params! {
         depths: Address,
         touched: TouchedTiles,
         splats: u32,
-        pairs: u32,
+        most: u32,
         keys: Address,
         order: Address,
         zeros: Address,
         zero_count: u32,
-        counts: Address,
+        count: Address,
     }
 
     /// Parameters of `sum_counts` (tile_pairs.cu).
@@ -84,7 +87,7 @@ kernel_params! {
         order: Address,
         touched: TouchedTiles,
         splats: u32,
-        pairs: u32,
+        most: u32,
         sums: Address,
         states: Address,
     }

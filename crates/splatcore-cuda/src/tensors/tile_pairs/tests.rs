@@ -2,8 +2,10 @@
 
 mod reach;
 
-use super::{Pairs, PairsOut, Splats, Tiles, Touched, Waited, count, count_and_sum, fill, offsets};
+use super::{Order, Pairs, PairsOut, Splats, Tiles, Touched, Waited};
+use super::{count, count_and_sum, fill, offsets, order};
 use crate::tensors::tests::{Fixture, Numbers, fixture};
+use splatcore_tensors::intersect as plain;
 
 const TILES: Tiles = Tiles {
     images: 3,
@@ -114,7 +116,7 @@ fn check(on: &Fixture, scene: &Scene, sort: bool) {
     let (depths, ends) = (on.floats(&scene.depths), on.tensor(&ends));
     let image_ids = scene.image_ids.as_ref().map(|ids| on.tensor(ids));
     let (ids, flat) = (on.out(expected_pairs.len()), on.out(expected_pairs.len()));
-    let pairs = Pairs {
+    let mut pairs = Pairs {
         splats: of_device,
         depths: depths.slice(),
         image_ids: image_ids.as_ref().map(|ids| ids.slice()),
@@ -123,20 +125,32 @@ fn check(on: &Fixture, scene: &Scene, sort: bool) {
             false => Touched::Ends(ends.slice()),
         },
         sort,
+        order: None,
     };
     let out = PairsOut {
         isect_ids: ids.slice(),
         flatten_ids: flat.slice(),
     };
     fill(&on.stream(), &TILES, &pairs, &out).unwrap();
-    if sort {
-        expected_pairs.sort_by_key(|(id, _)| *id);
-    }
-    let got: Vec<(i64, i32)> = ids.read().into_iter().zip(flat.read()).collect();
-    assert_eq!(got, expected_pairs);
+    let got = || ids.read().into_iter().zip(flat.read()).collect::<Vec<_>>();
     if !sort {
+        assert_eq!(got(), expected_pairs);
         return;
     }
+    expected_pairs.sort_by_key(|(id, _)| *id);
+    assert_eq!(got(), expected_pairs);
+
+    let both = on.out::<i32>(2 * splats);
+    let known = Order::halves(both.slice());
+    order(&on.stream(), depths.slice(), pairs.touched, &known).unwrap();
+    let (mut by_depth, mut sums) = (vec![0; splats], vec![0; splats]);
+    let of_scene: Vec<f32> = scene.depths.iter().map(|&depth| depth as f32).collect();
+    plain::order(&of_scene, &expected, &mut by_depth, &mut sums).unwrap();
+    assert_eq!(both.read(), [by_depth, sums].concat());
+    pairs.order = Some(known);
+    on.stream().zero(ids.slice()).unwrap();
+    fill(&on.stream(), &TILES, &pairs, &out).unwrap();
+    assert_eq!(got(), expected_pairs);
     let begins = on.out::<i32>(TILES.images * TILES.of_image());
     offsets(&on.stream(), &TILES, ids.slice(), begins.slice()).unwrap();
     let begin = |list: i64| {

@@ -6,9 +6,10 @@
 // up, and counts the splats whose radii are positive. fill_pairs writes the pairs splat by splat,
 // row by row, from the inclusive sums: an id, image << (32 + tile_bits) | tile << 32 | bits of the
 // depth, and the splat. For pairs sorted by id, take_depths and a stable sort (ops/sort/sort.cu)
-// put splats in the order of their depths, sum_counts sums their tiles in that order, fill_pairs
-// writes the pairs in it, with the upper halves of ids alone, and a second stable sort is by these;
-// write_ids makes the ids. find_offsets writes where the list of each tile begins in sorted ids.
+// put splats in the order of their depths, those without tiles last, and sum_counts sums their
+// tiles in that order; fill_pairs writes the pairs in it, with the upper halves of ids alone, a
+// second stable sort is by these, and write_ids makes the ids. find_offsets writes where the list
+// of each tile begins in sorted ids.
 //
 // Launch. A thread a splat, pair or tile, blocks of BLOCK; SCAN_ITEMS splats a thread in
 // sum_counts. Rows of boxes are dealt to the lanes of a warp, so that huge splats hold up nobody:
@@ -42,19 +43,21 @@ struct CountTilesParams {
 struct TakeDepthsParams {
     ReadOnly<u32> depths;  // [M], bits of f32
     TouchedTiles touched;
-    u32 splats, pairs;  // how many
-    u32* keys;          // [M]
-    u32* order;         // [M]: splats
-    u32* zeros;         // [zero_count]: set to 0
+    u32 splats;  // how many
+    u32 most;    // tiles of a splat, whatever is in memory
+    u32* keys;   // [M]
+    u32* order;  // [M]: splats
+    u32* zeros;  // [zero_count]: set to 0
     u32 zero_count;
-    u32* counts;  // [2]: get `splats` and `pairs`, for the sorts
+    u32* count;  // gets `splats`, for the sort
 };
 
 // Parameters of `sum_counts`; in Rust by the same name.
 struct SumCountsParams {
     ReadOnly<u32> order;   // [M]: splats
     TouchedTiles touched;  // in the order of splats
-    u32 splats, pairs;     // how many
+    u32 splats;            // how many
+    u32 most;              // tiles of a splat, whatever is in memory
     u32* sums;             // [M], in `order`
     u32* states;           // a block: of the look-back, zero
 };
@@ -72,6 +75,9 @@ struct FillPairsParams {
     u32* keys;         // [pairs] or null: upper halves of ids, in place of ids
     u64* isect_ids;    // [pairs]
     u32* flatten_ids;  // [pairs]
+    u32* zeros;        // [zero_count]: set to 0
+    u32 zero_count;
+    u32* count;  // null, or gets `pairs`, for the sort
 };
 
 // Parameters of `write_ids`; in Rust by the same name.
@@ -128,25 +134,27 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (threadIdx.x == 0) atomicAdd(args.totals + 1, (u64)drawn);
 }
 
-// The tiles of splat m, `pairs` at most, whatever is in memory.
-__device__ __forceinline__ u32 count_of(const TouchedTiles& touched, u32 m, u32 pairs) {
-    if (touched.counts) return min(touched.counts[m], pairs);
+// The tiles of splat m.
+__device__ __forceinline__ u32 count_of(const TouchedTiles& touched, u32 m, u32 most) {
+    if (touched.counts) return min(touched.counts[m], most);
     long long count = touched.ends[m] - (m > 0 ? touched.ends[m - 1] : 0);
-    return (u32)min(max(count, 0ll), (long long)pairs);
+    return (u32)min(max(count, 0ll), (long long)most);
+}
+
+// Sets words to 0, each thread of the launch a part.
+__device__ __forceinline__ void set_zero(u32* zeros, u32 count) {
+    for (u32 k = blockIdx.x * BLOCK + threadIdx.x; k < count; k += gridDim.x * BLOCK) zeros[k] = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     take_depths(const __grid_constant__ TakeDepthsParams args) {
     begin_kernel();
     u32 m = blockIdx.x * BLOCK + threadIdx.x;
-    for (u32 k = m; k < args.zero_count; k += gridDim.x * BLOCK) args.zeros[k] = 0;
-    if (m == 0) {
-        args.counts[0] = args.splats;
-        args.counts[1] = args.pairs;
-    }
+    set_zero(args.zeros, args.zero_count);
+    if (m == 0) *args.count = args.splats;
     if (m >= args.splats) return;
     // Splats without tiles come last. The sort leaves NO_KEY out.
-    bool has_tiles = count_of(args.touched, m, args.pairs) > 0;
+    bool has_tiles = count_of(args.touched, m, args.most) > 0;
     args.keys[m] = min(has_tiles ? args.depths[m] : NO_KEY, NO_KEY - 1);
     args.order[m] = m;
 }
@@ -160,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
     for (u32 k = 0; k < SCAN_ITEMS; ++k) {
         bool is_splat = first + k < args.splats;
-        counts[k] = is_splat ? count_of(args.touched, args.order[first + k], args.pairs) : 0;
+        counts[k] = is_splat ? count_of(args.touched, args.order[first + k], args.most) : 0;
         sum += counts[k];
     }
     u32 until = block_scan(sum, scratch, total);
@@ -279,6 +287,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ Box boxes[BLOCK];
     u32 lane = threadIdx.x % WARP, warp = (blockIdx.x * BLOCK + threadIdx.x) / WARP;
     u32 place = warp * WARP_PAIRS, stop = min(place + WARP_PAIRS, args.pairs);
+    set_zero(args.zeros, args.zero_count);
+    if (args.count && warp == 0 && lane == 0) *args.count = args.pairs;
     if (place >= stop) return;
     u32 count = args.splats.count;
     for (u32 first = splat_at(args, place, lane); first < count && place < stop; first += WARP) {
@@ -290,7 +300,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             own.end = end_of(args, i);
         }
         if (own.begin < min(own.end, stop)) {
-            own.splat = args.order ? args.order[i] : i;
+            own.splat = args.order ? min(args.order[i], count - 1) : i;
             u32 image =
                 args.image_ids ? (u32)args.image_ids[own.splat] : own.splat / args.splats.per_image;
             own.image_key = image << args.tiles.tile_bits;

@@ -185,6 +185,7 @@ def splats_fwd(
     conics: _Tensor,
     compensations: _Tensor | None,
     tiles_per_gauss: _Tensor,
+    order: _Tensor | None = None,
     *,
     stream: int = 0,
 ) -> tuple[int, int] | Totals: ...
@@ -209,6 +210,7 @@ def draw_fwd(
     render_colors: _Tensor,
     render_alphas: _Tensor,
     last_ids: _Tensor,
+    order: _Tensor | None = None,
     *,
     stream: int = 0,
 ) -> None: ...

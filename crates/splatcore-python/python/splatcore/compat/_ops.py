@@ -61,12 +61,15 @@ class Counted:
     """What a projection finds besides splats, if it is asked to: how many tiles each touches, and
     how many splats are drawn."""
 
-    __slots__ = ("_totals", "counts", "exact_tiles", "tile_size")
+    __slots__ = ("_totals", "counts", "exact_tiles", "order", "ordered", "tile_size")
 
-    def __init__(self, tile_size: int, exact_tiles: bool) -> None:
+    def __init__(self, tile_size: int, exact_tiles: bool, ordered: bool) -> None:
         self.tile_size = tile_size
         self.exact_tiles = exact_tiles
+        # Splats are drawn as they are projected: a card sorts them by depth while Python goes on.
+        self.ordered = ordered
         self.counts: MaybeTensor = None  # int32 [..., C, N]
+        self.order: MaybeTensor = None  # int32 [2, C * N]
         self._totals: Union[tuple[int, int], Totals] = (0, 0)
 
     def found(self, counts: Tensor, totals: Union[tuple[int, int], Totals]) -> None:
@@ -105,7 +108,10 @@ def project_forward(
         totals: Union[tuple[int, int], Totals] = (0, 0)
         if radii.numel() > 0:
             tiles = (counted.tile_size, counted.exact_tiles)
-            totals = call("splats_fwd", means.device, *given, *tiles, *splats, counts)
+            if counted.ordered and means.is_cuda:
+                counted.order = new((2, counts.numel()), dtype=torch.int32)
+            written = (*splats, counts, counted.order)
+            totals = call("splats_fwd", means.device, *given, *tiles, *written)
         counted.found(counts, totals)
     elif radii.numel() > 0:
         call("projection_fwd", means.device, *given, *splats)

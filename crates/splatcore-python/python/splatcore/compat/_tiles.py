@@ -179,6 +179,7 @@ def draw_forward(
             flatten_ids,
             offsets,
             *found,
+            counted.order,
         )
     drawing.isect_ids = isect_ids
     drawing.lists = Lists(

@@ -190,6 +190,7 @@ impl OnDevice {
             image_ids: None,
             touched: Touched::Ends(ends.slice()),
             sort,
+            order: None,
         };
         let out = PairsOut {
             isect_ids: ids.slice(),

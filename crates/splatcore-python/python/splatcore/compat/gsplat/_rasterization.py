@@ -271,7 +271,7 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     batch, c = tuple(leading), viewmats.shape[-3]
     camera = _projection.camera_of(width, height, options.limits, options.camera_model)
     upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
-    counted = _ops.Counted(tile_size, settings.exact_tiles)
+    counted = _ops.Counted(tile_size, settings.exact_tiles, not options.packed)
     found: Any = Project.apply(
         *(means, upper, quats, scales, viewmats, Ks, opacities, camera),
         *(options.rasterize_mode == "antialiased", options.sparse_grad, counted),
