@@ -2,7 +2,8 @@
 //! be written.
 
 use super::card::Card;
-use super::view::{Device, Element, Value, View};
+use super::element::{Device, Element, Value};
+use super::view::View;
 use crate::process::{detached, on_all_cores};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::marker::Ungil;

@@ -1,6 +1,7 @@
 //! Calls on tensors of a CUDA device.
 
-use super::view::{Value, View};
+use super::element::Value;
+use super::view::View;
 use crate::process::{current, detached};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::marker::Ungil;

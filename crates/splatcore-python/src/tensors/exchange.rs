@@ -1,9 +1,9 @@
 //! What a tensor's type offers to native code in place of the tensor's methods: the table of DLPack
-//! 1.x (`DLPackExchangeAPI` in dlpack.h), which torch has from 2.10 on. It fills in a description of
-//! a tensor in a tenth of a microsecond, where torch's methods take one; a step reads about a
+//! 1.x (`DLPackExchangeAPI` in dlpack.h), which torch has from 2.10 on. The table's function
+//! describes a tensor in a tenth of the time that torch's methods take; a step reads about a
 //! hundred tensors.
 
-use super::view::{Device, Element};
+use super::element::{Device, Element};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyType};
@@ -149,8 +149,8 @@ fn look_up(of: &Bound<'_, PyType>) -> Option<FromObject> {
     let capsule = of.getattr(intern!(py, "__dlpack_c_exchange_api__")).ok()?;
     let capsule = capsule.cast::<PyCapsule>().ok()?;
     let table = capsule.pointer_checked(Some(c"dlpack_exchange_api")).ok()?;
-    // SAFETY: a capsule of this name holds a table that lives as long as the process. Of other major
-    // versions only the head is as here.
+    // SAFETY: a capsule of this name holds a table that lives as long as the process. Of other
+    // major versions only the head is as here.
     unsafe {
         let table = table.cast::<Table>().as_ptr();
         match (*table).major {

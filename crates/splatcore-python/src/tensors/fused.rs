@@ -5,11 +5,11 @@ use super::call::Side::{Folded, Is};
 use super::call::{Call, Checked, Input, Object, Output, for_float, run, size};
 use super::call::{maybe, maybe_on, maybe_out, maybe_out_on};
 use super::card::{Card, exception};
+use super::element::Value;
 use super::intersect as lists;
 use super::projection::{B, C, Limits, N, SceneArguments, SplatOutputs};
 use super::projection_simple::{camera, camera_on_card};
 use super::rasterize::{ColorArguments, ImageOutputs, M, PAIRS, Sizes, TILES};
-use super::view::Value;
 use crate::process::detached;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -204,9 +204,9 @@ enum Counted {
 
 /// ``projection_fwd`` and ``intersect_count``, with conics and opacities (times compensations) if
 /// ``exact_tiles``. Returns the numbers of pairs of tile and splat and of splats whose radii are
-/// positive, or what waits for them on a card. ``order`` int32 ``[2, B * C * N]`` gets the splats in
-/// the order of their depths, those without tiles last, and inclusive sums of the numbers of their
-/// tiles in that order.
+/// positive, or what waits for them on a card. ``order``, int32 ``[2, B * C * N]``, gets the splats
+/// in the order of their depths, those without tiles last, and inclusive sums of the numbers of
+/// their tiles in that order.
 #[pyfunction]
 #[pyo3(signature = (
     means, covars, quats, scales, opacities, viewmats, Ks, width, height, eps2d, near_plane,

@@ -3,7 +3,7 @@
 use super::call::Side::{Folded, Is, Named};
 use super::call::{Call, Checked, Input, Object, Side, for_float, maybe, maybe_on, run, size};
 use super::card::Card;
-use super::view::Value;
+use super::element::Value;
 use pyo3::prelude::*;
 use splatcore::cuda::tensors::tile_pairs;
 use splatcore::tensors::Real;

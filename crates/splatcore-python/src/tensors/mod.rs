@@ -4,6 +4,7 @@
 //! | question | file |
 //! | --- | --- |
 //! | how a tensor's memory is found | `view.rs`, and by torch's table for native code `exchange.rs` |
+//! | of which types values are | `element.rs` |
 //! | which shapes and types fit each other, what may be written | `call.rs` |
 //! | which functions do the work of several in one call | `fused.rs` |
 //! | what a function computes on the CPU | `splatcore-tensors`, the file of its name |
@@ -12,6 +13,7 @@
 
 mod call;
 mod card;
+mod element;
 mod exchange;
 mod fused;
 mod harmonics;

@@ -3,7 +3,7 @@
 use super::call::Side::{Folded, Is, Named};
 use super::call::{Call, Checked, Input, Object, Side, for_float, run, size};
 use super::card::Card;
-use super::view::Value;
+use super::element::Value;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use splatcore::cuda::tensors::projection as on_card;

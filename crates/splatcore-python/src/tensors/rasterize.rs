@@ -4,7 +4,7 @@ use super::call::Side::{Folded, Is, Named};
 use super::call::{Call, Checked, Input, Object, Output, Side, for_float, maybe, maybe_out};
 use super::call::{maybe_on, maybe_out_on, run, size};
 use super::card::Card;
-use super::view::Value;
+use super::element::Value;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use splatcore::cuda::tensors::rasterize as on_card;

@@ -1,6 +1,7 @@
 //! The memory of an argument: a torch tensor's, read through torch's table or the tensor's methods,
 //! or a NumPy array's.
 
+use super::element::{Device, Element};
 use super::exchange::{Described, described};
 use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_ARRAY_WRITEABLE};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -8,83 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::fmt;
 use std::sync::Mutex;
-
-/// The types of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Element {
-    F32,
-    F64,
-    I32,
-    I64,
-    Bool,
-}
-
-impl Element {
-    pub fn size(self) -> usize {
-        match self {
-            Self::F32 | Self::I32 => 4,
-            Self::F64 | Self::I64 => 8,
-            Self::Bool => 1,
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        [Self::F32, Self::F64, Self::I32, Self::I64, Self::Bool]
-            .into_iter()
-            .find(|element| element.to_string() == name)
-    }
-}
-
-impl fmt::Display for Element {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::F32 => "float32",
-            Self::F64 => "float64",
-            Self::I32 => "int32",
-            Self::I64 => "int64",
-            Self::Bool => "bool",
-        })
-    }
-}
-
-/// Rust's types of values. `bool` is read as `u8`, since any byte may lie there.
-pub trait Value: Copy + 'static {
-    const ELEMENT: Element;
-}
-
-impl Value for f32 {
-    const ELEMENT: Element = Element::F32;
-}
-impl Value for f64 {
-    const ELEMENT: Element = Element::F64;
-}
-impl Value for i32 {
-    const ELEMENT: Element = Element::I32;
-}
-impl Value for i64 {
-    const ELEMENT: Element = Element::I64;
-}
-impl Value for u8 {
-    const ELEMENT: Element = Element::Bool;
-}
-
-/// Where values lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Device {
-    Cpu,
-    Cuda(u32),
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cpu => f.write_str("cpu"),
-            Self::Cuda(index) => write!(f, "cuda:{index}"),
-        }
-    }
-}
 
 /// Contiguous values.
 #[derive(Debug)]

@@ -86,8 +86,8 @@ pub fn count<F: Real>(tiles: &Tiles, boxes: &Boxes<'_, F>, tiles_per_gauss: &mut
     Ok(())
 }
 
-/// Writes splats of depths `[M]` in the order of those, as the bits of an f32, and inclusive sums of
-/// the numbers of their tiles `[M]` in that order. Splats without tiles are last, those of equal
+/// Writes splats in the order of their depths `[M]`, as the bits of an f32, and the inclusive sums
+/// of the numbers of their tiles `[M]` in that order. Splats without tiles are last, those of equal
 /// depths as they are.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ mod sorted;
 mod tests;
 mod totals;
 
-pub use order::{Order, order};
+pub use order::{Order, Touched, order};
 pub(super) use program::program;
 pub use totals::{Totals, Waited};
 
@@ -19,7 +19,7 @@ use crate::device::error::device_error;
 use crate::device::params::Address;
 use crate::device::{Buffer, Kernel};
 use program::{BLOCK_PAIRS, CountTilesParams, FillPairsParams, FindOffsetsParams};
-use program::{PairSplats, TileGrid, TouchedTiles, blocks};
+use program::{PairSplats, TileGrid, blocks};
 use sorted::Sorting;
 use splatcore_core::BackendError;
 
@@ -145,26 +145,6 @@ pub struct Pairs {
     pub sort: bool,
     /// For `sort`: what [`order`] wrote, if it was called before.
     pub order: Option<Order>,
-}
-
-/// How many tiles each splat touches, `[M]`.
-#[derive(Clone, Copy, Debug)]
-pub enum Touched {
-    /// What [`count`] writes.
-    Counts(Ints),
-    /// Its inclusive sums.
-    Ends(Longs),
-}
-
-impl Touched {
-    fn params(self, count: usize) -> Result<TouchedTiles, BackendError> {
-        let mut params = TouchedTiles { counts: 0, ends: 0 };
-        match self {
-            Self::Counts(counts) => params.counts = counts.with_len("tiles_per_gauss", count)?,
-            Self::Ends(ends) => params.ends = ends.with_len("ends", count)?,
-        }
-        Ok(params)
-    }
 }
 
 /// What [`fill`] writes.

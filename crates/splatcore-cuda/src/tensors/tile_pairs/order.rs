@@ -1,15 +1,35 @@
 //! The order of splats by depth, in which pairs are written before they are sorted by tile alone.
 //! There are several times more pairs than splats.
 
-use super::Touched;
-use super::program::{SCAN_ITEMS, SumCountsParams, TakeDepthsParams, blocks, program};
+use super::program::{SCAN_ITEMS, SumCountsParams, TakeDepthsParams};
+use super::program::{TouchedTiles, blocks, program};
 use super::sort::{Sort, memory_of};
 use crate::device::Kernel;
 use crate::device::error::device_error;
 use crate::ops::intersect::MOST_PAIRS;
 use crate::ops::sort::ALL_BITS;
-use crate::tensors::{BLOCK, Floats, Ints, OnStream};
+use crate::tensors::{BLOCK, Floats, Ints, Longs, OnStream};
 use splatcore_core::BackendError;
+
+/// How many tiles each splat touches, `[M]`.
+#[derive(Clone, Copy, Debug)]
+pub enum Touched {
+    /// What [`super::count`] writes.
+    Counts(Ints),
+    /// Its inclusive sums.
+    Ends(Longs),
+}
+
+impl Touched {
+    pub(super) fn params(self, count: usize) -> Result<TouchedTiles, BackendError> {
+        let mut params = TouchedTiles { counts: 0, ends: 0 };
+        match self {
+            Self::Counts(counts) => params.counts = counts.with_len("tiles_per_gauss", count)?,
+            Self::Ends(ends) => params.ends = ends.with_len("ends", count)?,
+        }
+        Ok(params)
+    }
+}
 
 /// Splats by depth. To find it takes no number of pairs, which a program waits for.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,5 @@
-//! The sort of pairs by their 64-bit ids: pairs are written in the order of their splats' depths and
-//! sorted by the upper halves of their ids alone.
+//! The sort of pairs by their 64-bit ids: pairs are written in the order of their splats' depths
+//! and sorted by the upper halves of their ids alone.
 
 use super::order::Order;
 use super::program::{FillPairsParams, WriteIdsParams, blocks};
