@@ -8,6 +8,8 @@ TRAINING = "python/gsplat-training.json"
 WHAT = {"infer": "image, no gradients", "step": "image, loss and gradients"}
 # Names of the raw files' rasterizers, and which one is not it.
 WHO = {"ours": "splatcore", "gsplat": "gsplat 1.5.3"}
+# gsplat's own Python on splatcore's kernels.
+CSRC = "csrc"
 OTHER = {"ours": "gsplat", "gsplat": "ours"}
 MIB = 2**20
 
@@ -33,26 +35,32 @@ def compared(what, unit, rows):
     return table([what, *(f"{name}, {unit}" for name in WHO.values()), "ratio"], rows)
 
 
-def by_call(data, number):
-    """A label and both rasterizers' numbers for each call that is measured."""
+def by_call(data, number, those=tuple(WHO)):
+    """A label and the rasterizers' numbers for each call that is measured."""
     rows = {(row["what"], row["packed"], row["who"]): number(row) for row in data["rows"]}
     for packed in [False, True]:
         for what, words in WHAT.items():
-            yield f"{words}, packed={packed}", *(rows[what, packed, who] for who in WHO)
+            yield f"{words}, packed={packed}", *(rows[what, packed, who] for who in those)
 
 
 def calls(data):
-    found = list(by_call(data, lambda row: row["median_ms"]))
-    tiny = [data[f"tiny_call_us_{who}"] / 1000 for who in WHO]
+    those = (*WHO, CSRC)
+    found = list(by_call(data, lambda row: row["median_ms"], those))
+    tiny = [data[f"tiny_call_us_{who}"] / 1000 for who in those]
     found.append(("image of 8 Gaussians, 64x64, packed=False", *tiny))
-    step = [data["kernels_ms_per_step"][who] for who in WHO]
+    step = [data["kernels_ms_per_step"][who] for who in those]
     found.append(("all kernels of a step, packed=False", *step))
-    return compared("call", "ms", [beside(*numbers, 2) for numbers in found])
+    rows = [
+        [*beside(label, ours, theirs, 2), f"{csrc:.2f}", f"{csrc / theirs:.2f}"]
+        for label, ours, theirs, csrc in found
+    ]
+    names = [f"{name}, ms" for name in WHO.values()]
+    return table(["call", *names, "ratio", "`gsplat.csrc`, ms", "ratio"], rows)
 
 
 def kernels(data):
     parts = data["kernels_us_per_step"].items()
-    return compared("kernels", "us", [beside(part, *pair, 0) for part, pair in parts])
+    return compared("kernels", "us", [beside(part, *us[:2], 0) for part, us in parts])
 
 
 def memory(data):

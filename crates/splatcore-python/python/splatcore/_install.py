@@ -71,25 +71,26 @@ def install(*names: str) -> Installation:
     =====================  ==================================================================
     name                   modules
     =====================  ==================================================================
-    ``"gsplat"``           ``gsplat``, ``gsplat.rendering``, ``gsplat.cuda._wrapper``,
-                           ``gsplat.relocation``; others, such as ``gsplat.strategy``, come
-                           from a gsplat that is installed (1.4 or 1.5), whose constants are
-                           taken
+    ``"gsplat"``           with gsplat 1.5.3 installed: its own, on ``"gsplat.csrc"``, but for
+                           ``rasterization``, which is splatcore's where that does what is
+                           asked; else ``gsplat``, ``gsplat.rendering``,
+                           ``gsplat.cuda._wrapper``, ``gsplat.relocation``, and others, such
+                           as ``gsplat.strategy``, from a gsplat that is installed (1.4 or
+                           1.5), whose constants are taken
     ``"gsplat.csrc"``      ``gsplat.csrc``, below a gsplat 1.5.3 that is installed
     ``"inria"``            ``diff_gaussian_rasterization``
     ``"simple_knn"``       ``simple_knn``, ``simple_knn._C``
     ``"fused_ssim"``       ``fused_ssim``
     =====================  ==================================================================
 
-    No name: the last three, and ``"gsplat.csrc"`` if gsplat 1.5.3 is installed, else ``"gsplat"``.
-    Call it before the program imports those names. Nothing is written to disk.
+    No name: all but ``"gsplat.csrc"``. Call it before the program imports those names. Nothing is
+    written to disk.
 
     Raises ValueError for another name, ImportError without torch or, for ``"gsplat.csrc"``, without
     gsplat 1.5.3.
     """
     if not names:
-        csrc = _gsplat_version() == CSRC_VERSION
-        names = ("gsplat.csrc" if csrc else "gsplat", "inria", "simple_knn", "fused_ssim")
+        names = ("gsplat", "inria", "simple_knn", "fused_ssim")
     for name in names:
         if name not in NAMES:
             raise ValueError(f"names must be of {', '.join(NAMES)}, found {name!r}")
@@ -145,6 +146,8 @@ def _gsplat(installation: Installation) -> None:
         before = vars(ours.settings).copy()
         ours.settings.like_gsplat(found)
         installation._undo.append(lambda: ours.settings.update(**before))
+        if found == CSRC_VERSION:
+            return _own_gsplat(installation)
         paths = _paths_of_gsplat()
     modules = {
         name: _stand_in(name, ours, paths.get(name))
@@ -172,6 +175,23 @@ def _gsplat(installation: Installation) -> None:
 
     vars(top)["__getattr__"] = missing
     installation._replace(modules)
+
+
+def _own_gsplat(installation: Installation) -> None:
+    """gsplat's own modules on splatcore's kernels, with splatcore's ``rasterization``."""
+    if "gsplat" not in sys.modules:
+        installation._undo.append(_forget_gsplat)
+    _csrc(installation)
+    rendering = importlib.import_module("gsplat.rendering")
+    rasterization = _ours("gsplat._own").or_own(rendering.rasterization)
+    for module in (rendering, sys.modules["gsplat"]):
+        installation._undo.append(_attribute_back(module, "rasterization", module.rasterization))
+        vars(module)["rasterization"] = rasterization
+
+
+def _forget_gsplat() -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "gsplat"]:
+        del sys.modules[name]
 
 
 def _paths_of_gsplat() -> dict[str, list[str]]:

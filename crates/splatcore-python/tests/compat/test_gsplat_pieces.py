@@ -308,6 +308,10 @@ REFUSED = [
         "means must be torch.float32 .*, found torch.int32",
     ),
     ({"means": [[0.0, 0.0, 0.0]]}, TypeError, "means must be a torch.Tensor, found list"),
+    *(
+        ({name: None}, TypeError, f"{name} must be a torch.Tensor, found NoneType")
+        for name in ("means", "opacities", "colors", "viewmats", "Ks")
+    ),
     ({"scales": None}, ValueError, "scales must be given unless covars are, found None"),
     ({"Ks": torch.empty(2, 3, 3, dtype=F, device="meta")}, ValueError, "Ks must be on cpu .* meta"),
     ({"width": 0}, ValueError, "width must be positive, found 0"),

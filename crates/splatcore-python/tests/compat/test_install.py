@@ -18,7 +18,8 @@ def loaded():
     return {name: module for name, module in sys.modules.items() if name.split(".")[0] in tops}
 
 
-def test_names_are_found_and_go():
+def test_names_are_found_and_go(monkeypatch):
+    monkeypatch.setattr("splatcore._install._gsplat_version", lambda: None)
     before = loaded()
     with splatcore.install("gsplat", "inria", "simple_knn", "fused_ssim"):
         from diff_gaussian_rasterization import GaussianRasterizationSettings, GaussianRasterizer
@@ -98,6 +99,45 @@ def test_strategies_come_from_the_gsplat_that_is_there(tmp_path, monkeypatch):
         assert gsplat.settings.radius_rule == "three-sigma"
         assert not gsplat.settings.radii_per_axis
     assert vars(gsplat.settings) == before
+
+
+@pytest.fixture
+def own_gsplat(tmp_path, monkeypatch):
+    """A gsplat 1.5.3 whose rasterization returns its arguments, not imported."""
+    there = [name for name in sys.modules if name.split(".")[0] == "gsplat"]
+    for name in there:
+        monkeypatch.delitem(sys.modules, name)
+    write_gsplat(tmp_path, "1.5.3")
+    package = tmp_path / "gsplat"
+    package.joinpath("__init__.py").write_text("from .rendering import rasterization\n")
+    package.joinpath("rendering.py").write_text(
+        "def rasterization(*arguments, **named):\n    return named\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    yield package
+    for name in ("gsplat", "gsplat.rendering"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_gsplats_own_does_what_splatcore_does_not(own_gsplat, is_imported):
+    own = importlib.import_module("gsplat").rasterization if is_imported else None
+    before = loaded()
+    with splatcore.install():
+        import gsplat as installed
+        from gsplat.csrc import projection_ewa_3dgs_fused_fwd  # noqa: F401
+        from gsplat.rendering import rasterization
+
+        assert installed.rasterization is rasterization
+        assert installed.__file__ == str(own_gsplat / "__init__.py")
+        given = {**dict.fromkeys(("means", "quats", "scales", "opacities", "colors")), "width": 8}
+        given.update(viewmats=None, Ks=None, height=8)
+        assert rasterization(**given, distributed=True)["distributed"]
+        with pytest.raises(TypeError, match="means must be a torch.Tensor, found NoneType"):
+            rasterization(**given)
+    assert loaded() == before
+    assert not is_imported or installed.rasterization is own
 
 
 def test_csrc_needs_its_gsplat(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -10,14 +10,17 @@ import torch
 FLOATS = (torch.float32, torch.float64)
 
 
-def same_kind(named: Mapping[str, torch.Tensor | None]) -> None:
-    """Demands tensors of one float type on one device, those of the first one.
+def same_kind(
+    named: Mapping[str, torch.Tensor | None], optional: Collection[str] = frozenset()
+) -> None:
+    """Demands tensors of one float type on one device, those of the first one. Those that are
+    ``optional`` may be None.
 
     Raises TypeError for other objects and types, ValueError for other devices.
     """
     first: str | None = None
     for name, tensor in named.items():
-        if tensor is None:
+        if tensor is None and name in optional:
             continue
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"{name} must be a torch.Tensor, found {type(tensor).__name__}")

@@ -231,7 +231,8 @@ def _check(given: dict[str, Any], options: GaussianRasterizationSettings) -> Non
         if given[name] is None and given[other] is not None:
             raise ValueError(f"{name} must be given with {other}, found None")
     fixed = {name: getattr(options, name) for name in ("bg", "viewmatrix", "projmatrix", "campos")}
-    _checks.same_kind({**given, **fixed})
+    optional = {"shs", "dc", "colors_precomp", "scales", "rotations", "cov3D_precomp"}
+    _checks.same_kind({**given, **fixed}, optional)
     n = given["means3D"].shape[0]
     shapes = {
         "means3D": (n, 3),

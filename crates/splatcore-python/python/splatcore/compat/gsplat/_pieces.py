@@ -164,7 +164,7 @@ def rasterize_to_pixels(
         "opacities": opacities,
         "backgrounds": backgrounds,
     }
-    _checks.same_kind(named)
+    _checks.same_kind(named, {"backgrounds"})
     dims = isect_offsets.shape[:-2]
     splats = means2d.shape[:-1]
     _checks.last("means2d", means2d, -1, 2)

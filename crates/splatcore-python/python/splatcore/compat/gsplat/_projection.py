@@ -98,7 +98,7 @@ def check_projection(
     named: Mapping[str, MaybeTensor], packed: bool, sparse_grad: bool
 ) -> tuple[int, int]:
     """Checks the tensors of a projection; returns how many cameras and Gaussians there are."""
-    _checks.same_kind(named)
+    _checks.same_kind(named, {"covars", "quats", "scales", "opacities"})
     tensors: dict[str, Any] = dict(named)
     means, viewmats = tensors["means"], tensors["viewmats"]
     _checks.last("means", means, -1, 3)

@@ -247,7 +247,7 @@ def _check(given: Given, options: _Options, values: bool = True) -> None:
         _checks.size(name, getattr(options, name))
     _checks.choice("render_mode", options.render_mode, RENDER_MODES)
     _checks.choice("rasterize_mode", options.rasterize_mode, RASTERIZE_MODES)
-    _checks.same_kind(named)
+    _checks.same_kind(named, {"quats", "scales", "covars", "backgrounds"})
     _checks.last("means", means, -1, 3)
     _checks.last("viewmats", viewmats, -1, 4, 4)
     batch, n, c = tuple(means.shape[:-2]), means.shape[-2], viewmats.shape[-3]
