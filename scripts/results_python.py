@@ -16,13 +16,16 @@ MIB = 2**20
 
 def python():
     """Tables by name."""
-    data = load(CALLS)
+    data, trainings = load(CALLS), load(TRAINING)
     times = [calls(data), kernels(data)]
     return {
         "python-times.md": "\n\n".join([*times, source(CALLS)]),
         "python-memory.md": "\n\n".join([memory(data), source(CALLS)]),
         "python-same.md": "\n\n".join([same(data), source(CALLS)]),
-        "python-training.md": "\n\n".join([training(load(TRAINING)), source(TRAINING)]),
+        "python-training.md": "\n\n".join([training(trainings["rows"]), source(TRAINING)]),
+        "python-second-halves.md": "\n\n".join(
+            [training(trainings["second_halves"]), source(TRAINING)]
+        ),
     }
 
 
@@ -79,19 +82,21 @@ def same(data):
 
 
 def trained(row):
-    """Seconds, Gaussians, MiB, dB of images by the training's own rasterizer and by the other."""
+    """Seconds, Gaussians, MiB; dB of held-out photos by the training's own rasterizer and by the
+    other, and of the photos that it trained on."""
     drawn = [row[f"psnr_drawn_by_{who}"] for who in [row["who"], OTHER[row["who"]]]]
-    return [row["seconds"], row["gaussians"], row["peak_bytes"] / MIB, *drawn]
+    learned = row["psnr_of_training_photos"]
+    return [row["seconds"], row["gaussians"], row["peak_bytes"] / MIB, *drawn, learned]
 
 
 def cells(numbers, sign=""):
     """Numbers of a training, or with the sign "+" differences of them."""
-    formats = [".1f", ",.0f", ".0f", ".3f", ".3f"]
+    formats = [".1f", ",.0f", ".0f", ".3f", ".3f", ".3f"]
     return [f"{number:{sign}{form}}" for number, form in zip(numbers, formats)]
 
 
 def training(data):
-    found = [(row["who"], row["seed"], trained(row)) for row in data["rows"]]
+    found = [(row["who"], row["seed"], trained(row)) for row in data]
     rows = [[seed, WHO[who], *cells(numbers)] for who, seed, numbers in found]
     means = {}
     for who, name in WHO.items():
@@ -101,5 +106,5 @@ def training(data):
     apart = [ours - theirs for ours, theirs in zip(*means.values())]
     rows.append(["difference of the means", "splatcore - gsplat", *cells(apart, "+")])
     head = ["seed", "rasterizer", "s", "Gaussians", "peak, MiB", "dB, drawn by its own"]
-    head.append("dB, drawn by the other")
-    return table(head, rows, ["left", "left"] + ["right"] * 5)
+    head += ["dB, drawn by the other", "dB, photos trained on"]
+    return table(head, rows, ["left", "left"] + ["right"] * 6)
