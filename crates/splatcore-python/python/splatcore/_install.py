@@ -27,13 +27,38 @@ _OWN = {
 class Installation:
     """What ``install`` did. ``undo`` takes it back, as does the end of a ``with`` block."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
         self._undo: list[Callable[[], None]] = []
 
     def undo(self) -> None:
-        """Puts back what was there before. Names that a program has imported stay with it."""
+        """Puts back what was there before. Names that a program has imported stay with it.
+
+        What was installed later stays: it is taken back first and put in place again.
+        """
+        if self not in _installed:
+            return
+        later = _installed[_installed.index(self) + 1 :]
+        for one in reversed(later):
+            one._take_back()
+        self._take_back()
+        for one in later:
+            one._put()
+
+    def _put(self) -> None:
+        try:
+            for name in self._names:
+                _STEPS[name](self)
+        except BaseException:
+            self._take_back()
+            raise
+        _installed.append(self)
+
+    def _take_back(self) -> None:
         while self._undo:
             self._undo.pop()()
+        if self in _installed:
+            _installed.remove(self)
 
     def __enter__(self) -> Installation:
         return self
@@ -48,10 +73,10 @@ class Installation:
         def below(name: str) -> bool:
             return name.split(".")[0] in tops
 
-        before = {name: module for name, module in sys.modules.items() if below(name)}
+        before = {name: module for name, module in list(sys.modules.items()) if below(name)}
 
         def restore() -> None:
-            for name in [name for name in sys.modules if below(name)]:
+            for name in [name for name in list(sys.modules) if below(name)]:
                 del sys.modules[name]
             sys.modules.update(before)
 
@@ -96,20 +121,8 @@ def install(*names: str) -> Installation:
             raise ValueError(f"names must be of {', '.join(NAMES)}, found {name!r}")
     if {"gsplat", "gsplat.csrc"} <= set(names):
         raise ValueError("names must have one of 'gsplat' and 'gsplat.csrc', found both")
-    steps: dict[str, Callable[[Installation], None]] = {
-        "gsplat": _gsplat,
-        "gsplat.csrc": _csrc,
-        "inria": _inria,
-        "simple_knn": _simple_knn,
-        "fused_ssim": _fused_ssim,
-    }
-    installation = Installation()
-    try:
-        for name in names:
-            steps[name](installation)
-    except BaseException:
-        installation.undo()
-        raise
+    installation = Installation(names)
+    installation._put()
     return installation
 
 
@@ -182,16 +195,29 @@ def _own_gsplat(installation: Installation) -> None:
     if "gsplat" not in sys.modules:
         installation._undo.append(_forget_gsplat)
     _csrc(installation)
-    rendering = importlib.import_module("gsplat.rendering")
-    rasterization = _ours("gsplat._own").or_own(rendering.rasterization)
-    for module in (rendering, sys.modules["gsplat"]):
-        installation._undo.append(_attribute_back(module, "rasterization", module.rasterization))
-        vars(module)["rasterization"] = rasterization
+    importlib.import_module("gsplat.rendering")
+    ours = _ours("gsplat._own")
+    own = _set_rasterization(installation, ours.rasterization)
+    before = ours.use(own)
+    installation._undo.append(lambda: ours.use(before))
+
+
+def _set_rasterization(installation: Installation, function: Any) -> Any:
+    """Replaces ``rasterization`` in gsplat's own modules; returns what was there."""
+    old = None
+    for name in ("gsplat", "gsplat.rendering"):
+        module = sys.modules[name]
+        old = module.rasterization
+        installation._undo.append(_attribute_back(module, "rasterization", old))
+        vars(module)["rasterization"] = function
+    return old
 
 
 def _forget_gsplat() -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "gsplat"]:
-        del sys.modules[name]
+    """Drops gsplat's modules but for the native one, of which ``_csrc`` takes care."""
+    for name in [name for name in list(sys.modules) if name.split(".")[0] == "gsplat"]:
+        if name != "gsplat.csrc":
+            del sys.modules[name]
 
 
 def _paths_of_gsplat() -> dict[str, list[str]]:
@@ -212,10 +238,16 @@ def _csrc(installation: Installation) -> None:
             f"gsplat.csrc must stand below gsplat {CSRC_VERSION}, found {found or 'no gsplat'}: "
             f"BUILD_NO_CUDA=1 pip install gsplat=={CSRC_VERSION}, or install('gsplat')"
         )
-    csrc = _ours("csrc")
+    csrc, ours = _ours("csrc"), _ours("gsplat._own")
     before = sys.modules.get("gsplat.csrc")
     sys.modules["gsplat.csrc"] = csrc
     installation._undo.append(lambda: _put("gsplat.csrc", before))
+    rendering = sys.modules.get("gsplat.rendering")
+    if rendering is not None and rendering.rasterization is ours.rasterization:
+        _set_rasterization(installation, ours.gsplats())
+    if "gsplat.cuda._backend" not in sys.modules:
+        # gsplat looks for its native module there, once, when it is first needed.
+        installation._undo.append(lambda: _put("gsplat.cuda._backend", None))
     # A parent that is imported already has the module as an attribute, and its backend has looked.
     for name, attribute in (("gsplat", "csrc"), ("gsplat.cuda._backend", "_C")):
         module = sys.modules.get(name)
@@ -259,3 +291,14 @@ def _simple_knn(installation: Installation) -> None:
 
 def _fused_ssim(installation: Installation) -> None:
     installation._replace({"fused_ssim": _stand_in("fused_ssim", _ours("fused_ssim"))})
+
+
+_STEPS: dict[str, Callable[[Installation], None]] = {
+    "gsplat": _gsplat,
+    "gsplat.csrc": _csrc,
+    "inria": _inria,
+    "simple_knn": _simple_knn,
+    "fused_ssim": _fused_ssim,
+}
+# Those that were not taken back, in their order.
+_installed: list[Installation] = []

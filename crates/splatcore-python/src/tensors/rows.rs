@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use splatcore::cuda::tensors::rows as on_card;
-use splatcore::tensors::rows;
+use splatcore::tensors::{ArgumentError, rows};
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -206,6 +206,13 @@ fn move_rows<T: Copy + Default + Send + Sync>(
     scatters: bool,
 ) -> splatcore::tensors::Result {
     let other = if scatters { to.len() } else { from.len() };
+    if all > 0 && !other.is_multiple_of(all) {
+        return Err(ArgumentError {
+            argument: "tensors",
+            expected: format!("of {all} rows"),
+            found: format!("{other} values"),
+        });
+    }
     let width = other.checked_div(all).unwrap_or(0);
     match scatters {
         true => rows::scatter(rows, width, from, to),

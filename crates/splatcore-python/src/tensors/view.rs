@@ -32,10 +32,13 @@ impl View {
     pub fn new(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let view = match value.cast::<PyUntypedArray>() {
             Ok(array) => Self::of_numpy(name, array)?,
-            Err(_) => match described(value) {
-                Some(found) => Self::of_description(name, found),
-                None => Self::of_torch(name, value)?,
-            },
+            Err(_) => {
+                refuse_negative(name, value)?;
+                match described(value) {
+                    Some(found) => Self::of_description(name, found),
+                    None => Self::of_torch(name, value)?,
+                }
+            }
         };
         let empty = view.shape.contains(&0);
         if view.bytes().is_none() || (!empty && view.pointer.is_null()) {
@@ -151,6 +154,18 @@ impl View {
             .clone()
             .try_fold(size, |all, &side| all.checked_mul(side))?;
         isize::try_from(bytes).ok().map(|_| bytes)
+    }
+}
+
+/// torch's lazy minus, which `.imag` of a conjugate has, is not in the memory.
+fn refuse_negative(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let is_negative = value.call_method0(intern!(value.py(), "is_neg"));
+    match is_negative.is_ok_and(|found| found.is_truthy().unwrap_or(false)) {
+        true => Err(PyValueError::new_err(format!(
+            "{name} must hold its values, found a view with the negative bit; pass .resolve_neg() \
+             of it"
+        ))),
+        false => Ok(()),
     }
 }
 

@@ -81,3 +81,28 @@ def test_other_calls_break_the_graph_once_and_work(options):
     torch._dynamo.utils.counters.clear()
     compare(options, backend="aot_eager")
     assert len(torch._dynamo.utils.counters["graph_break"]) == 1
+
+
+def test_other_calls_break_the_graph_and_work():
+    def colours(dirs, coeffs):
+        return gsplat.spherical_harmonics(1, dirs * 2, coeffs) + 1
+
+    dirs, coeffs = torch.rand(4, 3), torch.rand(4, 4, 3, requires_grad=True)
+    found = torch.compile(colours, backend="eager")(dirs, coeffs)
+    torch.testing.assert_close(found, colours(dirs, coeffs))
+    found.sum().backward()
+    assert coeffs.grad.abs().sum() > 0
+
+
+def test_a_refused_call_leaves_the_next_ones_alone():
+    given = {key: part for key, part in scenes.make(dtype=torch.float32).items()}
+    given.pop("backgrounds", None)
+
+    def image(**named):
+        return gsplat.rasterization(**named, width=16, height=12, sh_degree=2, packed=False)[0]
+
+    compiled = torch.compile(image, backend="eager")
+    wanted = compiled(**given)
+    with pytest.raises(ValueError, match="opacities must have shape"):
+        compiled(**{**given, "opacities": given["opacities"][:-1]})
+    assert torch.equal(compiled(**given), wanted)

@@ -317,6 +317,16 @@ REFUSED = [
     ({"width": 0}, ValueError, "width must be positive, found 0"),
     ({"tile_size": 0}, ValueError, "tile_size must be positive, found 0"),
     ({"width": 2.5}, TypeError, "width must be an int, found float"),
+    ({"width": 1 << 40}, ValueError, "width must be 2147483647 at most"),
+    ({"near_plane": math.nan}, ValueError, "near_plane must be a number, found nan"),
+    ({"far_plane": None}, TypeError, "far_plane must be a number, found None"),
+    ({"sh_degree": 2.0}, TypeError, "sh_degree must be an int, found float"),
+    ({"opacities": torch._neg_view(-torch.rand(12, dtype=F))}, ValueError, "opacities must hold"),
+    (
+        {"colors": torch.rand(12, 9, 3, dtype=torch.float16), "packed": False},
+        TypeError,
+        "colors must be torch.float64",
+    ),
     ({"render_mode": "RGBD"}, ValueError, "render_mode must be one of .* found 'RGBD'"),
     ({"rasterize_mode": "sharp"}, ValueError, "rasterize_mode must be one of .* 'sharp'"),
     ({"camera_model": "cube"}, ValueError, "camera_model must be one of .* 'cube'"),
@@ -335,6 +345,14 @@ def test_wrong_arguments_are_named(changed, error, match):
     given = {**scenes.make(), "width": WIDTH, "height": HEIGHT, "sh_degree": 2, **changed}
     with pytest.raises(error, match=match):
         gsplat.rasterization(**given)
+
+
+def test_memory_that_is_gone_is_refused():
+    given = scenes.make(degree=None)
+    given["means"] = given["means"].detach()
+    given["means"].untyped_storage().resize_(0)
+    with pytest.raises(ValueError, match="means must have memory"):
+        draw(given)
 
 
 def test_what_is_not_finite_is_drawn_if_asked():

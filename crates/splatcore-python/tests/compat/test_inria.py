@@ -182,6 +182,7 @@ def test_exactly_one_of_two_is_given():
         ({"means2D": torch.ones(12, 1, dtype=F)}, ValueError, r"means2D .* \[12, 2\]"),
         ({"shs": torch.ones(12, 4, 3, dtype=F)}, ValueError, "sh_degree 2 needs 9"),
         ({"scales": torch.ones(12, 3)}, TypeError, "scales must be torch.float64"),
+        ({"rotations": torch._neg_view(torch.ones(12, 4, dtype=F))}, ValueError, "must hold"),
         ({"means3D": None}, TypeError, "means3D must be a torch.Tensor, found NoneType"),
         ({"opacities": None}, TypeError, "opacities must be a torch.Tensor, found NoneType"),
         ({"means3D": torch.full((12, 3), math.inf, dtype=F)}, ValueError, "means3D .* finite"),

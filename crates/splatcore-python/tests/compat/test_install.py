@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import pickle
 import subprocess
 import sys
 
@@ -138,6 +139,27 @@ def test_gsplats_own_does_what_splatcore_does_not(own_gsplat, is_imported):
             rasterization(**given)
     assert loaded() == before
     assert not is_imported or installed.rasterization is own
+
+
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_installations_end_in_any_order(own_gsplat, is_imported):
+    own = importlib.import_module("gsplat").rasterization if is_imported else None
+    before = loaded()
+    first, second = splatcore.install("gsplat.csrc"), splatcore.install("gsplat")
+    second.undo()
+    assert "gsplat.csrc" in sys.modules
+    second = splatcore.install()
+    first.undo()
+    rasterization = importlib.import_module("gsplat").rasterization
+    assert rasterization.__module__ == "splatcore.compat.gsplat._own"
+    assert pickle.loads(pickle.dumps(rasterization)) is rasterization
+    third = splatcore.install("gsplat.csrc")
+    assert importlib.import_module("gsplat").rasterization.__module__ == "gsplat.rendering"
+    second.undo()
+    third.undo()
+    third.undo()
+    assert loaded() == before
+    assert not is_imported or importlib.import_module("gsplat").rasterization is own
 
 
 def test_csrc_needs_its_gsplat(tmp_path, monkeypatch):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
 
 FLOATS = (torch.float32, torch.float64)
+# What native functions take for a size.
+MOST = 2**31 - 1
 
 
 def same_kind(
@@ -79,7 +82,20 @@ def size(name: str, value: Any) -> int:
         raise TypeError(f"{name} must be an int, found {type(value).__name__}") from None
     if number < 1:
         raise ValueError(f"{name} must be positive, found {number}")
+    if number > MOST:
+        raise ValueError(f"{name} must be {MOST} at most, found {number}")
     return int(number)
+
+
+def number(name: str, value: Any) -> float:
+    """A number that is not NaN. Raises TypeError and ValueError."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} must be a number, found {value!r}") from None
+    if math.isnan(found):
+        raise ValueError(f"{name} must be a number, found {found}")
+    return found
 
 
 def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
@@ -95,8 +111,10 @@ def finite(named: Mapping[str, torch.Tensor | None], wanted: bool | None) -> Non
     for name, tensor in named.items():
         if tensor is None or not (tensor.device.type == "cpu" if wanted is None else wanted):
             continue
-        # A sum is finite if all are, unless it overflows: then every value is looked at.
         tensor = tensor.detach()
+        if tensor.numel() > 0 and tensor.data_ptr() == 0:
+            raise ValueError(f"{name} must have memory, found a tensor whose memory was freed")
+        # A sum is finite if all are, unless it overflows: then every value is looked at.
         if not bool(torch.isfinite(tensor.sum())) and not bool(torch.isfinite(tensor).all()):
             place = (~torch.isfinite(tensor)).nonzero()[0].tolist()
             value = tensor[tuple(place)].item()

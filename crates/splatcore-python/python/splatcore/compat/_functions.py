@@ -37,21 +37,20 @@ def _or_zeros(gradient: MaybeTensor, like: Tensor, *tail: int) -> Tensor:
     return gradient.contiguous()
 
 
+# In torch from 2.3 on.
+is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
 _has_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
-class _Function(torch.autograd.Function):
-    """torch's class, without what ``apply`` costs to look through arguments for remains of
+def apply(function: type[torch.autograd.Function], *args: Any) -> Any:
+    """``function.apply``, without what torch's takes to look through arguments for remains of
     ``torch.func``: half of a call. Where one of its transforms is active, torch refuses."""
-
-    @classmethod
-    def apply(cls, *args: Any) -> Any:
-        if _has_transforms():
-            return super().apply(*args)
-        return super(torch.autograd.Function, cls).apply(*args)
+    if is_compiling() or _has_transforms():
+        return function.apply(*args)
+    return super(torch.autograd.Function, function).apply(*args)
 
 
-class Project(_Function):
+class Project(torch.autograd.Function):
     """Gaussians to splats: radii, means2d, depths, conics, compensations.
 
     Gradients reach means, covars or quats and scales, viewmats and Ks, never opacities, which only
@@ -123,7 +122,7 @@ class Project(_Function):
         return (*gradients, None, None, None, None, None)
 
 
-class PackRows(_Function):
+class PackRows(torch.autograd.Function):
     """The rows ``[n, ...]`` of tensors ``[..., C, N, ...]``, in the order of ``rows``.
 
     A row is a place in ``[..., C, N]``, which are the first ``leading`` dimensions. Behind the
@@ -161,7 +160,7 @@ def _sparse(gradient: Tensor, rows: Tensor) -> Tensor:
         )
 
 
-class Rasterize(_Function):
+class Rasterize(torch.autograd.Function):
     """Splats to images and alphas. ``means2d`` gets the attribute ``absgrad`` if wanted."""
 
     @staticmethod
@@ -251,7 +250,7 @@ class Draw(Rasterize):
         return image, alphas
 
 
-class Harmonics(_Function):
+class Harmonics(torch.autograd.Function):
     """Sums of spherical harmonics; gradients of dirs and coeffs."""
 
     @staticmethod
@@ -275,7 +274,7 @@ class Harmonics(_Function):
 Viewed = tuple[Tensor, Tensor, MaybeTensor, Tensor]
 
 
-class ViewColors(_Function):
+class ViewColors(torch.autograd.Function):
     """max(harmonics + 1/2, 0) in the directions of view ``[..., C, N, D]``.
 
     Gradients of means, viewmats and coeffs, which are ``[..., N, K, D]`` or ``[..., C, N, K, D]``.
@@ -346,7 +345,7 @@ class ViewColors(_Function):
         return v_means, v_viewmats, v_coeffs
 
 
-class Covariances(_Function):
+class Covariances(torch.autograd.Function):
     """Quaternions and scales to covariances and precisions."""
 
     @staticmethod
@@ -371,7 +370,7 @@ class Covariances(_Function):
         return v_quats, v_scales, None, None, None
 
 
-class SimpleProjection(_Function):
+class SimpleProjection(torch.autograd.Function):
     """Means and covariances in camera space to the image; gradients of both."""
 
     @staticmethod

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from . import _checks, _ops, _tiles
-from ._functions import Harmonics, Project, Rasterize
+from ._functions import Harmonics, Project, Rasterize, apply
 from ._settings import inria as settings
 from .gsplat._pieces import adam, degree_of
 
@@ -165,7 +165,8 @@ def rasterize_gaussians(
     scaled = None if given["scales"] is None else given["scales"] * options.scale_modifier
     opacity = opacities.reshape(n)
     shaped = (means3D, given["cov3D_precomp"], given["rotations"], scaled)
-    radii, means2d, depths, conics, compensations = Project.apply(
+    radii, means2d, depths, conics, compensations = apply(
+        Project,
         *shaped, *cameras, opacity, camera, bool(options.antialiasing), False
     )
     radii, means2d, depths, conics = radii[0], means2d[0], depths[0], conics[0]
@@ -182,7 +183,8 @@ def rasterize_gaussians(
         background = torch.cat([background, background.new_zeros(1)])
     half = means2d.new_tensor([0.5 * size[0], 0.5 * size[1]])
     means2d = _Tap.apply(means2d, means2D, half)
-    image, _ = Rasterize.apply(
+    image, _ = apply(
+        Rasterize,
         means2d[None],
         conics[None],
         features[None],
@@ -261,6 +263,10 @@ def _check(given: dict[str, Any], options: GaussianRasterizationSettings) -> Non
     _checks.shape("campos", options.campos, 3)
     _checks.size("image_width", options.image_width)
     _checks.size("image_height", options.image_height)
+    _checks.number("scale_modifier", options.scale_modifier)
+    for name in ("tanfovx", "tanfovy"):
+        if _checks.number(name, getattr(options, name)) <= 0:
+            raise ValueError(f"{name} must be positive, found {getattr(options, name)}")
     why = "INRIA's rasterizer has none for cameras and background; splatcore.compat.gsplat has"
     _checks.no_gradient(fixed, why)
     _checks.finite({**given, **fixed}, settings.check_finite)
@@ -305,7 +311,7 @@ def _colors(given: dict[str, Any], options: GaussianRasterizationSettings, masks
     coeffs = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
     degree_of("sh_degree", options.sh_degree, coeffs.shape[1])
     dirs = given["means3D"] - options.campos
-    found: Tensor = Harmonics.apply(options.sh_degree, dirs, coeffs, masks)
+    found: Tensor = apply(Harmonics, options.sh_degree, dirs, coeffs, masks)
     return (found + 0.5).clamp_min(0)
 
 

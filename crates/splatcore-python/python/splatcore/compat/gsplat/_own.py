@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
-from ._rasterization import rasterization
+from . import _rasterization
+
+_gsplats: Optional[Callable[..., Any]] = None
 
 
-def or_own(own: Callable[..., Any]) -> Callable[..., Any]:
-    """splatcore's ``rasterization``; gsplat's ``own`` does what splatcore's does not support."""
+def gsplats() -> Optional[Callable[..., Any]]:
+    """gsplat's own ``rasterization``, if it was set."""
+    return _gsplats
 
-    @functools.wraps(rasterization)
-    def drawn(*arguments: Any, **named: Any) -> Any:
-        try:
-            return rasterization(*arguments, **named)
-        except NotImplementedError:
-            pass
-        return own(*arguments, **named)
 
-    return drawn
+def use(own: Optional[Callable[..., Any]]) -> Optional[Callable[..., Any]]:
+    """Sets gsplat's own ``rasterization``; returns what was set before."""
+    global _gsplats
+    before, _gsplats = _gsplats, own
+    return before
+
+
+# Its name stays this module's, by which it is pickled.
+@functools.wraps(_rasterization.rasterization, assigned=("__doc__", "__annotations__"))
+def rasterization(*arguments: Any, **named: Any) -> Any:
+    try:
+        return _rasterization.rasterization(*arguments, **named)
+    except NotImplementedError:
+        if _gsplats is None:
+            raise
+    return _gsplats(*arguments, **named)

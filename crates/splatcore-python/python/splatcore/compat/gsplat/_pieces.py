@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .. import _checks, _tiles
-from .._functions import Covariances, Harmonics, Rasterize, SimpleProjection
+from .._functions import Covariances, Harmonics, Rasterize, SimpleProjection, apply
 from .._native import call
 from .._settings import gsplat as settings
 from ._projection import camera_model_of
@@ -34,7 +34,7 @@ def quat_scale_to_covar_preci(
     _checks.same_kind({"quats": quats, "scales": scales})
     _checks.last("quats", quats, 4)
     _checks.shape("scales", scales, *quats.shape[:-1], 3)
-    covars, precis = Covariances.apply(quats, scales, compute_covar, compute_preci, triu)
+    covars, precis = apply(Covariances, quats, scales, compute_covar, compute_preci, triu)
     return covars, precis
 
 
@@ -72,7 +72,8 @@ def proj(
     _checks.shape("covars", covars, *means.shape, 3)
     _checks.shape("Ks", Ks, *means.shape[:-2], 3, 3)
     size = (_checks.size("width", width), _checks.size("height", height))
-    found: tuple[Tensor, Tensor] = SimpleProjection.apply(
+    found: tuple[Tensor, Tensor] = apply(
+        SimpleProjection,
         means, covars, Ks, *size, camera_model_of(camera_model)
     )
     return found
@@ -181,7 +182,8 @@ def rasterize_to_pixels(
     lists = lists_of(
         (image_width, image_height, tile_size), isect_offsets, flatten_ids, masks, means2d.device
     )
-    found: tuple[Tensor, Tensor] = Rasterize.apply(
+    found: tuple[Tensor, Tensor] = apply(
+        Rasterize,
         means2d, conics, colors, opacities, backgrounds, lists, absgrad
     )
     return found
@@ -285,12 +287,14 @@ def spherical_harmonics(
     if masks is not None:
         _checks.integer("masks", masks, torch.bool, dirs.device)
         _checks.shape("masks", masks, *dirs.shape[:-1])
-    found: Tensor = Harmonics.apply(degrees_to_use, dirs, coeffs, masks)
+    found: Tensor = apply(Harmonics, degrees_to_use, dirs, coeffs, masks)
     return found
 
 
 def degree_of(name: str, degree: int, bands: int) -> None:
     """Checks that coefficients suffice for a degree."""
+    if not isinstance(degree, int):
+        raise TypeError(f"{name} must be an int, found {type(degree).__name__}")
     if not 0 <= degree <= 4:
         raise ValueError(f"{name} must be 0 to 4, found {degree}")
     if (degree + 1) ** 2 > bands:

@@ -9,7 +9,7 @@ from typing import Any, Optional
 from torch import Tensor
 
 from .. import _checks, _ops
-from .._functions import PackRows, Project
+from .._functions import PackRows, Project, apply
 from .._settings import gsplat as settings
 from ._unsupported import refuse
 
@@ -64,6 +64,7 @@ def fully_fused_projection(
         "Ks": Ks,
     }
     c, n = check_projection(named, packed, sparse_grad)
+    _checks.finite(named, settings.check_finite)
     batch = means.shape[:-2]
     if covars is not None:
         quats, scales = None, None
@@ -74,7 +75,8 @@ def fully_fused_projection(
         camera_model,
     )
     given = (means, covars, quats, scales, viewmats, Ks, opacities)
-    found: tuple[MaybeTensor, ...] = Project.apply(
+    found: tuple[MaybeTensor, ...] = apply(
+        Project,
         *given, camera, calc_compensations, sparse_grad, None
     )
     if not packed:
@@ -82,7 +84,7 @@ def fully_fused_projection(
     radii, *splats = found
     rows = rows_of(radii)  # type: ignore[arg-type]
     leading, is_there = len(batch) + 2, [part for part in splats if part is not None]
-    *parts, radii = PackRows.apply(rows, leading, (radii,), *is_there)
+    *parts, radii = apply(PackRows, rows, leading, (radii,), *is_there)
     compensations = parts.pop() if calc_compensations else None
     ids = ids_of(rows, rows // max(n, 1), math.prod(batch), c, n)
     return (*ids, radii, *parts, compensations)
@@ -129,13 +131,15 @@ def camera_of(
 ) -> _ops.Camera:
     """What a projection takes. ``limits``: eps2d, near and far plane, radius_clip."""
     eps2d, near_plane, far_plane, radius_clip = limits
+    if settings.near_plane is not None:
+        near_plane = settings.near_plane
     return _ops.Camera(
         width,
         height,
-        float(eps2d),
-        float(near_plane if settings.near_plane is None else settings.near_plane),
-        float(far_plane),
-        float(radius_clip),
+        _checks.number("eps2d", eps2d),
+        _checks.number("near_plane", near_plane),
+        _checks.number("far_plane", far_plane),
+        _checks.number("radius_clip", radius_clip),
         camera_model_of(model),
         settings.radius_rule,
     )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..._splatcore.tensors import all_finite
 from .. import _checks, _library, _ops, _tiles
-from .._functions import Draw, Harmonics, PackRows, Project, ViewColors
+from .._functions import Draw, Harmonics, PackRows, Project, ViewColors, apply, is_compiling
 from .._settings import gsplat as settings
 from . import _pieces, _projection
 from ._unsupported import RollingShutterType, refuse
@@ -19,8 +19,6 @@ from ._unsupported import RollingShutterType, refuse
 MaybeTensor = Optional[Tensor]
 RENDER_MODES = ("RGB", "D", "ED", "RGB+D", "RGB+ED")
 RASTERIZE_MODES = ("classic", "antialiased")
-# In torch from 2.3 on.
-is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
 UNSUPPORTED = {
     "distributed": False,
     "with_ut": False,
@@ -225,6 +223,8 @@ def _fit(given: Given, options: _Options) -> bool:
         and (degree is None or (tail[1] == 3 and 0 <= degree <= 4 and (degree + 1) ** 2 <= tail[0]))
         and type(options.width) is type(options.height) is type(options.tile_size) is int
         and min(options.width, options.height, options.tile_size) > 0
+        and max(options.width, options.height, options.tile_size) <= _checks.MOST
+        and colors.dtype == means.dtype
         and options.render_mode in RENDER_MODES
         and options.rasterize_mode in RASTERIZE_MODES
         and not options.sparse_grad
@@ -272,7 +272,8 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     camera = _projection.camera_of(width, height, options.limits, options.camera_model)
     upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
     counted = _ops.Counted(tile_size, settings.exact_tiles, not options.packed)
-    found: Any = Project.apply(
+    found: Any = apply(
+        Project,
         *(means, upper, quats, scales, viewmats, Ks, opacities, camera),
         *(options.rasterize_mode == "antialiased", options.sparse_grad, counted),
     )
@@ -291,7 +292,7 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
         rows, images = _ops.list_drawn(radii, counted.totals()[1])
         parts = (means2d, depths, conics, drawn, *(() if features is None else (features,)))
         whole = (radii, counted.counts)
-        *parts, radii, counted.counts = PackRows.apply(rows, len(batch) + 2, whole, *parts)
+        *parts, radii, counted.counts = apply(PackRows, rows, len(batch) + 2, whole, *parts)
         means2d, depths, conics, drawn, *packed = parts
         ids = _projection.ids_of(rows, images, sizes[1], c, n)
         image_ids = None if is_one else images
@@ -305,7 +306,8 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
         *(radii, depths, image_ids, counted, batch + (c,), (width, height), tiles),
         settings.alpha_max,
     )
-    image, alphas = Draw.apply(
+    image, alphas = apply(
+        Draw,
         means2d, conics, features, drawn, backgrounds, drawing, options.absgrad
     )
     lists: Any = drawing.lists
@@ -400,7 +402,7 @@ def _features(
     per_camera = colors.dim() == len(batch) + 2 + own
     found: Tensor
     if ids is None and sh_degree is not None:
-        found = ViewColors.apply(sh_degree, means, viewmats, colors, radii)
+        found = apply(ViewColors, sh_degree, means, viewmats, colors, radii)
         return found
     if ids is None and c == 1 and plain:
         return colors  # Drawn as it is: one image's splats are the Gaussians.
@@ -411,7 +413,7 @@ def _features(
     # Without a wait for the card, which looks whether there is an inverse.
     inverse, _ = torch.linalg.inv_ex(viewmats, check_errors=viewmats.device.type == "cpu")
     dirs = rows - inverse[..., :3, 3].reshape(b, c, 3)[ids[0], ids[1]]
-    return (Harmonics.apply(sh_degree, dirs, spread, None) + 0.5).clamp_min(0)
+    return (apply(Harmonics, sh_degree, dirs, spread, None) + 0.5).clamp_min(0)
 
 
 def _with_depth(
