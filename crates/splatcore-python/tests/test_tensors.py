@@ -351,6 +351,7 @@ def test_rows_are_taken_out_and_put_back():
         ((np.array([4, 0]), 4, 1, values, packed), "rows must be below 4, found 4"),
         ((np.array([-1, 0]), 4, 1, values, packed), "found -1"),
         ((rows, 4, 1, values, packed[:1]), "to must"),
+        ((rows, 3, 1, values, packed), "tensors must be of 3 rows, found 8 values"),
         ((rows, 4, 1, values), "pairs, found 1 tensors"),
         ((rows, 4, 1, values, values), "share memory"),
     ]:

@@ -2,6 +2,7 @@
 
 use crate::error::{check_len, check_maybe, wrong};
 use crate::parallel::{ROWS, Work};
+use crate::rows::is_drawn;
 use crate::{Real, Result};
 use rayon::prelude::*;
 
@@ -53,7 +54,7 @@ pub fn forward<F: Real>(views: &Views<'_, F>, dirs: &mut [F], masks: Option<&mut
         (Some(masks), Some(radii)) => {
             let rows = masks.par_iter_mut().zip(radii.as_chunks::<2>().0);
             rows.with_min_len(ROWS)
-                .each(|(mask, radii)| *mask = u8::from(radii.iter().all(|&radius| radius > 0)));
+                .each(|(mask, radii)| *mask = u8::from(is_drawn(radii)));
             Ok(())
         }
     }

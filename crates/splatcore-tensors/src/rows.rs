@@ -7,7 +7,7 @@ use crate::parallel::{ROWS, Work};
 use rayon::prelude::*;
 
 /// Whether a splat of these radii is drawn.
-fn is_drawn(radii: &[i32]) -> bool {
+pub(crate) fn is_drawn(radii: &[i32]) -> bool {
     radii.iter().all(|&radius| radius > 0)
 }
 

@@ -66,17 +66,20 @@ class Installation:
     def __exit__(self, *_: object) -> None:
         self.undo()
 
+    def _set(self, module: ModuleType, attribute: str, value: Any) -> Any:
+        """Sets a module's attribute; returns what was there, or None."""
+        old = getattr(module, attribute, None)
+        setattr(module, attribute, value)
+        self._undo.append(_attribute_back(module, attribute, old))
+        return old
+
     def _replace(self, modules: dict[str, ModuleType]) -> None:
         """Puts modules into ``sys.modules``; what was below their names goes."""
         tops = {name.split(".")[0] for name in modules}
-
-        def below(name: str) -> bool:
-            return name.split(".")[0] in tops
-
-        before = {name: module for name, module in list(sys.modules.items()) if below(name)}
+        before = _below(tops)
 
         def restore() -> None:
-            for name in [name for name in list(sys.modules) if below(name)]:
+            for name in _below(tops):
                 del sys.modules[name]
             sys.modules.update(before)
 
@@ -124,6 +127,12 @@ def install(*names: str) -> Installation:
     installation = Installation(names)
     installation._put()
     return installation
+
+
+def _below(tops: set[str]) -> dict[str, ModuleType]:
+    """The imported modules whose names begin with one of these."""
+    modules = list(sys.modules.items())
+    return {name: module for name, module in modules if name.split(".")[0] in tops}
 
 
 def _ours(name: str) -> ModuleType:
@@ -198,24 +207,19 @@ def _own_gsplat(installation: Installation) -> None:
     importlib.import_module("gsplat.rendering")
     ours = _ours("gsplat._own")
     own = _set_rasterization(installation, ours.rasterization)
-    before = ours.use(own)
-    installation._undo.append(lambda: ours.use(before))
+    installation._set(ours, "gsplats", own)
 
 
 def _set_rasterization(installation: Installation, function: Any) -> Any:
     """Replaces ``rasterization`` in gsplat's own modules; returns what was there."""
-    old = None
-    for name in ("gsplat", "gsplat.rendering"):
-        module = sys.modules[name]
-        old = module.rasterization
-        installation._undo.append(_attribute_back(module, "rasterization", old))
-        vars(module)["rasterization"] = function
-    return old
+    modules = (sys.modules["gsplat"], sys.modules["gsplat.rendering"])
+    before = [installation._set(module, "rasterization", function) for module in modules]
+    return before[-1]
 
 
 def _forget_gsplat() -> None:
     """Drops gsplat's modules but for the native one, of which ``_csrc`` takes care."""
-    for name in [name for name in list(sys.modules) if name.split(".")[0] == "gsplat"]:
+    for name in _below({"gsplat"}):
         if name != "gsplat.csrc":
             del sys.modules[name]
 
@@ -244,7 +248,7 @@ def _csrc(installation: Installation) -> None:
     installation._undo.append(lambda: _put("gsplat.csrc", before))
     rendering = sys.modules.get("gsplat.rendering")
     if rendering is not None and rendering.rasterization is ours.rasterization:
-        _set_rasterization(installation, ours.gsplats())
+        _set_rasterization(installation, ours.gsplats)
     if "gsplat.cuda._backend" not in sys.modules:
         # gsplat looks for its native module there, once, when it is first needed.
         installation._undo.append(lambda: _put("gsplat.cuda._backend", None))
@@ -252,10 +256,7 @@ def _csrc(installation: Installation) -> None:
     for name, attribute in (("gsplat", "csrc"), ("gsplat.cuda._backend", "_C")):
         module = sys.modules.get(name)
         if module is not None:
-            old = getattr(module, attribute, None)
-            setattr(module, attribute, csrc)
-            undo = _attribute_back(module, attribute, old)
-            installation._undo.append(undo)
+            installation._set(module, attribute, csrc)
 
 
 def _attribute_back(module: ModuleType, attribute: str, old: object) -> Callable[[], None]:

@@ -3,7 +3,8 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | how a tensor's memory is found | `view.rs`, and by torch's table for native code `exchange.rs` |
+//! | how a tensor's memory is found | `view.rs` |
+//! | what torch's table for native code says of a tensor | `exchange.rs` |
 //! | of which types values are | `element.rs` |
 //! | which shapes and types fit each other, what may be written | `call.rs` |
 //! | which functions do the work of several in one call | `fused.rs` |

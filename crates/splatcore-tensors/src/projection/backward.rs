@@ -5,6 +5,7 @@ use crate::error::{check_len, check_maybe, wrong};
 use crate::linear::{Mat2, Mat3, Vec3, add, apply, mul, sandwich_backward, transposed, zeros};
 use crate::parallel::{ROWS, Work, pieces};
 use crate::quat_scale::Shapes;
+use crate::rows::is_drawn;
 use crate::{Real, Result};
 use rayon::prelude::*;
 
@@ -177,7 +178,7 @@ fn of_piece<F: Real>(
         let mut visible = false;
         for (camera, view) in views.iter().enumerate() {
             let row = (piece.batch * c + camera) * n + i;
-            if input.radii[2 * row] <= 0 || input.radii[2 * row + 1] <= 0 {
+            if !is_drawn(&input.radii[2 * row..][..2]) {
                 continue;
             }
             visible = true;

@@ -1,4 +1,4 @@
-// Which splats are drawn, as every kernel of packed calls decides it.
+// Which splats are drawn, as every kernel decides it.
 
 #pragma once
 #include "device.cuh"

@@ -11,13 +11,14 @@
 //
 // Now. Not measured.
 
+#include "drawn.cuh"
 #include "linear.cuh"
 
 // Parameters of `directions`; in Rust by the same name.
 struct DirectionsParams {
     const float* means;        // [B][N][3]
     ReadOnly<float> viewmats;  // [B][C][4][4]
-    const int* radii;          // [B][C][N][2], if masks is not null
+    ReadOnly<int> radii;       // [B][C][N][2], if masks is not null
     u32 batches;               // B
     u32 cameras;               // C
     u32 gaussians;             // N
@@ -48,5 +49,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     args.dirs[3 * row] = mean.x - x * inverse;
     args.dirs[3 * row + 1] = mean.y - y * inverse;
     args.dirs[3 * row + 2] = mean.z - z * inverse;
-    if (args.masks) args.masks[row] = args.radii[2 * row] > 0 && args.radii[2 * row + 1] > 0;
+    if (args.masks) args.masks[row] = is_drawn_with(args.radii, row);
 }

@@ -15,6 +15,7 @@
 
 #include "camera_models.cuh"
 #include "covariance.cuh"
+#include "drawn.cuh"
 #include "sums.cuh"
 
 // Keeps the gradient of a compensation of 0 finite; gsplat's value.
@@ -170,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 c = 0; c < args.cameras; ++c) {
         u64 camera = (u64)batch * args.cameras + c, row = camera * n + place;
         float of_camera[SUMS] = {};
-        bool is_visible = is_there && args.radii[2 * row] > 0 && args.radii[2 * row + 1] > 0;
+        bool is_visible = is_there && is_drawn_with(args.radii, row);
         if (is_visible)
             splat_backward(args, row, camera, world, covariance, of_gaussian, of_camera);
         is_seen |= is_visible;

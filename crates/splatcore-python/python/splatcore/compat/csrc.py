@@ -241,11 +241,11 @@ def projection_ewa_3dgs_packed_fwd(*arguments: Any) -> tuple[MaybeTensor, ...]:
     radii, *rest = projection_ewa_3dgs_fused_fwd(*arguments)
     assert radii is not None
     *batch, c, n, _ = radii.shape
-    rows = _projection.rows_of(radii)
+    rows, images = _projection.rows_of(radii)
     floats = [part for part in rest if part is not None]
     parts, (packed_radii,) = _ops.gather_rows(rows, len(batch) + 2, floats, (radii,))
     compensations = None if rest[-1] is None else parts.pop()
-    ids = _projection.ids_of(rows, rows // max(n, 1), math.prod(batch), c, n)
+    ids = _projection.ids_of(rows, images, math.prod(batch), c, n)
     packed = (*ids, packed_radii, *parts, compensations)
     ends = radii.all(-1).reshape(-1, n).sum(-1).cumsum(0, dtype=torch.int32)
     return torch.cat([ends.new_zeros(1), ends]), *packed

@@ -166,8 +166,7 @@ def rasterize_gaussians(
     opacity = opacities.reshape(n)
     shaped = (means3D, given["cov3D_precomp"], given["rotations"], scaled)
     radii, means2d, depths, conics, compensations = apply(
-        Project,
-        *shaped, *cameras, opacity, camera, bool(options.antialiasing), False
+        Project, *shaped, *cameras, opacity, camera, bool(options.antialiasing), False
     )
     radii, means2d, depths, conics = radii[0], means2d[0], depths[0], conics[0]
     if compensations is not None:

@@ -8,19 +8,8 @@ from typing import Any, Optional
 
 from . import _rasterization
 
-_gsplats: Optional[Callable[..., Any]] = None
-
-
-def gsplats() -> Optional[Callable[..., Any]]:
-    """gsplat's own ``rasterization``, if it was set."""
-    return _gsplats
-
-
-def use(own: Optional[Callable[..., Any]]) -> Optional[Callable[..., Any]]:
-    """Sets gsplat's own ``rasterization``; returns what was set before."""
-    global _gsplats
-    before, _gsplats = _gsplats, own
-    return before
+# gsplat's own ``rasterization``, which ``splatcore.install`` sets.
+gsplats: Optional[Callable[..., Any]] = None
 
 
 # Its name stays this module's, by which it is pickled.
@@ -29,6 +18,6 @@ def rasterization(*arguments: Any, **named: Any) -> Any:
     try:
         return _rasterization.rasterization(*arguments, **named)
     except NotImplementedError:
-        if _gsplats is None:
+        if gsplats is None:
             raise
-    return _gsplats(*arguments, **named)
+    return gsplats(*arguments, **named)

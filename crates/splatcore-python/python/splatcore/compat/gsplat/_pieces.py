@@ -73,8 +73,7 @@ def proj(
     _checks.shape("Ks", Ks, *means.shape[:-2], 3, 3)
     size = (_checks.size("width", width), _checks.size("height", height))
     found: tuple[Tensor, Tensor] = apply(
-        SimpleProjection,
-        means, covars, Ks, *size, camera_model_of(camera_model)
+        SimpleProjection, means, covars, Ks, *size, camera_model_of(camera_model)
     )
     return found
 
@@ -183,8 +182,7 @@ def rasterize_to_pixels(
         (image_width, image_height, tile_size), isect_offsets, flatten_ids, masks, means2d.device
     )
     found: tuple[Tensor, Tensor] = apply(
-        Rasterize,
-        means2d, conics, colors, opacities, backgrounds, lists, absgrad
+        Rasterize, means2d, conics, colors, opacities, backgrounds, lists, absgrad
     )
     return found
 

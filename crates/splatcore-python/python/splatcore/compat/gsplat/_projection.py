@@ -76,24 +76,24 @@ def fully_fused_projection(
     )
     given = (means, covars, quats, scales, viewmats, Ks, opacities)
     found: tuple[MaybeTensor, ...] = apply(
-        Project,
-        *given, camera, calc_compensations, sparse_grad, None
+        Project, *given, camera, calc_compensations, sparse_grad, None
     )
     if not packed:
         return found
     radii, *splats = found
-    rows = rows_of(radii)  # type: ignore[arg-type]
+    rows, images = rows_of(radii)  # type: ignore[arg-type]
     leading, is_there = len(batch) + 2, [part for part in splats if part is not None]
     *parts, radii = apply(PackRows, rows, leading, (radii,), *is_there)
     compensations = parts.pop() if calc_compensations else None
-    ids = ids_of(rows, rows // max(n, 1), math.prod(batch), c, n)
+    ids = ids_of(rows, images, math.prod(batch), c, n)
     return (*ids, radii, *parts, compensations)
 
 
-def rows_of(radii: Tensor) -> Tensor:
-    """The places, int64 ``[n]``, of splats that are drawn, of radii ``[..., C, N, 2]``. Waits for
-    a card."""
-    return radii.all(-1).view(-1).nonzero().view(-1)
+def rows_of(radii: Tensor) -> tuple[Tensor, Tensor]:
+    """The places, int64 ``[n]``, of splats that are drawn, of radii ``[..., C, N, 2]``, and their
+    images. Waits for a card."""
+    rows = radii.all(-1).view(-1).nonzero().view(-1)
+    return rows, rows // max(radii.shape[-2], 1)  # Of nothing, nothing is drawn.
 
 
 def check_projection(

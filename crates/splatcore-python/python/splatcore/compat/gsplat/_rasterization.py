@@ -307,8 +307,7 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
         settings.alpha_max,
     )
     image, alphas = apply(
-        Draw,
-        means2d, conics, features, drawn, backgrounds, drawing, options.absgrad
+        Draw, means2d, conics, features, drawn, backgrounds, drawing, options.absgrad
     )
     lists: Any = drawing.lists
     splats = (radii, means2d, depths, conics, drawn)
