@@ -1,5 +1,6 @@
 //! The one error of this crate.
 
+use crate::words::visible;
 use splatcore_core::Choice;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ impl fmt::Display for Place {
 
 /// What is wrong with a file, and what to do: prints as one line.
 #[derive(Debug, thiserror::Error)]
-#[error("{}{place}: {problem}; {remedy}", path.display())]
+#[error("{}", visible(format!("{}{place}: {problem}; {remedy}", path.display())))]
 pub struct DataError {
     /// The file or folder.
     pub path: PathBuf,
@@ -86,5 +87,18 @@ impl DataError {
             format!("cannot be written ({error})"),
             "check that the folder exists, that you may write there and that the disk has space",
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_control_characters_are_printed_on_one_line() {
+        let error = DataError::new(Path::new("a\nb"), "wrong", "repair it");
+        let error = error.at(Place::Part("image '\x1b[2J'".into()));
+        let line = error.to_string();
+        assert_eq!(line, "a\u{fffd}b, image '\u{fffd}[2J': wrong; repair it");
     }
 }

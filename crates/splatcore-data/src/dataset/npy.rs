@@ -2,6 +2,7 @@
 //!
 //! Source: numpy.lib.format, "Format specification", versions 1.0 to 3.0.
 
+use crate::words::quoted;
 use crate::{DataError, Place};
 use std::path::Path;
 
@@ -108,7 +109,7 @@ impl Header {
         let (mut descr, mut by_columns, mut shape) = (None, None, None);
         let mut rest = inner.trim();
         while !rest.is_empty() {
-            let (key, after) = quoted(rest).ok_or("the header has a key that is no string")?;
+            let (key, after) = string(rest).ok_or("the header has a key that is no string")?;
             let after = after
                 .trim_start()
                 .strip_prefix(':')
@@ -140,10 +141,11 @@ impl Header {
             Some("'>f8'") => (8, true),
             Some("'<f4'") => (4, false),
             Some("'>f4'") => (4, true),
-            other => {
-                let other: String = other.unwrap_or("nothing").chars().take(40).collect();
+            Some(other) => {
+                let other = quoted(other.trim_matches('\''));
                 return Err(format!("its type is {other}, and only floats are read"));
             }
+            None => return Err("the header names no type".into()),
         };
         let by_columns = match by_columns {
             Some("False") => false,
@@ -175,7 +177,7 @@ impl Header {
 }
 
 /// A string in single quotes at the start, and what follows it.
-fn quoted(text: &str) -> Option<(&str, &str)> {
+fn string(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix('\'')?.split_once('\'')
 }
 

@@ -128,7 +128,10 @@ fn unknown_camera_models_are_named() {
     let error = colmap::parse_cameras_txt(b"1 PINHOLE 4 x 1 2 3 4\n", path())
         .unwrap_err()
         .to_string();
-    assert!(error.contains("height") && error.contains("'x'"), "{error}");
+    assert!(
+        error.contains("height") && error.contains(r#""x""#),
+        "{error}"
+    );
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn what_is_wrong_with_a_bundle_is_named() {
         assert!(!error.contains('\n'), "{error}");
     };
     says("", &["first line"]);
-    says("# Bundle file v0.4\n1 0\n", &["version 0.4", "line 1"]);
+    says("# Bundle file v0.4\n1 0\n", &[r#"version "0.4""#, "line 1"]);
     says(
         "# Bundle file v0.3\n99999999 0\n",
         &["99999999 cameras", "line 2"],
@@ -147,10 +147,10 @@ fn what_is_wrong_with_a_bundle_is_named() {
         &format!("# Bundle file v0.3\n{} {}\n", usize::MAX, usize::MAX),
         &["more than the file has room for"],
     );
-    says("# Bundle file v0.3\n-1 0\n", &["'-1', not a count"]);
+    says("# Bundle file v0.3\n-1 0\n", &[r#""-1", not a count"#]);
     says(
         &bundle().replace("57.3", "5x"),
-        &["'5x', not a number", "line 3"],
+        &[r#""5x", not a number"#, "line 3"],
     );
     // A point that claims more views than there are.
     says(

@@ -78,7 +78,8 @@ fn parse_everything(bytes: &[u8]) {
     ];
     for error in errors.into_iter().flatten() {
         let line = error.to_string();
-        assert!(!line.contains('\n') && line.len() < 1000, "{line}");
+        let one_line = !line.contains(char::is_control) && line.len() < 1000;
+        assert!(one_line, "{line:?}");
     }
     if let Ok(camera) = polycam::parse(bytes, path) {
         let _ = camera.camera();
@@ -103,6 +104,20 @@ fn seeds() -> Vec<Vec<u8>> {
         dataset_phones::polycam_camera(3.0).into_bytes(),
         dataset_phones::metadata("").into_bytes(),
     ]
+}
+
+/// A message that quotes the file stays one line, and gives a terminal no commands.
+#[test]
+fn errors_about_control_characters_are_one_line() {
+    for seed in seeds() {
+        for at in 0..=seed.len() {
+            for control in *b"\n\r\x1b" {
+                let mut bytes = seed.clone();
+                bytes.insert(at, control);
+                parse_everything(&bytes);
+            }
+        }
+    }
 }
 
 proptest! {

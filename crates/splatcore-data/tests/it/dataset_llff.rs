@@ -136,10 +136,13 @@ fn what_is_wrong_with_a_npy_file_is_named() {
     }
     says(b"PK", "not a .npy file");
     says(&npy_file(9, "<f8", false, "(1, 17)", &body), "version 9");
-    says(&npy_file(1, "|O", false, "(1, 17)", &body), "type is '|O'");
+    says(
+        &npy_file(1, "|O", false, "(1, 17)", &body),
+        r#"type is "|O""#,
+    );
     says(
         &npy_file(1, "<i8", false, "(1, 17)", &body),
-        "type is '<i8'",
+        r#"type is "<i8""#,
     );
     says(&npy_file(1, "<f8", false, "(17,)", &body), "two dimensions");
     says(

@@ -271,7 +271,7 @@ fn what_is_wrong_with_a_metashape_file_is_named() {
         &["not in the file"],
     );
     says(&good.replace("<f>60.4</f>", ""), &["no focal length f"]);
-    says(&good.replace("<f>60.4</f>", "<f>x</f>"), &["f is 'x'"]);
+    says(&good.replace("<f>60.4</f>", "<f>x</f>"), &[r#"f is "x""#]);
     says(
         &good.replace("<f>60.4</f>", "<f>NaN</f>"),
         &["no image with a usable camera"],
@@ -290,7 +290,7 @@ fn what_is_wrong_with_a_metashape_file_is_named() {
     );
     says(
         &good.replace("<scale>2.5", "<scale>big"),
-        &["scale has 'big'"],
+        &[r#"scale has "big""#],
     );
     says(&good.replace("</cameras>", ""), &["no sound XML", "line"]);
     for cut in (0..good.len()).step_by(7) {

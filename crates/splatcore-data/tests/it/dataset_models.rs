@@ -123,7 +123,7 @@ fn every_model_of_nerfstudio_is_read_or_refused_by_name() {
     }
     transforms(root, r#""camera_model": "MAGIC","#, "");
     assert!(
-        open_error(root).contains("unknown camera model MAGIC"),
+        open_error(root).contains(r#"unknown camera model "MAGIC""#),
         "{}",
         open_error(root)
     );

@@ -145,7 +145,7 @@ fn what_is_wrong_with_a_csv_is_named() {
     );
     says(
         &format!("{HEADER}\n{}", row("a").replace("24.6", "wide")),
-        &["f is 'wide'", "line 2"],
+        &[r#"f is "wide""#, "line 2"],
     );
     // Optional columns may be left out; numbers as the program writes them.
     let text = "#name,x,y,alt,heading,pitch,roll,f\n\"a,b.png\",1e-003,2,3,4,5,6,7.5\n";

@@ -79,7 +79,7 @@ fn what_is_not_read_is_named() {
     let required = json!(["EXT_meshopt_compression"]);
     let meshopt = changed(|glb| glb.json["extensionsRequired"] = required);
     assert!(
-        meshopt.contains("compressed with EXT_meshopt_compression"),
+        meshopt.contains(r#"compressed with "EXT_meshopt_compression""#),
         "{meshopt}"
     );
     let empty = changed(|glb| {

@@ -1,6 +1,7 @@
 //! What a `bundle.out` says, as written.
 
 use crate::dataset::found::Points;
+use crate::words::quoted;
 use crate::{DataError, Place};
 use std::path::Path;
 
@@ -68,8 +69,8 @@ impl<'a> Words<'a> {
     fn number(&mut self, what: &str) -> Result<f64, DataError> {
         let word = self.next(what)?;
         word.parse().map_err(|_| {
-            let short: String = word.chars().take(40).collect();
-            self.error(format!("{what} is '{short}', not a number"))
+            let word = quoted(word);
+            self.error(format!("{what} is {word}, not a number"))
         })
     }
 
@@ -84,8 +85,8 @@ impl<'a> Words<'a> {
     fn count(&mut self, what: &str) -> Result<usize, DataError> {
         let word = self.next(what)?;
         word.parse().map_err(|_| {
-            let short: String = word.chars().take(40).collect();
-            self.error(format!("{what} is '{short}', not a count"))
+            let word = quoted(word);
+            self.error(format!("{what} is {word}, not a count"))
         })
     }
 }
@@ -112,7 +113,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Bundle, DataError> {
         ));
     };
     if version.trim() != "0.3" {
-        let version: String = version.trim().chars().take(20).collect();
+        let version = quoted(version.trim());
         return Err(DataError::new(
             path,
             format!("version {version} of the format, and only 0.3 is read"),

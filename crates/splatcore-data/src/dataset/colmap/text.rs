@@ -2,6 +2,7 @@
 
 use super::model::{self, ColmapCamera, ColmapImage};
 use crate::dataset::found::Points;
+use crate::words::quoted;
 use crate::{DataError, Place};
 use std::path::Path;
 use std::str::FromStr;
@@ -52,11 +53,11 @@ impl<'a> Words<'a> {
     fn number<T: FromStr>(&mut self, what: &str) -> Result<T, DataError> {
         let word = self.next(what)?;
         word.parse().map_err(|_| {
-            let short: String = word.chars().take(40).collect();
+            let word = quoted(word);
             error(
                 self.path,
                 self.line,
-                format!("{what} is '{short}', not a number that fits"),
+                format!("{what} is {word}, not a number that fits"),
             )
         })
     }

@@ -7,6 +7,7 @@
 
 use crate::dataset::colmap::LARGEST_SIDE;
 use crate::dataset::lens::Lens;
+use crate::words::quoted;
 use roxmltree::Node;
 
 /// Size, intrinsics and lens of a sensor.
@@ -61,8 +62,8 @@ pub(super) fn read(sensor: Node, kind: &str) -> Result<Calibration, String> {
         };
         let text = node.text().unwrap_or("").trim();
         let wrong = || {
-            let short: String = text.chars().take(40).collect();
-            format!("its sensor's {name} is '{short}'")
+            let text = quoted(text);
+            format!("its sensor's {name} is {text}")
         };
         text.parse().map(Some).map_err(|_| wrong())
     };
@@ -103,12 +104,14 @@ pub(super) fn read(sensor: Node, kind: &str) -> Result<Calibration, String> {
 }
 
 fn unreadable(kind: &str) -> String {
-    let kind: String = kind.chars().take(40).collect();
-    match kind.as_str() {
+    match kind {
         "spherical" | "cylindrical" => format!(
             "its sensor is {kind}: a panorama has no pinhole view; cut it into perspective images \
              first (Tools, Export, Convert to Cube Faces) and align those"
         ),
-        _ => format!("its sensor is of type {kind}, and only frame and fisheye are read"),
+        _ => format!(
+            "its sensor is of type {}, and only frame and fisheye are read",
+            quoted(kind)
+        ),
     }
 }

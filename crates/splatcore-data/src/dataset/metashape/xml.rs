@@ -1,7 +1,7 @@
 //! What a Metashape XML says, as written.
 
 use super::calibration::{self, Calibration};
-use crate::words::one_line;
+use crate::words::{one_line, quoted};
 use crate::{DataError, Place};
 use roxmltree::{Document, Node};
 use std::path::Path;
@@ -176,8 +176,8 @@ fn numbers<const N: usize>(node: Node) -> Result<[f64; N], String> {
             .next()
             .ok_or(format!("{name} has fewer than {N} numbers"))?;
         *value = word.parse().map_err(|_| {
-            let short: String = word.chars().take(40).collect();
-            format!("{name} has '{short}', not a number")
+            let word = quoted(word);
+            format!("{name} has {word}, not a number")
         })?;
     }
     match words.next() {

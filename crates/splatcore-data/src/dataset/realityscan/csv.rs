@@ -1,6 +1,6 @@
 //! What the CSV says, as written.
 
-use crate::words::one_line;
+use crate::words::{one_line, quoted};
 use crate::{DataError, Place};
 use std::path::Path;
 
@@ -138,8 +138,8 @@ fn row(header: &Header, record: &csv::StringRecord) -> Result<Row, String> {
         let what = NUMBERS[i][0];
         let field = record.get(column).ok_or(format!("{what} is missing"))?;
         *value = field.parse().map_err(|_| {
-            let short: String = field.chars().take(40).collect();
-            format!("{what} is '{short}', not a number")
+            let field = quoted(field);
+            format!("{what} is {field}, not a number")
         })?;
     }
     let [

@@ -5,6 +5,7 @@ use crate::dataset::colmap::LARGEST_SIDE;
 use crate::dataset::lens::Lens;
 use crate::dataset::lens_camera::LensCamera;
 use crate::dataset::pose::{Axes, Pose};
+use crate::words::quoted;
 use splatcore_core::Camera;
 
 /// Models whose formula is OpenCV's with some coefficients 0. A model that is not named is one of
@@ -64,9 +65,8 @@ pub(super) fn lens(i: &Intrinsics) -> Result<Lens, LensProblem> {
     }
     let fisheye = is(&FISHEYE) || i.is_fisheye == Some(true);
     if !fisheye && !is(&PERSPECTIVE) {
-        let short: String = spelled.chars().take(40).collect();
         return Err(LensProblem {
-            problem: format!("unknown camera model {short}"),
+            problem: format!("unknown camera model {}", quoted(spelled)),
             remedy: "undistort the photos, or use OPENCV, OPENCV_FISHEYE, FISHEYE624 or PINHOLE",
         });
     }

@@ -1,7 +1,7 @@
 //! The parts of glTF's JSON that splats need.
 
 use super::wrong::Wrong;
-use crate::words::one_line;
+use crate::words::{one_line, quoted};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ impl Document {
         match document.extensions_required.iter().find(coded) {
             None => Ok(document),
             Some(name) => {
-                let name: String = name.chars().take(64).flat_map(char::escape_debug).collect();
+                let name = quoted(name);
                 Err(Wrong::with(
                     "",
                     format!("is compressed with {name}, which is not read"),

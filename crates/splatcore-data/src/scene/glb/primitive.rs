@@ -6,6 +6,7 @@ use super::document::{Document, Primitive, Splatting};
 use super::wrong::{Notes, Wrong};
 use crate::scene::opacity::logit_of_alpha;
 use crate::scene::spz;
+use crate::words::quoted;
 use rayon::prelude::*;
 use splatcore_core::{Gaussians, sh};
 use std::path::Path;
@@ -157,12 +158,10 @@ impl<'a> Source<'a> {
 
 /// Notes what renders otherwise here, refuses what is no Gaussian.
 fn check_properties(splatting: &Splatting, place: &str, notes: &mut Notes) -> Result<(), Wrong> {
-    let shown =
-        |text: &str| -> String { text.chars().take(40).flat_map(char::escape_debug).collect() };
     if let Some(kernel) = &splatting.kernel
         && kernel != "ellipse"
     {
-        let problem = format!("its kernel \"{}\" is not read", shown(kernel));
+        let problem = format!("its kernel {} is not read", quoted(kernel));
         let remedy = "export it with the kernel \"ellipse\"";
         return Err(Wrong::with(place, problem, remedy));
     }
@@ -171,9 +170,9 @@ fn check_properties(splatting: &Splatting, place: &str, notes: &mut Notes) -> Re
     if let Some(space) = &splatting.color_space
         && !SRGB.contains(&space.as_str())
     {
-        let space = shown(space);
+        let space = quoted(space);
         notes.add(format!(
-            "colours are in the space \"{space}\", and are read as they are"
+            "colours are in the space {space}, and are read as they are"
         ));
     }
     for (what, value, default) in [
@@ -187,7 +186,7 @@ fn check_properties(splatting: &Splatting, place: &str, notes: &mut Notes) -> Re
         if let Some(value) = value
             && value != default
         {
-            notes.add(format!("the {what} \"{}\" is ignored", shown(value)));
+            notes.add(format!("the {what} {} is ignored", quoted(value)));
         }
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! The data of an ascii PLY: a line per row, values between blanks.
 
-use super::header::{Element, Header, Kind, shown};
+use super::header::{Element, Header, Kind};
 use super::layout::{Layout, TRUNCATED, fill_row};
+use crate::words::quoted;
 use crate::{DataError, Place};
 use splatcore_core::Gaussians;
 use std::path::Path;
@@ -19,7 +20,7 @@ pub fn decode(
         .map(|(i, line)| (header.lines + i + 1, line))
         .filter(|(_, line)| !line.trim_ascii().is_empty());
     let ended = |element: &Element, row: u64| {
-        let name = shown(&element.name);
+        let name = quoted(&element.name);
         let problem = format!(
             "the data ends after row {row} of {} of element {name}",
             element.count
@@ -73,11 +74,11 @@ fn numbers(line: &[u8], element: &Element, row: &mut [f32]) -> Result<(), String
         let mut number = || {
             let word = words.next().ok_or(format!(
                 "the line ends before property {}",
-                shown(&property.name)
+                quoted(&property.name)
             ))?;
             parse(word).ok_or_else(|| {
-                let word = shown(&String::from_utf8_lossy(word));
-                format!("{word} is no number (property {})", shown(&property.name))
+                let word = quoted(&String::from_utf8_lossy(word));
+                format!("{word} is no number (property {})", quoted(&property.name))
             })
         };
         row[column] = number()?;

@@ -1,7 +1,8 @@
 //! The data of a binary PLY.
 
-use super::header::{Element, Encoding, Header, Kind, Scalar, shown};
+use super::header::{Element, Encoding, Header, Kind, Scalar};
 use super::layout::{Layout, Slot, TRUNCATED, fill, fill_row};
+use crate::words::quoted;
 use crate::{DataError, Place};
 use rayon::prelude::*;
 use splatcore_core::Gaussians;
@@ -110,7 +111,7 @@ fn fitting(bytes: &[u8], at: usize, element: &Element, path: &Path) -> Result<us
                 "the header declares {} rows of element {} of at least {stride} bytes, the data \
                  ends after {whole}",
                 element.count,
-                shown(&element.name),
+                quoted(&element.name),
             );
             Err(DataError::new(path, problem, TRUNCATED).at(Place::Byte(bytes.len() as u64)))
         }
@@ -199,7 +200,7 @@ fn skip(
 }
 
 fn ends_inside(bytes: &[u8], element: &Element, row: usize, path: &Path) -> DataError {
-    let name = shown(&element.name);
+    let name = quoted(&element.name);
     let problem = format!(
         "the data ends inside row {row} of {} of element {name}",
         element.count

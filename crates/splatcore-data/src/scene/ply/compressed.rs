@@ -6,9 +6,10 @@
 //! The format: developer.playcanvas.com, "The Compressed PLY Format".
 
 use super::binary::number;
-use super::header::{Element, Encoding, Header, Kind, Scalar, shown};
+use super::header::{Element, Encoding, Header, Kind, Scalar};
 use super::layout::{EXPORT, TRUNCATED};
 use crate::scene::opacity::logit_of_byte;
+use crate::words::quoted;
 use crate::{DataError, Place};
 use rayon::prelude::*;
 use splatcore_core::{Gaussians, sh};
@@ -111,7 +112,7 @@ impl<'a> Layout<'a> {
         };
         let required = |name: &str| {
             table(name)
-                .ok_or_else(|| format!("a compressed PLY without the element {}", shown(name)))
+                .ok_or_else(|| format!("a compressed PLY without the element {}", quoted(name)))
         };
         let (chunk, chunks) = required("chunk")?;
         let (vertex, vertices) = required("vertex")?;
@@ -223,7 +224,7 @@ fn tables(
     let mut at = header.end;
     let mut tables = Vec::with_capacity(header.elements.len());
     for element in &header.elements {
-        let name = shown(&element.name);
+        let name = quoted(&element.name);
         let Some(stride) = element.stride() else {
             let problem = format!("element {name} of a compressed PLY holds lists");
             return Err(DataError::new(path, problem, EXPORT).at(Place::Part("header".into())));
@@ -279,7 +280,7 @@ fn offset_of(element: &Element, name: &str, scalar: Scalar) -> Result<usize, Str
         }
         offset += found.size();
     }
-    Err(format!("element {} lacks {name}", shown(&element.name)))
+    Err(format!("element {} lacks {name}", quoted(&element.name)))
 }
 
 /// The degree of the spherical harmonics and where r, g, b of each higher coefficient are in a row.

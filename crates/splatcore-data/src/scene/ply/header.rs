@@ -1,5 +1,6 @@
 //! The text at the start of a PLY file: which elements follow, with which properties.
 
+use crate::words::quoted;
 use crate::{DataError, Place};
 use std::path::Path;
 
@@ -174,7 +175,7 @@ impl Header {
                         other => {
                             return Err(at(format!(
                                 "unknown PLY format {}",
-                                shown(other.unwrap_or(""))
+                                quoted(other.unwrap_or(""))
                             )));
                         }
                     });
@@ -198,7 +199,7 @@ impl Header {
                         lines: lines + 1,
                     });
                 }
-                other => return Err(at(format!("unknown header keyword {}", shown(other)))),
+                other => return Err(at(format!("unknown header keyword {}", quoted(other)))),
             }
             end += length + 1;
             lines += 1;
@@ -225,7 +226,7 @@ fn element<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Element, Stri
     };
     let count = count
         .parse()
-        .map_err(|_| format!("element {}: {} is no count", shown(name), shown(count)))?;
+        .map_err(|_| format!("element {}: {} is no count", quoted(name), quoted(count)))?;
     Ok(Element {
         name: name.into(),
         count,
@@ -240,7 +241,7 @@ fn property<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Property, St
             .ok_or("a property needs a type and a name".to_string())
     };
     let scalar =
-        |name: &str| Scalar::named(name).ok_or(format!("unknown property type {}", shown(name)));
+        |name: &str| Scalar::named(name).ok_or(format!("unknown property type {}", quoted(name)));
     let first = next()?;
     let kind = match first {
         "list" => {
@@ -257,13 +258,4 @@ fn property<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Property, St
     };
     let name = next()?.into();
     Ok(Property { name, kind })
-}
-
-/// A word from the file, quoted and of bounded length.
-pub fn shown(word: &str) -> String {
-    let start: String = word.chars().take(32).collect();
-    match start.len() < word.len() {
-        true => format!("{start:?}..."),
-        false => format!("{start:?}"),
-    }
 }

@@ -1,6 +1,7 @@
 //! Which property of which element is which parameter of a Gaussian.
 
 use super::header::{Element, Header, Kind, Scalar};
+use crate::words::quoted;
 use crate::{DataError, Place};
 use splatcore_core::{Gaussians, sh};
 use std::path::Path;
@@ -144,7 +145,7 @@ impl<'a> Columns<'a> {
                 if columns.insert(property.name.as_str(), slot).is_some() && known {
                     return Err(format!(
                         "property {} is declared twice",
-                        super::header::shown(&property.name)
+                        quoted(&property.name)
                     ));
                 }
             }

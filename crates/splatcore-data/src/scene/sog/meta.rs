@@ -6,7 +6,7 @@ use splatcore_core::sh;
 use std::path::{Component, Path};
 
 use crate::scene::opacity::logit_of_byte;
-use crate::words::one_line;
+use crate::words::{one_line, quoted};
 
 /// Real ones have 1 to 16 kB.
 pub const LONGEST: u64 = 1 << 20;
@@ -186,9 +186,9 @@ impl RawPart {
             .map_err(|_| format!("{part} names {} files in place of {N}", self.files.len()))?;
         for name in names {
             if !is_inside(name) {
-                let name: String = name.chars().take(64).collect();
+                let name = quoted(name);
                 return Err(format!(
-                    "{part} names the file {name:?}, which is not beside meta.json"
+                    "{part} names the file {name}, which is not beside meta.json"
                 ));
             }
         }

@@ -1,7 +1,7 @@
 //! lod-meta.json, checked: which parts of which chunks make a level.
 
 use crate::scene::sog::meta::{is_inside, plain};
-use crate::words::one_line;
+use crate::words::{one_line, quoted};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
 
@@ -58,15 +58,14 @@ impl LodMeta {
         }
         let mut seen = HashSet::new();
         for name in raw.filenames.iter().chain(&raw.environment) {
-            let shown = || name.chars().take(64).collect::<String>();
             if !is_inside(name) {
                 return Err(format!(
-                    "names the file {:?}, which is not below its own folder",
-                    shown()
+                    "names the file {}, which is not below its own folder",
+                    quoted(name)
                 ));
             }
             if !seen.insert(name.trim_start_matches("./")) {
-                return Err(format!("names the file {:?} twice", shown()));
+                return Err(format!("names the file {} twice", quoted(name)));
             }
         }
         let mut levels = vec![Vec::new(); raw.levels as usize];
@@ -99,9 +98,9 @@ impl Node {
                 .ok()
                 .and_then(|level: usize| levels.get_mut(level));
             let Some(parts) = parts else {
-                let level: String = level.chars().take(20).collect();
+                let level = quoted(level);
                 return Err(format!(
-                    "has a part of level {level:?}, which it does not declare"
+                    "has a part of level {level}, which it does not declare"
                 ));
             };
             if part.file as usize >= files {
