@@ -5,7 +5,7 @@ use crate::backend::CudaBackend;
 use crate::device::dry::{Dry, Launched};
 use crate::device::{Program, Replacements};
 use splatcore_core::backend::{Backend, RenderOptions, StepPlan};
-use splatcore_core::{BackendError, Camera, Gaussians, Photo, View};
+use splatcore_core::{BackendError, Camera, Gaussians, Image, Photo, View};
 use std::sync::Arc;
 
 /// What is computed.
@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub enum Workload {
     /// An image, not of a training.
     Frame(RenderOptions),
+    /// The gradients of an image.
+    Gradients(RenderOptions),
     /// A step of a training.
     Step(StepPlan),
 }
@@ -85,6 +87,13 @@ impl DryRun {
                 device.take_launched();
                 renderer.render_only(&self.camera(), options)?;
                 renderer.finish()?;
+            }
+            Workload::Gradients(options) => {
+                let mut renderer = backend.renderer(&self.scene(options))?;
+                device.take_launched();
+                let [width, height] = self.size;
+                let gradient = Image::filled(width, height, [0.0; 3]);
+                renderer.gradients(&self.camera(), options, &gradient)?;
             }
             Workload::Step(plan) => {
                 let views = Arc::new(vec![self.view(); plan.view + 1]);
@@ -184,6 +193,22 @@ mod tests {
         // Two sorts with different plans.
         assert_eq!(sorted[..4], ["clear", "project", "sort", "intersect"]);
         assert_eq!(sorted.last(), Some(&"blend_scalar"));
+    }
+
+    #[test]
+    fn gradients_are_made_of_their_programs() {
+        let options = RenderOptions {
+            pipeline: "aabb+scalar+atomic".parse().unwrap(),
+            ..RenderOptions::default()
+        };
+        let names = names(&DryRun::new(Workload::Gradients(options), [320, 240], 500));
+        for name in ["blend_scalar", "blend_backward_atomic", "project_backward"] {
+            assert!(names.contains(&name), "{name}: {names:?}");
+        }
+        assert!(
+            !names.contains(&"adam") && !names.contains(&"loss"),
+            "{names:?}"
+        );
     }
 
     #[test]
