@@ -1,5 +1,5 @@
-//! Lets plain cargo link the module on macOS, where the linker must be told that the interpreter has
-//! Python's functions. maturin says so by itself.
+//! Lets plain cargo link the module on macOS, where the linker must be told that the interpreter
+//! has Python's functions. maturin says so by itself.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,6 +1,7 @@
 //! Whether a candidate may become a commit.
 
 use crate::gates::{Ratio, Verdict};
+use crate::journal::NotRun;
 use crate::summary::Row;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,9 @@ pub struct Evidence {
     pub held_out_scenes: Vec<(String, f64)>,
     /// The baseline against itself.
     pub noise: Ratio,
+    /// Gates that could not be run anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_run: Vec<NotRun>,
 }
 
 /// Why a candidate is not accepted, or `Ok`.
@@ -32,7 +36,7 @@ pub fn accept(row: &Row, evidence: &Evidence) -> Result<(), String> {
     if let Some(Verdict::Rejected(rejection)) = &row.verdict {
         return Err(format!("a gate stopped it, {rejection}"));
     }
-    if let Some(gate) = row.not_run.first() {
+    if let Some(gate) = evidence.not_run.first() {
         return Err(format!("{} was not run: {}", gate.gate, gate.why));
     }
     let noise = (evidence.noise.high - evidence.noise.low) / 2.0;
@@ -69,7 +73,6 @@ mod tests {
     use super::*;
     use crate::candidate::{Id, Operator};
     use crate::gates::{Gate, Rejection};
-    use crate::journal::NotRun;
 
     fn ratio(ratio: f64, half: f64) -> Ratio {
         Ratio {
@@ -98,6 +101,7 @@ mod tests {
             held_out: Some(ratio(0.96, 0.002)),
             held_out_scenes: vec![("b".into(), 0.96)],
             noise: ratio(1.0, 0.001),
+            not_run: vec![],
         };
         (row, evidence)
     }
@@ -116,7 +120,7 @@ mod tests {
             gate: Gate::Races,
             why: "no compiler".into(),
         };
-        assert!(refused(&|r, _| r.not_run = vec![not_run.clone()]).contains("no compiler"));
+        assert!(refused(&|_, e| e.not_run = vec![not_run.clone()]).contains("no compiler"));
         assert!(refused(&|_, e| e.search = ratio(0.998, 0.001)).contains("0.10 %"));
         assert!(refused(&|_, e| e.noise = ratio(1.0, 0.02)).contains("6.00 %"));
         assert!(refused(&|_, e| e.held_out = None).contains("--held-out"));

@@ -36,6 +36,8 @@ pub enum CampaignError {
 pub trait Watch {
     /// A candidate is proposed and about to be judged.
     fn proposed(&mut self, state: &State, candidate: &Candidate);
+    /// A proposer was asked and had no candidate.
+    fn fruitless(&mut self, _reason: &str) {}
     /// A candidate was judged.
     fn judged(&mut self, state: &State, candidate: &Candidate, outcome: &Outcome);
     /// Whether to end after the candidate in work.
@@ -173,6 +175,7 @@ impl<'a> Session<'a> {
                 Err(ProposeError::Stop(reason)) => return Err(CampaignError::Stop(reason)),
                 Err(ProposeError::Failed(reason)) => {
                     fruitless += 1;
+                    watch.fruitless(&reason);
                     self.write(Event::NoProposal {
                         reason: reason.clone(),
                     })?;
@@ -193,7 +196,10 @@ impl<'a> Session<'a> {
         if watch.interrupted() {
             Some("interrupted; `lab resume` goes on".into())
         } else if self.state.history.proposed >= budget.candidates {
-            Some(format!("{} candidates were proposed", budget.candidates))
+            Some(format!(
+                "the budget of {} candidates is spent",
+                budget.candidates
+            ))
         } else if self.state.device_seconds >= budget.device_seconds {
             Some(format!(
                 "{:.0} device seconds are spent",

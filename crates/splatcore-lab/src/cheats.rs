@@ -3,7 +3,8 @@
 //!
 //! A file of `cheats/` holds lines `key: value`, an empty line, and edits in the form that
 //! [`crate::candidate::parse`] reads. Keys: `about`, `gate` (or `none` for an honest change),
-//! `pipeline`, and `task`, the file that may be changed (the one that is, if it is missing).
+//! `pipeline`, `task`, the file that may be changed (the one that is, if it is missing), and
+//! `workload: step` for a change that gradients show.
 
 use crate::candidate::{Candidate, EditError, Operator, Texts, apply, parse};
 use crate::evaluate::{Broken, Local, Settings, Toolbox};
@@ -24,18 +25,18 @@ static CHEATS: &[(&str, &str)] = cheats! {
     "another-file" "no-change" "unknown-file"
     "constructor" "host-code" "include"
     "clock" "sleep"
-    "cached-by-camera" "only-1080p" "only-on-the-emulator" "only-when-counted"
+    "cached-by-camera" "only-1080p" "only-by-grid" "only-on-the-emulator" "only-when-counted"
     "no-wait" "other-parameters"
     "does-not-compile"
     "large-stack"
     "endless"
-    "background-only" "black-background" "coarse-threshold" "earlier-end" "edited-header"
-    "figure-2" "first-batch" "keeps-the-last-image" "last-splat" "no-cap" "no-transmittance"
-    "nothing" "whole-tiles"
+    "background-only" "black-background" "coarse-threshold" "earlier-end" "edited-header" "figure-2"
+    "first-batch" "first-gaussians" "first-thousand" "keeps-the-last-image" "last-splat" "near-only"
+    "no-cap" "no-filter" "no-third-degree" "no-transmittance" "not-on-black" "nothing" "whole-tiles"
     "coarse-exponential" "half-colours"
     "reads-the-last-image"
     "odd-places"
-    "coarse-when-large"
+    "coarse-when-large" "gradients-when-small"
     "reads-past-the-list" "writes-past-the-image"
     "appendix-b-first" "appendix-b-second" "figure-14" "no-barrier" "writes-its-input"
     "honest-continue" "honest-early-test" "honest-products" "honest-unroll" "honest-warp-end"
@@ -52,6 +53,8 @@ pub struct Cheat {
     pub gate: Option<Gate>,
     /// The pipeline to run it in.
     pub pipeline: Pipeline,
+    /// Whether gradients are looked at too.
+    pub training: bool,
     /// Files that may be changed.
     pub files: Vec<String>,
     /// The text of the edits.
@@ -95,6 +98,7 @@ fn read(name: &'static str, text: &'static str) -> Result<Cheat, String> {
         pipeline: value("pipeline")?
             .parse()
             .map_err(|e| format!("{name}: {e}"))?,
+        training: value("workload") == Ok("step"),
         files,
         edits,
     })
@@ -121,24 +125,23 @@ pub fn try_all(
     limits: Limits,
     said: &mut dyn FnMut(&Cheat, &Tried),
 ) -> Result<(), Broken> {
-    let mut judges: Vec<(Pipeline, Local)> = Vec::new();
+    let mut judges: Vec<((Pipeline, bool), Local)> = Vec::new();
     for cheat in cheats {
-        let known = judges
-            .iter()
-            .position(|(pipeline, _)| *pipeline == cheat.pipeline);
+        let judged_in = (cheat.pipeline, cheat.training);
+        let known = judges.iter().position(|(found, _)| *found == judged_in);
         let at = match known {
             Some(at) => at,
             None => {
                 let settings = Settings {
                     pipeline: cheat.pipeline,
-                    training: false,
+                    training: cheat.training,
                     files: vec![],
                     seed: 1,
                     more: vec![],
                     plan: Plan::default(),
                     limits,
                 };
-                judges.push((cheat.pipeline, Local::new(toolbox, settings, vec![])?));
+                judges.push((judged_in, Local::new(toolbox, settings, vec![])?));
                 judges.len() - 1
             }
         };

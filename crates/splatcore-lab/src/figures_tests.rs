@@ -49,6 +49,7 @@ fn source(name: &str, device: &str, candidates: Vec<Row>) -> Source {
                 kernels: String::new(),
                 device: device.into(),
                 sandbox: String::new(),
+                settings: None,
             }),
             candidates,
             ..Summary::default()
@@ -100,6 +101,7 @@ fn scenes_are_those_of_the_evidence_where_there_is_any() {
     assert_eq!(bars[0].scenes[0], ("room".into(), true, 2.0));
     assert!((bars[0].mean().unwrap() - 2.5f64.sqrt()).abs() < 1e-12);
     let evidence = Evidence {
+        not_run: vec![],
         search: ratio(0.6),
         scenes: vec![("room".into(), 0.6)],
         held_out: Some(ratio(0.75)),

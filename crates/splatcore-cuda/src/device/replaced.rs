@@ -108,6 +108,9 @@ fn files(folder: &Path, known: &[(&str, &str)]) -> Result<Vec<(String, String)>,
                 unknown(&name)
             ));
         }
+        if !path.is_file() {
+            return Err(format!("{} is no regular file", path.display()));
+        }
         let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
         found.push((name.into_owned(), text));
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::candidate::{Operator, Texts};
 use crate::evaluate::{Answered, Recorded};
-use crate::experiment::{Budget, Experiment, Scenes, Task, Workload};
+use crate::experiment::{Budget, Experiment, Record, Scenes, Task, Workload};
 use crate::gates::result::Wanted;
 use crate::gates::{Gate, Verdict};
 use crate::journal::Entry;
@@ -84,18 +84,22 @@ fn experiment(candidates: u64) -> Experiment {
     }
 }
 
-fn go(folder: &mut Folder, stop_after: u32) -> Result<String, CampaignError> {
-    let opened = Opened {
+fn opened() -> Opened {
+    Opened {
         version: "test".into(),
         kernels: "none".into(),
         device: "none".into(),
         sandbox: "none".into(),
-    };
+        settings: None,
+    }
+}
+
+fn go(folder: &mut Folder, stop_after: u32) -> Result<String, CampaignError> {
     let left = Cell::new(stop_after);
     let mut evaluator = Recorded::new(answer, 0.001);
     run(
         folder,
-        opened,
+        opened(),
         &mut Numbers,
         &mut evaluator,
         None,
@@ -185,16 +189,10 @@ fn a_proposer_that_never_has_an_idea_ends_the_run() {
     let root = tempfile::tempdir().unwrap();
     let mut folder = Folder::create(&root.path().join("e"), &experiment(1000)).unwrap();
     let left = Cell::new(u32::MAX);
-    let opened = Opened {
-        version: String::new(),
-        kernels: String::new(),
-        device: String::new(),
-        sandbox: String::new(),
-    };
     let mut evaluator = Recorded::new(answer, 0.001);
     let error = run(
         &mut folder,
-        opened,
+        opened(),
         &mut Idle,
         &mut evaluator,
         None,
@@ -258,17 +256,11 @@ fn fifty_faulty_candidates_do_not_stop_a_run() {
 
     let root = tempfile::tempdir().unwrap();
     let mut folder = Folder::create(&root.path().join("e"), &experiment(80)).unwrap();
-    let opened = Opened {
-        version: String::new(),
-        kernels: String::new(),
-        device: String::new(),
-        sandbox: String::new(),
-    };
     let left = Cell::new(u32::MAX);
     let mut watch = Quiet { left: &left };
     let ended = run(
         &mut folder,
-        opened,
+        opened(),
         &mut Numbers,
         &mut Faulty,
         None,
@@ -349,12 +341,6 @@ impl Evaluator for Testing {
 fn a_counterexample_is_a_test_at_once_and_stays_one() {
     let root = tempfile::tempdir().unwrap();
     let mut folder = Folder::create(&root.path().join("one"), &experiment(40)).unwrap();
-    let opened = Opened {
-        version: "test".into(),
-        kernels: "none".into(),
-        device: "none".into(),
-        sandbox: "none".into(),
-    };
     let mut evaluator = Testing {
         inner: Recorded::new(answer as fn(&Candidate) -> Answered, 0.001),
         judged: 0,
@@ -363,7 +349,7 @@ fn a_counterexample_is_a_test_at_once_and_stays_one() {
     let left = Cell::new(u32::MAX);
     run(
         &mut folder,
-        opened,
+        opened(),
         &mut Numbers,
         &mut evaluator,
         Some(&mut Odd),
@@ -389,4 +375,83 @@ fn a_counterexample_is_a_test_at_once_and_stays_one() {
             Verdict::Rejected(rejection) if rejection.gate == Gate::CrossCheck);
         assert_eq!(stopped, odd);
     }
+}
+
+#[test]
+fn an_experiment_is_read_while_a_run_has_it_open() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("one");
+    let mut folder = Folder::create(&path, &experiment(4)).unwrap();
+    go(&mut folder, u32::MAX).unwrap();
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.entries, folder.journal.entries());
+    // A line that is being written does not count yet.
+    let journal = path.join("journal.jsonl");
+    let mut text = std::fs::read(&journal).unwrap();
+    text.extend(b"{\"n\": 9");
+    std::fs::write(&journal, &text).unwrap();
+    assert_eq!(Record::read(&path).unwrap().entries, record.entries);
+    assert_eq!(std::fs::read(&journal).unwrap(), text, "nothing is changed");
+}
+
+#[test]
+fn settings_that_nothing_can_be_judged_with_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let refused = |change: &dyn Fn(&mut Experiment)| {
+        let mut experiment = experiment(1);
+        change(&mut experiment);
+        let path = root.path().join("refused");
+        let error = Folder::create(&path, &experiment).unwrap_err().to_string();
+        assert!(!path.exists(), "nothing is left of it");
+        assert!(error.contains("experiment.toml: "), "{error}");
+        error
+    };
+    assert!(refused(&|e| e.version = 99).contains("version 99"));
+    assert!(refused(&|e| e.task.files.clear()).contains("no kernel file"));
+    let twice = |e: &mut Experiment| e.task.files.push("a.cu".into());
+    assert!(refused(&twice).contains("\"a.cu\" twice"));
+    assert!(refused(&|e| e.budget.device_seconds = f64::NAN).contains("device_seconds is NaN"));
+    assert!(refused(&|e| e.budget.wall_seconds = -5.0).contains("wall_seconds is -5"));
+    for looks in [vec![], vec![0, 8], vec![32, 8]] {
+        let change = |e: &mut Experiment| e.timing.looks.clone_from(&looks);
+        assert!(refused(&change).contains("timing.looks"));
+    }
+    for error in [0.0, 5.0, f64::NAN] {
+        assert!(refused(&|e| e.timing.error = error).contains("timing.error"));
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_without_quoting_it() {
+    let root = tempfile::tempdir().unwrap();
+    let none = Folder::open(root.path()).unwrap_err().to_string();
+    assert!(none.contains("holds no experiment"), "{none}");
+    let path = root.path().join("one");
+    drop(Folder::create(&path, &experiment(1)).unwrap());
+    let file = path.join("experiment.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let key = "\n[llm.coder]\nbase_url = \"x\"\nmodel = \"y\"\napi_key = \"sk-secret\"\n";
+    std::fs::write(&file, text + key).unwrap();
+    let error = Record::read(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("line ") && error.contains("api_key"),
+        "{error}"
+    );
+    assert!(
+        !error.contains("sk-secret") && !error.contains('\n'),
+        "{error}"
+    );
+}
+
+#[test]
+fn verdicts_depend_on_seed_task_scenes_and_timing() {
+    let first = experiment(1);
+    let mut other = experiment(1000);
+    other.budget.wall_seconds = 1.0;
+    assert_eq!(first.identity(), other.identity(), "a budget may be raised");
+    other.seed = 6;
+    assert_ne!(first.identity(), other.identity());
+    let mut other = experiment(1);
+    other.timing.error = 0.01;
+    assert_ne!(first.identity(), other.identity());
 }

@@ -59,7 +59,20 @@ impl Candidate {
     }
 }
 
-/// As [`Candidate::described`].
+/// As [`Candidate::described`], without control characters: a model's words must not command the
+/// terminal that they are printed on.
 pub fn described(origin: Option<&Origin>, about: &str) -> String {
-    origin.map_or_else(|| about.to_owned(), |origin| origin.about(about))
+    let words = origin.map_or_else(|| about.to_owned(), |origin| origin.about(about));
+    words.replace(char::is_control, "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_models_words_command_no_terminal() {
+        let words = described(None, "faster\x1b]0;owned\x07");
+        assert_eq!(words, "faster\u{fffd}]0;owned\u{fffd}");
+    }
 }

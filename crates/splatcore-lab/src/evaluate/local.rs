@@ -5,8 +5,10 @@ mod repeated;
 mod sanitized;
 #[cfg(all(test, unix))]
 mod shells;
+mod stop;
 mod together;
 
+use self::stop::Stop;
 use super::blame::blame;
 use super::scene::{Scene, bound};
 use super::settings::Settings;
@@ -337,6 +339,10 @@ impl<'a> Local<'a> {
                     not_run: before,
                 }) = verdict
                 {
+                    // The code is that of the timed frames: other variants of the text may differ.
+                    if !matches!(verdict, Verdict::Rejected(_)) {
+                        self.results(&candidate.changed, &mut Vec::new())?;
+                    }
                     not_run.extend(before);
                     return Ok(verdict);
                 }
@@ -357,10 +363,19 @@ impl<'a> Local<'a> {
         if matches!(verdict, Verdict::Slower(_)) {
             return Ok(verdict);
         }
-        if verdict != Verdict::Untimed && !is_baseline {
+        let of_times = [Gate::Clock, Gate::AfterTiming, Gate::Bound];
+        if verdict == Verdict::Untimed {
+            let why = match self.toolbox.is_timed() {
+                true => "nothing was timed: no scene is given",
+                false => "nothing was timed: kernels run on the emulator",
+            };
+            not_run.extend(of_times.map(|gate| NotRun {
+                gate,
+                why: why.into(),
+            }));
+        } else if !is_baseline {
             let scenes = self.scenes.len();
-            let gates = [Gate::Clock, Gate::AfterTiming, Gate::Bound];
-            passed.extend(gates.map(|gate| format!("{gate}: {scenes} scenes")));
+            passed.extend(of_times.map(|gate| format!("{gate}: {scenes} scenes")));
         }
         match self.races(&candidate.changed, &mut passed) {
             Err(Stop::NotRun(why)) => not_run.push(NotRun {
@@ -445,29 +460,6 @@ impl Started {
         Self {
             child,
             _folder: None,
-        }
-    }
-}
-
-/// Why judging ended early.
-enum Stop {
-    Rejected(Rejection),
-    NotRun(String),
-    Broken(Broken),
-}
-
-impl From<Rejection> for Stop {
-    fn from(rejection: Rejection) -> Self {
-        Stop::Rejected(rejection)
-    }
-}
-
-impl std::fmt::Display for Stop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Stop::Rejected(rejection) => rejection.fmt(f),
-            Stop::NotRun(why) => f.write_str(why),
-            Stop::Broken(broken) => broken.fmt(f),
         }
     }
 }

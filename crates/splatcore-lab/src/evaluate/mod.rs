@@ -1,6 +1,7 @@
 //! From a candidate to its verdict.
 
 mod blame;
+mod gradients;
 mod local;
 mod recorded;
 mod reference;

@@ -2,6 +2,7 @@
 
 use super::Broken;
 use super::blame::blame;
+use super::gradients::ExpectedGradients;
 use super::reference::{self, reference_of};
 use super::settings::Settings;
 use super::toolbox::{FrameKind, Toolbox};
@@ -54,10 +55,13 @@ pub struct Expected {
     pub(super) frame: FrameSpec,
     pub(super) image: Image,
     pub(super) baseline: ImageError,
+    /// Where the backward pass is timed too.
+    pub(super) gradients: Option<ExpectedGradients>,
 }
 
 impl Expected {
-    /// Whether a worker that has loaded the scene under this name renders the frame as it should.
+    /// Whether a worker that has loaded the scene under this name renders the frame as it should,
+    /// and has the gradients that it should have.
     pub(super) fn still_rendered(&self, name: &str, worker: &mut Child) -> Result<(), Rejection> {
         let selected = worker.select(name);
         let rendered = selected.and_then(|()| worker.render(&self.frame));
@@ -65,7 +69,10 @@ impl Expected {
         let error = image_error(&image, &self.image);
         let [width, height] = self.frame.size;
         let place = format!("{name}, {width}x{height}");
-        let judged = judge_image(&place, &error, &self.baseline);
+        let mut judged = judge_image(&place, &error, &self.baseline);
+        if let Some(gradients) = &self.gradients {
+            judged = judged.and_then(|()| gradients.judge(&place, &self.frame, worker));
+        }
         judged.map_err(|rejection| Rejection::new(Gate::AfterTiming, rejection.to_string()))
     }
 }
@@ -87,10 +94,15 @@ pub(super) fn expected(
         .clone();
     baseline.select(name).map_err(|e| broken(&e))?;
     let (image, _) = baseline.render(&frame).map_err(|e| broken(&e))?;
+    let mut gradients = None;
     let right = match reference_of(settings.pipeline) {
         Some(pipeline) => {
             let renderer = toolbox.reference().renderer(&scene.scene);
             let mut renderer = renderer.map_err(|e| broken(&e))?;
+            if settings.training {
+                let found = ExpectedGradients::new(&frame, &mut *renderer, pipeline, baseline);
+                gradients = Some(found.map_err(|e| broken(&e))?);
+            }
             reference::render(&mut *renderer, &frame, pipeline).map_err(|e| broken(&e))?
         }
         None => image.clone(),
@@ -98,6 +110,7 @@ pub(super) fn expected(
     Ok(Expected {
         baseline: image_error(&image, &right),
         image: right,
+        gradients,
         frame,
     })
 }

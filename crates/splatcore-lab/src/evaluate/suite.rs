@@ -2,15 +2,14 @@
 
 use super::Broken;
 use super::blame::blame;
+use super::gradients::{ExpectedGradients, gradient_of_image};
 use super::reference::{self, reference_of};
 use crate::gates::result::{
-    GradientError, ImageError, TestScene, bits, check_metamorphic, gradient_errors, image_error,
-    judge_gradients, judge_image,
+    ImageError, TestScene, bits, check_metamorphic, image_error, judge_image,
 };
 use crate::gates::{Gate, Rejection};
 use crate::worker::{Child, FrameSpec, WorkerError};
-use splatcore_core::random::Rng;
-use splatcore_core::{Backend, Gaussians, Image, Pipeline};
+use splatcore_core::{Backend, Image, Pipeline};
 
 /// Test scenes, what is right for each, and how far the baseline is from it.
 #[derive(Default)]
@@ -33,13 +32,6 @@ struct Expected {
     baseline: ImageError,
     /// Whether the baseline gives the same bits twice.
     repeats: bool,
-}
-
-struct ExpectedGradients {
-    /// The gradient with respect to the image that they start from.
-    from: Image,
-    right: Gaussians,
-    baseline: Vec<GradientError>,
 }
 
 /// Who says what is right, and for which pipeline.
@@ -85,17 +77,8 @@ impl Case {
         }
         let gradients = match (&mut right, test.frames.first()) {
             (Some((right, pipeline)), Some(frame)) if judge.training => {
-                let options = frame.with_pipeline(*pipeline).options();
-                let from = gradient_of_image(frame);
-                let right = right
-                    .gradients(&frame.camera(), &options.map_err(|e| broken(&e))?, &from)
-                    .map_err(|e| broken(&e))?;
-                let found = baseline.gradients(frame, &from).map_err(|e| broken(&e))?;
-                Some(ExpectedGradients {
-                    baseline: gradient_errors(&found, &right),
-                    from,
-                    right,
-                })
+                let found = ExpectedGradients::new(frame, &mut **right, *pipeline, baseline);
+                Some(found.map_err(|e| broken(&e))?)
             }
             _ => None,
         };
@@ -167,9 +150,7 @@ impl Suite {
                 }
             }
             if let (Some(expected), Some(frame)) = (&case.gradients, case.test.frames.first()) {
-                let found = worker.gradients(frame, &expected.from).map_err(blame)?;
-                let errors = gradient_errors(&found, &expected.right);
-                judge_gradients(&case.test.name, &errors, &expected.baseline)?;
+                expected.judge(&case.test.name, frame, worker)?;
                 gradients += 1;
             }
         }
@@ -223,13 +204,4 @@ fn as_image(frame: &FrameSpec, values: &[f32]) -> Image {
         height: frame.size[1],
         data: values.iter().map(|&v| [v; 3]).collect(),
     }
-}
-
-/// A gradient with respect to an image: noise, the same for every candidate.
-fn gradient_of_image(frame: &FrameSpec) -> Image {
-    let mut rng = Rng::new(1, 11);
-    let mut image = Image::filled(frame.size[0], frame.size[1], [0.0; 3]);
-    let values = image.data.iter_mut().flatten();
-    values.for_each(|v| *v = rng.normal() / 100.0);
-    image
 }

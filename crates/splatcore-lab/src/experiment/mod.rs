@@ -10,8 +10,9 @@ mod settings;
 
 pub use settings::{Budget, Experiment, Scene, Scenes, Task, Workload};
 
-use crate::journal::{Blobs, Journal, JournalError};
+use crate::journal::{self, Blobs, Entry, Journal, JournalError};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Why an experiment cannot be used: one line with the remedy.
@@ -25,6 +26,9 @@ pub enum ExperimentError {
         /// Why.
         error: std::io::Error,
     },
+    /// There is no experiment.
+    #[error("{0} holds no experiment; begin one with `splatcore lab new`")]
+    None(PathBuf),
     /// The folder holds something.
     #[error("{0} is not empty; give a new folder, or go on with `lab resume`")]
     NotEmpty(PathBuf),
@@ -55,6 +59,8 @@ pub struct Folder {
 }
 
 const SETTINGS: &str = "experiment.toml";
+const JOURNAL: &str = "journal.jsonl";
+const BLOBS: &str = "blobs";
 
 impl Folder {
     /// Makes a new folder.
@@ -66,11 +72,17 @@ impl Folder {
             path: path.to_owned(),
             error,
         };
+        let file = path.join(SETTINGS);
+        experiment
+            .check()
+            .map_err(|what| ExperimentError::Settings {
+                path: file.clone(),
+                what,
+            })?;
         fs::create_dir_all(path).map_err(failed)?;
         if fs::read_dir(path).map_err(failed)?.next().is_some() {
             return Err(ExperimentError::NotEmpty(path.to_owned()));
         }
-        let file = path.join(SETTINGS);
         let text = toml::to_string(experiment).map_err(|error| ExperimentError::Settings {
             path: file.clone(),
             what: error.to_string(),
@@ -84,21 +96,61 @@ impl Folder {
     /// # Errors
     /// If it is no experiment, its settings have errors, or its journal cannot be used.
     pub fn open(path: &Path) -> Result<Self, ExperimentError> {
-        let file = path.join(SETTINGS);
-        let text = fs::read_to_string(&file).map_err(|error| ExperimentError::Io {
-            path: file.clone(),
-            error,
-        })?;
-        let experiment: Experiment =
-            toml::from_str(&text).map_err(|error| ExperimentError::Settings {
-                path: file.clone(),
-                what: error.to_string(),
-            })?;
+        let experiment = settings_of(path)?;
         Ok(Self {
-            journal: Journal::open(&path.join("journal.jsonl"))?,
-            blobs: Blobs::new(path.join("blobs")),
+            journal: Journal::open(&path.join(JOURNAL))?,
+            blobs: Blobs::new(path.join(BLOBS)),
             path: path.to_owned(),
             experiment,
         })
     }
+}
+
+/// An experiment as it stands, for those who only look: a run may be writing it.
+#[derive(Debug)]
+pub struct Record {
+    /// What is searched.
+    pub experiment: Experiment,
+    /// What happened so far.
+    pub entries: Vec<Entry>,
+    /// Texts.
+    pub blobs: Blobs,
+}
+
+impl Record {
+    /// Reads a folder and changes nothing in it.
+    ///
+    /// # Errors
+    /// As [`Folder::open`], but for a run that has it open.
+    pub fn read(path: &Path) -> Result<Self, ExperimentError> {
+        Ok(Self {
+            experiment: settings_of(path)?,
+            entries: journal::entries(&path.join(JOURNAL))?,
+            blobs: Blobs::new(path.join(BLOBS)),
+        })
+    }
+}
+
+fn settings_of(path: &Path) -> Result<Experiment, ExperimentError> {
+    let file = path.join(SETTINGS);
+    let text = fs::read_to_string(&file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => ExperimentError::None(path.to_owned()),
+        _ => ExperimentError::Io {
+            path: file.clone(),
+            error,
+        },
+    })?;
+    let wrong = |what: String| ExperimentError::Settings {
+        path: file.clone(),
+        what,
+    };
+    // Without the line that is quoted otherwise: somebody may have written a key into it.
+    let experiment: Experiment = toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.map_or(0, |before| before.matches('\n').count()) + 1;
+        let what = error.message().split_whitespace().collect::<Vec<_>>();
+        wrong(format!("line {line}: {}", what.join(" ")))
+    })?;
+    experiment.check().map_err(wrong)?;
+    Ok(experiment)
 }

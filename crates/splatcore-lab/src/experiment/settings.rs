@@ -1,10 +1,12 @@
 //! `experiment.toml`.
 
+use crate::candidate::hex;
 use crate::llm::budget::Limits;
 use crate::llm::source::Endpoints;
 use crate::proposers::Proposers;
 use crate::timing::Plan;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// What is searched, on what, within which budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +43,51 @@ pub struct Experiment {
     pub llm: Endpoints,
 }
 
+impl Experiment {
+    /// What is wrong with the settings, in words.
+    ///
+    /// # Errors
+    /// The first setting that nothing can be judged with.
+    pub fn check(&self) -> Result<(), String> {
+        if self.version != 1 {
+            let version = self.version;
+            return Err(format!("version {version} of the file, and only 1 is read"));
+        }
+        let files = &self.task.files;
+        if files.is_empty() {
+            return Err("task.files names no kernel file".into());
+        }
+        if let Some((_, file)) = files
+            .iter()
+            .enumerate()
+            .find(|(n, f)| files[..*n].contains(f))
+        {
+            return Err(format!("task.files names {file:?} twice"));
+        }
+        let Budget {
+            device_seconds,
+            wall_seconds,
+            ..
+        } = self.budget;
+        for (name, seconds) in [
+            ("device_seconds", device_seconds),
+            ("wall_seconds", wall_seconds),
+        ] {
+            if seconds.is_nan() || seconds < 0.0 {
+                return Err(format!("budget.{name} is {seconds}; give 0 or more"));
+            }
+        }
+        self.timing.check()
+    }
+
+    /// Digest of what verdicts depend on: seed, task, scenes and timing. A journal keeps to it.
+    pub fn identity(&self) -> String {
+        let of = (&self.seed, &self.task, &self.scenes, &self.timing);
+        let text = serde_json::to_string(&of).unwrap_or_default();
+        hex(&Sha256::digest(text))
+    }
+}
+
 /// Kernels that may be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +116,7 @@ pub enum Workload {
 pub struct Scenes {
     /// What candidates are timed on.
     pub search: Vec<Scene>,
-    /// What only `lab check --held-out` and `lab accept` look at.
+    /// What only `lab accept` looks at.
     #[serde(default)]
     pub held_out: Vec<Scene>,
 }

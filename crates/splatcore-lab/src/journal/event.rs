@@ -76,6 +76,9 @@ pub struct Opened {
     pub device: String,
     /// What confines the workers.
     pub sandbox: String,
+    /// Digest of what verdicts depend on ([`crate::experiment::Experiment::identity`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<String>,
 }
 
 /// A candidate.

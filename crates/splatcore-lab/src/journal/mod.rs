@@ -98,14 +98,10 @@ impl Journal {
         })?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(failed)?;
-        // What was being written when the process was killed.
-        let whole = text
-            .iter()
-            .rposition(|&b| b == b'\n')
-            .map_or(0, |at| at + 1);
-        file.set_len(whole as u64).map_err(failed)?;
+        let whole = whole_lines(&text);
+        file.set_len(whole.len() as u64).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
-        let (entries, last) = read(path, &text[..whole])?;
+        let (entries, last) = read(path, whole)?;
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -144,6 +140,24 @@ impl Journal {
         self.entries.push(entry);
         Ok(&self.entries[self.entries.len() - 1])
     }
+}
+
+/// Everything that a journal holds so far; another process may be writing it.
+///
+/// # Errors
+/// If the file cannot be read, or was changed.
+pub fn entries(path: &Path) -> Result<Vec<Entry>, JournalError> {
+    let text = std::fs::read(path).map_err(|error| JournalError::Io {
+        path: path.to_owned(),
+        error,
+    })?;
+    Ok(read(path, whole_lines(&text))?.0)
+}
+
+/// Without a last line that has no end: it is being written, or its writer was killed.
+fn whole_lines(text: &[u8]) -> &[u8] {
+    let whole = text.iter().rposition(|&b| b == b'\n');
+    &text[..whole.map_or(0, |at| at + 1)]
 }
 
 /// Locks a file for this process, if no other has. A process that is being started shares its

@@ -24,12 +24,12 @@ pub trait Tools {
 /// # Errors
 /// If the client cannot be read from or written to.
 pub fn serve(tools: &mut dyn Tools, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    for line in input.lines() {
+    for line in input.split(b'\n') {
         let line = line?;
-        if line.trim().is_empty() {
+        if line.trim_ascii().is_empty() {
             continue;
         }
-        let answer = match serde_json::from_str::<Value>(&line) {
+        let answer = match serde_json::from_slice::<Value>(&line) {
             Ok(message) => answer(tools, &message),
             Err(error) => Some(failure(&Value::Null, PARSE_ERROR, &error.to_string())),
         };

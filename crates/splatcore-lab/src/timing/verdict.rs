@@ -38,6 +38,25 @@ impl Plan {
         self.error / self.looks.len().max(1) as f64
     }
 
+    /// What is wrong with it, in words.
+    ///
+    /// # Errors
+    /// If a verdict could not fall, or would mean nothing.
+    pub fn check(&self) -> Result<(), String> {
+        let ascending = self.looks.windows(2).all(|two| two[0] < two[1]);
+        if self.looks.first().is_none_or(|&first| first == 0) || !ascending {
+            let looks = &self.looks;
+            return Err(format!(
+                "timing.looks is {looks:?}; give numbers of rounds from 1, ascending"
+            ));
+        }
+        if !(self.error > 0.0 && self.error < 1.0) {
+            let error = self.error;
+            return Err(format!("timing.error is {error}; give one between 0 and 1"));
+        }
+        Ok(())
+    }
+
     /// Rounds until the last look.
     pub fn most(&self) -> usize {
         self.looks.last().copied().unwrap_or(0)

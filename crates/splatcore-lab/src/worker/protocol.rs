@@ -21,10 +21,13 @@ pub struct FrameSpec {
     pub background: [f32; 3],
     /// Spherical harmonics up to this degree.
     pub sh_degree: u8,
+    /// Whether opacities are those of Mip-Splatting's 2D filter.
+    pub antialias: bool,
 }
 
 impl FrameSpec {
-    /// A camera with options: pipeline, background and degree are taken, the rest is as built in.
+    /// A camera with options: pipeline, background, degree and filter are taken, the rest is as
+    /// built in.
     pub fn new(camera: &Camera, options: &RenderOptions) -> Self {
         Self {
             size: [camera.width, camera.height],
@@ -34,6 +37,7 @@ impl FrameSpec {
             pipeline: options.pipeline.to_string(),
             background: options.background,
             sh_degree: options.sh_degree,
+            antialias: options.antialias,
         }
     }
 
@@ -61,6 +65,7 @@ impl FrameSpec {
             pipeline: self.pipeline.parse::<Pipeline>()?,
             background: self.background,
             sh_degree: self.sh_degree,
+            antialias: self.antialias,
             ..RenderOptions::default()
         })
     }

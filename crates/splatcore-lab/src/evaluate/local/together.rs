@@ -162,6 +162,7 @@ mod tests {
             expected: Some(Expected {
                 frame,
                 image: image(0.5),
+                gradients: None,
                 baseline: image_error(&image(0.5), &image(0.5)),
             }),
         }

@@ -26,20 +26,27 @@ struct Kind {
     opacity: [f32; 2],
     /// Standard deviations in world units, least and most, drawn by their logarithms.
     scale: [f32; 2],
-    /// Half the side of the cube of means, world units; the camera is 4 away.
+    /// Half the side of the cube of means, world units; the camera is 4 away from the origin.
     spread: f32,
+    /// How far the cube lies behind the origin, world units.
+    beyond: f32,
+    /// Of spherical harmonics.
+    degree: u8,
     sizes: &'static [[u32; 2]],
 }
 
-/// Lists shorter than a batch, longer than several; lists that end early, and that never do; images
+/// Lists shorter than a batch, longer than several, of thousands; lists that end early, and that
+/// never do; near and far, small and large Gaussians; every degree of spherical harmonics; images
 /// that are no multiple of a tile.
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 8] = [
     Kind {
         name: "plain",
         gaussians: 240,
         opacity: [0.1, 0.95],
         scale: [0.02, 0.4],
         spread: 1.5,
+        beyond: 0.0,
+        degree: 3,
         sizes: &[[70, 45], [33, 17]],
     },
     Kind {
@@ -48,6 +55,8 @@ const KINDS: [Kind; 6] = [
         opacity: [0.005, 0.03],
         scale: [0.1, 0.3],
         spread: 0.4,
+        beyond: 0.0,
+        degree: 1,
         sizes: &[[48, 32]],
     },
     Kind {
@@ -56,6 +65,8 @@ const KINDS: [Kind; 6] = [
         opacity: [0.6, 0.999],
         scale: [0.05, 0.3],
         spread: 0.8,
+        beyond: 0.0,
+        degree: 2,
         sizes: &[[48, 49]],
     },
     Kind {
@@ -64,6 +75,8 @@ const KINDS: [Kind; 6] = [
         opacity: [0.2, 0.99],
         scale: [0.0005, 3.0],
         spread: 1.5,
+        beyond: 0.0,
+        degree: 0,
         sizes: &[[64, 64]],
     },
     Kind {
@@ -72,6 +85,8 @@ const KINDS: [Kind; 6] = [
         opacity: [0.5, 0.9],
         scale: [0.2, 0.5],
         spread: 0.3,
+        beyond: 0.0,
+        degree: 3,
         sizes: &[[17, 16], [1, 1]],
     },
     Kind {
@@ -80,7 +95,29 @@ const KINDS: [Kind; 6] = [
         opacity: [0.02, 0.5],
         scale: [0.005, 0.05],
         spread: 0.1,
+        beyond: 0.0,
+        degree: 1,
         sizes: &[[80, 16]],
+    },
+    Kind {
+        name: "far and large",
+        gaussians: 160,
+        opacity: [0.1, 0.9],
+        scale: [1.0, 20.0],
+        spread: 60.0,
+        beyond: 150.0,
+        degree: 2,
+        sizes: &[[40, 24]],
+    },
+    Kind {
+        name: "thousands in one tile",
+        gaussians: 4500,
+        opacity: [0.0045, 0.006],
+        scale: [0.2, 0.4],
+        spread: 0.2,
+        beyond: 0.0,
+        degree: 0,
+        sizes: &[[16, 16]],
     },
 ];
 
@@ -185,10 +222,15 @@ pub fn hostile(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
     let mut changed = |name: &str, change: &dyn Fn(usize, &mut Gaussians)| {
         let mut scene = scene.clone();
         (0..scene.len()).for_each(|i| change(i, &mut scene));
+        // Black, as behind most scenes.
+        let black = FrameSpec {
+            background: [0.0; 3],
+            ..frame(&mut rng, [50, 35], pipeline)
+        };
         TestScene {
             name: format!("{name} (seed {seed})"),
             scene,
-            frames: vec![frame(&mut rng, [50, 35], pipeline)],
+            frames: vec![black],
         }
     };
     vec![
@@ -203,6 +245,9 @@ pub fn hostile(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
         changed("opacities of 0 and 1", &|i, s| {
             s.opacity_logits[i] = if i % 2 == 0 { 30.0 } else { -30.0 };
         }),
+        with_antialias(changed("filtered as by Mip-Splatting", &|i, s| {
+            s.log_scales[i] = [-6.0, -5.0, -4.5];
+        })),
         changed("far off the image", &|i, s| {
             if i % 3 != 0 {
                 s.means[i][0] += if i % 2 == 0 { 40.0 } else { -40.0 };
@@ -211,11 +256,20 @@ pub fn hostile(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
     ]
 }
 
+/// The same, with the opacities of Mip-Splatting's 2D filter.
+fn with_antialias(mut test: TestScene) -> TestScene {
+    test.frames
+        .iter_mut()
+        .for_each(|frame| frame.antialias = true);
+    test
+}
+
 fn gaussians(rng: &mut Rng, kind: &Kind) -> Gaussians {
-    let mut scene = Gaussians::zeros(kind.gaussians, 1);
+    let mut scene = Gaussians::zeros(kind.gaussians, kind.degree);
     let between = |rng: &mut Rng, [least, most]: [f32; 2]| least + (most - least) * rng.uniform();
     for i in 0..kind.gaussians {
         scene.means[i] = std::array::from_fn(|_| between(rng, [-kind.spread, kind.spread]));
+        scene.means[i][2] += kind.beyond;
         let logs = kind.scale.map(f32::ln);
         scene.log_scales[i] = std::array::from_fn(|_| between(rng, logs));
         scene.rotations[i] = std::array::from_fn(|_| rng.normal());

@@ -183,7 +183,8 @@ pub fn is_macro_name(word: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// Fields and parameters that hold the size of an image or of a scene.
+/// Fields, parameters and built-in variables that hold the size of an image or of a scene, or tell
+/// it.
 pub fn is_size(word: &str) -> bool {
     matches!(
         word,
@@ -199,5 +200,7 @@ pub fn is_size(word: &str) -> bool {
             | "capacity"
             | "focal"
             | "centre"
+            | "gridDim"
+            | "blockIdx"
     )
 }

@@ -386,6 +386,9 @@ pub fn check_characters(text: &str) -> Result<(), Unreadable> {
     for (number, line) in (1..).zip(text.split('\n')) {
         let wrong = |what: String| Err(Unreadable { line: number, what });
         if let Some(bad) = line.chars().find(|&c| hides(c)) {
+            if line.find(hides) == line.strip_suffix('\r').map(str::len) {
+                return wrong("the line ends as on Windows (CR LF); save the file with LF".into());
+            }
             let code = bad as u32;
             return wrong(format!(
                 "the character U+{code:04X} shows other than it reads; take it out"

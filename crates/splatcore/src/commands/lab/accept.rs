@@ -1,7 +1,7 @@
 //! `splatcore lab accept`: a candidate becomes a patch.
 
 use super::device::DeviceArgs;
-use super::opening::{check_build, settings};
+use super::opening::{check_build, check_settings, settings};
 use super::scenes;
 use super::toolbox::Build;
 use crate::output;
@@ -14,7 +14,7 @@ use splatcore_lab::evaluate::{Evaluator, Local, Toolbox};
 use splatcore_lab::experiment::{Experiment, Folder, Scene};
 use splatcore_lab::gates::Ratio;
 use splatcore_lab::gates::result::Wanted;
-use splatcore_lab::journal::{Event, State, Timed};
+use splatcore_lab::journal::{Event, NotRun, State, Timed};
 use splatcore_lab::summary::{Row, Summary, rounds, scene_ratios};
 use splatcore_lab::timing::interval;
 use splatcore_lab::{Candidate, Texts};
@@ -51,6 +51,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut folder = Folder::open(&args.folder)?;
     let experiment = folder.experiment.clone();
     check_build(&experiment, &build)?;
+    check_settings(&folder)?;
     let summary = Summary::of(folder.journal.entries());
     let state = State::replay(Texts::new(), folder.journal.entries(), &folder.blobs)?;
     let judged = state.history.named(&args.id).map_err(Error::msg)?;
@@ -69,10 +70,11 @@ pub fn run(args: Args) -> Result<()> {
         more: &state.counterexamples,
         candidate: &candidate,
     };
-    let (search, scenes) = again.timed(&experiment.scenes.search, 1)?;
+    let mut not_run = Vec::new();
+    let (search, scenes) = again.timed(&experiment.scenes.search, 1, &mut not_run)?;
     let held_out = match experiment.scenes.held_out.as_slice() {
         [] => None,
-        list => Some(again.timed(list, 2)?),
+        list => Some(again.timed(list, 2, &mut not_run)?),
     };
     let (held_out, held_out_scenes) = held_out.map_or((None, vec![]), |(r, s)| (Some(r), s));
     let evidence = Evidence {
@@ -81,6 +83,7 @@ pub fn run(args: Args) -> Result<()> {
         held_out,
         held_out_scenes,
         noise,
+        not_run,
     };
     if let Err(why) = accept(row, &evidence) {
         bail!("{} is not accepted: {why}", row.id);
@@ -115,8 +118,13 @@ struct Again<'a> {
 }
 
 impl Again<'_> {
-    /// All gates and the times, with the `n`-th other seed.
-    fn timed(&self, list: &[Scene], n: u64) -> Result<(Ratio, Vec<(String, f64)>)> {
+    /// All gates and the times, with the `n`-th other seed. Adds gates that could not be run.
+    fn timed(
+        &self,
+        list: &[Scene],
+        n: u64,
+        not_run: &mut Vec<NotRun>,
+    ) -> Result<(Ratio, Vec<(String, f64)>)> {
         let mut settings = settings(self.build, self.experiment, self.more.to_vec())?;
         settings.seed = self.experiment.seed.wrapping_add(n << 32);
         let scenes = scenes::read(list, settings.pipeline)?;
@@ -127,6 +135,7 @@ impl Again<'_> {
                 series = Some(found);
             }
         })?;
+        not_run.extend(outcome.not_run);
         let verdict = &outcome.verdict;
         let (Some(series), Some(_)) = (series, verdict.ratio()) else {
             let id = self.candidate.id();

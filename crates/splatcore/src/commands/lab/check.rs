@@ -44,6 +44,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let build = Build::new(&args.device)?;
     let changed = read(&args.folder)?;
+    build.check_files(args.pipeline, args.training, changed.keys())?;
     let settings = Settings {
         pipeline: args.pipeline,
         training: args.training,
@@ -87,6 +88,12 @@ pub fn run(args: Args) -> Result<()> {
 
 /// The files of a folder, each a kernel file.
 pub fn read(folder: &Path) -> Result<Texts> {
+    if folder.is_file() {
+        bail!(
+            "{} is a file; give the folder that holds it",
+            folder.display()
+        );
+    }
     let files = Replacements::of_folder(folder, SOURCES);
     let files = files.map_err(anyhow::Error::msg)?;
     if files.is_empty() {

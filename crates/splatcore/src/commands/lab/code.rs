@@ -4,7 +4,7 @@ use anyhow::Result;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use splatcore_core::Pipeline;
-use splatcore_core::backend::{LearningRates, RenderOptions, StepPlan};
+use splatcore_core::backend::RenderOptions;
 use splatcore_cuda::device::cubin::Cubin;
 use splatcore_cuda::device::{Program, Replacements, nvrtc};
 use splatcore_cuda::dry_run::{DryRun, Workload};
@@ -22,8 +22,8 @@ const USUAL: FrameKind = FrameKind {
     gaussians: 200_000,
 };
 
-/// The programs that these frames of a pipeline launch, or steps of training; those of a usual
-/// frame if there are none.
+/// The programs that these frames of a pipeline launch, and with `training` their gradients; those
+/// of a usual frame if there are none. That is what gates look at and what is timed.
 ///
 /// # Errors
 /// If the pipeline cannot run, or a text declares what launches need in another way.
@@ -47,8 +47,8 @@ pub fn programs(
         let frame = Workload::Frame(render.clone());
         runs.push(DryRun::new(frame, size, gaussians));
         if training {
-            let step = Workload::Step(step(render.clone()));
-            runs.push(DryRun::new(step, size, gaussians));
+            let gradients = Workload::Gradients(render.clone());
+            runs.push(DryRun::new(gradients, size, gaussians));
         }
     }
     let mut all: Vec<Program> = Vec::new();
@@ -85,27 +85,6 @@ pub fn files_of_programs(
         .iter()
         .map(|program| (name(program), files(program)))
         .collect())
-}
-
-/// A step as any other: by its options kernels are chosen.
-fn step(render: RenderOptions) -> StepPlan {
-    StepPlan {
-        step: 1,
-        view: 0,
-        render,
-        rates: LearningRates::default(),
-        ssim_weight: 0.2,
-        opacity_regulariser: 0.0,
-        scale_regulariser: 0.0,
-        sh_regulariser: 0.0,
-        sparse_adam: false,
-        scale: 1,
-        statistics: None,
-        noise: None,
-        exposure: None,
-        masks: None,
-        seed: 0,
-    }
 }
 
 /// Compiles without a card, each text once: a candidate costs the programs that it changes, and

@@ -55,9 +55,11 @@ pub struct Args {
     candidates: u64,
     /// End after so many seconds of the device
     #[arg(long, value_name = "SECONDS", default_value_t = Budget::default().device_seconds)]
+    #[arg(value_parser = seconds)]
     device_seconds: f64,
     /// End each run after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = Budget::default().wall_seconds)]
+    #[arg(value_parser = seconds)]
     wall_seconds: f64,
 }
 
@@ -69,13 +71,24 @@ fn workload(text: &str) -> Result<Workload, String> {
     }
 }
 
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|&seconds: &f64| seconds >= 0.0);
+    seconds.ok_or_else(|| "give seconds, 0 or more".into())
+}
+
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let build = Build::without_device()?;
     let files = files(&args, &build)?;
     let search = scenes::list(&args.scenes, args.size)?;
     let held_out = scenes::list(&args.held_out, args.size)?;
-    if let Some(both) = held_out.iter().find(|scene| search.contains(scene)) {
+    // Names of one file may differ.
+    let file = |scene: &splatcore_lab::experiment::Scene| std::fs::canonicalize(&scene.model).ok();
+    let searched: Vec<_> = search.iter().map(file).collect();
+    if let Some(both) = held_out
+        .iter()
+        .find(|&scene| searched.contains(&file(scene)))
+    {
         bail!(WrongUsage(format!(
             "{} is given by --scene and by --held-out; the search must not see what is held out",
             both.model
@@ -116,10 +129,11 @@ fn files(args: &Args, build: &Build) -> Result<Vec<String>> {
     if let Some(unknown) = args.files.iter().find(|f| op_of(f).is_none()) {
         bail!(WrongUsage(format!("no kernel file is called {unknown}")));
     }
+    let training = args.workload == Workload::Step;
     if !args.files.is_empty() {
+        build.check_files(args.pipeline, training, args.files.iter())?;
         return Ok(args.files.clone());
     }
-    let training = args.workload == Workload::Step;
     let used = build.files_of(args.pipeline, training)?;
     let task = args.task.as_deref().unwrap_or_default();
     let of_task = |file: &&String| op_of(file) == Some(task);

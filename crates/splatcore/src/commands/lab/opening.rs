@@ -54,11 +54,13 @@ impl Opening {
         Ok(Local::new(&self.build, settings, scenes)?)
     }
 
-    /// Refuses to go on on another card than the one whose times are in the journal.
+    /// Refuses to go on on another card than the one whose times are in the journal, or with other
+    /// settings than those that its verdicts depend on.
     ///
     /// # Errors
     /// If they are of another.
     pub fn check_device(&self, folder: &Folder) -> Result<()> {
+        check_settings(folder)?;
         let entries = folder.journal.entries().iter();
         let mut timed_on = None;
         let mut opened_on = None;
@@ -86,6 +88,7 @@ impl Opening {
             kernels: experiment.kernels.clone(),
             device: evaluator.describe(),
             sandbox: evaluator.sandbox(),
+            settings: Some(experiment.identity()),
         }
     }
 }
@@ -93,22 +96,44 @@ impl Opening {
 /// How an experiment's candidates are judged; `more` are counterexamples of a second model.
 ///
 /// # Errors
-/// If no pipeline is called as the experiment says.
+/// If no pipeline is called as the experiment says, or it does not run the task's files.
 pub fn settings(build: &Build, experiment: &Experiment, more: Vec<Wanted>) -> Result<Settings> {
     let pipeline: Pipeline = experiment
         .task
         .pipeline
         .parse()
         .map_err(anyhow::Error::msg)?;
+    let training = experiment.task.workload == Workload::Step;
+    build.check_files(pipeline, training, experiment.task.files.iter())?;
     Ok(Settings {
         pipeline,
-        training: experiment.task.workload == Workload::Step,
+        training,
         files: experiment.task.files.clone(),
         seed: experiment.seed,
         more,
         plan: experiment.timing.clone(),
         limits: build.limits(),
     })
+}
+
+/// A journal keeps to the seed, the task, the scenes and the timing that it began with.
+pub fn check_settings(folder: &Folder) -> Result<()> {
+    let began = folder
+        .journal
+        .entries()
+        .iter()
+        .find_map(|entry| match &entry.event {
+            Event::Opened(opened) => opened.settings.as_ref(),
+            _ => None,
+        });
+    match began {
+        Some(began) if *began != folder.experiment.identity() => bail!(
+            "{}: seed, task, scenes or timing in experiment.toml are not those that the journal \
+             began with; put them back, or begin a new experiment",
+            folder.path.display()
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// A candidate is a change of the kernels that the experiment began with.

@@ -42,27 +42,27 @@ pub fn pack(args: &PackArgs) -> Result<()> {
     };
     let folder = Folder::open(&args.folder)?;
     let out = &args.out;
+    let scenes = &folder.experiment.scenes;
+    let scenes = scenes.search.iter().chain(&scenes.held_out);
+    let paths: Vec<&Path> = scenes
+        .flat_map(|scene| [Some(&scene.model), scene.dataset.as_ref()])
+        .flatten()
+        .map(Path::new)
+        .collect();
+    let inside = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
+    if let Some(path) = paths.iter().find(|path| !path.components().all(inside)) {
+        bail!(
+            "{}: scenes that travel are given relative to the current folder, without ..; begin \
+             the experiment so",
+            path.display()
+        );
+    }
     fs::create_dir_all(out).with_context(|| out.display().to_string())?;
     if fs::read_dir(out)?.next().is_some() {
         bail!("{} is not empty; give a new folder", out.display());
     }
-    let scenes = &folder.experiment.scenes;
-    for scene in scenes.search.iter().chain(&scenes.held_out) {
-        for path in [Some(&scene.model), scene.dataset.as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            let path = Path::new(path);
-            let inside = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
-            if !path.components().all(inside) {
-                bail!(
-                    "{}: scenes that travel are given relative to the current folder, without ..; \
-                     begin the experiment so",
-                    path.display()
-                );
-            }
-            copy(path, &out.join(path))?;
-        }
+    for path in paths {
+        copy(path, &out.join(path))?;
     }
     drop(folder);
     copy(&args.folder, &out.join("experiment"))?;

@@ -63,7 +63,7 @@ pub fn run(args: Args) -> Result<()> {
         &mut watch,
     )?;
     println!("{ended}");
-    super::status::print(&folder)
+    super::status::print(folder.journal.entries())
 }
 
 /// Those of the flag, else of the experiment, else what there is.
@@ -98,6 +98,10 @@ impl Watch for Lines<'_> {
             candidate.id(),
             candidate.described()
         );
+    }
+
+    fn fruitless(&mut self, reason: &str) {
+        eprintln!("     no candidate: {reason}");
     }
 
     fn judged(&mut self, state: &State, _: &Candidate, outcome: &Outcome) {

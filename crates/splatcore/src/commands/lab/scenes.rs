@@ -27,8 +27,11 @@ pub fn size(text: &str) -> Result<[u32; 2], String> {
 pub fn list(texts: &[String], size: Option<[u32; 2]>) -> Result<Vec<Scene>> {
     let scene = |text: &String| {
         let (model, dataset) = match text.split_once('@') {
-            Some((model, dataset)) => (model, Some(dataset.to_owned())),
-            None => (text.as_str(), None),
+            // A file may have the sign in its name.
+            Some((model, dataset)) if !Path::new(text).exists() => {
+                (model, Some(dataset.to_owned()))
+            }
+            _ => (text.as_str(), None),
         };
         Scene {
             model: model.into(),

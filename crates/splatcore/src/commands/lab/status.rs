@@ -1,7 +1,8 @@
 //! `splatcore lab status`.
 
 use anyhow::Result;
-use splatcore_lab::experiment::Folder;
+use splatcore_lab::experiment::Record;
+use splatcore_lab::journal::Entry;
 use splatcore_lab::summary::Summary;
 use std::path::PathBuf;
 
@@ -17,16 +18,16 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<()> {
-    let folder = Folder::open(&args.folder)?;
+    let record = Record::read(&args.folder)?;
     match args.json {
-        true => crate::output::print_json(&Summary::of(folder.journal.entries())),
-        false => print(&folder),
+        true => crate::output::print_json(&Summary::of(&record.entries)),
+        false => print(&record.entries),
     }
 }
 
 /// Prints where an experiment stands.
-pub fn print(folder: &Folder) -> Result<()> {
-    let summary = Summary::of(folder.journal.entries());
+pub fn print(entries: &[Entry]) -> Result<()> {
+    let summary = Summary::of(entries);
     let faster = summary
         .operators()
         .values()

@@ -4,7 +4,7 @@ use super::code::{self, Compiler};
 use super::device::{Card, Device, DeviceArgs, open};
 use super::sanitizer;
 use crate::program;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use splatcore_core::{Backend, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::CudaBackend;
@@ -70,7 +70,7 @@ impl Build {
         Self::on(Device::Emulator)
     }
 
-    /// Kernel files that a frame of a pipeline, or a step of training, is made of.
+    /// Kernel files that a frame of a pipeline, and with `training` its gradients, are made of.
     ///
     /// # Errors
     /// If they cannot be told.
@@ -82,6 +82,33 @@ impl Build {
         files.sort();
         files.dedup();
         Ok(files)
+    }
+
+    /// Refuses files that no gate would see: the pipeline does not run them.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn check_files<'a>(
+        &self,
+        pipeline: Pipeline,
+        training: bool,
+        mut files: impl Iterator<Item = &'a String>,
+    ) -> Result<()> {
+        let used = self.files_of(pipeline, training)?;
+        let Some(file) = files.find(|file| !used.contains(file)) else {
+            return Ok(());
+        };
+        let with_gradients = self.files_of(pipeline, true)?;
+        if with_gradients.contains(file) {
+            bail!(
+                "{pipeline} runs {file} for gradients only; say --training (of `lab new`: \
+                 --workload step)"
+            );
+        }
+        bail!(
+            "{pipeline} does not run {file}, so that no gate would see it; give a --pipeline that \
+             runs it. The lab judges images and their gradients, and no other kernels of a training"
+        )
     }
 
     /// The card with the built-in kernels, if there is one.

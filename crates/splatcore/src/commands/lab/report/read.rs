@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use splatcore_lab::acceptance::Evidence;
 use splatcore_lab::evaluate::Toolbox;
-use splatcore_lab::experiment::{Experiment, Folder};
+use splatcore_lab::experiment::{self, Experiment};
 use splatcore_lab::figures::Source;
 use splatcore_lab::journal::State;
 use splatcore_lab::summary::Summary;
@@ -30,10 +30,9 @@ pub(super) struct Read {
 /// # Errors
 /// If it is no experiment, or a file cannot be read.
 pub(super) fn read(path: &Path) -> Result<Read> {
-    let folder = Folder::open(path)?;
-    let entries = folder.journal.entries();
-    let summary = Summary::of(entries);
-    let state = State::replay(Texts::new(), entries, &folder.blobs)?;
+    let record = experiment::Record::read(path)?;
+    let summary = Summary::of(&record.entries);
+    let state = State::replay(Texts::new(), &record.entries, &record.blobs)?;
     let changed = summary.best().and_then(|best| {
         let judged = state.history.find(&best.id)?;
         let build = Build::without_device().ok()?;
@@ -43,11 +42,11 @@ pub(super) fn read(path: &Path) -> Result<Read> {
     Ok(Read {
         source: Source {
             name: name.to_string_lossy().into_owned(),
-            pipeline: folder.experiment.task.pipeline.clone(),
+            pipeline: record.experiment.task.pipeline.clone(),
             accepted: accepted(&path.join("winner"))?,
             summary,
         },
-        experiment: folder.experiment,
+        experiment: record.experiment,
         changed,
     })
 }
