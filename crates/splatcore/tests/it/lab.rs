@@ -333,3 +333,60 @@ fn a_killed_run_goes_on() {
     );
     assert!(text().starts_with(&before), "the journal was changed");
 }
+
+/// A gate that looks at other kernels would let any change of these pass.
+#[test]
+fn files_that_the_pipeline_does_not_run_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    let folder = |file: &str| {
+        let folder = root.path().join(file.replace('/', "-"));
+        std::fs::create_dir(&folder).unwrap();
+        let name = file.rsplit('/').next().unwrap();
+        std::fs::copy(kernels().join(file), folder.join(name)).unwrap();
+        folder.to_str().unwrap().to_owned()
+    };
+    let scalar = folder("blend/blend_scalar.cu");
+    let error = fails(&["lab", "check", &scalar]);
+    assert!(error.contains("does not run blend_scalar.cu"), "{error}");
+    let atomic = folder("blend_backward/blend_backward_atomic.cu");
+    let error = fails(&["lab", "check", &atomic, "--pipeline", "aabb+scalar+atomic"]);
+    assert!(error.contains("say --training"), "{error}");
+    let adam = folder("adam/adam.cu");
+    let error = fails(&["lab", "check", &adam, "--training"]);
+    assert!(error.contains("does not run adam.cu"), "{error}");
+    let error = fails(&["lab", "new", &at("a"), "--files", "blend_scalar.cu"]);
+    assert!(error.contains("does not run blend_scalar.cu"), "{error}");
+}
+
+#[test]
+fn settings_of_an_experiment_are_held_to() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    let new = |name: &str, more: &[&str]| {
+        let experiment = at(name);
+        let mut words = vec!["lab", "new", &experiment, "--task", "project"];
+        words.extend(more);
+        let output = splatcore(&words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let error = new("a", &["--device-seconds", "nan"]);
+    assert!(error.contains("give seconds, 0 or more"), "{error}");
+    // One file by two names.
+    std::fs::write(root.path().join("s.ply"), "").unwrap();
+    let (one, other) = (at("s.ply"), at("./s.ply"));
+    let error = new("a", &["--scene", &one, "--held-out", &other]);
+    assert!(error.contains("must not see"), "{error}");
+    // A journal that another seed began.
+    let experiment = at("begun");
+    succeeds(&["lab", "new", &experiment, "--task", "project"]);
+    let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let event = r#"{"what": "opened", "version": "", "kernels": "", "device": "", "sandbox": "",
+        "settings": "other"}"#
+        .replace('\n', " ");
+    let line = format!(r#"{{"n": 0, "at": 0, "previous": "{nothing}", "event": {event}}}"#);
+    std::fs::write(root.path().join("begun/journal.jsonl"), format!("{line}\n")).unwrap();
+    let error = fails(&["lab", "run", &experiment, "--on", "emulator"]);
+    assert!(error.contains("not those that the journal"), "{error}");
+}

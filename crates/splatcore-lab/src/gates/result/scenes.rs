@@ -117,7 +117,7 @@ const KINDS: [Kind; 8] = [
         spread: 0.2,
         beyond: 0.0,
         degree: 0,
-        sizes: &[[16, 16]],
+        sizes: &[[9, 7]],
     },
 ];
 
