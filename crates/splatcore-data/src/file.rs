@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufWriter, Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use tempfile::NamedTempFile;
 
 /// How the names of files begin that are not yet complete.
 pub(crate) const UNFINISHED: &str = ".splatcore-";
@@ -44,22 +45,22 @@ pub fn remove_own_unfinished() {
     }
 }
 
+/// Symbolic links that are followed one after another, as many as Linux follows.
+const MOST_LINKS: usize = 40;
+
 /// Writes a file beside its final name, then renames it. Missing parent folders are made.
-/// On any error nothing is left under the final name (an older file stays as it was) nor beside it.
+/// A symbolic link stays and the file that it names is written. An older file's mode is kept; a new
+/// file has the one that the umask leaves.
+///
+/// # Errors
+/// What stands under the name is no regular file, or the file cannot be written. Then nothing is
+/// left under the final name (an older file stays as it was) nor beside it.
 pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&File>) -> std::io::Result<()>,
 ) -> Result<(), DataError> {
     let failed = |error: std::io::Error| DataError::write(path, &error);
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let file = tempfile::Builder::new()
-        .prefix(UNFINISHED)
-        .tempfile_in(folder)
-        .map_err(failed)?;
+    let (file, target) = begin(path)?;
     let unfinished = Unfinished::new(file.path());
     let mut writer = BufWriter::with_capacity(1 << 20, file.as_file());
     write(&mut writer)
@@ -68,16 +69,74 @@ pub fn write_atomically(
     drop(writer);
     file.as_file().sync_all().map_err(failed)?;
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Temporary files are private; a result should have the usual permissions.
-        file.as_file()
-            .set_permissions(std::fs::Permissions::from_mode(0o644))
-            .map_err(failed)?;
+    if let Ok(older) = std::fs::metadata(&target) {
+        let kept = file.as_file().set_permissions(older.permissions());
+        kept.map_err(failed)?;
     }
-    file.persist(path).map_err(|e| failed(e.error))?;
+    file.persist(&target).map_err(|e| failed(e.error))?;
     drop(unfinished);
     Ok(())
+}
+
+/// Finds out, before hours of work, whether [`write_atomically`] can write a file, as far as can be
+/// told now. Missing parent folders are made; nothing is written under the name.
+///
+/// # Errors
+/// As [`write_atomically`].
+pub fn check_writable(path: &Path) -> Result<(), DataError> {
+    begin(path).map(drop)
+}
+
+/// A temporary file beside the file that a name stands for, and that file's own name.
+fn begin(path: &Path) -> Result<(NamedTempFile, PathBuf), DataError> {
+    let failed = |error: std::io::Error| DataError::write(path, &error);
+    let target = target_of(path).map_err(failed)?;
+    let name = path.as_os_str().as_encoded_bytes();
+    let problem = match std::fs::metadata(&target) {
+        Ok(there) if there.is_dir() => Some("is a folder"),
+        Ok(there) if !there.is_file() => Some("is not a regular file"),
+        // A slash at the end makes it the name of a folder.
+        _ if target.file_name().is_none() || name.ends_with(b"/") => Some("is no name of a file"),
+        _ => None,
+    };
+    if let Some(problem) = problem {
+        let problem = format!("cannot be written, it {problem}");
+        return Err(DataError::new(path, problem, "give the name of a file"));
+    }
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(UNFINISHED);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // Temporary files are private; a result has what the umask leaves of this.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let file = builder.tempfile_in(folder).map_err(failed)?;
+    Ok((file, target))
+}
+
+/// Where symbolic links lead, one after another; there need be nothing at the end.
+fn target_of(path: &Path) -> std::io::Result<PathBuf> {
+    let mut target = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match std::fs::symlink_metadata(&target) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let next = std::fs::read_link(&target)?;
+                // A relative link starts at its own folder; an absolute one replaces all.
+                target = match target.parent() {
+                    Some(folder) => folder.join(next),
+                    None => next,
+                };
+            }
+            _ => return Ok(target),
+        }
+    }
+    Err(std::io::Error::other("too many symbolic links"))
 }
 
 /// Removes what a process that was killed in [`write_atomically`] left in a folder; nobody may be
@@ -139,6 +198,83 @@ mod tests {
             std::fs::read_dir(folder.path().join("a")).unwrap().count(),
             1
         );
+    }
+
+    #[test]
+    fn folders_and_names_of_none_are_refused_before_and_on_writing() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("file"), b"").unwrap();
+        for (name, problem) in [
+            ("", "is a folder"),
+            ("new/", "is no name of a file"),
+            ("file/x", "cannot be written"),
+        ] {
+            let path = folder.path().join(name);
+            for result in [check_writable(&path), write_bytes(&path, b"new")] {
+                let message = result.unwrap_err().to_string();
+                assert!(message.contains(problem), "{message}");
+            }
+        }
+        let message = check_writable(Path::new("")).unwrap_err().to_string();
+        assert!(message.contains("is no name of a file"), "{message}");
+        check_writable(&folder.path().join("a/b.txt")).unwrap();
+        check_writable(&folder.path().join("file")).unwrap();
+        let left = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, 2, "the file and the folder a");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_stay() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("inner")).unwrap();
+        symlink("inner/file", at("relative")).unwrap();
+        symlink(at("relative"), at("absolute")).unwrap();
+        // The first time there is no file at the end.
+        for bytes in [b"old", b"new"] {
+            write_bytes(&at("absolute"), bytes).unwrap();
+            assert_eq!(std::fs::read(at("inner/file")).unwrap(), bytes);
+        }
+        for link in ["relative", "absolute"] {
+            assert!(std::fs::symlink_metadata(at(link)).unwrap().is_symlink());
+        }
+        symlink("circle", at("circle")).unwrap();
+        let message = write_bytes(&at("circle"), b"").unwrap_err().to_string();
+        assert!(message.contains("too many symbolic links"), "{message}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_sockets_and_what_links_lead_to_them_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (socket, link) = (folder.path().join("socket"), folder.path().join("link"));
+        let _open = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::os::unix::fs::symlink(&socket, &link).unwrap();
+        for path in [&socket, &link] {
+            let message = write_bytes(path, b"").unwrap_err().to_string();
+            assert!(message.contains("is not a regular file"), "{message}");
+        }
+        assert!(!std::fs::metadata(&socket).unwrap().is_file());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_older_files_mode_is_kept_and_a_new_one_is_the_umasks() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, plain) = (folder.path().join("new"), folder.path().join("plain"));
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        write_bytes(&path, b"").unwrap();
+        File::create(&plain).unwrap();
+        assert_eq!(mode(&path), mode(&plain));
+        for kept in [0o600, 0o664, 0o640] {
+            let permissions = std::fs::Permissions::from_mode(kept);
+            std::fs::set_permissions(&path, permissions).unwrap();
+            write_bytes(&path, b"").unwrap();
+            assert_eq!(mode(&path), kept);
+        }
     }
 
     #[test]
