@@ -1,8 +1,33 @@
 //! A camera as the kernels want it: f32, with what they would otherwise derive for each Gaussian.
 
-use splatcore_core::Camera;
-use splatcore_core::backend::RenderOptions;
+use splatcore_core::backend::{BackendError, RenderOptions};
 use splatcore_core::semantics::{FRUSTUM_CLAMP, TILE};
+use splatcore_core::{Camera, Choice};
+
+/// Pixels of an image at most, the number that a card takes: 1.4 G, of 40 bytes or more each.
+const MOST_PIXELS: u64 = u32::MAX as u64 / 3;
+
+/// Refuses a camera that cannot be rendered.
+///
+/// # Errors
+/// [`BackendError::Input`] for a defect, [`BackendError::TooLarge`] for too many pixels.
+pub fn check(camera: &Camera) -> Result<(), BackendError> {
+    if let Some(defect) = camera.defect() {
+        return Err(BackendError::Input(format!(
+            "this camera cannot be rendered: {defect}"
+        )));
+    }
+    if u64::from(camera.width) * u64::from(camera.height) > MOST_PIXELS {
+        return Err(BackendError::TooLarge {
+            what: format!(
+                "{}x{} pixels are more than the {MOST_PIXELS} that this backend renders",
+                camera.width, camera.height
+            ),
+            depends_on: &[Choice::ImageSize],
+        });
+    }
+    Ok(())
+}
 
 /// See [`Camera`] for the frame and units.
 #[derive(Clone, Debug)]
@@ -44,6 +69,31 @@ impl KernelCamera {
             clamp: camera.tan_half_fov().map(|t| (FRUSTUM_CLAMP * t) as f32),
             near: options.semantics.near_plane,
             antialias: options.antialias,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_beyond_any_memory_are_refused() {
+        let of_size = |width, height| {
+            Camera::look_at(
+                [0.0, 0.0, -3.0],
+                [0.0; 3],
+                [0.0, -1.0, 0.0],
+                0.8,
+                width,
+                height,
+            )
+        };
+        assert!(check(&of_size(16_384, 16_384)).is_ok());
+        for side in [60_000, u32::MAX] {
+            let error = check(&of_size(side, side)).unwrap_err();
+            assert!(matches!(error, BackendError::TooLarge { .. }), "{error}");
+            assert!(error.to_string().contains(&format!("{side}x{side}")));
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::blend::{self, Counted, Target, Tile};
 use crate::blend_backward::{self, BackwardScratch, Pixels, SumRow};
 use crate::blend_scalar;
-use crate::camera::KernelCamera;
+use crate::camera::{self, KernelCamera};
 use crate::intersect::{Lists, Pair};
 use crate::project::{self, Splat};
 use crate::scene::Scene;
@@ -26,6 +26,10 @@ use std::time::Instant;
 /// Gaussians that are projected, differentiated and updated together: their gradients stay in the
 /// second-level cache.
 pub const ROWS: usize = 256;
+
+/// What a rendered pixel takes at least: planes of colour, transmittance and depth, and the image,
+/// transmittance and depth that are handed out, all f32.
+const BYTES_A_PIXEL: usize = 2 * 5 * size_of::<f32>();
 
 /// Buffers of a frame.
 #[derive(Default)]
@@ -88,12 +92,11 @@ impl Frame {
         options: &RenderOptions,
         blend: bool,
     ) -> Result<(), BackendError> {
-        if let Some(defect) = camera.defect() {
-            return Err(BackendError::Input(format!(
-                "this camera cannot be rendered: {defect}"
-            )));
-        }
+        camera::check(camera)?;
         let kernel_camera = KernelCamera::new(camera, options);
+        if blend {
+            self.check_room(kernel_camera.size)?;
+        }
         self.timed("project", |frame| {
             frame.project(level, scene, &kernel_camera)
         });
@@ -132,6 +135,29 @@ impl Frame {
             self.timed("blend", |frame| frame.blend(level, &kernel_camera, options))?;
         }
         Ok(())
+    }
+
+    /// Refuses an image for which the system has no memory, before buffers grow: the program would
+    /// end in the middle.
+    fn check_room(&self, [width, height]: [usize; 2]) -> Result<(), BackendError> {
+        let pixels = width * height;
+        if self.transmittance.capacity() >= pixels {
+            return Ok(());
+        }
+        let bytes = pixels.saturating_mul(BYTES_A_PIXEL);
+        // In one piece: a system that overcommits refuses what is more than all of its memory, and
+        // takes the same amount in parts.
+        let mut all: Vec<u8> = Vec::new();
+        let tried = all.try_reserve_exact(bytes);
+        // An allocation that nobody sees may be optimised away.
+        std::hint::black_box(&all);
+        tried.map_err(|_| BackendError::OutOfMemory {
+            backend: "cpu",
+            buffer: format!("an image of {width}x{height} pixels"),
+            bytes: bytes as u64,
+            free: None,
+            depends_on: &[Choice::ImageSize],
+        })
     }
 
     fn project(&mut self, level: Level, scene: Scene<'_>, camera: &KernelCamera) {

@@ -139,6 +139,13 @@ def test_what_cannot_be_rendered_is_refused(scene, camera):
         renderer.render(camera, pipeline="exact+tc-gs")
 
 
+@pytest.mark.parametrize("side", [60_000, 2**32 - 1])
+def test_an_image_beyond_any_memory_is_an_error(scene, side):
+    camera = splatcore.Camera(side, side, 50, 50, 32, 24, np.eye(4))
+    with pytest.raises(splatcore.Error, match=f"{side}x{side} pixels .*a smaller camera"):
+        splatcore.render(scene, camera, backend="cpu")
+
+
 def test_a_card_that_there_is_not_is_an_error(scene):
     try:
         splatcore.Renderer(scene, "cuda")
