@@ -27,6 +27,20 @@ pub enum Side {
     Is(usize),
 }
 
+/// Loads all of NumPy's C interface. The crate `numpy` loads it on first use, where a failure, be it
+/// Ctrl-C, is a panic.
+///
+/// # Errors
+/// NumPy cannot be imported, or is too old.
+pub fn load_numpy(py: Python<'_>) -> PyResult<()> {
+    numpy::get_array_module(py)?;
+    let array = PyArray::<f32, _>::from_vec(py, Vec::new());
+    let borrowed = array.try_readwrite();
+    borrowed.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    numpy::dtype::<f32>(py).is_equiv_to(&array.dtype());
+    Ok(())
+}
+
 /// An array of an argument: of type `T`, C-contiguous, aligned.
 ///
 /// # Errors
