@@ -13,6 +13,7 @@ use pyo3::types::PyDict;
 use splatcore::core::{View, camera};
 use splatcore::cuda::{Moments, Options};
 use splatcore::data::dataset::Split;
+use splatcore::data::file::check_writable;
 use splatcore::train::config;
 use splatcore::train::trainer::Outcome;
 use splatcore::train::{Checkpoint, ResolvedConfig, TrainError, Trainer, init};
@@ -108,6 +109,10 @@ pub fn train(
     }
     let dataset = dataset.get();
     let config = resolved(dataset, preset, iterations, settings)?;
+    if let Some(path) = &checkpoint {
+        // Now, not when hours of training are to be saved.
+        check_writable(path).map_err(|error| errors::data(&error))?;
+    }
     let (mut trainer, backend) = detached(py, || {
         let from = checkpoint.as_ref().filter(|_| resume);
         let mut started = start(&dataset.inner, &config, from, device)?;

@@ -1,5 +1,6 @@
 """Training: what a run gives, callbacks, Ctrl-C, checkpoints, settings."""
 
+import os
 import signal
 import threading
 import time
@@ -139,6 +140,38 @@ def test_a_checkpoint_is_gone_on_from(dataset, tmp_path):
     np.testing.assert_array_equal(rest.scene.means, whole.scene.means)
     with pytest.raises(splatcore.Error, match="cannot resume: iterations was 120"):
         splatcore.train(dataset, checkpoint=path, resume=True, **{**options, "iterations": 130})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "is a folder"),
+        ("file/x", "cannot be written"),
+        ("new/", "is no name of a file"),
+        ("fifo", "is not a regular file"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(
+    dataset, tmp_path, name, message
+):
+    (tmp_path / "file").touch()
+    if name == "fifo":
+        if not hasattr(os, "mkfifo"):
+            pytest.skip("no pipes with names")
+        os.mkfifo(tmp_path / name)
+    seen = []
+    with pytest.raises(splatcore.Error, match=message):
+        splatcore.train(
+            dataset,
+            iterations=2,
+            checkpoint=f"{tmp_path}/{name}",
+            callback=seen.append,
+            callback_every=1,
+            **QUICK,
+        )
+    assert not seen
+    with pytest.raises(splatcore.Error, match="is no name of a file"):
+        splatcore.train(dataset, checkpoint="", **QUICK)
 
 
 def test_presets_and_settings_of_the_dataset_count(photos):
