@@ -121,7 +121,7 @@ pub fn train(
         }
         Ok(started)
     })?;
-    let mut watch = Watch::new(callback, callback_every, trainer.step());
+    let mut watch = Watch::new(callback, callback_every, &trainer);
     let (outcome, scene) = detached(py, || {
         let outcome = trainer.run(&mut watch);
         let outcome = outcome.map_err(|error| errors::training(&error))?;
@@ -135,7 +135,7 @@ pub fn train(
         steps: trainer.step(),
         seconds: trainer.seconds(),
         finished: outcome == Outcome::Finished,
-        loss: watch.loss(),
+        loss: trainer.loss(),
         curve: trainer
             .curve()
             .iter()

@@ -8,7 +8,7 @@ use crate::rendering::Rendering;
 use pyo3::prelude::*;
 use splatcore::core::Renderer;
 use splatcore::core::backend::{Learner, RenderOptions};
-use splatcore::train::{Observer, Progress, Signal};
+use splatcore::train::{Observer, Progress, Signal, Trainer};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -102,28 +102,28 @@ pub struct Watch {
     callback: Option<Py<PyAny>>,
     every: u32,
     step: u32,
-    progress: Option<Progress>,
+    iterations: u32,
+    /// Smoothed loss and seconds trained, as last told.
+    loss: f64,
+    seconds: f64,
     listened: Instant,
     /// What Python raised, which ended the run.
     pub raised: Option<PyErr>,
 }
 
 impl Watch {
-    /// Calls `callback` after every so many steps; `step` have been taken.
-    pub fn new(callback: Option<Py<PyAny>>, every: u32, step: u32) -> Self {
+    /// Calls `callback` after every so many steps of a run that begins or goes on.
+    pub fn new(callback: Option<Py<PyAny>>, every: u32, trainer: &Trainer) -> Self {
         Self {
             callback,
             every,
-            step,
-            progress: None,
+            step: trainer.step(),
+            iterations: trainer.config().iterations,
+            loss: trainer.loss().unwrap_or(f64::NAN),
+            seconds: trainer.seconds(),
             listened: Instant::now(),
             raised: None,
         }
-    }
-
-    /// Smoothed loss as of the last sample.
-    pub fn loss(&self) -> Option<f64> {
-        self.progress.as_ref().map(|progress| progress.loss)
     }
 
     fn note(&mut self, result: PyResult<()>) -> Signal {
@@ -149,7 +149,7 @@ impl Observer for Watch {
     }
 
     fn progress(&mut self, progress: &Progress) -> Signal {
-        self.progress = Some(progress.clone());
+        (self.loss, self.seconds) = (progress.loss, progress.seconds);
         Signal::Continue
     }
 
@@ -162,14 +162,13 @@ impl Observer for Watch {
         let Some(callback) = &self.callback else {
             return Signal::Continue;
         };
-        let progress = self.progress.as_ref();
         let live = Arc::new(Live::default());
         let state = TrainingState {
             step,
-            iterations: progress.map_or(step, |progress| progress.iterations),
-            loss: progress.map_or(f64::NAN, |progress| progress.loss),
+            iterations: self.iterations,
+            loss: self.loss,
             count: renderer.count(),
-            seconds: progress.map_or(0.0, |progress| progress.seconds),
+            seconds: self.seconds,
             live: live.clone(),
             options: options.clone(),
         };

@@ -142,6 +142,27 @@ def test_a_checkpoint_is_gone_on_from(dataset, tmp_path):
         splatcore.train(dataset, checkpoint=path, resume=True, **{**options, "iterations": 130})
 
 
+def test_a_resumed_runs_states_go_on_from_the_checkpoint(dataset, tmp_path):
+    options = {"iterations": 60, "checkpoint": tmp_path / "run.safetensors", **QUICK}
+    states = []
+
+    def stop(state):
+        states.append(state)
+        state.stop()
+
+    first = splatcore.train(dataset, callback=stop, callback_every=10, **options)
+    rest = splatcore.train(dataset, resume=True, callback=stop, callback_every=1, **options)
+    assert [state.step for state in states] == [10, 11] and rest.steps == 11
+    # No sample was taken in between.
+    assert first.loss == rest.loss == rest.curve[-1][1] == states[1].loss
+    assert states[1].iterations == 60
+    assert rest.seconds >= states[1].seconds >= first.seconds > 0
+    # A run that has nothing left to do.
+    done = splatcore.train(dataset, resume=True, **options)
+    again = splatcore.train(dataset, resume=True, **options)
+    assert again.steps == 60 and again.loss == done.loss == done.curve[-1][1]
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -245,6 +245,12 @@ impl Trainer {
         self.seconds
     }
 
+    /// Smoothed training loss as of the last sample, that of a resumed checkpoint included; `None`
+    /// before the first step.
+    pub fn loss(&self) -> Option<f64> {
+        self.smoothed_loss
+    }
+
     /// The training curve so far.
     pub fn curve(&self) -> &[CurvePoint] {
         &self.curve
