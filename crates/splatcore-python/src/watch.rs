@@ -2,7 +2,7 @@
 
 use crate::camera::Camera;
 use crate::errors;
-use crate::process::detached;
+use crate::process::{Home, detached};
 use crate::render::options_of;
 use crate::rendering::Rendering;
 use pyo3::prelude::*;
@@ -36,6 +36,7 @@ pub struct TrainingState {
     #[pyo3(get)]
     seconds: f64,
     live: Arc<Live>,
+    home: Home,
     options: RenderOptions,
 }
 
@@ -50,6 +51,8 @@ impl TrainingState {
         background: Option<&Bound<'_, PyAny>>,
         depth: bool,
     ) -> PyResult<Rendering> {
+        // Before the lock, which no thread of a forked child would ever let go.
+        self.home.check("TrainingState")?;
         let mut options = self.options.clone();
         if background.is_some() {
             options.background = options_of(background, "auto", None)?.background;
@@ -170,6 +173,7 @@ impl Observer for Watch {
             count: renderer.count(),
             seconds: self.seconds,
             live: live.clone(),
+            home: Home::here(),
             options: options.clone(),
         };
         let lent: *mut (dyn Renderer + '_) = renderer;

@@ -53,3 +53,24 @@ def test_a_renderer_does_not_follow_a_fork(scene):
     child.start()
     assert "make another one in this process" in answers.get(timeout=60)
     child.join()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+def test_a_training_state_does_not_follow_a_fork(dataset):
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    heard = []
+
+    def look(state):
+        child = context.Process(target=lambda: answers.put(used_in_child(state)))
+        child.start()
+        try:
+            heard.append(answers.get(timeout=60))
+        finally:
+            child.kill()
+            child.join()
+
+    splatcore.train(
+        dataset, iterations=1, callback=look, callback_every=1, backend="cpu", sh_degree=0
+    )
+    assert "TrainingState was made in process" in heard[0]
