@@ -12,7 +12,7 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyFrozenSet, PyList, PySet, PyTuple};
 use splatcore::core::Image;
 
 /// Devices of DLPack whose memory the processor reads: `kDLCPU` and `kDLCUDAHost`.
@@ -214,6 +214,16 @@ pub unsafe fn view<'py, T: Element>(
 /// `TypeError` or `ValueError` with the argument's name.
 pub fn three(name: &str, value: &Bound<'_, PyAny>) -> PyResult<[f64; 3]> {
     let wanted = || PyTypeError::new_err(format!("{name} must be three numbers, found {value}"));
+    // Bytes give numbers too, and sets give theirs in no order.
+    let kinds = [
+        value.is_instance_of::<PyBytes>(),
+        value.is_instance_of::<PyByteArray>(),
+        value.is_instance_of::<PySet>(),
+        value.is_instance_of::<PyFrozenSet>(),
+    ];
+    if kinds.contains(&true) {
+        return Err(wanted());
+    }
     let mut numbers = Vec::new();
     for item in value.try_iter().map_err(|_| wanted())? {
         numbers.push(item?.extract::<f64>().map_err(|_| wanted())?);
@@ -225,6 +235,20 @@ pub fn three(name: &str, value: &Bound<'_, PyAny>) -> PyResult<[f64; 3]> {
         &[a, b, c] if [a, b, c].iter().all(|v| v.is_finite()) => Ok([a, b, c]),
         _ => Err(PyValueError::new_err(format!(
             "{name} must be three finite numbers, found {value}"
+        ))),
+    }
+}
+
+/// Three numbers from 0 to 1.
+///
+/// # Errors
+/// As [`three`], and `ValueError` for a number outside of this range.
+pub fn colour(name: &str, value: &Bound<'_, PyAny>) -> PyResult<[f32; 3]> {
+    let colour = three(name, value)?.map(|v| v as f32);
+    match colour.iter().all(|v| (0.0..=1.0).contains(v)) {
+        true => Ok(colour),
+        false => Err(PyValueError::new_err(format!(
+            "{name} must be three numbers from 0 to 1, found {value}"
         ))),
     }
 }

@@ -1,6 +1,6 @@
 //! [`Renderer`]: a scene on a backend; and which backend that is.
 
-use crate::arrays::{image, three};
+use crate::arrays::{colour, image};
 use crate::camera::Camera;
 use crate::errors;
 use crate::process::{Home, current, detached};
@@ -205,7 +205,7 @@ pub fn options_of(
         ..RenderOptions::default()
     };
     if let Some(background) = background {
-        options.background = three("background", background)?.map(|v| v as f32);
+        options.background = colour("background", background)?;
     }
     if let Some(degree) = sh_degree {
         options.sh_degree = degree;

@@ -139,6 +139,30 @@ def test_what_cannot_be_rendered_is_refused(scene, camera):
         renderer.render(camera, pipeline="exact+tc-gs")
 
 
+@pytest.mark.parametrize(
+    ("background", "kind"),
+    [
+        ((0, 0, 1.5), ValueError),
+        ((-0.1, 0, 0), ValueError),
+        ((0, 1e39, 0), ValueError),
+        ((0, float("nan"), 0), ValueError),
+        (b"\0\1\0", TypeError),
+        (bytearray(3), TypeError),
+        ({0, 0.5, 1}, TypeError),
+        (frozenset([0, 0.5, 1]), TypeError),
+    ],
+)
+def test_backgrounds_are_colours(scene, camera, background, kind):
+    renderer = splatcore.Renderer(scene, "cpu")
+    change = np.zeros((48, 64, 3), np.float32)
+    with pytest.raises(kind, match="background must be three"):
+        renderer.render(camera, background=background)
+    with pytest.raises(kind, match="background must be three"):
+        renderer.gradients(camera, change, background=background)
+    ends = renderer.render(camera, background=np.array([0, 1, -0.0])).image
+    assert np.isfinite(ends).all()
+
+
 @pytest.mark.parametrize("side", [60_000, 2**32 - 1])
 def test_an_image_beyond_any_memory_is_an_error(scene, side):
     camera = splatcore.Camera(side, side, 50, 50, 32, 24, np.eye(4))
