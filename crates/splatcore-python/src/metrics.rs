@@ -57,6 +57,12 @@ fn measured(
 ) -> PyResult<f64> {
     let image = arrays::image("image", image)?;
     let sides = [image.height as usize, image.width as usize];
+    if sides.contains(&0) {
+        return Err(PyValueError::new_err(format!(
+            "image must have pixels, found shape [{}, {}, 3]",
+            image.height, image.width
+        )));
+    }
     if !is_of::<u8>("photo", photo)? {
         if mask.is_some() {
             return Err(PyValueError::new_err(
@@ -92,9 +98,17 @@ fn check_equal(image: [usize; 2], photo: [usize; 2]) -> PyResult<()> {
 
 fn mask_of(mask: &Bound<'_, PyAny>, [height, width]: [usize; 2]) -> PyResult<Vec<u8>> {
     let sides = [Side::Is(height), Side::Is(width)];
-    if is_of::<bool>("mask", mask)? {
-        let mask = read::<bool>("mask", mask, &sides)?;
-        return Ok(values(&mask)?.iter().map(|&m| m.into()).collect());
+    let mask: Vec<u8> = match is_of::<bool>("mask", mask)? {
+        true => {
+            let mask = read::<bool>("mask", mask, &sides)?;
+            values(&mask)?.iter().map(|&m| m.into()).collect()
+        }
+        false => values(&read::<u8>("mask", mask, &sides)?)?.to_vec(),
+    };
+    match mask.iter().all(|&m| m == 0) {
+        true => Err(PyValueError::new_err(
+            "mask must leave pixels to compare, found zeros alone",
+        )),
+        false => Ok(mask),
     }
-    Ok(values(&read::<u8>("mask", mask, &sides)?)?.to_vec())
 }

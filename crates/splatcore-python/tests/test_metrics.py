@@ -69,3 +69,14 @@ def test_what_cannot_be_compared_is_refused(images):
         metrics.psnr(image, photo, np.ones((30, 20), bool))
     with pytest.raises(ValueError, match="mask needs a photo of uint8"):
         metrics.psnr(image, image, np.ones((20, 30), bool))
+
+
+@pytest.mark.parametrize("measure", [metrics.psnr, metrics.ssim])
+def test_nothing_to_compare_is_refused(measure):
+    image, photo = np.zeros((8, 9, 3), np.float32), np.zeros((8, 9, 3), np.uint8)
+    for mask in [np.zeros((8, 9), bool), np.zeros((8, 9), np.uint8)]:
+        with pytest.raises(ValueError, match="mask must leave pixels"):
+            measure(image, photo, mask)
+    for other in [image, photo]:
+        with pytest.raises(ValueError, match=r"image must have pixels, found shape \[0, 9, 3\]"):
+            measure(image[:0], other[:0])
