@@ -9,7 +9,7 @@ use crate::scene::Scene;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use splatcore::core::backend::RenderOptions;
-use splatcore::core::{self, Backend};
+use splatcore::core::{self, Backend, sh};
 use splatcore::cpu::CpuBackend;
 use splatcore::cuda::{CudaBackend, Options};
 use splatcore::train::config::BackendChoice;
@@ -208,6 +208,12 @@ pub fn options_of(
         options.background = colour("background", background)?;
     }
     if let Some(degree) = sh_degree {
+        if degree > sh::MAX_DEGREE {
+            return Err(PyValueError::new_err(format!(
+                "sh_degree must be 0 to {}, found {degree}",
+                sh::MAX_DEGREE
+            )));
+        }
         options.sh_degree = degree;
     }
     Ok(options)
@@ -227,15 +233,20 @@ fn choice_of(backend: &str) -> PyResult<BackendChoice> {
 /// Opens a backend; the default ones are made once a process.
 ///
 /// # Errors
-/// A card that was asked for cannot be had.
+/// A card that was asked for cannot be had; no threads, or more than [`MOST_THREADS`].
 pub fn open(
     choice: BackendChoice,
     threads: Option<usize>,
     options: Options,
 ) -> PyResult<Box<dyn Backend>> {
+    if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+        return Err(PyValueError::new_err(format!(
+            "threads must be 1 to {MOST_THREADS}, found {threads}"
+        )));
+    }
     let cpu = || -> Box<dyn Backend> {
         Box::new(match threads {
-            Some(threads) => CpuBackend::new(Some(threads.clamp(1, MOST_THREADS))),
+            Some(threads) => CpuBackend::new(Some(threads)),
             None => current().cpu.get_or_init(|| CpuBackend::new(None)).clone(),
         })
     };

@@ -2,9 +2,10 @@
 
 use crate::dataset::{Dataset, background_of};
 use crate::errors;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString};
+use pyo3::types::{PyDict, PyString};
+use splatcore::train::config::ConfigError;
 use splatcore::train::{Config, ResolvedConfig};
 use std::path::Path;
 use toml::{Table, Value};
@@ -34,8 +35,10 @@ pub fn resolved(
                 "eval_every is for the command line; measure in callback=, or when the run is done",
             ));
         }
-        if !value.is_none() {
-            table.insert(key.replace('_', "-"), value_of(&key, &value)?);
+        let name = key.replace('_', "-");
+        match value.is_none() {
+            true => check_known(&name)?,
+            false => drop(table.insert(name, value_of(&key, &value)?)),
         }
     }
     let given = Config::from_toml(&table.to_string(), Path::new("train"))
@@ -43,6 +46,16 @@ pub fn resolved(
     agree(&given, &dataset.given)?;
     ResolvedConfig::from_layers(None, &given.over(&dataset.given))
         .map_err(|error| errors::config(&error))
+}
+
+/// Refuses the name of no setting, whose value cannot tell.
+fn check_known(name: &str) -> PyResult<()> {
+    let probe = Table::from_iter([(name.to_owned(), Value::from(0))]);
+    match Config::from_toml(&probe.to_string(), Path::new("train")) {
+        // Any other error is of the value.
+        Err(error @ ConfigError::File { .. }) => Err(errors::config(&error)),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a value that differs from what the dataset was loaded with.
@@ -67,14 +80,21 @@ fn value_of(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if key == "background" {
         return Ok(background_of(value)?.to_string().into());
     }
-    if let Ok(flag) = value.cast::<PyBool>() {
-        return Ok(flag.is_true().into());
+    // Of Python or NumPy.
+    if let Ok(flag) = value.extract::<bool>() {
+        return Ok(flag.into());
     }
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(text.to_cow()?.into_owned().into());
     }
-    if let Ok(number) = value.extract::<i64>() {
-        return Ok(number.into());
+    match value.extract::<i64>() {
+        Ok(number) => return Ok(number.into()),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+            return Err(PyValueError::new_err(format!(
+                "{key} must be an integer from -2**63 to 2**63 - 1, found {value}"
+            )));
+        }
+        Err(_) => {}
     }
     if let Ok(number) = value.extract::<f64>() {
         return Ok(number.into());

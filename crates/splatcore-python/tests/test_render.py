@@ -135,6 +135,12 @@ def test_what_cannot_be_rendered_is_refused(scene, camera):
         splatcore.Renderer(scene, "gpu")
     with pytest.raises(ValueError, match="device=1.*cpu"):
         splatcore.Renderer(scene, "cpu", device=1)
+    for degree in [4, 255]:
+        with pytest.raises(ValueError, match=f"sh_degree must be 0 to 3, found {degree}"):
+            renderer.render(camera, sh_degree=degree)
+    for threads in [0, 257, 10**6]:
+        with pytest.raises(ValueError, match=f"threads must be 1 to 256, found {threads}"):
+            splatcore.Renderer(scene, "cpu", threads=threads)
     with pytest.raises(splatcore.Error, match="the cpu backend has no"):
         renderer.render(camera, pipeline="exact+tc-gs")
 

@@ -197,7 +197,15 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(
 
 def test_presets_and_settings_of_the_dataset_count(photos):
     dataset = splatcore.Dataset.load(photos, max_size=32, test_every=4, background=(1, 1, 1))
-    run = splatcore.train(dataset, "fast", 5, backend="cpu", max_gaussians=np.int64(5000))
+    run = splatcore.train(
+        dataset,
+        "fast",
+        5,
+        backend="cpu",
+        max_gaussians=np.int64(5000),
+        exposure=np.True_,
+        split_scale=None,
+    )
     for line in [
         'preset = "fast"',
         "iterations = 5",
@@ -205,6 +213,7 @@ def test_presets_and_settings_of_the_dataset_count(photos):
         "test-every = 4",
         'background = "white"',
         "max-gaussians = 5000",
+        "exposure = true",
     ]:
         assert line in run.config.splitlines(), line
     with pytest.raises(ValueError, match="max_size is another one"):
@@ -215,6 +224,12 @@ def test_presets_and_settings_of_the_dataset_count(photos):
     ("settings", "kind", "message"),
     [
         ({"iteration": 5}, TypeError, "unknown setting `iteration`; did you mean `iterations`"),
+        ({"bogus": None}, TypeError, "unknown setting `bogus`"),
+        ({"iteration": None}, TypeError, "did you mean `iterations`"),
+        ({"seed": 2**63}, ValueError, r"seed must be an integer .*found 9223372036854775808"),
+        ({"seed": np.uint64(2**63)}, ValueError, "seed must be an integer"),
+        ({"backend": "cpu", "threads": 0}, ValueError, "threads"),
+        ({"backend": "cpu", "threads": 10**6}, ValueError, "threads must be 1 to 256"),
         ({"sh_degree": "two"}, TypeError, "sh_degree: invalid type"),
         ({"strategy": "best"}, ValueError, "strategy: unknown variant `best`"),
         ({"lr_means": -1.0}, ValueError, "lr_means=-1"),
