@@ -27,8 +27,8 @@ pub enum Side {
     Is(usize),
 }
 
-/// Loads all of NumPy's C interface. The crate `numpy` loads it on first use, where a failure, be it
-/// Ctrl-C, is a panic.
+/// Loads all of NumPy's C interface. The crate `numpy` loads it on first use, where a failure, be
+/// it Ctrl-C, is a panic.
 ///
 /// # Errors
 /// NumPy cannot be imported, or is too old.

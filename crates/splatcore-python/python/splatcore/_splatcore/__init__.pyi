@@ -1,5 +1,6 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, final
 
 import numpy as np
@@ -211,7 +212,7 @@ class Dataset:
         seed: int | None = None,
     ) -> Dataset: ...
     @property
-    def path(self) -> PathLike[str]: ...
+    def path(self) -> Path: ...
     @property
     def names(self) -> list[str]: ...
     @property
