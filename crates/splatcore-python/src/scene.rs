@@ -7,7 +7,7 @@ use numpy::{PyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use splatcore::core::{Gaussians, sh};
-use splatcore::data::scene::{ReadOptions, WriteOptions, read_with, write};
+use splatcore::data::scene::{Format, ReadOptions, WriteOptions, read_with, write};
 use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -93,7 +93,9 @@ impl Scene {
     /// Writes the scene in the format that the name's ending tells. An existing file is replaced
     /// once the new one is complete. What the format cannot keep is a ``UserWarning``.
     ///
-    /// ``keep_order`` keeps the order of the Gaussians where a format has one of its own.
+    /// ``keep_order`` keeps the order of the Gaussians where a format has one of its own:
+    /// compressed PLY, .splat and SOG, but not streamed SOG, which refuses it. Other formats keep
+    /// it anyway.
     /// ``spz_version`` is 2, 3 or 4. ``sog_iterations`` are rounds that improve the palette of SOG,
     /// ``sog_levels`` the levels of detail of a streamed SOG.
     #[pyo3(signature = (
@@ -113,6 +115,12 @@ impl Scene {
             keep_order,
             ..WriteOptions::default()
         };
+        if keep_order && Format::of_output(&path).is_ok_and(|f| f == Format::StreamedSog) {
+            return Err(PyValueError::new_err(
+                "keep_order=True is not for lod-meta.json, a streamed SOG, which has an order of \
+                 its own; every other format keeps the order, .sog and meta.json too",
+            ));
+        }
         let (spz, sog) = (&mut options.spz, &mut options.sog);
         spz.version = within("spz_version", spz_version, spz.version, [2, 4])?;
         sog.iterations = within("sog_iterations", sog_iterations, sog.iterations, [0, 1000])?;

@@ -146,6 +146,15 @@ def test_options_of_formats(scene, tmp_path):
         scene.save(tmp_path / "scene.spz", spz_version=7)
 
 
+def test_the_order_is_kept_on_request(scene, tmp_path):
+    for name in ["a.sog", "folder/meta.json", "a.compressed.ply"]:
+        scene.save(tmp_path / name, keep_order=True)
+        found = splatcore.Scene.load(tmp_path / name)
+        np.testing.assert_allclose(found.means, scene.means, atol=1e-2)
+    with pytest.raises(ValueError, match="keep_order=True is not for lod-meta.json"):
+        scene.save(tmp_path / "levels" / "lod-meta.json", keep_order=True)
+
+
 def test_what_a_format_cannot_keep_is_a_warning(scene, tmp_path):
     with pytest.warns(UserWarning, match="degree 1 are cut to 0"):
         scene.save(tmp_path / "scene.splat")

@@ -14,8 +14,9 @@ pub struct WriteOptions {
     pub antialiased: bool,
     /// Keep properties of a PLY that are no parameters of a Gaussian, in PLY: labels, masks.
     pub keep_extras: bool,
-    /// Gaussians stay in the scene's order where a format would have its own: compressed PLY along
-    /// a Morton curve, .splat the large and opaque first.
+    /// Gaussians stay in the scene's order where a format would have its own: compressed PLY and
+    /// SOG along a Morton curve, .splat the large and opaque first. Streamed SOG has its own in any
+    /// case, by levels and chunks.
     pub keep_order: bool,
     /// How much each Gaussian matters, above 0, `[n]` in the scene's order: what a format rounds to
     /// few values (SOG: harmonics, scales, base colours) comes closest to those that matter most.

@@ -408,6 +408,27 @@ fn a_file_that_is_written_again_keeps_what_was_rounded() {
     assert_eq!(sorted(&first), sorted(&second));
 }
 
+#[test]
+fn the_scenes_order_is_kept_on_request() {
+    let scene = random(3000, 1, 17);
+    let options = WriteOptions {
+        keep_order: true,
+        ..WriteOptions::default()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.sog", "meta.json"] {
+        let path = folder.path().join(name);
+        scene::write(&path, &scene, &options, &|_, _, _| ()).unwrap();
+        let back = scene::read(&path).unwrap().gaussians;
+        for (old, new) in scene.means.iter().zip(&back.means) {
+            assert!(
+                (0..3).all(|i| (old[i] - new[i]).abs() < 0.01),
+                "{old:?} {new:?}"
+            );
+        }
+    }
+}
+
 /// Weights move the palette and the codebooks to what matters.
 #[test]
 fn what_weighs_more_is_rounded_less() {

@@ -18,7 +18,7 @@ use anyhow::{Result, bail};
 use editor::Editor;
 use photos::{Photos, PhotosArgs};
 use splatcore_data::scene::spz::SpzOptions;
-use splatcore_data::scene::{self, OpenScene, ReadOptions, Rows, SogOptions, WriteOptions};
+use splatcore_data::scene::{self, Format, OpenScene, ReadOptions, Rows, SogOptions, WriteOptions};
 use splatcore_train::memory::Bytes;
 use std::path::{Path, PathBuf};
 use steps::{Step, Steps};
@@ -56,8 +56,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = SogOptions::default().palette,
           value_parser = clap::value_parser!(u32).range(1..=65536))]
     sog_palette: u32,
-    /// Keep the order of the Gaussians in formats that have one of their own: compressed PLY puts
-    /// neighbours together, .splat large and opaque ones first
+    /// Keep the order of the Gaussians in formats that have one of their own: compressed PLY and
+    /// SOG put neighbours together, .splat large and opaque ones first. Not for streamed SOG
     #[arg(long)]
     keep_order: bool,
     /// Keep properties of PLY files that are no parameters of a Gaussian (labels, masks), in PLY
@@ -83,6 +83,13 @@ pub fn run(args: Args) -> Result<()> {
         bail!(WrongUsage(
             "--dataset is there for nothing: give it with --prune-floaters, --max-scale, --up \
              dataset or --metric PHOTO,PHOTO=LENGTH"
+                .into()
+        ));
+    }
+    if args.keep_order && format == Format::StreamedSog {
+        bail!(WrongUsage(
+            "--keep-order is not for lod-meta.json, a streamed SOG: its levels and chunks have an \
+             order of their own; leave it out, or write .sog"
                 .into()
         ));
     }

@@ -30,11 +30,12 @@ pub(super) struct Encoded {
     pub notes: Vec<String>,
 }
 
-/// Writes a bundled SOG 2: a zip archive whose files are stored, in Morton order. Bounds on what is
-/// lost: a coordinate's sign(x) ln(1 + |x|) is off by half of a 65,535th of its range, a component
-/// of a rotation by 1/(255 √2), an opacity by 1/510; scales and base colours are rounded to
-/// the 256 values, and the higher harmonics to the palette, that make the least square error.
-/// Coefficients above degree 3 are cut, with a note. Unsound Gaussians are written with opacity 0.
+/// Writes a bundled SOG 2: a zip archive whose files are stored, in Morton order unless
+/// [`WriteOptions::keep_order`] is set. Bounds on what is lost: a coordinate's sign(x) ln(1 + |x|)
+/// is off by half of a 65,535th of its range, a component of a rotation by 1/(255 √2), an opacity
+/// by 1/510; scales and base colours are rounded to the 256 values, and the higher harmonics to the
+/// palette, that make the least square error. Coefficients above degree 3 are cut, with a note.
+/// Unsound Gaussians are written with opacity 0.
 ///
 /// # Errors
 /// If there are more than 16,384² Gaussians or the file cannot be written; then nothing is left
@@ -108,15 +109,20 @@ pub(super) fn names(folder: &str) -> impl Iterator<Item = String> {
     all.map(move |name| format!("{folder}{name}"))
 }
 
-/// The files of a scene, in Morton order.
+/// The files of a scene, in Morton order unless its own is kept.
 fn encode(
     path: &Path,
     rows: &dyn Rows,
     options: &WriteOptions,
     progress: Progress,
 ) -> Result<Encoded, DataError> {
-    progress("sorting", 0, 1);
-    let order = morton_order(rows);
+    let order = match options.keep_order {
+        true => (0..rows.len() as u32).collect(),
+        false => {
+            progress("sorting", 0, 1);
+            morton_order(rows)
+        }
+    };
     encode_ordered(path, rows, &order, options, progress)
 }
 
