@@ -80,7 +80,15 @@ def test_a_state_is_of_its_callback(dataset):
         states[0].render(dataset.cameras[0])
 
 
-def test_ctrl_c_gives_what_was_learned(dataset):
+@pytest.fixture
+def heard_interrupts():
+    """Python's handler of SIGINT: a background job of a shell inherits that it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_gives_what_was_learned(dataset, heard_interrupts):
     began = threading.Event()
 
     def interrupt():
