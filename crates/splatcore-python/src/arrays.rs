@@ -12,6 +12,7 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyFrozenSet, PyList, PySet, PyTuple};
 use splatcore::core::Image;
 
@@ -27,18 +28,22 @@ pub enum Side {
     Is(usize),
 }
 
-/// Loads all of NumPy's C interface. The crate `numpy` loads it on first use, where a failure, be
-/// it Ctrl-C, is a panic.
+/// Loads all of NumPy's C interface when it is first wanted. The crate `numpy` would load it then
+/// too, but a failure, be it Ctrl-C, would be a panic.
 ///
 /// # Errors
-/// NumPy cannot be imported, or is too old.
-pub fn load_numpy(py: Python<'_>) -> PyResult<()> {
-    numpy::get_array_module(py)?;
-    let array = PyArray::<f32, _>::from_vec(py, Vec::new());
-    let borrowed = array.try_readwrite();
-    borrowed.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    numpy::dtype::<f32>(py).is_equiv_to(&array.dtype());
-    Ok(())
+/// NumPy cannot be imported or is too old, or what a signal's handler raised meanwhile.
+pub fn need_numpy(py: Python<'_>) -> PyResult<()> {
+    static LOADED: PyOnceLock<()> = PyOnceLock::new();
+    let load = || {
+        numpy::get_array_module(py)?;
+        let array = PyArray::<f32, _>::from_vec(py, Vec::new());
+        let borrowed = array.try_readwrite();
+        borrowed.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        numpy::dtype::<f32>(py).is_equiv_to(&array.dtype());
+        Ok(())
+    };
+    LOADED.get_or_try_init(py, load).copied()
 }
 
 /// An array of an argument: of type `T`, C-contiguous, aligned.
@@ -70,12 +75,13 @@ pub fn read<'py, T: Element>(
 
 /// Whether an argument is an array of this type, in NumPy or by DLPack.
 pub fn is_of<T: Element>(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let wanted = numpy::dtype::<T>(value.py());
-    Ok(in_numpy(name, value)?.dtype().is_equiv_to(&wanted))
+    let array = in_numpy(name, value)?;
+    Ok(array.dtype().is_equiv_to(&numpy::dtype::<T>(value.py())))
 }
 
 /// The argument as a NumPy array, without a copy.
 fn in_numpy<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    need_numpy(value.py())?;
     if let Ok(array) = value.cast::<PyUntypedArray>() {
         return Ok(array.clone());
     }
@@ -186,6 +192,7 @@ pub fn owned<T: Element>(
     data: Vec<T>,
     shape: &[usize],
 ) -> PyResult<Py<PyArrayDyn<T>>> {
+    need_numpy(py)?;
     Ok(data.into_pyarray(py).reshape(shape)?.unbind())
 }
 
@@ -198,6 +205,7 @@ pub unsafe fn view<'py, T: Element>(
     data: &[T],
     shape: &[usize],
 ) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
+    need_numpy(owner.py())?;
     let data = ArrayView::from_shape(IxDyn(shape), data)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     // SAFETY: the array holds on to `owner`, with which, the caller says, `data` lives.

@@ -33,7 +33,6 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _splatcore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    arrays::load_numpy(py)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", py.get_type::<errors::Error>())?;
     module.add(

@@ -182,32 +182,40 @@ def output_of(code: str) -> str:
     return done.stdout
 
 
-def test_importing_needs_no_torch():
-    assert output_of("import sys, splatcore; print('torch' in sys.modules)") == "False\n"
+def test_importing_needs_neither_torch_nor_numpy():
+    code = "import sys, splatcore; print([m for m in ('torch', 'numpy') if m in sys.modules])"
+    assert output_of(code) == "[]\n"
 
 
-def test_importing_without_numpy_is_an_import_error():
+def test_an_array_without_numpy_is_an_import_error():
     code = """
 import sys
 sys.modules["numpy"] = None
+import splatcore
+camera = splatcore.Camera.look_at((0, 0, 1), (0, 0, 0), 64, 48)
 try:
-    import splatcore
+    camera.world_to_camera
 except ImportError as error:
     print(error.name)
 """
     assert output_of(code) == "numpy\n"
 
 
-def test_numpy_is_not_loaded_in_the_middle_of_a_call():
-    # What Ctrl-C interrupts while it is loaded would be a panic.
+def test_what_interrupts_the_loading_of_numpy_is_raised():
     code = """
 import builtins, splatcore
 camera = splatcore.Camera.look_at((0, 0, 1), (0, 0, 0), 64, 48)
+load = builtins.__import__
 
 def interrupted(*args, **options):
     raise KeyboardInterrupt
 
 builtins.__import__ = interrupted
+try:
+    camera.world_to_camera
+except KeyboardInterrupt:
+    print("interrupted")
+builtins.__import__ = load
 print(camera.world_to_camera.shape)
 """
-    assert output_of(code) == "(4, 4)\n"
+    assert output_of(code) == "interrupted\n(4, 4)\n"

@@ -3,6 +3,7 @@
 
 use super::element::{Device, Element};
 use super::exchange::{Described, described};
+use crate::arrays;
 use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_ARRAY_WRITEABLE};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -30,6 +31,7 @@ impl View {
     /// `TypeError` if it is no tensor, or one of a type that no function takes; `ValueError` if it
     /// is not contiguous, or lies where nothing reads it.
     pub fn new(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        arrays::need_numpy(value.py())?;
         let view = match value.cast::<PyUntypedArray>() {
             Ok(array) => Self::of_numpy(name, array)?,
             Err(_) => {

@@ -28,7 +28,7 @@ pub fn run(args: Args) -> Result<()> {
     let opening = Opening::new(&args.device)?;
     let mut folder = Folder::open(&args.folder)?;
     let experiment = folder.experiment.clone();
-    opening.check_device(&folder)?;
+    opening.check_journal(&folder)?;
     let baseline = opening.baseline(&experiment)?;
     let profile = super::profile::of(&opening.build, &experiment)?;
     let mut evaluator = opening.evaluator(&folder)?;

@@ -59,7 +59,7 @@ impl Opening {
     ///
     /// # Errors
     /// If they are of another.
-    pub fn check_device(&self, folder: &Folder) -> Result<()> {
+    pub fn check_journal(&self, folder: &Folder) -> Result<()> {
         check_settings(folder)?;
         let entries = folder.journal.entries().iter();
         let mut timed_on = None;

@@ -38,7 +38,7 @@ pub fn run(args: Args) -> Result<()> {
     let opening = Opening::new(&args.device)?;
     let mut folder = Folder::open(&args.folder)?;
     let experiment = folder.experiment.clone();
-    opening.check_device(&folder)?;
+    opening.check_journal(&folder)?;
     let baseline = opening.baseline(&experiment)?;
     let guard = interrupt::Guard::start_searching()?;
     let proposers = proposers(args.proposer, &experiment, args.model.is_asked())?;
