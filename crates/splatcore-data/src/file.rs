@@ -16,6 +16,7 @@ pub(crate) const UNFINISHED: &str = ".splatcore-";
 static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// While this value lives, [`remove_own_unfinished`] removes a file or folder.
+#[derive(Debug)]
 pub struct Unfinished(PathBuf);
 
 impl Unfinished {

@@ -7,6 +7,7 @@
 mod error;
 pub mod file;
 mod foreign;
+pub mod lock;
 mod words;
 
 pub mod dataset;

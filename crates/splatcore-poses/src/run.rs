@@ -8,7 +8,8 @@ use crate::state::{Features, Finished, State, Video};
 use crate::steps::{Model, Steps};
 use crate::{Job, Mapper, Matching, Observer, PosesError, natural, video};
 use splatcore_data::DataError;
-use std::fs::{File, OpenOptions};
+use splatcore_data::lock::FolderLock;
+use std::fs::OpenOptions;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
@@ -41,8 +42,7 @@ pub struct Outcome {
 pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, PosesError> {
     check_choices(job)?;
     let dataset = &job.dataset;
-    std::fs::create_dir_all(dataset).map_err(|e| DataError::write(dataset, &e))?;
-    let work = Work::begin(dataset)?;
+    let work = Work::begin(dataset, observer)?;
     let (mut state, old) = earlier(job)?;
     let model = dataset.join("sparse/0");
     let images = dataset.join("images");
@@ -444,38 +444,33 @@ fn install(models: &[Model], place: &Path, work: &Path) -> Result<(), PosesError
     std::fs::rename(&largest.folder, place).map_err(failed)
 }
 
-/// A folder for files in the making, and a lock on the dataset. Removed at the end.
+/// A folder for files in the making, which is removed at the end, and a lock on the dataset.
 struct Work {
     folder: PathBuf,
-    lock: Option<File>,
+    _lock: FolderLock,
 }
 
 impl Work {
-    fn begin(dataset: &Path) -> Result<Self, PosesError> {
+    fn begin(dataset: &Path, observer: &mut dyn Observer) -> Result<Self, PosesError> {
+        let lock = FolderLock::take(dataset, "poses")?;
+        if let Some(warning) = lock.warning() {
+            observer.note(&format!("warning: {warning}"));
+        }
         let folder = dataset.join(".splatcore-poses");
         std::fs::create_dir_all(&folder).map_err(|e| DataError::write(&folder, &e))?;
-        let path = folder.join("lock");
-        let lock = File::create(&path).map_err(|e| DataError::write(&path, &e))?;
-        if lock.try_lock().is_err() {
-            return Err(PosesError::Occupied {
-                dataset: dataset.to_path_buf(),
-                problem: "another call is finding poses there; wait for its end".into(),
-            });
-        }
         // What a call left that was killed.
         for name in ["global", "incremental", "images"] {
             let _ = std::fs::remove_dir_all(folder.join(name));
         }
         Ok(Self {
             folder,
-            lock: Some(lock),
+            _lock: lock,
         })
     }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
-        self.lock = None;
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use splatcore_data::file::write_bytes;
+use splatcore_data::lock::FolderLock;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,22 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
 /// written there.
 pub fn check_writable(folder: &Path) -> Result<()> {
     check_folder(folder, "choose another folder with -o")
+}
+
+/// Keeps other splatcore processes out of a folder while the value lives; `what` is done there.
+/// Makes the folder if need be.
+///
+/// # Errors
+/// Another process works there, or no file can be written.
+pub fn take_folder(folder: &Path, what: &str) -> Result<FolderLock> {
+    let lock = FolderLock::take(folder, what);
+    // Says more of a folder that cannot be written.
+    check_writable(folder)?;
+    let lock = lock?;
+    if let Some(warning) = lock.warning() {
+        eprintln!("warning: {warning}");
+    }
+    Ok(lock)
 }
 
 /// As [`check_writable`], for the folder of a file that will be written later; `flag` names the

@@ -51,7 +51,7 @@ pub fn run(job: &Job) -> Result<Finished> {
     let backend = backends::for_training(config, job.device)?;
     let dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
     let init = job.init.as_deref().map(load::scene).transpose()?;
-    let checkpoint = prepare_folder(job, &files)?;
+    let (_lock, checkpoint) = prepare_folder(job, &files)?;
     let backend: Arc<dyn Backend> = Arc::from(backend.announce());
     let photos = load_photos(&dataset, config)?;
     let Photos { train, test } = &photos;

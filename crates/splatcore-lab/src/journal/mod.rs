@@ -18,7 +18,7 @@ pub use state::State;
 use crate::candidate::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -166,10 +166,11 @@ fn lock(file: &File) -> Option<()> {
     const TRIES: u32 = 20;
     const PAUSE: Duration = Duration::from_millis(10);
     for _ in 0..TRIES {
-        if file.try_lock().is_ok() {
-            return Some(());
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            // Or a file system without locks.
+            Ok(()) | Err(TryLockError::Error(_)) => return Some(()),
         }
-        std::thread::sleep(PAUSE);
     }
     None
 }

@@ -228,7 +228,7 @@ fn one_call_at_a_time() {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("another call is finding poses there"),
+            error.contains("another splatcore process works in this folder"),
             "{error}"
         );
         fake.put("enough", "");

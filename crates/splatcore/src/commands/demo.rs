@@ -9,6 +9,7 @@ use crate::{backends, load};
 use anyhow::{Result, bail};
 use splatcore_data::dataset::Split;
 use splatcore_data::file::write_bytes;
+use splatcore_data::lock;
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::BackendChoice;
 use splatcore_train::{Config, ResolvedConfig};
@@ -81,12 +82,9 @@ fn write_page(page: &Path, scene: &SharedScene, photos: &Path) -> Result<()> {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let (photos, folder) = (args.output.join("photos"), args.output.join("run"));
-    let occupied = |folder: &PathBuf| {
-        std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
-    };
     // Photos are the same every time, so old ones are simply painted over; a run is someone's
     // result.
-    if !args.photos_only && !args.overwrite && occupied(&folder) {
+    if !args.photos_only && !args.overwrite && !lock::is_empty(&folder) {
         bail!(
             "{}: already holds a run; add --overwrite to replace it, or choose another folder with \
              -o",
@@ -94,7 +92,7 @@ pub fn run(args: Args) -> Result<()> {
         );
     }
     backends::check(args.backend)?;
-    output::check_writable(&args.output)?;
+    let lock = output::take_folder(&args.output, "demo")?;
     let options = ProceduralOptions::default();
     let progress = Progress::new("painting photos", options.views as u64);
     write_dataset(&photos, &options, &|done, _| {
@@ -134,6 +132,7 @@ pub fn run(args: Args) -> Result<()> {
     let (found, files) = (&metrics.evaluation, Files::of(&folder));
     let page = args.output.join("page.html");
     write_page(&page, &scene, &photos)?;
+    drop(lock);
     output::print(&format!(
         "PSNR {:.2} dB, SSIM {:.4} on {} held-out photos; {} Gaussians, trained in {}\nphotos   \
          {}\nscene    {}  \

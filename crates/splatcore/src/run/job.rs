@@ -4,6 +4,7 @@ use crate::output;
 use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
 use splatcore_data::file;
+use splatcore_data::lock::{self, FolderLock};
 use splatcore_train::{Checkpoint, ResolvedConfig};
 use std::path::{Path, PathBuf};
 
@@ -101,11 +102,11 @@ impl Files {
     }
 }
 
-/// Checks the folder before any long work, and reads the checkpoint when resuming.
-pub fn prepare_folder(job: &Job, files: &Files) -> Result<Option<Checkpoint>> {
+/// Takes the folder and checks it before any long work, and reads the checkpoint when resuming.
+pub fn prepare_folder(job: &Job, files: &Files) -> Result<(FolderLock, Option<Checkpoint>)> {
     let folder = job.folder.display();
-    let occupied = std::fs::read_dir(&job.folder).is_ok_and(|mut entries| entries.next().is_some());
-    if !job.resume && !job.overwrite && occupied {
+    let lock = output::take_folder(&job.folder, "train")?;
+    if !job.resume && !job.overwrite && !lock::is_empty(&job.folder) {
         if files.checkpoint.is_file() {
             bail!(
                 "{folder}: already holds a run; add --resume to go on with it, --overwrite to \
@@ -126,15 +127,14 @@ pub fn prepare_folder(job: &Job, files: &Files) -> Result<Option<Checkpoint>> {
             files.checkpoint.display()
         );
     }
-    output::check_writable(&job.folder)?;
     if job.resume || job.overwrite {
         // A run that was killed while it wrote may have left half a checkpoint, as large as a whole
         // one.
         file::remove_unfinished(&job.folder);
     }
-    Ok(if job.resume {
-        Some(Checkpoint::load(&files.checkpoint)?)
-    } else {
-        None
-    })
+    let checkpoint = match job.resume {
+        true => Some(Checkpoint::load(&files.checkpoint)?),
+        false => None,
+    };
+    Ok((lock, checkpoint))
 }

@@ -9,6 +9,7 @@ mod export;
 mod exposure;
 mod killed;
 mod lab;
+mod locks;
 mod lpips;
 mod paper;
 mod paper_compressed;

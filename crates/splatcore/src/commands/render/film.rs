@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> Result<()> {
     let backend = args.backend.open_for(&args.half)?;
     let options = args.options(args.cameras.background(&args.scene), antialias);
     let job = match target {
-        Target::Folder => sinks::job(args, &plan, &scene, backend.name(), &options)?,
+        Target::Folder { .. } => sinks::job(args, &plan, &scene, backend.name(), &options)?,
         Target::Video(_) => serde_json::Value::Null,
     };
     let mut renderer = backend.renderer(&scene)?;

@@ -7,6 +7,7 @@ use crate::{channels, output};
 use anyhow::{Result, bail};
 use serde_json::json;
 use splatcore_data::file::{Unfinished, write_png};
+use splatcore_data::lock::FolderLock;
 use splatcore_video::{Codec, Container, Encoder, FrameFolder, Job, Output, find_ffmpeg, open};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,10 @@ type Suffixes = Vec<&'static str>;
 /// What `-o` asks for; found before anything is rendered.
 pub enum Target {
     Video(Output),
-    Folder,
+    /// A folder, which no other process writes meanwhile.
+    Folder {
+        _lock: FolderLock,
+    },
 }
 
 impl Target {
@@ -59,8 +63,8 @@ impl Target {
             "png" | "apng" => return Self::file(args, Output::Apng),
             "gif" => return Self::file(args, Output::Gif),
             _ if args.output.is_dir() || extension.is_empty() => {
-                output::check_writable(&args.output)?;
-                return Ok(Self::Folder);
+                let lock = output::take_folder(&args.output, "render --path")?;
+                return Ok(Self::Folder { _lock: lock });
             }
             other => bail!(
                 "{}: .{other} is not written; choose .mp4, .mov, .mkv, .webm, .png, .gif or a \
@@ -94,7 +98,7 @@ impl Sink {
         job: &serde_json::Value,
     ) -> Result<Self> {
         match target {
-            Target::Folder => {
+            Target::Folder { .. } => {
                 let mut suffixes = vec![".png"];
                 suffixes.extend(args.alpha.then_some("_alpha.png"));
                 suffixes.extend(

@@ -1,0 +1,120 @@
+//! One process at a time writes a folder of results, and a process that dies leaves it free.
+
+use crate::common::{fails, photos, succeeds, text, write_scene};
+use splatcore::data::lock::FolderLock;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const IN_USE: &str = "another splatcore process works in this folder";
+
+fn training<'a>(out: &'a Path, steps: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let flags = [
+        "train",
+        photos(),
+        "-o",
+        text(out),
+        "--backend",
+        "cpu",
+        "--threads",
+        "1",
+        "--iterations",
+        steps,
+        "--checkpoint-every",
+        "1",
+    ];
+    [&flags[..], more].concat()
+}
+
+/// A run that has saved a checkpoint and goes on.
+fn begun(out: &Path) -> Child {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
+        .args(training(out, "100000", &[]))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !out.join("checkpoint.safetensors").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended");
+        assert!(start.elapsed() < Duration::from_secs(60), "no checkpoint");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn a_second_run_in_a_folder_is_refused_and_a_killed_one_holds_nobody_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let mut first = begun(&out);
+    let config = std::fs::read(out.join("config.toml")).unwrap();
+    let process = format!("(`train`, process {})", first.id());
+    for more in [&["--overwrite"][..], &["--resume"], &[]] {
+        let said = fails(&training(&out, "5", more));
+        assert!(said.contains(IN_USE), "{said}");
+        // Windows lets nobody read a file that is locked.
+        assert!(cfg!(windows) || said.contains(&process), "{said}");
+    }
+    assert_eq!(std::fs::read(out.join("config.toml")).unwrap(), config);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let said = fails(&training(&out, "5", &[]));
+    assert!(said.contains("add --resume"), "{said}");
+    succeeds(&training(&out, "5", &["--overwrite"]));
+    let hidden = |name: &String| name.starts_with('.') && cfg!(unix);
+    assert_eq!(names(&out).into_iter().find(hidden), None);
+}
+
+#[test]
+fn demo_and_frames_of_a_path_wait_for_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let lock = FolderLock::take(&out, "test").unwrap();
+    let scene = write_scene(folder.path());
+    let path = [
+        "--path",
+        "orbit",
+        "--fps",
+        "2",
+        "--seconds",
+        "1",
+        "--size",
+        "8x8",
+    ];
+    let film = ["render", text(&scene), "-o", text(&out), "--backend", "cpu"];
+    let film = [&film[..], &path].concat();
+    let demo = ["demo", "--photos-only", "-o", text(&out)];
+    for args in [&film[..], &demo] {
+        let said = fails(args);
+        assert!(said.contains(IN_USE), "{said}");
+    }
+    drop(lock);
+    assert!(!out.exists(), "nothing was written");
+    succeeds(&film);
+    assert!(out.join("000001.png").exists());
+}
+
+/// A folder that a run refuses is as it was: the lock leaves no trace, and is no content.
+#[test]
+fn a_lock_leaves_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new");
+    let said = fails(&training(&out, "5", &["--resume"]));
+    assert!(said.contains("no checkpoint to resume from"), "{said}");
+    assert!(!out.exists());
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("mine"), "").unwrap();
+    let said = fails(&training(&out, "5", &[]));
+    assert!(said.contains("is not empty"), "{said}");
+    let left: Vec<String> = names(&out);
+    assert!(left.contains(&"mine".into()));
+    assert!(left.len() == 1 || cfg!(not(unix)), "{left:?}");
+}
