@@ -8,5 +8,7 @@ pub const INPUT: &str = include_str!("shared/input.js");
 pub const PATH_PANEL: &str = include_str!("shared/path_panel.js");
 /// What both viewers look like; to stand in front of a page's own rules.
 pub const STYLE: &str = include_str!("shared/style.css");
+/// Light or dark.
+pub const THEME: &str = include_str!("shared/theme.js");
 /// Keyframes: kept, played, saved, loaded.
 pub const KEYFRAMES: &str = include_str!("shared/keyframes.js");

@@ -32,7 +32,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       frame-ancestors 'none'";
 
 /// The page's files: name, type, content.
-const FILES: [(&str, &str, &str); 11] = [
+const FILES: [(&str, &str, &str); 13] = [
     (
         "index.html",
         "text/html; charset=utf-8",
@@ -46,6 +46,8 @@ const FILES: [(&str, &str, &str); 11] = [
     ("input.js", JS, shared::INPUT),
     ("overlay.js", JS, include_str!("page/overlay.js")),
     ("panel.js", JS, include_str!("page/panel.js")),
+    ("curves.js", JS, include_str!("page/curves.js")),
+    ("theme.js", JS, shared::THEME),
     ("keyframes.js", JS, shared::KEYFRAMES),
     ("path_panel.js", JS, shared::PATH_PANEL),
 ];

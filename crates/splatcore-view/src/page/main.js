@@ -5,7 +5,8 @@ import { listen } from './input.js';
 import { Keyframes } from './keyframes.js';
 import { Overlay } from './overlay.js';
 import { PathPanel } from './path_panel.js';
-import { say, showHeat, showScene, showStatus, showTimes } from './panel.js';
+import { redrawCurves, say, showHeat, showScene, showStatus, showTimes } from './panel.js';
+import { theme } from './theme.js';
 
 const STILL_AFTER = 150; // ms without a move
 const SLOW = 80; // ms of round trip: halve the size
@@ -59,6 +60,13 @@ function ask(still) {
   connection.send({ type: 'view', ...view });
 }
 
+function showSliders() {
+  element('fov').value = camera.fov;
+  element('fov').nextElementSibling.value = `${Math.round(camera.fov)}\u00b0`;
+  const size = 2 ** (element('scale').value / 3);
+  element('scale').nextElementSibling.value = `${size.toFixed(2)}\u00d7`;
+}
+
 // Something changed: ask once per displayed frame, and without loss when it rests.
 function change() {
   if (moved) return;
@@ -67,6 +75,7 @@ function change() {
     moved = false;
     ask(false);
     overlay.draw(camera.pose());
+    showSliders();
     clearTimeout(stillTimer);
     stillTimer = setTimeout(() => ask(true), STILL_AFTER);
   });
@@ -129,7 +138,6 @@ function chooseCamera(index) {
   element('camera').value = index < 0 ? '' : index;
   if (index >= 0) {
     camera.goTo(info.cameras[index]);
-    element('fov').value = camera.fov;
     if (info.photos) connection.send({ type: 'photo', index, size: 1280 });
   }
   drawPhoto();
@@ -188,7 +196,6 @@ function begin(scene) {
     camera.frame(info.bounds);
     overlay.size = camera.distance / 40;
     if (info.cameras.length) camera.goTo(info.cameras[0]);
-    element('fov').value = camera.fov;
     path.show(new Keyframes(info.title));
   }
   say('');
@@ -273,6 +280,9 @@ element('stop').onclick = () => connection.send({ type: 'control', action: 'stop
 element('menu').onclick = () => {
   const closed = element('panel').classList.toggle('closed');
   element('menu').ariaExpanded = !closed;
+  redrawCurves();
 };
-addEventListener('resize', change);
+theme(element('theme'), redrawCurves);
+element('training').addEventListener('toggle', redrawCurves);
+addEventListener('resize', () => { change(); redrawCurves(); });
 if (innerWidth < 700) element('menu').click();

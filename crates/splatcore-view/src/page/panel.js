@@ -1,4 +1,5 @@
-// What the panel shows: facts, the run, curves.
+// What the panel shows: facts, the run, the legend of tiles.
+import { drawCurves } from './curves.js';
 
 const element = (id) => document.getElementById(id);
 const number = (n) => Math.round(n).toLocaleString('en');
@@ -9,10 +10,11 @@ export function showScene(info) {
   element('training').hidden = !info.training;
   element('control').hidden = !(info.training && info.control);
   element('cameras').hidden = info.cameras.length === 0;
-  element('sh').max = info.sh_degree;
-  element('sh').value = info.sh_degree;
+  element('sh-label').hidden = info.sh_degree === 0;
+  for (const option of element('sh').options) option.hidden = option.value > info.sh_degree;
+  element('sh').value = Math.min(info.sh_degree, 3);
   const select = element('camera');
-  select.replaceChildren(new Option('none', ''));
+  select.replaceChildren(new Option('no photo', ''));
   info.cameras.forEach(({ name, held_out: held }, i) =>
     select.append(new Option(held ? `${name} (held out)` : name, i)));
 }
@@ -27,9 +29,17 @@ export function showStatus(status, training) {
   else if (status.paused) parts.push('paused');
   else parts.push(`${status.steps_per_second.toFixed(1)} steps/s`, `${time(status.seconds_left)} left`);
   element('run').textContent = parts.join(', ');
-  element('pause').textContent = status.paused ? 'Go on' : 'Pause';
+  showPause(status.paused);
   for (const id of ['pause', 'stop']) element(id).disabled = status.ended;
   curves(status);
+}
+
+function showPause(paused) {
+  const button = element('pause');
+  if (button.dataset.paused === String(paused)) return;
+  button.dataset.paused = paused;
+  button.innerHTML = `<svg class="icon"><use href="#i-${paused ? 'play' : 'pause'}"/></svg>`
+    + (paused ? 'Go on' : 'Pause');
 }
 
 function time(seconds) {
@@ -38,26 +48,28 @@ function time(seconds) {
   return s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
 }
 
-function curves({ losses, psnr, iterations }) {
-  const canvas = element('curves');
-  const context = canvas.getContext('2d');
-  context.clearRect(0, 0, canvas.width, canvas.height);
-  const plot = (points, colour, scale) => {
-    if (points.length === 0) return;
-    const values = points.map((p) => scale(p[1]));
-    const [low, high] = [Math.min(...values), Math.max(...values)];
-    context.strokeStyle = colour;
-    context.beginPath();
-    points.forEach(([step], i) => {
-      const y = (values[i] - low) / (high - low || 1);
-      context.lineTo((step / iterations) * canvas.width, (1 - y) * (canvas.height - 4) + 2);
-    });
-    context.stroke();
+let drawn = null;
+
+// Draws the curves as they were last, for another size or other colours.
+export function redrawCurves() {
+  if (drawn) curves(drawn);
+}
+
+function curves(status) {
+  drawn = status;
+  drawCurves(element('curves'), status);
+  const { losses, psnr } = status;
+  const key = (name, text) => {
+    const span = document.createElement('span');
+    span.className = `key-${name}`;
+    span.textContent = text;
+    return span;
   };
-  plot(losses, '#4af', Math.log);
-  plot(psnr, '#8f8', (v) => v);
-  const best = psnr.length ? `; green: held-out PSNR, now ${psnr.at(-1)[1].toFixed(2)} dB` : '';
-  element('legend').textContent = losses.length ? `blue: log of the loss${best}` : '';
+  element('legend').replaceChildren(...(losses.length ? [
+    key('blue', 'Loss'), ' against the photos, small is good. ',
+    ...(psnr.length ? [key('green', 'PSNR'), ' of photos that are not trained on, large is good: '
+      + `${psnr.at(-1)[1].toFixed(2)} dB now.`] : []),
+  ] : []));
 }
 
 // The legend of the colours of tiles, or none.

@@ -1,7 +1,9 @@
 //! The page in a real browser. Skipped where there is none.
 
 use crate::support::Viewer;
+use serde_json::json;
 use splatcore_test_support::chromium::Chromium;
+use splatcore_view::protocol::Status;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -130,6 +132,112 @@ fn tiles_have_a_legend() {
         );
         browser.value(&key("1")).await;
         assert_eq!(browser.value(shown).await, "none");
+        assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    });
+}
+
+/// At a phone's size nothing stands out of the screen, and all that is touched is large enough; at
+/// both sizes each control says what it is.
+#[test]
+fn the_panel_fits_a_desktop_and_a_phone() {
+    let viewer = Viewer::start(true);
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::start().await else {
+            return;
+        };
+        for (width, height, mobile, least) in [(1280, 720, false, 26), (390, 844, true, 44)] {
+            let screen = json!({
+                "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile,
+            });
+            browser
+                .call("Emulation.setDeviceMetricsOverride", screen)
+                .await;
+            browser.open("about:blank").await;
+            browser.open(&viewer.url()).await;
+            browser.until(RESTS).await;
+            let closed = "document.getElementById('panel').classList.contains('closed')";
+            assert_eq!(browser.value(closed).await, mobile);
+            if mobile {
+                browser
+                    .value("document.getElementById('menu').click()")
+                    .await;
+            }
+            browser
+                .value("document.querySelectorAll('details').forEach((d) => (d.open = true))")
+                .await;
+            let shown = "[...document.querySelectorAll('button, select, summary, .button, label')]\
+                .filter((e) => e.offsetParent && !e.disabled)";
+            let small = format!(
+                "{shown}.filter((e) => e.getBoundingClientRect().height < {least}) \
+                 .map((e) => e.outerHTML)"
+            );
+            assert_eq!(browser.value(&small).await, json!([]), "{width}");
+            let outside = format!(
+                "{shown}.filter((e) => {{ const r = e.getBoundingClientRect(); \
+                 return r.left < 0 || r.right > {width}; }}).map((e) => e.outerHTML)"
+            );
+            assert_eq!(browser.value(&outside).await, json!([]), "{width}");
+            let nameless = "[...document.querySelectorAll('button, select, input')] \
+                .filter((e) => !(e.textContent.trim() || e.ariaLabel || e.labels?.length)) \
+                .map((e) => e.outerHTML)";
+            assert_eq!(browser.value(nameless).await, json!([]));
+        }
+        // The groups have headings.
+        let headings = "[...document.querySelectorAll('summary')] \
+            .filter((e) => e.offsetParent).map((e) => e.textContent.trim())";
+        let headings = browser.value(headings).await.to_string();
+        assert!(
+            headings.contains("Training") && headings.contains("Photos"),
+            "{headings}"
+        );
+        // Dark and light: by the system, then by the button, which is remembered.
+        let dark = "getComputedStyle(document.body).colorScheme === 'dark'";
+        for (value, shown) in [("dark", dark.into()), ("light", format!("!({dark})"))] {
+            let media = json!({"features": [{"name": "prefers-color-scheme", "value": value}]});
+            browser.call("Emulation.setEmulatedMedia", media).await;
+            browser.until(&shown).await;
+        }
+        browser
+            .value("document.getElementById('theme').click()")
+            .await;
+        assert_eq!(browser.value(dark).await, true);
+        browser.call("Page.reload", json!({})).await;
+        browser.until(&format!("{RESTS} && {dark}")).await;
+        assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    });
+}
+
+/// The curves of a run have axes with numbers and units.
+#[test]
+fn curves_have_axes() {
+    let viewer = Viewer::start(true);
+    viewer.hub.publish(Status {
+        step: 80,
+        iterations: 100,
+        loss: Some(0.1),
+        losses: (1..=8).map(|i| (10 * i, 0.8 / f64::from(i))).collect(),
+        psnr: vec![(40, 18.0), (80, 24.5)],
+        ..Status::default()
+    });
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::start().await else {
+            return;
+        };
+        browser.open(&viewer.url()).await;
+        browser.until(RESTS).await;
+        browser
+            .until("document.getElementById('legend').textContent.includes('24.50 dB')")
+            .await;
+        // What is written onto the canvas when it is drawn again.
+        let words = "(() => { const said = []; const proto = CanvasRenderingContext2D.prototype; \
+            const fill = proto.fillText; proto.fillText = function (text, ...rest) { \
+            said.push(text); fill.call(this, text, ...rest); }; \
+            dispatchEvent(new Event('resize')); proto.fillText = fill; return said.join(' '); })()";
+        let words = browser.value(words).await;
+        let words = words.as_str().unwrap();
+        for wanted in ["steps", "loss", "PSNR, dB", "0 50 100 steps", "0.5", "20"] {
+            assert!(words.contains(wanted), "{wanted}: {words}");
+        }
         assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
     });
 }

@@ -243,6 +243,8 @@ fn pages_are_served_to_this_host_only_and_with_a_strict_policy() {
         "input.js",
         "overlay.js",
         "panel.js",
+        "curves.js",
+        "theme.js",
         "keyframes.js",
         "path_panel.js",
     ] {
