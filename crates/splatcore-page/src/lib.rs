@@ -20,7 +20,7 @@ pub mod shared;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 const INDEX: &str = include_str!("page/index.html");
@@ -32,7 +32,7 @@ const STYLE: &str = concat!(
 const SORTER: &str = include_str!("page/sort.js");
 
 /// A place to look from. Axes are OpenCV's: x right, y down, z forward.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pose {
     /// Of the camera, world units.
     pub position: [f64; 3],

@@ -1,16 +1,19 @@
-//! Where the cameras of `render` and `bench` come from: a dataset, a cameras.json, or an orbit
-//! around the scene.
+//! Where the cameras of `render` and `bench` come from: a dataset, a cameras.json, an orbit around
+//! the scene, or what a run recorded.
 
+pub mod json;
 pub mod named;
 pub mod surroundings;
 
+pub use json::{read_json, write_json};
 pub use named::{MAX_SIDE, NamedCamera, Size};
 
 use crate::load;
-use crate::orbit::{self, Up};
+use crate::orbit;
 use crate::output::{self, WrongUsage};
-use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use crate::scene_source::SceneSource;
+use crate::up::{Direction, Up};
+use anyhow::Result;
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_path::Pose;
@@ -47,15 +50,15 @@ pub struct CameraArgs {
     /// shows, stretched
     #[arg(long, requires = "size", conflicts_with = "orbit")]
     stretch: bool,
-    /// Which way is up for --orbit: x, -x, y, -y, z or -z. PLY files of photo sets mostly have -y
+    /// Which way is up for --orbit: x, -x, y, -y, z, -z or X,Y,Z [what the run recorded, or -y,
+    /// which PLY files of photo sets mostly have]
     #[arg(
         long,
-        value_name = "AXIS",
-        default_value = "-y",
+        value_name = "DIRECTION",
         allow_hyphen_values = true,
         conflicts_with_all = ["dataset", "cameras"]
     )]
-    up: Up,
+    up: Option<Direction>,
     /// --orbit: distance from the centre, times the one that shows 95 % of the Gaussians (less of a
     /// scene with a far background)
     #[arg(
@@ -73,9 +76,10 @@ pub struct CameraArgs {
 }
 
 #[derive(clap::Args)]
-#[group(required = true, multiple = false)]
+#[group(required = false, multiple = false)]
 struct Source {
-    /// Use the cameras of this dataset (its photos are decoded too, to know their sizes)
+    /// Use the cameras of this dataset (its photos are decoded too, to know their sizes) [of a run:
+    /// the cameras that it recorded]
     #[arg(long, value_name = "DATASET")]
     dataset: Vec<PathBuf>,
     /// Use the cameras of a JSON file as INRIA's trainer writes it (cameras.json): an array of
@@ -91,13 +95,17 @@ struct Source {
 }
 
 impl CameraArgs {
-    /// The cameras, at least one, and the background colour. `path` is the scene's file.
+    /// The cameras, at least one, and the background colour.
     ///
     /// # Errors
     /// If there are several datasets, or as [`CameraArgs::resolve_for`].
-    pub fn resolve(&self, path: &Path, scene: &Gaussians) -> Result<(Vec<NamedCamera>, [f32; 3])> {
+    pub fn resolve(
+        &self,
+        source: &SceneSource,
+        scene: &Gaussians,
+    ) -> Result<(Vec<NamedCamera>, [f32; 3])> {
         self.check_for(1)?;
-        self.resolve_for(0, path, scene)
+        self.resolve_for(0, source, scene)
     }
 
     /// Whether the cameras are those of so many scenes: a dataset for each, or what all share.
@@ -125,20 +133,22 @@ impl CameraArgs {
     pub fn resolve_for(
         &self,
         i: usize,
-        path: &Path,
+        source: &SceneSource,
         scene: &Gaussians,
     ) -> Result<(Vec<NamedCamera>, [f32; 3])> {
         let datasets = &self.source.dataset;
-        let (background, test_every) = load::settings_of(path, self.background, self.test_every);
+        let (background, test_every) = source.settings(self.background, self.test_every);
         let background = background.colour();
         let mut cameras = if let Some(folder) = datasets.get(i).or(datasets.first()) {
-            self.of_dataset(folder, background, test_every)?
+            self.of_dataset(source, folder, background, test_every)?
         } else if let Some(file) = &self.source.cameras {
             read_json(file)?
-        } else {
+        } else if let Some(count) = self.source.orbit {
             let size = self.size.unwrap_or(Size(1280, 720));
-            let circle = self.circle(scene, size)?;
-            orbit::cameras(&circle, self.source.orbit.unwrap_or(1), size)
+            let circle = self.circle(source, scene, size)?;
+            orbit::cameras(&circle, count, size)
+        } else {
+            self.recorded(source, Split::Test)?
         };
         if let Some(Size(width, height)) = self.size {
             for named in &mut cameras {
@@ -151,23 +161,51 @@ impl CameraArgs {
         Ok((cameras, background))
     }
 
-    /// Whether cameras were named; `render --path` can do without.
+    /// Whether cameras were named, or the run has recorded some; `render --path` can do without.
     ///
     /// # Errors
-    /// If they were not.
-    pub fn check_given(&self) -> Result<()> {
+    /// If there are none.
+    pub fn check_given(&self, source: &SceneSource) -> Result<()> {
         let Source {
             dataset,
             cameras,
             orbit,
         } = &self.source;
-        match dataset.is_empty() && cameras.is_none() && orbit.is_none() {
-            true => Err(WrongUsage(
-                "the cameras are missing; give --dataset, --cameras, --orbit or --path".into(),
+        let given = !dataset.is_empty() || cameras.is_some() || orbit.is_some();
+        match given || source.cameras_file().is_some() {
+            true => Ok(()),
+            false => Err(WrongUsage(
+                "the cameras are missing; give --dataset, --cameras or --orbit (to render also \
+                 --path)"
+                    .into(),
             )
             .into()),
-            false => Ok(()),
         }
+    }
+
+    /// The cameras of a split that the run recorded; all of them if none is of this split.
+    fn recorded(&self, source: &SceneSource, split: Split) -> Result<Vec<NamedCamera>> {
+        let Some(file) = source.cameras_file() else {
+            self.check_given(source)?;
+            return Ok(Vec::new());
+        };
+        let mut cameras = read_json(&file)?;
+        let split = self.split.unwrap_or(split);
+        let wanted = |named: &NamedCamera| match split {
+            Split::All => true,
+            Split::Test => named.held_out,
+            Split::Train => !named.held_out,
+        };
+        if cameras.iter().any(wanted) {
+            cameras.retain(wanted);
+        }
+        for named in &mut cameras {
+            named.camera = match self.max_size {
+                Some(side) => within(&named.camera, side),
+                None => named.camera.clone(),
+            };
+        }
+        Ok(cameras)
     }
 
     /// Whether nothing was given that a camera path has no use for. (As clap's conflicts of
@@ -190,15 +228,16 @@ impl CameraArgs {
     }
 
     /// Poses for a path through cameras, in the order of their names, and the size of the first; of
-    /// a dataset without decoding a photo. None if no cameras were named. `path` is the scene's.
+    /// a dataset without decoding a photo. None if no cameras were named and the scene is no run's.
     ///
     /// # Errors
     /// What is wrong with the cameras.
-    pub fn poses(&self, path: &Path) -> Result<Option<(Vec<Pose>, Size)>> {
+    pub fn poses(&self, source: &SceneSource) -> Result<Option<(Vec<Pose>, Size)>> {
         self.check_for(1)?;
         let cameras: Vec<Camera> = if let Some(folder) = self.source.dataset.first() {
-            let (_, test_every) = load::settings_of(path, self.background, self.test_every);
-            let dataset = load::dataset(folder, self.images.as_deref(), 0)?;
+            let (_, test_every) = source.settings(self.background, self.test_every);
+            let mut dataset = load::dataset(folder, self.images.as_deref(), 0)?;
+            source.turn(&mut dataset);
             let split = self.split.unwrap_or(Split::All);
             let mut entries: Vec<_> = load::select(&dataset, folder, split, test_every)?
                 .into_iter()
@@ -214,6 +253,11 @@ impl CameraArgs {
                 .into_iter()
                 .map(|named| named.camera)
                 .collect()
+        } else if source.cameras_file().is_some() {
+            self.recorded(source, Split::All)?
+                .into_iter()
+                .map(|named| named.camera)
+                .collect()
         } else {
             return Ok(None);
         };
@@ -225,8 +269,18 @@ impl CameraArgs {
     ///
     /// # Errors
     /// If the scene is empty.
-    pub fn circle(&self, scene: &Gaussians, size: Size) -> Result<Orbit> {
-        orbit::circle(scene, self.up, self.distance, size)
+    pub fn circle(&self, source: &SceneSource, scene: &Gaussians, size: Size) -> Result<Orbit> {
+        let up = self.up(source);
+        orbit::circle(scene, up.direction, self.distance, size)
+    }
+
+    /// Which way is up: as typed, or as it is known of the scene.
+    fn up(&self, source: &SceneSource) -> Up {
+        match (self.up, source.up()) {
+            (Some(typed), _) => typed.chosen(),
+            (None, Some(known)) => known,
+            (None, None) => Up::ASSUMED,
+        }
     }
 
     /// What `--size` says.
@@ -234,20 +288,20 @@ impl CameraArgs {
         self.size
     }
 
-    /// The colour behind the scene; `path` is the scene's file.
-    pub fn background(&self, path: &Path) -> [f32; 3] {
-        load::settings_of(path, self.background, self.test_every)
-            .0
-            .colour()
+    /// The colour behind the scene.
+    pub fn background(&self, source: &SceneSource) -> [f32; 3] {
+        source.settings(self.background, self.test_every).0.colour()
     }
 
     fn of_dataset(
         &self,
+        source: &SceneSource,
         folder: &Path,
         background: [f32; 3],
         test_every: u32,
     ) -> Result<Vec<NamedCamera>> {
-        let dataset = load::dataset(folder, self.images.as_deref(), 0)?;
+        let mut dataset = load::dataset(folder, self.images.as_deref(), 0)?;
+        source.turn(&mut dataset);
         let indices = load::select(
             &dataset,
             folder,
@@ -266,88 +320,23 @@ impl CameraArgs {
         Ok(views
             .into_iter()
             .map(|v| NamedCamera {
-                name: v.name,
-                camera: v.camera,
                 photo: Some(v.photo),
+                ..NamedCamera::new(v.name, v.camera)
             })
             .collect())
     }
 }
 
-/// One entry of INRIA's cameras.json.
-#[derive(Deserialize)]
-struct JsonCamera {
-    img_name: Option<String>,
-    width: u32,
-    height: u32,
-    position: [f64; 3],
-    rotation: [[f64; 3]; 3],
-    fx: f64,
-    fy: f64,
-    cx: Option<f64>,
-    cy: Option<f64>,
-}
-
-/// Reads INRIA's cameras.json; see `--cameras`.
-pub fn read_json(path: &Path) -> Result<Vec<NamedCamera>> {
-    let text = std::fs::read_to_string(path).map_err(|e| {
-        anyhow::anyhow!(
-            "{}: cannot be read ({e}); give a cameras.json",
-            path.display()
-        )
-    })?;
-    let entries: Vec<JsonCamera> = serde_json::from_str(&text).with_context(|| {
-        format!(
-            "{}: is not an array of cameras (see `splatcore render --help`, --cameras)",
-            path.display()
-        )
-    })?;
-    if entries.is_empty() {
-        bail!("{}: holds no camera; give at least one", path.display());
-    }
-    let named = |(i, entry): (usize, JsonCamera)| {
-        let name = entry
-            .img_name
-            .clone()
-            .unwrap_or_else(|| format!("camera_{i:04}"));
-        let camera = entry.camera();
-        let too_large = camera.width.max(camera.height) > MAX_SIDE;
-        let defect = camera
-            .defect()
-            .or_else(|| too_large.then(|| format!("a side is above {MAX_SIDE} pixels")));
-        match defect {
-            None => Ok(NamedCamera {
-                name,
-                camera,
-                photo: None,
-            }),
-            Some(defect) => bail!(
-                "{}, camera {i} ('{name}'): {defect}; correct it or leave it out",
-                path.display()
-            ),
-        }
+/// A camera of at most so many pixels on the longer side.
+fn within(camera: &Camera, longest: u32) -> Camera {
+    let now = camera.width.max(camera.height);
+    let scaled = |side: u32| {
+        let side = f64::from(side) * f64::from(longest) / f64::from(now);
+        (side.round() as u32).max(1)
     };
-    entries.into_iter().enumerate().map(named).collect()
-}
-
-impl JsonCamera {
-    /// World-to-camera is the transpose of the given rotation; translation `-Rᵀ position`.
-    fn camera(&self) -> Camera {
-        let rotation: [[f64; 3]; 3] =
-            std::array::from_fn(|i| std::array::from_fn(|j| self.rotation[j][i]));
-        let p = self.position;
-        Camera {
-            width: self.width,
-            height: self.height,
-            fx: self.fx,
-            fy: self.fy,
-            cx: self.cx.unwrap_or(self.width as f64 / 2.0),
-            cy: self.cy.unwrap_or(self.height as f64 / 2.0),
-            rotation,
-            translation: std::array::from_fn(|i| {
-                -(0..3).map(|j| rotation[i][j] * p[j]).sum::<f64>()
-            }),
-        }
+    match now > longest {
+        true => camera.resized(scaled(camera.width), scaled(camera.height)),
+        false => camera.clone(),
     }
 }
 
@@ -368,32 +357,5 @@ mod tests {
         for bad in ["640", "0x5", "5x", "99999x5", "axb"] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_json_camera_is_the_camera_it_was_written_from() {
-        let wanted = Camera::look_at(
-            [1.0, -2.0, 3.0],
-            [0.2, 0.1, 0.0],
-            [0.0, -1.0, 0.0],
-            0.9,
-            64,
-            48,
-        );
-        let r = wanted.rotation;
-        let transposed: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| r[j][i]));
-        let text = serde_json::json!([{
-            "id": 0, "img_name": "a", "width": 64, "height": 48, "position": wanted.position(),
-            "rotation": transposed, "fx": wanted.fx, "fy": wanted.fy
-        }]);
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("cameras.json");
-        std::fs::write(&file, text.to_string()).unwrap();
-        let camera = &read_json(&file).unwrap()[0].camera;
-        for i in 0..3 {
-            assert!((camera.translation[i] - wanted.translation[i]).abs() < 1e-12);
-            assert_eq!(camera.rotation[i], wanted.rotation[i]);
-        }
-        assert_eq!((camera.cx, camera.cy), (32.0, 24.0));
     }
 }

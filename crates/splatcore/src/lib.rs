@@ -48,7 +48,9 @@ mod progress;
 mod remedy;
 mod report;
 mod run;
+mod scene_source;
 mod sharing;
+mod up;
 mod viewing;
 
 use std::ffi::OsString;

@@ -6,7 +6,6 @@ use splatcore_core::image::to_bytes;
 use splatcore_core::{Gaussians, View};
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::scene::{self, spz::SpzAxes};
-use splatcore_train::Config;
 use splatcore_train::config::Background;
 use std::path::Path;
 
@@ -149,45 +148,4 @@ pub fn one_colour(text: &str) -> Result<Background, String> {
         }
         parsed => parsed,
     }
-}
-
-/// `--max-size` of the run beside a scene, if it has one.
-pub fn max_size_of(scene: &Path) -> Option<u32> {
-    Config::from_file(&scene.with_file_name("config.toml"))
-        .ok()?
-        .complete()
-        .data
-        .max_size
-}
-
-/// Background and `--test-every` for a scene: what was typed, else what the config.toml beside the
-/// scene says (a run writes one), else black and 8.
-pub fn settings_of(
-    scene: &Path,
-    background: Option<Background>,
-    test_every: Option<u32>,
-) -> (Background, u32) {
-    let beside = scene.with_file_name("config.toml");
-    let data = match beside.is_file().then(|| Config::from_file(&beside)) {
-        Some(Ok(config)) => Some(config.complete().data),
-        // Another program's may have that name too.
-        Some(Err(error)) => {
-            eprintln!("warning: the settings beside the scene are not used: {error}");
-            None
-        }
-        None => None,
-    };
-    if let (Some(data), true) = (&data, background.is_none() || test_every.is_none()) {
-        eprintln!(
-            "from {}: background {}, test-every {} (flags override)",
-            beside.display(),
-            data.background,
-            data.test_every
-        );
-    }
-    let data = data.unwrap_or_else(|| Config::UNSET.complete().data);
-    (
-        background.unwrap_or(data.background),
-        test_every.unwrap_or(data.test_every),
-    )
 }

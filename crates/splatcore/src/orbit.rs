@@ -2,21 +2,21 @@
 
 use crate::cameras::named::{NamedCamera, Size};
 use crate::cameras::surroundings::surroundings;
+use crate::up::ground;
 use anyhow::{Result, bail};
 use splatcore_core::{Camera, Gaussians};
 use splatcore_path::generate::Orbit;
-use std::str::FromStr;
 
 /// Vertical field of view of an orbit's cameras, degrees (the smaller side's, for portrait sizes).
 const ORBIT_FOV: f64 = 50.0;
 /// An orbit looks down on the scene at this angle, degrees.
 const ORBIT_ELEVATION: f64 = 15.0;
 
-/// A circle around what [`surroundings`] finds, looked inwards from.
+/// A circle around what [`surroundings`] finds, looked inwards from; `up` has unit length.
 ///
 /// # Errors
 /// If the scene is empty.
-pub fn circle(scene: &Gaussians, up: Up, distance: f64, size: Size) -> Result<Orbit> {
+pub fn circle(scene: &Gaussians, up: [f64; 3], distance: f64, size: Size) -> Result<Orbit> {
     let Some((centre, radius)) = surroundings(scene) else {
         bail!("the scene has no Gaussian to look at; give --dataset or --cameras");
     };
@@ -27,11 +27,10 @@ pub fn circle(scene: &Gaussians, up: Up, distance: f64, size: Size) -> Result<Or
         true => 2.0 * ((narrow / 2.0).tan() * height as f64 / width as f64).atan(),
         false => narrow,
     };
-    let (up, ground) = up.axes();
     Ok(Orbit {
         centre,
         up,
-        ground,
+        ground: ground(up),
         distance: distance * radius / (narrow / 2.0).sin(),
         elevation: ORBIT_ELEVATION.to_radians(),
         fov: fov_y,
@@ -40,71 +39,27 @@ pub fn circle(scene: &Gaussians, up: Up, distance: f64, size: Size) -> Result<Or
 
 /// `count` cameras on a circle, evenly.
 pub fn cameras(circle: &Orbit, count: u32, Size(width, height): Size) -> Vec<NamedCamera> {
-    let camera = |i: u32| NamedCamera {
-        name: format!("orbit_{i:04}"),
-        camera: circle
-            .pose(f64::from(i) / f64::from(count))
-            .camera(width, height),
-        photo: None,
+    let camera = |i: u32| {
+        let pose = circle.pose(f64::from(i) / f64::from(count));
+        NamedCamera::new(format!("orbit_{i:04}"), pose.camera(width, height))
     };
     (0..count).map(camera).collect()
 }
 
-/// The first camera of an orbit with this axis up.
+/// The first camera of an orbit with this direction up.
 ///
 /// # Errors
 /// If the scene is empty.
-pub fn overview(scene: &Gaussians, up: Up) -> Result<Camera> {
+pub fn overview(scene: &Gaussians, up: [f64; 3]) -> Result<Camera> {
     let size = Size(1280, 720);
     let circle = circle(scene, up, 1.0, size)?;
     Ok(circle.pose(0.0).camera(size.0, size.1))
 }
 
-/// An axis of the world that points up.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Up {
-    axis: usize,
-    sign: f64,
-}
-
-impl Up {
-    /// Up in most scenes.
-    pub const MINUS_Y: Self = Self {
-        axis: 1,
-        sign: -1.0,
-    };
-
-    /// Up, and two axes of the ground.
-    pub fn axes(self) -> ([f64; 3], [[f64; 3]; 2]) {
-        let unit = |axis: usize, sign: f64| {
-            let mut v = [0.0; 3];
-            v[axis % 3] = sign;
-            v
-        };
-        (
-            unit(self.axis, self.sign),
-            [unit(self.axis + 1, 1.0), unit(self.axis + 2, 1.0)],
-        )
-    }
-}
-
-impl FromStr for Up {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        let (sign, name) = match s.strip_prefix('-') {
-            Some(rest) => (-1.0, rest),
-            None => (1.0, s.strip_prefix('+').unwrap_or(s)),
-        };
-        match ["x", "y", "z"].iter().position(|axis| *axis == name) {
-            Some(axis) => Ok(Self { axis, sign }),
-            None => Err(format!("'{s}' is not an axis; write x, -x, y, -y, z or -z")),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::up::Direction;
 
     #[test]
     fn an_orbit_sees_the_scene_from_all_sides_with_up_pointing_up() {
@@ -114,8 +69,8 @@ mod tests {
         }
         // One far outlier must not matter.
         scene.means[100] = [1e6, 0.0, 0.0];
-        for up in ["-y", "z", "x"] {
-            let up: Up = up.parse().unwrap();
+        for up in ["-y", "z", "x", "1,-2,0.5"] {
+            let Direction(up) = up.parse().unwrap();
             let size = Size(100, 200);
             for named in cameras(&circle(&scene, up, 1.0, size).unwrap(), 8, size) {
                 let camera = &named.camera;
@@ -126,15 +81,12 @@ mod tests {
                     "{centre:?}"
                 );
                 // Image y points down, so a point above the centre has a smaller y.
-                let (above, _) = up.axes();
                 let above =
-                    camera.to_view(std::array::from_fn(|k| [4.5, 2.0, 1.0][k] + 0.1 * above[k]));
+                    camera.to_view(std::array::from_fn(|k| [4.5, 2.0, 1.0][k] + 0.1 * up[k]));
                 assert!(above[1] < -0.05, "{above:?}");
             }
         }
-        let x = Up { axis: 0, sign: 1.0 };
+        let x = [1.0, 0.0, 0.0];
         assert!(circle(&Gaussians::empty(0), x, 1.0, Size(8, 8)).is_err());
-        assert_eq!("-y".parse(), Ok(Up::MINUS_Y));
-        assert!("w".parse::<Up>().is_err());
     }
 }

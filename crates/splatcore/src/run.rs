@@ -1,18 +1,22 @@
 //! A training run from a dataset to the files in its folder; `train` and `demo` share it.
 
+mod facts;
 mod job;
 mod metrics;
 mod photos;
 mod result;
 mod watch;
 
-pub use job::{Files, Job, Show};
+pub use crate::scene_source::Files;
+pub use job::{Job, Show};
 pub use metrics::{Measured, Metrics, Written};
 
 use crate::commands::eval::measure;
 use crate::output::{self, counted, thousands};
 use crate::report::{Scene, ViewPictures};
+use crate::scene_source::SceneSource;
 use crate::sharing::{self, Choices, SharedScene};
+use crate::up::Up;
 use crate::viewing::{Live, photos_of, scene_info};
 use crate::{backends, load};
 use anyhow::{Context, Result, bail};
@@ -49,24 +53,26 @@ pub fn run(job: &Job) -> Result<Finished> {
     let (config, files) = (&job.config, Files::of(&job.folder));
     // What is wrong is said before anything is done, what is right when the work begins.
     let backend = backends::for_training(config, job.device)?;
-    let dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
-    let init = job.init.as_deref().map(load::scene).transpose()?;
+    let mut dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
+    let init = job.init.as_deref().map(SceneSource::find).transpose()?;
+    let begin = init.as_ref().map(SceneSource::load).transpose()?;
     let (_lock, checkpoint) = prepare_folder(job, &files)?;
+    let facts = facts::of_run(job, &files, init.as_ref(), &mut dataset)?;
     let backend: Arc<dyn Backend> = Arc::from(backend.announce());
     let photos = load_photos(&dataset, config)?;
-    let Photos { train, test } = &photos;
     let (views, split) = measured_on(&photos);
 
-    let begin = match (checkpoint, init) {
+    let begin = match (checkpoint, begin) {
         (Some(checkpoint), _) => Begin::Resumed(Box::new(checkpoint)),
         (None, Some((scene, _))) => Begin::Fresh(scene),
-        (None, None) => Begin::Fresh(of_points(config, &dataset, train)),
+        (None, None) => Begin::Fresh(of_points(config, &dataset, &photos.train)),
     };
     let mut trainer = start(config, &*backend, &photos, begin)?;
     if job.overwrite && !job.resume {
         files.remove()?;
     }
     file::write_bytes(&files.config, config.to_toml()?.as_bytes())?;
+    facts::write(&facts, &files, &photos)?;
     trainer.save_to(&files.checkpoint);
     if let Some(seconds) = job.time_limit {
         trainer.stop_after(seconds);
@@ -74,7 +80,7 @@ pub fn run(job: &Job) -> Result<Finished> {
 
     let live = job.show.as_ref();
     let live = live
-        .map(|show| watched(show, job, &photos, trainer.scene()?, &backend))
+        .map(|show| watched(show, job, facts.up, &photos, trainer.scene()?, &backend))
         .transpose()?;
     let mut watch = Watch::start(config, views, live)?;
     let outcome = trainer.run_ahead(&mut watch)?;
@@ -107,13 +113,8 @@ pub fn run(job: &Job) -> Result<Finished> {
     if config.loss.exposure {
         write_exposures(&files.exposures, trainer.exposures()?)?;
     }
-    let counts = format!("{} trained on, {} held out", train.len(), test.len());
-    let about = [
-        ("Dataset", job.dataset.display().to_string()),
-        ("Photos", counts),
-        ("Computed by", backend.describe()),
-    ];
-    let scene = shown_scene(job, &shared, views);
+    let scene = shown_scene(job, facts.up, &shared, views);
+    let about = about(job, &photos, &*backend);
     report(&metrics, &about, &trainer, scene, pictures)?.write(&files.report)?;
     saved.with_context(|| {
         let scene = files.scene.display();
@@ -124,6 +125,16 @@ pub fn run(job: &Job) -> Result<Finished> {
         scene: shared,
         live,
     })
+}
+
+/// What the report says of the run first.
+fn about(job: &Job, photos: &Photos, backend: &dyn Backend) -> [(&'static str, String); 3] {
+    let (train, test) = (photos.train.len(), photos.test.len());
+    [
+        ("Dataset", job.dataset.display().to_string()),
+        ("Photos", format!("{train} trained on, {test} held out")),
+        ("Computed by", backend.describe()),
+    ]
 }
 
 /// The views on which quality is measured, and what they are called: those held out, if there are
@@ -139,7 +150,7 @@ fn measured_on(photos: &Photos) -> (&[View], &'static str) {
 }
 
 /// The scene for the report, with these views. A failure costs the report nothing else.
-fn shown_scene(job: &Job, scene: &SharedScene, views: &[View]) -> Scene {
+fn shown_scene(job: &Job, up: Option<Up>, scene: &SharedScene, views: &[View]) -> Scene {
     let export = format!(
         "splatcore export {} -o page.html",
         output::quote(&job.folder.to_string_lossy())
@@ -155,6 +166,7 @@ fn shown_scene(job: &Job, scene: &SharedScene, views: &[View]) -> Scene {
         let choices = Choices {
             title: job.folder.display().to_string(),
             background: job.config.data.background.colour(),
+            up,
             views: views
                 .iter()
                 .map(|v| sharing::view(v.name.clone(), &v.camera))
@@ -188,6 +200,7 @@ pub fn stay(live: Live, scene: SharedScene, job: &Job, always: bool) -> Result<(
 fn watched(
     show: &Show,
     job: &Job,
+    up: Option<Up>,
     photos: &Photos,
     start: Gaussians,
     backend: &Arc<dyn Backend>,
@@ -197,7 +210,7 @@ fn watched(
     let cameras = all.map(|(view, held_out)| (&*view.name, &view.camera, held_out));
     let info = SceneInfo {
         sh_degree: job.config.scene.sh_degree,
-        ..scene_info(job.folder.display().to_string(), &start, cameras)
+        ..scene_info(job.folder.display().to_string(), &start, cameras, up)
     };
     let views = vec![Arc::clone(&photos.train), Arc::clone(&photos.test)];
     Live::start(

@@ -1,9 +1,9 @@
 //! A scene as one HTML page, for `export`, `demo` and the report of a run.
 
 use crate::cameras::surroundings::surroundings;
-use crate::orbit::{self, Up};
+use crate::orbit;
 use crate::progress::Stages;
-use crate::viewing::up_of;
+use crate::up::Up;
 use anyhow::{Result, bail};
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::scene::{self, WriteOptions, sog};
@@ -23,7 +23,7 @@ pub struct Choices {
     pub title: String,
     /// Behind the scene.
     pub background: [f32; 3],
-    /// Which axis is up; if not given, that of the views, or -y.
+    /// Which way is up; if not given, that of the views, or -y.
     pub up: Option<Up>,
     /// The list of views.
     pub views: Vec<View>,
@@ -100,14 +100,11 @@ fn about<'a>(gaussians: &Gaussians, choices: &'a Choices) -> Result<Page<'a>> {
     let Some((centre, radius)) = surroundings(gaussians) else {
         bail!("the scene has no Gaussian; a page would show nothing");
     };
-    let up = match choices.up {
-        Some(up) => up.axes().0,
-        None => up_of(choices.views.iter().map(|view| view.pose.rotation)),
-    };
+    let of_views = || Up::of_rotations(choices.views.iter().map(|view| view.pose.rotation));
+    let up = choices.up.unwrap_or_else(of_views).direction;
     let start = match choices.views.is_empty() && choices.path.is_empty() {
         true => {
-            let axis = choices.up.unwrap_or(Up::MINUS_Y);
-            let camera = orbit::overview(gaussians, axis)?;
+            let camera = orbit::overview(gaussians, up)?;
             Some(pose(&splatcore_path::Pose::of_camera(&camera)))
         }
         false => None,

@@ -1,6 +1,7 @@
 //! What the commands share that show a scene in a browser.
 
 use crate::interrupt;
+use crate::up::Up;
 use anyhow::Result;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, View};
@@ -78,11 +79,13 @@ impl ViewerArgs {
     }
 }
 
-/// What a browser is told of a scene: `views` are photos with whether they are held out.
+/// What a browser is told of a scene: `cameras` are photos with whether they are held out; up is
+/// what they share if it is not known.
 pub fn scene_info<'a>(
     title: String,
     gaussians: &Gaussians,
     cameras: impl Iterator<Item = (&'a str, &'a Camera, bool)>,
+    up: Option<Up>,
 ) -> SceneInfo {
     let cameras: Vec<CameraInfo> = cameras
         .map(|(name, camera, held_out)| CameraInfo {
@@ -97,25 +100,12 @@ pub fn scene_info<'a>(
     SceneInfo {
         title,
         bounds: bounds(&gaussians.means),
-        up: up_of(cameras.iter().map(|camera| camera.rotation)),
+        up: up
+            .unwrap_or_else(|| Up::of_rotations(cameras.iter().map(|camera| camera.rotation)))
+            .direction,
         sh_degree: gaussians.sh_degree,
         cameras,
         ..SceneInfo::default()
-    }
-}
-
-/// Which way is up for most of some cameras, by their rotations.
-pub fn up_of(rotations: impl ExactSizeIterator<Item = [[f64; 3]; 3]>) -> [f64; 3] {
-    let count = rotations.len();
-    let mut up = [0.0; 3];
-    for rotation in rotations {
-        (0..3).for_each(|c| up[c] -= rotation[1][c]);
-    }
-    let length = up.iter().map(|v| v * v).sum::<f64>().sqrt();
-    // Photos that look all ways, or none: most scenes have y down.
-    match length > 0.3 * count as f64 && length > 0.0 {
-        true => up.map(|v| v / length),
-        false => [0.0, -1.0, 0.0],
     }
 }
 

@@ -15,6 +15,20 @@ pub struct NamedCamera {
     /// What was photographed from there, if a dataset knows; of another size when `--size` was
     /// given.
     pub photo: Option<Photo>,
+    /// Its photo was held out of training.
+    pub held_out: bool,
+}
+
+impl NamedCamera {
+    /// A camera without a photo.
+    pub fn new(name: String, camera: Camera) -> Self {
+        Self {
+            name,
+            camera,
+            photo: None,
+            held_out: false,
+        }
+    }
 }
 
 /// An image size, `WxH`.

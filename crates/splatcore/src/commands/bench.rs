@@ -15,7 +15,8 @@ pub use args::Args;
 
 use crate::output::WrongUsage;
 use crate::progress::Progress;
-use crate::{load, output, remedy};
+use crate::scene_source::SceneSource;
+use crate::{output, remedy};
 use anyhow::{Result, bail};
 use args::{Pipelines, Reference};
 use result::{Bench, Made, Skipped};
@@ -25,7 +26,6 @@ use splatcore_core::pipeline::{Blend, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::device::replaced;
 use splatcore_papers::{Paper, Row};
-use std::path::Path;
 use steps::Steps;
 use timing::Measured;
 
@@ -48,7 +48,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     match (args.paper, args.scenes.as_slice()) {
         (Some(paper), _) => paper::run(&args, paper, &models),
-        (None, [scene]) => run_pipelines(&args, scene),
+        (None, [scene]) => run_pipelines(&args, &SceneSource::find(scene)?),
         (None, _) => {
             let problem = "several scenes go with --paper only; give one";
             Err(WrongUsage(problem.into()).into())
@@ -56,11 +56,12 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
-    let (scene, antialias) = load::scene(path)?;
+fn run_pipelines(args: &Args, source: &SceneSource) -> Result<()> {
+    args.cameras.check_given(source)?;
+    let (scene, antialias) = source.load()?;
     let half_scene = args.half.half_scene;
     let backend = args.backend.open_for(&args.half)?;
-    let (cameras, background) = args.cameras.resolve(path, &scene)?;
+    let (cameras, background) = args.cameras.resolve(source, &scene)?;
     let mut renderer = backend.renderer(&scene)?;
     let replaced = replaced::folder().is_some();
     let judge = Judge::of(backend.name(), half_scene, replaced);
@@ -117,7 +118,7 @@ fn run_pipelines(args: &Args, path: &Path) -> Result<()> {
         made: Made::here(),
         device: backend.describe(),
         backend: backend.name(),
-        scene: path.display().to_string(),
+        scene: source.typed().display().to_string(),
         half_scene,
         gaussians,
         size: cameras

@@ -116,6 +116,7 @@ pub fn run(args: Args) -> Result<()> {
         config: config(&args)?,
         resume: false,
         overwrite: args.overwrite,
+        upright: false,
         time_limit: None,
         show: (!args.no_view).then(|| Show {
             viewer: args.viewer.clone(),

@@ -3,6 +3,7 @@
 use crate::backends::BackendArgs;
 use crate::progress::Progress;
 use crate::report::{Report, ViewPictures, decibels, pictured};
+use crate::scene_source::SceneSource;
 use crate::{load, output};
 use anyhow::Result;
 use splatcore_core::backend::{RenderOptions, Renderer};
@@ -19,11 +20,12 @@ use std::sync::{Mutex, PoisonError};
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
-    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb
+    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb, or the folder of a run
+    #[arg(value_name = "SCENE_OR_RUN")]
     scene: PathBuf,
-    /// The photos to compare with
+    /// The photos to compare with [those of the run]
     #[arg(long, value_name = "DATASET")]
-    dataset: PathBuf,
+    dataset: Option<PathBuf>,
     /// Which photos: test (held out: the honest measure), train, all. Time and photo memory grow
     /// with their number
     #[arg(long, value_name = "SPLIT", default_value_t = Split::Test)]
@@ -35,9 +37,9 @@ pub struct Args {
     /// Folder of the dataset's photos in place of `images`, for example images_4
     #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
-    /// Scale photos so that the longer side is at most this many pixels [their own size]. Time and
-    /// memory fall with the square; numbers of different sizes cannot be compared (smaller ones are
-    /// higher)
+    /// Scale photos so that the longer side is at most this many pixels [their own size; without
+    /// --dataset that of the run]. Time and memory fall with the square; numbers of different sizes
+    /// cannot be compared (smaller ones are higher)
     #[arg(long, value_name = "PX", value_parser = clap::value_parser!(u32).range(1..))]
     max_size: Option<u32>,
     /// Colour behind the scene and transparent photos: black, white, or r,g,b from 0 to 1 [that of
@@ -73,18 +75,23 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let (scene, antialias) = load::scene(&args.scene)?;
+    let source = SceneSource::find(&args.scene)?;
+    let typed = args.dataset.as_deref();
+    source.check_dataset(typed)?;
+    let (scene, antialias) = source.load()?;
     if let Some(report) = &args.report {
         output::check_file_writable(report, "--report")?;
     }
     let lpips = args.lpips.as_deref().map(Lpips::read).transpose()?;
-    let dataset = load::dataset(&args.dataset, args.images.as_deref(), 0)?;
+    let (dataset, folder) = source.needs_dataset(typed, args.images.as_deref())?;
     let backend = args.backend.open()?;
-    let (background, test_every) = load::settings_of(&args.scene, args.background, args.test_every);
-    let indices = load::select(&dataset, &args.dataset, args.split, test_every)?;
+    let (background, test_every) = source.settings(args.background, args.test_every);
+    let indices = load::select(&dataset, &folder, args.split, test_every)?;
     let background_colour = background.colour();
+    // Of the run's own photos, what the run measured.
+    let own = source.max_size().filter(|_| typed.is_none());
     let options = LoadOptions {
-        max_size: args.max_size,
+        max_size: args.max_size.or(own),
         background: background_colour,
         keep_alpha: false,
     };
@@ -93,8 +100,7 @@ pub fn run(args: Args) -> Result<()> {
         .iter()
         .map(|v| v.photo.width.max(v.photo.height))
         .max();
-    if let (None, Some(trained), Some(longest)) =
-        (args.max_size, load::max_size_of(&args.scene), longest)
+    if let (None, Some(trained), Some(longest)) = (options.max_size, source.max_size(), longest)
         && longest > trained
     {
         eprintln!(
@@ -123,7 +129,7 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(path) = &args.report {
         write_report(
             path,
-            &args,
+            (&args, &folder),
             &evaluation,
             pictures,
             [background.to_string(), backend.describe()],
@@ -139,7 +145,7 @@ pub fn run(args: Args) -> Result<()> {
 /// The page with photo, render and error.
 fn write_report(
     path: &Path,
-    args: &Args,
+    (args, dataset): (&Args, &Path),
     evaluation: &Evaluation,
     pictures: Vec<ViewPictures>,
     [background, device]: [String; 2],
@@ -149,11 +155,7 @@ fn write_report(
         ("PSNR, colours aligned".to_owned(), psnr)
     });
     let mut report = Report {
-        title: format!(
-            "{} against {}",
-            args.scene.display(),
-            args.dataset.display()
-        ),
+        title: format!("{} against {}", args.scene.display(), dataset.display()),
         summary: vec![
             ("PSNR".into(), format!("{} dB", decibels(evaluation.psnr))),
             ("SSIM".into(), format!("{:.4}", evaluation.ssim)),

@@ -1,9 +1,9 @@
 //! `splatcore export`: a scene as one HTML page.
 
-use crate::cameras;
-use crate::commands::view::{Kind, kind};
-use crate::orbit::Up;
+use crate::cameras::{self, NamedCamera};
+use crate::scene_source::SceneSource;
 use crate::sharing::{self, Choices, SharedScene, read_path};
+use crate::up::Direction;
 use crate::{load, output};
 use anyhow::{Result, bail};
 use splatcore_data::dataset::{Dataset, Entry, is_file_of_cameras};
@@ -33,7 +33,8 @@ pub struct Args {
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// Views that the page lists by name; it begins at the first. The cameras of a dataset, a
-    /// cameras.json (see `splatcore render --help`), or a camera path as for `render --path`
+    /// cameras.json (see `splatcore render --help`), a camera path as for `render --path`, or none
+    /// [of a run: the cameras of its photos]
     #[arg(long, value_name = "FILE_OR_DATASET")]
     views: Option<PathBuf>,
     /// Camera path that the page plays: a file as for `splatcore render --path`
@@ -43,9 +44,10 @@ pub struct Args {
     /// scene, or black]
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
-    /// Which way is up: x, -x, y, -y, z or -z [that of the views, or -y]
-    #[arg(long, value_name = "AXIS", allow_hyphen_values = true)]
-    up: Option<Up>,
+    /// Which way is up: x, -x, y, -y, z, -z or X,Y,Z [what the run recorded, that of the views, or
+    /// -y]
+    #[arg(long, value_name = "DIRECTION", allow_hyphen_values = true)]
+    up: Option<Direction>,
     /// Leave out spherical harmonics above this degree, 0 to 3. The page gets smaller, and colours
     /// change less with the direction
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(0..=3))]
@@ -58,32 +60,25 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     output::check_file_writable(&args.output, "-o")?;
-    let Kind::Scene(file) = kind(&args.scene) else {
-        bail!(
-            "{}: is no scene and no folder of a run; give a scene file, or the folder that \
-             `splatcore train` wrote",
-            args.scene.display()
-        );
-    };
-    let (mut gaussians, antialias) = load::scene(&file)?;
+    let source = SceneSource::find(&args.scene)?;
+    let (mut gaussians, antialias) = source.load()?;
     if let Some(degree) = args
         .sh_degree
         .filter(|degree| *degree < gaussians.sh_degree)
     {
         gaussians = gaussians.with_sh_degree(degree);
     }
-    let (background, _) = load::settings_of(&file, args.background, Some(8));
+    let (background, _) = source.settings(args.background, Some(8));
     let path = args.path.as_deref().map(read_path).transpose()?;
     let choices = Choices {
-        title: args.title.unwrap_or_else(|| name_of(&args.scene)),
+        title: args.title.unwrap_or_else(|| source.name()),
         background: background.colour(),
-        up: args.up,
-        views: args
-            .views
-            .as_deref()
-            .map(views)
-            .transpose()?
-            .unwrap_or_default(),
+        up: args.up.map(Direction::chosen).or(source.up()),
+        views: match args.views.as_deref() {
+            None => recorded(&source),
+            Some(none) if none.as_os_str() == "none" => Vec::new(),
+            Some(path) => views(path, &source)?,
+        },
         path: path.unwrap_or_default(),
     };
     let (count, degree) = (gaussians.len(), gaussians.sh_degree);
@@ -117,31 +112,23 @@ fn check_size(size: f64, limit: Option<f64>, sh_degree: u8) -> Result<()> {
     Ok(())
 }
 
-/// The title of a page that has none: the scene's name without its ending, or the folder's.
-fn name_of(scene: &Path) -> String {
-    let name = match scene.is_dir() {
-        true => scene.canonicalize().ok().and_then(|folder| {
-            let name = folder.file_name()?;
-            Some(name.to_string_lossy().into_owned())
-        }),
-        false => scene
-            .file_stem()
-            .map(|name| name.to_string_lossy().into_owned()),
-    };
-    name.unwrap_or_default()
+/// The cameras that a run recorded, as views.
+fn recorded(source: &SceneSource) -> Vec<View> {
+    of_cameras(source.cameras().unwrap_or_default())
 }
 
 /// Views of a camera path, of a cameras.json, or of a dataset. A .json file may be any of them.
-fn views(path: &Path) -> Result<Vec<View>> {
+fn views(path: &Path, source: &SceneSource) -> Result<Vec<View>> {
+    let of_dataset = |mut dataset: Dataset| {
+        source.turn(&mut dataset);
+        of_dataset(dataset)
+    };
     let is_list = || {
         let text = std::fs::read(path).unwrap_or_default();
         text.trim_ascii_start().starts_with(b"[")
     };
     if path.is_file() && is_list() {
-        let cameras = cameras::read_json(path)?.into_iter();
-        return Ok(cameras
-            .map(|named| sharing::view(named.name, &named.camera))
-            .collect());
+        return Ok(of_cameras(cameras::read_json(path)?));
     }
     if !path.is_dir() {
         match read_path(path) {
@@ -155,6 +142,11 @@ fn views(path: &Path) -> Result<Vec<View>> {
         }
     }
     Ok(of_dataset(load::dataset(path, None, 0)?))
+}
+
+fn of_cameras(cameras: Vec<NamedCamera>) -> Vec<View> {
+    let view = |named: NamedCamera| sharing::view(named.name, &named.camera);
+    cameras.into_iter().map(view).collect()
 }
 
 fn of_dataset(dataset: Dataset) -> Vec<View> {

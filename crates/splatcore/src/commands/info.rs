@@ -1,8 +1,10 @@
 //! `splatcore info`: what a file or a dataset holds.
 
 use crate::output::{self, thousands};
+use crate::scene_source::{Facts, Typed};
 use anyhow::Result;
-use splatcore_data::dataset::{self, Dataset, DatasetInfo, OpenOptions, is_video};
+use serde::Serialize;
+use splatcore_data::dataset::{Dataset, DatasetInfo, OpenOptions, is_video};
 use splatcore_data::scene::{self, SceneInfo};
 use splatcore_train::memory::Bytes;
 use std::path::PathBuf;
@@ -10,7 +12,8 @@ use std::path::PathBuf;
 /// Say what a scene file or a dataset holds.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A scene (.ply, .spz, .sog, .splat, .ksplat, .glb), or a dataset: a folder with a COLMAP
+    /// A scene (.ply, .spz, .sog, .splat, .ksplat, .glb), the folder of a run, or a dataset: a
+    /// folder with a COLMAP
     /// model, transforms.json or cameras of Metashape, RealityScan, Bundler, LLFF, Polycam or
     /// Record3D, or the file of cameras itself. A scene is read whole, of a dataset's photos only
     /// the headers
@@ -26,9 +29,11 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let has_cameras =
-        args.path.is_dir() || dataset::is_file_of_cameras(&args.path) || is_video(&args.path);
-    if has_cameras && !scene::is_unbundled(&args.path) {
+    let typed = match is_video(&args.path) {
+        true => Typed::Dataset,
+        false => Typed::of(&args.path)?,
+    };
+    let Typed::Scene(source) = typed else {
         let options = OpenOptions {
             images: args.images,
             ..OpenOptions::default()
@@ -41,13 +46,41 @@ pub fn run(args: Args) -> Result<()> {
         } else {
             output::print(&of_dataset(&info))
         };
+    };
+    let info = scene::info(source.file())?;
+    match args.json {
+        true => output::print_json(&WithFacts {
+            info: &info,
+            facts: Some(source.facts()).filter(|facts| !facts.are_none()),
+        }),
+        false => output::print(&[of_scene(&info), of_facts(source.facts())].concat()),
     }
-    let info = scene::info(&args.path)?;
-    if args.json {
-        output::print_json(&info)
-    } else {
-        output::print(&of_scene(&info))
-    }
+}
+
+/// A scene with what is known of it besides its Gaussians.
+#[derive(Serialize)]
+struct WithFacts<'a> {
+    #[serde(flatten)]
+    info: &'a SceneInfo,
+    #[serde(rename = "run", skip_serializing_if = "Option::is_none")]
+    facts: Option<&'a Facts>,
+}
+
+/// Lines that follow those of the scene.
+fn of_facts(facts: &Facts) -> String {
+    let dataset = facts.dataset.iter().map(|dataset| {
+        let place = dataset.absolute.display();
+        format!("\ndataset      {place}")
+    });
+    let up = facts.up.iter().map(|up| format!("\nup           {up}"));
+    let turned = facts.turned.iter().map(|_| {
+        String::from("\nturned       upright; the dataset is turned with it when it is read")
+    });
+    let start = facts.start.iter().map(|start| {
+        let [x, y, z] = start.position;
+        format!("\nstart        at ({x:.3}, {y:.3}, {z:.3})")
+    });
+    dataset.chain(up).chain(turned).chain(start).collect()
 }
 
 fn of_scene(info: &SceneInfo) -> String {

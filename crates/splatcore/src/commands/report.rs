@@ -4,6 +4,7 @@ use crate::backends::BackendArgs;
 use crate::commands::eval::measure;
 use crate::report::{ComparedRun, ViewPictures, comparison};
 use crate::run::{Files, Metrics};
+use crate::scene_source::SceneSource;
 use crate::{load, output};
 use anyhow::{Context, Result, bail};
 use splatcore_core::backend::RenderOptions;
@@ -35,8 +36,11 @@ pub struct Args {
     /// photo's size or the run's --max-size
     #[arg(long, value_name = "DATASET")]
     dataset: Option<PathBuf>,
+    /// The same, of the dataset that the first run was trained on
+    #[arg(long, conflicts_with = "dataset")]
+    pictures: bool,
     /// Folder of the dataset's photos in place of `images`, for example images_4
-    #[arg(long, value_name = "FOLDER", requires = "dataset")]
+    #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
     #[command(flatten)]
     backend: BackendArgs,
@@ -57,16 +61,21 @@ pub fn run(args: Args) -> Result<()> {
         .iter()
         .map(|folder| read(folder))
         .collect::<Result<Vec<_>>>()?;
-    if let Some(folder) = &args.dataset {
-        let dataset = load::dataset(folder, args.images.as_deref(), 0)?;
-        let backend = args.backend.open()?;
+    if args.dataset.is_some() || args.pictures {
+        let sources = args.runs.iter().map(|folder| SceneSource::find(folder));
+        let sources: Vec<SceneSource> = sources.collect::<Result<_>>()?;
+        let (typed, images) = (args.dataset.as_deref(), args.images.as_deref());
         // Of all runs the same views, whatever each held out.
-        let (_, test_every) = load::settings_of(&Files::of(&args.runs[0]).scene, None, None);
-        let all = load::select(&dataset, folder, Split::Test, test_every)?;
+        let (first, folder) = sources[0].needs_dataset(typed, images)?;
+        let backend = args.backend.open()?;
+        let (_, test_every) = sources[0].settings(None, None);
+        let all = load::select(&first, &folder, Split::Test, test_every)?;
         let shown = all.len().min(SHOWN_VIEWS);
         let indices: Vec<usize> = (0..shown).map(|i| all[i * all.len() / shown]).collect();
-        for (run, folder) in runs.iter_mut().zip(&args.runs) {
-            run.views = pictures(folder, &dataset, &indices, &*backend)?;
+        for (run, source) in runs.iter_mut().zip(&sources) {
+            // A run that was turned upright sees the photos from elsewhere.
+            let (dataset, _) = source.needs_dataset(typed.or(Some(&folder)), images)?;
+            run.views = pictures(source, &dataset, &indices, &*backend)?;
         }
     }
     let count = output::counted(runs.len(), "run");
@@ -105,16 +114,15 @@ fn settings(config: &str) -> BTreeMap<String, String> {
 
 /// Photo and render of views with a run's scene.
 fn pictures(
-    folder: &Path,
+    source: &SceneSource,
     dataset: &Dataset,
     indices: &[usize],
     backend: &dyn Backend,
 ) -> Result<Vec<ViewPictures>> {
-    let file = Files::of(folder).scene;
-    let (scene, antialias) = load::scene(&file)?;
-    let (background, _) = load::settings_of(&file, None, Some(8));
+    let (scene, antialias) = source.load()?;
+    let (background, _) = source.settings(None, Some(8));
     let options = LoadOptions {
-        max_size: load::max_size_of(&file),
+        max_size: source.max_size(),
         background: background.colour(),
         keep_alpha: false,
     };

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// Turn posed photos into a scene of Gaussians.
 ///
 /// Writes scene.ply, metrics.json, config.toml (repeats the run), checkpoint.safetensors (for
-/// --resume) and report.html into the folder. Ctrl-C saves a checkpoint and says how to go on.
+/// --resume), report.html, cameras.json (the photos' cameras, in INRIA's format) and run.json
+/// (dataset, up) into the folder. Ctrl-C saves a checkpoint and says how to go on.
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
@@ -42,6 +43,11 @@ pub struct Args {
     /// faster and take less memory; detail finer than their pixels is lost
     #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
+    /// Turn the scene upright: -y is up in it, as most programs expect, by what the dataset's
+    /// format or its cameras say (the line `up:` tells). Cameras and points are turned before the
+    /// training; `eval` and the other commands turn the photos' cameras likewise. Costs nothing
+    #[arg(long)]
+    upright: bool,
     /// Stop when so many seconds have been trained (as metrics.json counts them: over all resumes,
     /// without loading and measuring) and end as usual, with all files; --resume goes on from
     /// there. The schedules still follow --iterations
@@ -102,6 +108,7 @@ pub fn run(args: Args) -> Result<()> {
         config,
         resume: args.resume,
         overwrite: args.overwrite,
+        upright: args.upright,
         time_limit: args.time_limit,
         show: args.view.then_some(Show {
             viewer: args.viewer,

@@ -2,17 +2,18 @@
 
 use crate::backends::BackendArgs;
 use crate::load;
-use crate::output::counted;
+use crate::output::{counted, one_line};
+use crate::scene_source::{SceneSource, Typed};
+use crate::up::Up;
 use crate::viewing::{self, ViewerArgs, scene_info, shrunk};
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Gaussians, camera};
-use splatcore_data::dataset::{Dataset, LoadOptions, Split, is_file_of_cameras};
-use splatcore_data::scene;
+use splatcore_data::dataset::{Dataset, LoadOptions, Split};
 use splatcore_train::{Config, init};
 use splatcore_view::protocol::{SceneInfo, Status};
 use splatcore_view::{Hub, Photos};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Look at a scene or a dataset in a browser.
@@ -27,7 +28,7 @@ pub struct Args {
     /// the starting points are shown
     #[arg(value_name = "SCENE_OR_RUN_OR_DATASET")]
     path: PathBuf,
-    /// The photos that the scene was made of
+    /// The photos that the scene was made of [those of the run]
     #[arg(long, value_name = "DATASET")]
     dataset: Option<PathBuf>,
     /// Folder of the dataset's photos in place of `images`, for example images_4
@@ -42,16 +43,15 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let images = args.images.as_deref();
-    let open = |folder: &Path| load::dataset(folder, images, 0);
-    let (gaussians, antialias, dataset) = match kind(&args.path) {
-        Kind::Dataset => {
-            let dataset = open(&args.path)?;
+    let typed = Typed::of(&args.path)?;
+    let (gaussians, antialias, dataset) = match &typed {
+        Typed::Dataset => {
+            let dataset = load::dataset(&args.path, images, 0)?;
             (points(&dataset)?, false, Some(dataset))
         }
-        Kind::Scene(file) => {
-            let (gaussians, antialias) = load::scene(&file)?;
-            let dataset = args.dataset.as_deref().map(open).transpose()?;
-            (gaussians, antialias, dataset)
+        Typed::Scene(source) => {
+            let (gaussians, antialias) = source.load()?;
+            (gaussians, antialias, photos_of(source, &args)?)
         }
     };
     let backend = args.backend.open()?;
@@ -68,9 +68,24 @@ pub fn run(args: Args) -> Result<()> {
         let held_out = held_out.binary_search(&i).is_ok();
         (&*entry.name, &entry.camera.camera, held_out)
     });
-    let info = SceneInfo {
-        photos: dataset.is_some(),
-        ..scene_info(title.into_owned(), &gaussians, cameras)
+    let known = match &typed {
+        Typed::Scene(source) => source.up(),
+        Typed::Dataset => dataset.as_ref().map(Up::of_dataset),
+    };
+    let title = title.into_owned();
+    let info = match (&dataset, &typed) {
+        // Without photos, from where the run's were taken.
+        (None, Typed::Scene(source)) => {
+            let recorded = source.cameras().unwrap_or_default();
+            let cameras = recorded
+                .iter()
+                .map(|named| (&*named.name, &named.camera, named.held_out));
+            scene_info(title, &gaussians, cameras, known)
+        }
+        _ => SceneInfo {
+            photos: dataset.is_some(),
+            ..scene_info(title, &gaussians, cameras, known)
+        },
     };
     let hub = Arc::new(Hub::default());
     hub.publish(Status {
@@ -89,21 +104,17 @@ pub fn run(args: Args) -> Result<()> {
     viewing::show(&hub, &*backend, gaussians, &options)
 }
 
-/// What a path that was typed holds.
-pub enum Kind {
-    /// A scene, in this file; also that of a run's folder.
-    Scene(PathBuf),
-    /// A dataset, or nothing that is known.
-    Dataset,
-}
-
-/// What `path` holds, by the names in it.
-pub fn kind(path: &Path) -> Kind {
-    let result = path.join("scene.ply");
-    match scene::is_unbundled(path) {
-        false if result.is_file() => Kind::Scene(result),
-        false if path.is_dir() || is_file_of_cameras(path) => Kind::Dataset,
-        _ => Kind::Scene(path.into()),
+/// The photos of a scene, if they are known and still there.
+fn photos_of(source: &SceneSource, args: &Args) -> Result<Option<Dataset>> {
+    let opened = source.dataset(args.dataset.as_deref(), args.images.as_deref());
+    match opened {
+        Ok(opened) => Ok(opened.map(|(dataset, _)| dataset)),
+        // The scene is what was asked for.
+        Err(error) if args.dataset.is_none() => {
+            eprintln!("warning: without photos: {}", one_line(&error));
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 

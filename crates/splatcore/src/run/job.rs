@@ -1,12 +1,13 @@
 //! What to train, and the folder that the result goes to.
 
 use crate::output;
+use crate::scene_source::Files;
 use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
 use splatcore_data::file;
 use splatcore_data::lock::{self, FolderLock};
 use splatcore_train::{Checkpoint, ResolvedConfig};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What to train, and where the result goes.
 pub struct Job {
@@ -26,6 +27,8 @@ pub struct Job {
     pub resume: bool,
     /// Replace an earlier run in the folder.
     pub overwrite: bool,
+    /// Turn the dataset upright first: -y is up in the scene.
+    pub upright: bool,
     /// Stop when so many seconds have been trained, over all resumes.
     pub time_limit: Option<f64>,
     /// Show the run in a browser.
@@ -42,64 +45,6 @@ pub struct Show {
     pub allow_control: bool,
     /// Most of the time that viewing may take, 0 to 1.
     pub share: f64,
-}
-
-/// Names of the files of a run, in its folder.
-pub struct Files {
-    /// The Gaussians.
-    pub scene: PathBuf,
-    /// The Gaussians once more, small, if the preset asks for it.
-    pub sog: PathBuf,
-    /// Quality, time, steps.
-    pub metrics: PathBuf,
-    /// Settings that reproduce the run.
-    pub config: PathBuf,
-    /// To go on from.
-    pub checkpoint: PathBuf,
-    /// For people.
-    pub report: PathBuf,
-    /// The photos' transforms of colours, if the run learns them.
-    pub exposures: PathBuf,
-}
-
-impl Files {
-    /// The files of the run in `folder`.
-    pub fn of(folder: &Path) -> Self {
-        let file = |name: &str| folder.join(name);
-        Self {
-            scene: file("scene.ply"),
-            sog: file("scene.sog"),
-            metrics: file("metrics.json"),
-            config: file("config.toml"),
-            checkpoint: file("checkpoint.safetensors"),
-            report: file("report.html"),
-            exposures: file("exposures.json"),
-        }
-    }
-
-    /// Removes those that there are.
-    pub fn remove(&self) -> Result<()> {
-        for path in [
-            &self.scene,
-            &self.sog,
-            &self.metrics,
-            &self.config,
-            &self.checkpoint,
-            &self.report,
-            &self.exposures,
-        ] {
-            match std::fs::remove_file(path) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                    bail!(
-                        "{}: cannot be replaced ({e}); choose another folder with -o",
-                        path.display()
-                    )
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Takes the folder and checks it before any long work, and reads the checkpoint when resuming.

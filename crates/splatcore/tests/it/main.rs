@@ -18,6 +18,7 @@ mod poses;
 mod prune;
 mod regression;
 mod report;
+mod run_folder;
 mod scenes;
 mod training;
 mod usage;

@@ -24,8 +24,9 @@ use std::str::FromStr;
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
-    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb; several only with --paper
-    #[arg(required = true, value_name = "SCENE")]
+    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb, or the folder of a run; several only
+    /// with --paper
+    #[arg(required = true, value_name = "SCENE_OR_RUN")]
     pub scenes: Vec<PathBuf>,
     #[command(flatten)]
     pub cameras: CameraArgs,

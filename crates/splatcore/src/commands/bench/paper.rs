@@ -7,6 +7,7 @@ use super::timing::{self, Timing};
 use super::trainings;
 use crate::cameras::NamedCamera;
 use crate::progress::Progress;
+use crate::scene_source::SceneSource;
 use crate::{load, output, remedy};
 use anyhow::Result;
 use splatcore_core::Gaussians;
@@ -125,8 +126,10 @@ fn measure(
     models: &Models,
 ) -> Result<Scene> {
     let path = &args.scenes[i];
-    let (gaussians, antialias) = load::scene(path)?;
-    let (cameras, background) = args.cameras.resolve_for(i, path, &gaussians)?;
+    let source = SceneSource::find(path)?;
+    args.cameras.check_given(&source)?;
+    let (gaussians, antialias) = source.load()?;
+    let (cameras, background) = args.cameras.resolve_for(i, &source, &gaussians)?;
     let work = |gaussians: Gaussians, antialias| -> Result<Work> {
         Ok(Work {
             renderer: backend.renderer(&gaussians)?,
@@ -294,6 +297,7 @@ fn at_scale(cameras: &[NamedCamera], scale: u32) -> Vec<NamedCamera> {
             name: named.name.clone(),
             camera: camera.resized(camera.width * scale, camera.height * scale),
             photo: named.photo.clone().filter(|_| scale == 1),
+            held_out: named.held_out,
         }
     };
     cameras.iter().map(larger).collect()

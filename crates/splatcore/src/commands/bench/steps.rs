@@ -37,6 +37,7 @@ impl Steps {
             name,
             camera,
             photo,
+            ..
         } in cameras
         {
             let fits =

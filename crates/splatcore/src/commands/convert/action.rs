@@ -75,7 +75,6 @@ pub struct Kind {
     pub parse: fn(&str) -> Result<Action, String>,
     /// The value of the bare flag, if it has one.
     pub without_value: Option<&'static str>,
-    pub needs_dataset: bool,
 }
 
 const fn kind(
@@ -90,7 +89,6 @@ const fn kind(
         help,
         parse,
         without_value: None,
-        needs_dataset: false,
     }
 }
 
@@ -173,30 +171,24 @@ pub const ACTIONS: [Kind; 14] = [
         "Merge pairs of Gaussians until N, or a share such as 25%, are left: the image changes as \
          little as it can. Takes the scene into memory",
     ),
-    Kind {
-        needs_dataset: true,
-        ..kind(
-            "prune-floaters",
-            "SHARE",
-            |s| share(s).map(Action::PruneFloaters),
-            "Leave out floaters, as training's flag of this name does: Gaussians nearer than this \
-             share of the depth that the cameras of --dataset see at their place, in every one \
-             that can tell; try 0.8. Views from beside the photos gain much, those between them \
-             nothing; haze, glass and smoke may go too. Renders each view once, and takes the \
-             memory of training",
-        )
-    },
-    Kind {
-        needs_dataset: true,
-        ..kind(
-            "max-scale",
-            "SHARE",
-            |s| share(s).map(Action::MaxScale),
-            "Limit sizes, as training's flag of this name does: no Gaussian larger than this share \
-             of its distance to the nearest camera of --dataset; try 0.25. What is larger may \
-             cover half of a view from beside the photos. Takes the memory of training",
-        )
-    },
+    kind(
+        "prune-floaters",
+        "SHARE",
+        |s| share(s).map(Action::PruneFloaters),
+        "Leave out floaters, as training's flag of this name does: Gaussians nearer than this \
+         share of the depth that the cameras of --dataset see at their place, in every one \
+         that can tell; try 0.8. Views from beside the photos gain much, those between them \
+         nothing; haze, glass and smoke may go too. Renders each view once, and takes the \
+         memory of training",
+    ),
+    kind(
+        "max-scale",
+        "SHARE",
+        |s| share(s).map(Action::MaxScale),
+        "Limit sizes, as training's flag of this name does: no Gaussian larger than this share \
+         of its distance to the nearest camera of --dataset; try 0.25. What is larger may \
+         cover half of a view from beside the photos. Takes the memory of training",
+    ),
     Kind {
         without_value: Some("text"),
         ..kind(

@@ -14,6 +14,7 @@ use crate::commands::scene_output;
 use crate::load;
 use crate::load::SpzAxesChoice;
 use crate::output::{self, WrongUsage, counted};
+use crate::scene_source::SceneSource;
 use anyhow::{Result, bail};
 use editor::Editor;
 use photos::{Photos, PhotosArgs};
@@ -81,10 +82,16 @@ pub fn run(args: Args) -> Result<()> {
     let format = scene_output::format(output)?;
     if args.photos.is_given() && !args.steps.ask_photos() {
         bail!(WrongUsage(
-            "--dataset is there for nothing: give it with --prune-floaters, --max-scale, --up \
-             dataset or --metric PHOTO,PHOTO=LENGTH"
+            "--dataset and its flags are there for nothing: give them with --prune-floaters, \
+             --max-scale, --up dataset or --metric PHOTO,PHOTO=LENGTH"
                 .into()
         ));
+    }
+    let sources = args.steps.scenes().map(SceneSource::find);
+    let sources: Vec<SceneSource> = sources.collect::<Result<_>>()?;
+    let photos = Photos::new(&args.photos, &args.backend, &sources);
+    if args.steps.ask_photos() {
+        photos.check()?;
     }
     if args.keep_order && format == Format::StreamedSog {
         bail!(WrongUsage(
@@ -96,7 +103,7 @@ pub fn run(args: Args) -> Result<()> {
     if !args.dry_run {
         scene_output::check_free(output, args.overwrite)?;
     }
-    let (rows, antialiased) = edited(&args)?;
+    let (rows, antialiased) = edited(&args, &sources, &photos)?;
     let options = WriteOptions {
         antialiased,
         keep_extras: args.keep_properties,
@@ -131,12 +138,13 @@ pub fn run(args: Args) -> Result<()> {
 
 /// All scenes with all actions applied; also whether they are to be rendered with Mip-Splatting's
 /// 2D filter.
-fn edited(args: &Args) -> Result<(Box<dyn Rows>, bool)> {
-    let photos = Photos::new(&args.photos, &args.backend);
+fn edited(args: &Args, sources: &[SceneSource], photos: &Photos) -> Result<(Box<dyn Rows>, bool)> {
     let mut finished: Vec<Editor> = Vec::new();
     let mut steps = args.steps.0.iter().peekable();
-    while let Some(Step::Scene(path)) = steps.next_if(|step| matches!(step, Step::Scene(_))) {
-        let mut editor = Editor::new(path.clone(), open(path, args)?, &photos);
+    for source in sources {
+        steps.next_if(|step| matches!(step, Step::Scene(_)));
+        let path = source.file();
+        let mut editor = Editor::new(path.into(), open(path, args)?, photos);
         while let Some(Step::Action(action)) = steps.next_if(|s| matches!(s, Step::Action(_))) {
             editor.apply(action)?;
         }

@@ -3,9 +3,11 @@
 use crate::backends::BackendArgs;
 use crate::load;
 use crate::output::counted;
+use crate::scene_source::SceneSource;
+use crate::up::{Evidence, Up};
 use anyhow::{Context, Result, bail};
+use splatcore_core::Gaussians;
 use splatcore_core::backend::{Learner, Refine, RenderOptions};
-use splatcore_core::{Camera, Gaussians};
 use splatcore_data::dataset::{Dataset, LoadOptions, Split};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -15,82 +17,96 @@ use std::sync::Arc;
 #[derive(clap::Args)]
 pub struct PhotosArgs {
     /// The photos that the scene was made of, for --prune-floaters, --max-scale, --up and --metric
+    /// [those of the run]
     #[arg(long, value_name = "DATASET")]
     dataset: Option<PathBuf>,
     /// Whose cameras tell: those of all photos, or without the held-out ones (train), so that these
-    /// can measure the result
-    #[arg(long, value_name = "SPLIT", default_value_t = Split::All, requires = "dataset")]
-    split: Split,
+    /// can measure the result [all]
+    #[arg(long, value_name = "SPLIT")]
+    split: Option<Split>,
     /// Every Nth photo is held out [that of the run beside the scene, or 8]
-    #[arg(long, value_name = "N", requires = "dataset")]
+    #[arg(long, value_name = "N")]
     test_every: Option<u32>,
     /// Folder of the dataset's photos in place of `images`, for example images_4
-    #[arg(long, value_name = "FOLDER", requires = "dataset")]
+    #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
-    /// Look at this many pixels on the longer side. Time falls with the square, and hardly what is
-    /// found
-    #[arg(long, value_name = "PX", default_value_t = 960, requires = "dataset",
-          value_parser = clap::value_parser!(u32).range(1..))]
-    max_size: u32,
+    /// Look at this many pixels on the longer side [960]. Time falls with the square, and hardly
+    /// what is found
+    #[arg(long, value_name = "PX", value_parser = clap::value_parser!(u32).range(1..))]
+    max_size: Option<u32>,
 }
 
 impl PhotosArgs {
-    /// Whether there is a dataset to ask.
+    /// Whether any of them was typed.
     pub fn is_given(&self) -> bool {
-        self.dataset.is_some()
+        let sizes = self.test_every.is_some() || self.max_size.is_some();
+        sizes || self.dataset.is_some() || self.split.is_some() || self.images.is_some()
     }
 }
 
-/// The dataset of `--dataset`, opened when it is first asked.
+/// Pixels on the longer side that are looked at.
+const MAX_SIZE: u32 = 960;
+
+/// The dataset of `--dataset`, or of the run of the first scene that has one, opened when it is
+/// first asked.
 pub struct Photos<'a> {
     args: &'a PhotosArgs,
     backend: &'a BackendArgs,
-    dataset: OnceCell<Dataset>,
+    sources: &'a [SceneSource],
+    dataset: OnceCell<(Dataset, PathBuf)>,
 }
 
 impl<'a> Photos<'a> {
-    pub fn new(args: &'a PhotosArgs, backend: &'a BackendArgs) -> Self {
+    pub fn new(args: &'a PhotosArgs, backend: &'a BackendArgs, sources: &'a [SceneSource]) -> Self {
         Self {
             args,
             backend,
+            sources,
             dataset: OnceCell::new(),
         }
     }
 
+    /// Whether a dataset is known and there, before anything is read.
+    pub fn check(&self) -> Result<()> {
+        let typed = self.args.dataset.as_deref();
+        self.source()?.check_dataset(typed).map(drop)
+    }
+
+    /// The scene whose dataset it is.
+    fn source(&self) -> Result<&SceneSource> {
+        let known = self.sources.iter().find(|s| s.facts().dataset.is_some());
+        known
+            .or(self.sources.first())
+            .context("give a scene to read")
+    }
+
+    fn opened(&self) -> Result<&(Dataset, PathBuf)> {
+        if let Some(opened) = self.dataset.get() {
+            return Ok(opened);
+        }
+        let (typed, images) = (self.args.dataset.as_deref(), self.args.images.as_deref());
+        let opened = self.source()?.needs_dataset(typed, images)?;
+        Ok(self.dataset.get_or_init(|| opened))
+    }
+
     fn folder(&self) -> Result<&Path> {
-        let folder = self.args.dataset.as_deref();
-        folder.context("add --dataset DIR, the photos that the scene was made of")
+        Ok(&self.opened()?.1)
     }
 
     fn dataset(&self) -> Result<&Dataset> {
-        if let Some(dataset) = self.dataset.get() {
-            return Ok(dataset);
-        }
-        let dataset = load::dataset(self.folder()?, self.args.images.as_deref(), 0)?;
-        Ok(self.dataset.get_or_init(|| dataset))
+        Ok(&self.opened()?.0)
     }
 
-    /// The mean direction that is up in the photos, in their world.
+    /// The direction that is up in the photos, in their world.
     pub fn up(&self) -> Result<[f64; 3]> {
-        let mut sum = [0.0; 3];
-        let cameras = self
-            .dataset()?
-            .entries
-            .iter()
-            .map(|entry| &entry.camera.camera);
-        for Camera { rotation, .. } in cameras {
-            // Image rows go down: up is minus the second row of world to camera.
-            (0..3).for_each(|c| sum[c] -= rotation[1][c]);
-        }
-        let count = self.dataset()?.entries.len() as f64;
-        let length = sum.iter().map(|v| v * v).sum::<f64>().sqrt();
-        if length < 0.1 * count {
+        let up = Up::of_dataset(self.dataset()?);
+        if up.from == Evidence::Assumed {
             bail!(
                 "{}: the photos have no common up; write --up with a direction",
                 self.folder()?.display()
             );
         }
-        Ok(sum.map(|v| v / length))
+        Ok(up.direction)
     }
 
     /// Where two photos were taken, in their world.
@@ -120,11 +136,17 @@ impl<'a> Photos<'a> {
     /// A learner of the scene that sees the photos.
     fn learner(&self, scene: &Path, gaussians: &Gaussians) -> Result<Box<dyn Learner>> {
         let (args, folder) = (self.args, self.folder()?);
-        let (background, test_every) = load::settings_of(scene, None, args.test_every);
+        let source = SceneSource::find(scene)?;
+        let (background, test_every) = source.settings(None, args.test_every);
         let dataset = self.dataset()?;
-        let indices = load::select(dataset, folder, args.split, test_every)?;
+        let indices = load::select(
+            dataset,
+            folder,
+            args.split.unwrap_or(Split::All),
+            test_every,
+        )?;
         let options = LoadOptions {
-            max_size: Some(args.max_size),
+            max_size: Some(args.max_size.unwrap_or(MAX_SIZE)),
             background: background.colour(),
             keep_alpha: false,
         };

@@ -2,7 +2,7 @@
 
 use super::action::{ACTIONS, Action};
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, builder::PathBufValueParser};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One word of the sentence.
 #[derive(Clone, Debug)]
@@ -22,6 +22,14 @@ pub struct Steps(pub Vec<Step>);
 const SCENES: &str = "scenes";
 
 impl Steps {
+    /// The paths of the scenes.
+    pub fn scenes(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().filter_map(|step| match step {
+            Step::Scene(path) => Some(path.as_path()),
+            _ => None,
+        })
+    }
+
     /// Whether an action asks the dataset.
     pub fn ask_photos(&self) -> bool {
         self.0
@@ -34,7 +42,7 @@ impl clap::Args for Steps {
     fn augment_args(command: Command) -> Command {
         let scenes = Arg::new(SCENES)
             .value_name("SCENE")
-            .help("The scenes: .ply, .spz, .sog, .splat, .ksplat, .glb, or a folder of a SOG")
+            .help("The scenes: .ply, .spz, .sog, .splat, .ksplat, .glb; folders of a SOG or a run")
             .value_parser(PathBufValueParser::new())
             .required(true)
             .num_args(1..)
@@ -55,9 +63,6 @@ impl clap::Args for Steps {
                     .num_args(0..=1)
                     .require_equals(true)
                     .default_missing_value(missing);
-            }
-            if kind.needs_dataset {
-                arg = arg.requires("dataset");
             }
             command = command.arg(arg);
         }

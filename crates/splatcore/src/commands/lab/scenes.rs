@@ -1,7 +1,7 @@
 //! Scenes to time on, from files.
 
 use crate::cameras::CameraArgs;
-use crate::load;
+use crate::scene_source::SceneSource;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use splatcore_core::backend::RenderOptions;
@@ -67,8 +67,8 @@ pub fn read(scenes: &[Scene], pipeline: Pipeline) -> Result<Vec<evaluate::Scene>
 }
 
 fn one(scene: &Scene, pipeline: Pipeline) -> Result<evaluate::Scene> {
-    let path = Path::new(&scene.model);
-    let (gaussians, _) = load::scene(path).with_context(|| scene.model.clone())?;
+    let source = SceneSource::find(Path::new(&scene.model))?;
+    let (gaussians, _) = source.load().with_context(|| scene.model.clone())?;
     let mut words = vec!["cameras".to_owned()];
     match &scene.dataset {
         Some(dataset) => words.extend(["--dataset".into(), dataset.clone()]),
@@ -78,7 +78,7 @@ fn one(scene: &Scene, pipeline: Pipeline) -> Result<evaluate::Scene> {
         words.extend(["--size".into(), format!("{width}x{height}")]);
     }
     let cameras = Cameras::try_parse_from(words)?.cameras;
-    let (cameras, background) = cameras.resolve(path, &gaussians)?;
+    let (cameras, background) = cameras.resolve(&source, &gaussians)?;
     let options = RenderOptions {
         pipeline,
         background,
@@ -88,10 +88,9 @@ fn one(scene: &Scene, pipeline: Pipeline) -> Result<evaluate::Scene> {
         .iter()
         .map(|named| FrameSpec::new(&named.camera, &options))
         .collect();
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok(evaluate::Scene {
         timed: TimedScene {
-            name: name.into_owned(),
+            name: source.name(),
             frames,
             reach: reach(&gaussians),
         },

@@ -14,11 +14,12 @@ use std::path::PathBuf;
 /// after. The name after -o tells the format, as for convert; .sog is the smallest.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb
+    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb, or the folder of a run
+    #[arg(value_name = "SCENE_OR_RUN")]
     pub(super) scene: PathBuf,
-    /// The photos that the scene was made of
+    /// The photos that the scene was made of [those of the run]
     #[arg(long, value_name = "DATASET")]
-    pub(super) dataset: PathBuf,
+    pub(super) dataset: Option<PathBuf>,
     /// Gaussians to keep: a share, 40%, or a number. Size, memory and time of a frame fall with it
     #[arg(long, value_name = "SHARE|N", default_value = "100%")]
     pub(super) keep: Keep,

@@ -14,6 +14,7 @@ use crate::commands::scene_output;
 use crate::interrupt::{self, Guard};
 use crate::load;
 use crate::output::{self, WrongUsage, counted, thousands};
+use crate::scene_source::SceneSource;
 use anyhow::{Result, bail};
 use report::Report;
 use splatcore_core::Gaussians;
@@ -25,6 +26,8 @@ use written::Output;
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     check(&args)?;
+    let source = SceneSource::find(&args.scene)?;
+    source.check_dataset(args.dataset.as_deref())?;
     let SceneFile {
         mut gaussians,
         antialiased,
@@ -32,8 +35,8 @@ pub fn run(args: Args) -> Result<()> {
         dropped,
         notes,
         ..
-    } = scene::read(&args.scene)?;
-    load::say(&args.scene, dropped, &notes);
+    } = scene::read(source.file())?;
+    load::say(source.file(), dropped, &notes);
     let wanted = args
         .sh_degree
         .filter(|&degree| degree < gaussians.sh_degree);
@@ -44,7 +47,7 @@ pub fn run(args: Args) -> Result<()> {
             gaussians.sh_degree
         );
     }
-    let (work, split) = work::prepare(&args, antialiased)?;
+    let (work, split) = work::prepare(&args, &source, antialiased)?;
     let output = Output::of(&args, antialiased)?;
     interrupt::watch()?;
     let mut renderer = work.backend.renderer(&gaussians)?;
@@ -77,6 +80,7 @@ pub fn run(args: Args) -> Result<()> {
         pruned,
         after: output.write(&work, &gaussians)?,
     };
+    source.pass_on(&args.output)?;
     match args.json {
         true => output::print_json(&found),
         false => output::print(&report::table(&found, &args.output)),

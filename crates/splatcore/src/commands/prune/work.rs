@@ -7,6 +7,7 @@ use crate::interrupt::Guard;
 use crate::load;
 use crate::output::{counted, duration};
 use crate::progress::Progress;
+use crate::scene_source::SceneSource;
 use anyhow::Result;
 use splatcore_core::backend::{RenderOptions, Renderer, Visibility};
 use splatcore_core::{Backend, Gaussians, Pipeline, View};
@@ -26,17 +27,22 @@ pub(super) struct Work {
 }
 
 /// Opens the backend and decodes the photos; also how the split that measures is called.
-pub(super) fn prepare(args: &Args, antialias: bool) -> Result<(Work, &'static str)> {
-    let dataset = load::dataset(&args.dataset, args.images.as_deref(), 0)?;
+pub(super) fn prepare(
+    args: &Args,
+    source: &SceneSource,
+    antialias: bool,
+) -> Result<(Work, &'static str)> {
+    let typed = args.dataset.as_deref();
+    let (dataset, folder) = source.needs_dataset(typed, args.images.as_deref())?;
     let backend = args.backend.open()?;
-    let (background, test_every) = load::settings_of(&args.scene, args.background, args.test_every);
+    let (background, test_every) = source.settings(args.background, args.test_every);
     let options = LoadOptions {
-        max_size: args.max_size.or(load::max_size_of(&args.scene)),
+        max_size: args.max_size.or(source.max_size()),
         background: background.colour(),
         // What they stand on changes with the step.
         keep_alpha: background == Background::Random,
     };
-    let train = load::select(&dataset, &args.dataset, Split::Train, test_every)?;
+    let train = load::select(&dataset, &folder, Split::Train, test_every)?;
     let [train, test] = load::train_and_test(&dataset, train, test_every as usize, &options)?;
     let train = Arc::new(train);
     let (test, split) = match test.is_empty() {

@@ -9,16 +9,13 @@ use std::path::PathBuf;
 
 /// Render a scene to PNG files or a video.
 ///
-/// Pictures are of the cameras of --dataset, --cameras or --orbit. With --path they are the frames
-/// of a video along a camera path.
+/// Pictures are of the cameras of --dataset, --cameras or --orbit; of a run without any of these,
+/// of its held-out photos' cameras. With --path they are the frames of a video along a camera path.
 #[derive(clap::Args)]
-#[command(
-    allow_negative_numbers = true,
-    // A path can do without cameras; `run` checks that there is one of both.
-    mut_group("Source", |group| group.required(false)),
-)]
+#[command(allow_negative_numbers = true)]
 pub struct Args {
-    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb
+    /// The scene: .ply, .spz, .sog, .splat, .ksplat or .glb, or the folder of a run
+    #[arg(value_name = "SCENE_OR_RUN")]
     pub scene: PathBuf,
     /// Folder for the pictures; each is named after its view, subfolders kept. Files of the same
     /// name are replaced. With --path: a video (.mp4, .mov, .mkv, .webm), an animated picture

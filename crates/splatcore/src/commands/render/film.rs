@@ -5,14 +5,15 @@ use super::path_args::Kind;
 use super::plan::Plan;
 use super::shots::Shots;
 use super::sinks::{self, Sink, Target};
+use crate::interrupt;
 use crate::output::{self, counted, duration};
 use crate::progress::Progress;
-use crate::{interrupt, load};
+use crate::scene_source::SceneSource;
 use anyhow::{Context, Result};
 use std::time::Instant;
 
 /// Renders the frames of a path.
-pub fn run(args: &Args) -> Result<()> {
+pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     let kind = args.path.given().context("--path is missing")?;
     // Mistakes of typing first: a scene may take long to read.
     if let Kind::File(file) = kind
@@ -29,10 +30,10 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(file) = &args.path.save_path {
         output::check_file_writable(file, "--save-path")?;
     }
-    let (scene, antialias) = load::scene(&args.scene)?;
-    let plan = Plan::of(args, &kind, &scene)?;
+    let (scene, antialias) = source.load()?;
+    let plan = Plan::of(args, source, &kind, &scene)?;
     let backend = args.backend.open_for(&args.half)?;
-    let options = args.options(args.cameras.background(&args.scene), antialias);
+    let options = args.options(args.cameras.background(source), antialias);
     let job = match target {
         Target::Folder { .. } => sinks::job(args, &plan, &scene, backend.name(), &options)?,
         Target::Video(_) => serde_json::Value::Null,

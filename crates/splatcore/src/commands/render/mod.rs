@@ -10,15 +10,17 @@ mod sinks;
 
 pub use args::Args;
 
+use crate::scene_source::SceneSource;
 use anyhow::Result;
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    let source = SceneSource::find(&args.scene)?;
     match args.path.given() {
-        Some(_) => film::run(&args),
+        Some(_) => film::run(&args, &source),
         None => {
-            args.cameras.check_given()?;
-            pictures::run(&args)
+            args.cameras.check_given(&source)?;
+            pictures::run(&args, &source)
         }
     }
 }

@@ -2,18 +2,19 @@
 
 use super::args::Args;
 use crate::channels::Channels;
+use crate::output;
 use crate::progress::Progress;
-use crate::{load, output};
+use crate::scene_source::SceneSource;
 use anyhow::{Context, Result};
 use splatcore_data::file;
 use std::collections::HashSet;
 
 /// Renders a picture for each camera.
-pub fn run(args: &Args) -> Result<()> {
-    let (scene, antialias) = load::scene(&args.scene)?;
+pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
+    let (scene, antialias) = source.load()?;
     output::check_writable(&args.output)?;
     let backend = args.backend.open_for(&args.half)?;
-    let (cameras, background) = args.cameras.resolve(&args.scene, &scene)?;
+    let (cameras, background) = args.cameras.resolve(source, &scene)?;
     let mut renderer = backend.renderer(&scene)?;
     drop(scene);
     let options = args.options(background, antialias);

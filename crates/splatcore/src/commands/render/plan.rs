@@ -4,6 +4,7 @@ use super::args::Args;
 use super::path_args::{FrameRange, Kind, Projection};
 use crate::cameras::{MAX_SIDE, Size};
 use crate::output::{WrongUsage, counted};
+use crate::scene_source::SceneSource;
 use anyhow::{Result, bail};
 use splatcore_core::Gaussians;
 use splatcore_data::file::write_bytes;
@@ -35,8 +36,8 @@ pub struct Plan {
 
 impl Plan {
     /// Finds the path, says what is worth saying of it, and saves it if asked to.
-    pub fn of(args: &Args, kind: &Kind, scene: &Gaussians) -> Result<Self> {
-        let found = path_of(args, kind, scene)?;
+    pub fn of(args: &Args, source: &SceneSource, kind: &Kind, scene: &Gaussians) -> Result<Self> {
+        let found = path_of(args, source, kind, scene)?;
         let size = size_of(args, found.size)?;
         let mut path = found.path;
         if args.path.looped {
@@ -103,7 +104,7 @@ struct Found {
     world: Option<WorldTransform>,
 }
 
-fn path_of(args: &Args, kind: &Kind, scene: &Gaussians) -> Result<Found> {
+fn path_of(args: &Args, source: &SceneSource, kind: &Kind, scene: &Gaussians) -> Result<Found> {
     let seconds = args.path.seconds.unwrap_or(SECONDS);
     let world = args
         .path
@@ -129,30 +130,30 @@ fn path_of(args: &Args, kind: &Kind, scene: &Gaussians) -> Result<Found> {
         Kind::Orbit => {
             let size = args.cameras.size().unwrap_or(SIZE);
             made(
-                generate::orbit(&args.cameras.circle(scene, size)?, seconds),
+                generate::orbit(&args.cameras.circle(source, scene, size)?, seconds),
                 None,
             )
         }
         Kind::Ellipse => {
-            let (poses, size) = poses(args, "an ellipse")?;
+            let (poses, size) = poses(args, source, "an ellipse")?;
             made(generate::ellipse(&poses, None, seconds)?, Some(size))
         }
         Kind::Spline => {
-            let (poses, size) = poses(args, "a spline")?;
+            let (poses, size) = poses(args, source, "a spline")?;
             made(
                 generate::through(&poses, seconds, args.path.looped)?,
                 Some(size),
             )
         }
         Kind::Dolly { zoom } => {
-            let (start, focus, size) = match of_cameras(args)? {
+            let (start, focus, size) = match of_cameras(args, source)? {
                 Some((poses, size)) => {
                     let focus = generate::focus_of(&poses);
                     (poses[0], ahead(&poses[0], focus), Some(size))
                 }
                 None => {
                     let size = args.cameras.size().unwrap_or(SIZE);
-                    let circle = args.cameras.circle(scene, size)?;
+                    let circle = args.cameras.circle(source, scene, size)?;
                     (circle.pose(0.0), circle.distance, None)
                 }
             };
@@ -168,13 +169,13 @@ fn path_of(args: &Args, kind: &Kind, scene: &Gaussians) -> Result<Found> {
 }
 
 /// Poses of the cameras that were named, and a size for a film of them.
-fn of_cameras(args: &Args) -> Result<Option<(Vec<Pose>, Size)>> {
-    let found = args.cameras.poses(&args.scene)?;
+fn of_cameras(args: &Args, source: &SceneSource) -> Result<Option<(Vec<Pose>, Size)>> {
+    let found = args.cameras.poses(source)?;
     Ok(found.map(|(poses, size)| (poses, shrunk(size))))
 }
 
-fn poses(args: &Args, what: &str) -> Result<(Vec<Pose>, Size)> {
-    of_cameras(args)?.ok_or_else(|| {
+fn poses(args: &Args, source: &SceneSource, what: &str) -> Result<(Vec<Pose>, Size)> {
+    of_cameras(args, source)?.ok_or_else(|| {
         WrongUsage(format!(
             "{what} goes through cameras; give --dataset or --cameras"
         ))

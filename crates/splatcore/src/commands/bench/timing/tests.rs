@@ -93,11 +93,7 @@ impl Renderer for Known {
 
 fn cameras() -> [NamedCamera; 2] {
     let camera = Camera::look_at([0.0, 0.0, -3.0], [0.0; 3], [0.0, -1.0, 0.0], 0.8, 4, 4);
-    ["a", "b"].map(|name| NamedCamera {
-        name: name.into(),
-        camera: camera.clone(),
-        photo: None,
-    })
+    ["a", "b"].map(|name| NamedCamera::new(name.into(), camera.clone()))
 }
 
 fn rows(

@@ -1,0 +1,76 @@
+//! What a run records of its dataset.
+
+use super::job::Job;
+use super::photos::Photos;
+use crate::cameras::{self, NamedCamera};
+use crate::scene_source::{DatasetPlace, Facts, Files, SceneSource};
+use crate::up::{Up, turn};
+use anyhow::{Result, bail};
+use splatcore_core::View;
+use splatcore_data::dataset::Dataset;
+
+/// Up in a scene that was turned upright.
+const UPRIGHT: [f64; 3] = [0.0, -1.0, 0.0];
+
+/// What the run will record. Turns the dataset upright if that was asked for, or if the run that is
+/// resumed or the scene that it starts from was: cameras and points, so that all that follows is in
+/// one frame.
+pub fn of_run(
+    job: &Job,
+    files: &Files,
+    init: Option<&SceneSource>,
+    dataset: &mut Dataset,
+) -> Result<Facts> {
+    let before = match job.resume && files.run.is_file() {
+        true => Facts::read(&files.run)?,
+        false => Facts::default(),
+    };
+    let known = Up::of_dataset(dataset);
+    let given = match init {
+        Some(init) => init.facts().turned,
+        None => before.turned,
+    };
+    let turned = match given {
+        None if job.upright && (job.resume || init.is_some()) => {
+            let begun = init.map_or(&*job.folder, SceneSource::typed);
+            bail!(
+                "{}: was not turned upright when it began; leave out --upright, or start from the \
+                 dataset's points",
+                begun.display()
+            )
+        }
+        None => job.upright.then(|| turn(known.direction, UPRIGHT)),
+        given => given,
+    };
+    let mut up = known;
+    if let Some(rotation) = &turned {
+        dataset.turn(rotation);
+        up.direction = rotation.map(|row| (0..3).map(|k| row[k] * known.direction[k]).sum());
+    }
+    eprintln!("up: {up}");
+    Ok(Facts {
+        dataset: Some(DatasetPlace::new(
+            &job.dataset,
+            job.images.as_deref(),
+            &job.folder,
+        )),
+        up: Some(up),
+        turned,
+        ..before
+    })
+}
+
+/// Writes run.json, and the cameras of the photos by their names.
+pub fn write(facts: &Facts, files: &Files, photos: &Photos) -> Result<()> {
+    let named = |held_out: bool| {
+        move |view: &View| NamedCamera {
+            held_out,
+            ..NamedCamera::new(view.name.clone(), view.camera.clone())
+        }
+    };
+    let mut all: Vec<NamedCamera> = photos.train.iter().map(named(false)).collect();
+    all.extend(photos.test.iter().map(named(true)));
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    cameras::write_json(&files.cameras, &all)?;
+    facts.write(&files.run)
+}

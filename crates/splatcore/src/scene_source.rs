@@ -1,0 +1,305 @@
+//! What a path that was typed stands for: the file of a scene, the folder of a run with its scene,
+//! or a dataset; and what is known of a scene besides its Gaussians: settings, dataset, cameras,
+//! up, the view to begin with.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | which file is the scene, which dataset belongs to it | here |
+//! | what does a run record of itself, what stands beside a lone scene | `facts.rs` |
+//! | how are the files of a run called | `files.rs` |
+
+mod facts;
+mod files;
+
+pub use facts::{DatasetPlace, Facts};
+pub use files::Files;
+
+use crate::cameras::json;
+use crate::cameras::named::NamedCamera;
+use crate::load;
+use crate::output::WrongUsage;
+use crate::up::Up;
+use anyhow::{Result, bail};
+use splatcore_core::Gaussians;
+use splatcore_data::dataset::{Dataset, is_file_of_cameras};
+use splatcore_data::scene;
+use splatcore_train::Config;
+use splatcore_train::config::Background;
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+/// What a path that was typed stands for.
+pub enum Typed {
+    /// A scene.
+    Scene(SceneSource),
+    /// A dataset, or nothing that is known.
+    Dataset,
+}
+
+impl Typed {
+    /// What `path` stands for, by the names in it.
+    ///
+    /// # Errors
+    /// If it is the folder of a run that has no scene yet.
+    pub fn of(path: &Path) -> Result<Self> {
+        if scene::is_unbundled(path) {
+            return Ok(Self::Scene(SceneSource::of_file(path, path)));
+        }
+        if path.is_dir() {
+            let files = Files::of(path);
+            return match [&files.scene, &files.sog].into_iter().find(|f| f.is_file()) {
+                Some(file) => Ok(Self::Scene(SceneSource::of_file(path, file))),
+                None if files.checkpoint.is_file() && files.config.is_file() => bail!(
+                    "{}: is a run that has not written its scene yet; end it with `splatcore \
+                     train` and --resume",
+                    path.display()
+                ),
+                None => Ok(Self::Dataset),
+            };
+        }
+        Ok(match is_file_of_cameras(path) {
+            true => Self::Dataset,
+            false => Self::Scene(SceneSource::of_file(path, path)),
+        })
+    }
+}
+
+/// A scene that was named, and what is known of it. Nothing is read before it is asked for.
+pub struct SceneSource {
+    /// As it was typed: a file, or the folder of a run.
+    typed: PathBuf,
+    /// The scene's file; of a scene of several files their folder, or the one that lists them.
+    file: PathBuf,
+    facts: OnceCell<Box<Facts>>,
+}
+
+impl SceneSource {
+    /// The scene that `path` stands for.
+    ///
+    /// # Errors
+    /// If it is a dataset, or the folder of a run that has no scene yet.
+    pub fn find(path: &Path) -> Result<Self> {
+        match Typed::of(path)? {
+            Typed::Scene(source) => Ok(source),
+            Typed::Dataset if path.exists() => bail!(
+                "{}: is no scene and no folder of a run; give a scene file, or the folder that \
+                 `splatcore train` wrote",
+                path.display()
+            ),
+            Typed::Dataset => Ok(Self::of_file(path, path)),
+        }
+    }
+
+    fn of_file(typed: &Path, file: &Path) -> Self {
+        Self {
+            typed: typed.into(),
+            file: file.into(),
+            facts: OnceCell::new(),
+        }
+    }
+
+    /// As it was typed.
+    pub fn typed(&self) -> &Path {
+        &self.typed
+    }
+
+    /// The scene's file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Reads the scene; also whether it is to be rendered with Mip-Splatting's 2D filter.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn load(&self) -> Result<(Gaussians, bool)> {
+        load::scene(&self.file)
+    }
+
+    /// The name without folder and ending; of a run the folder's.
+    pub fn name(&self) -> String {
+        let name = match self.typed.is_dir() {
+            true => self.typed.canonicalize().ok().and_then(|folder| {
+                let name = folder.file_name()?;
+                Some(name.to_string_lossy().into_owned())
+            }),
+            false => self
+                .typed
+                .file_stem()
+                .map(|name| name.to_string_lossy().into_owned()),
+        };
+        name.unwrap_or_default()
+    }
+
+    /// What the run recorded, or what stands beside the scene.
+    pub fn facts(&self) -> &Facts {
+        self.facts
+            .get_or_init(|| Box::new(Facts::of_scene(&self.file)))
+    }
+
+    /// Which way is up, if the run recorded it or somebody chose it for this scene.
+    pub fn up(&self) -> Option<Up> {
+        self.facts().up
+    }
+
+    /// The file of the cameras that the run recorded, if it did.
+    pub fn cameras_file(&self) -> Option<PathBuf> {
+        let file = Files::of(facts::folder_of(&self.file)).cameras;
+        (self.facts().dataset.is_some() && file.is_file()).then_some(file)
+    }
+
+    /// The cameras that the run recorded, if it did; a file that cannot be read is warned of.
+    pub fn cameras(&self) -> Option<Vec<NamedCamera>> {
+        json::read_json(&self.cameras_file()?)
+            .inspect_err(|error| eprintln!("warning: not used: {error:#}"))
+            .ok()
+    }
+
+    /// The folder of the dataset: `typed`, else what the run recorded; none if nothing is known.
+    ///
+    /// # Errors
+    /// One line: the dataset that was recorded is not there any more.
+    pub fn dataset_folder(&self, typed: Option<&Path>) -> Result<Option<PathBuf>> {
+        match (typed, &self.facts().dataset) {
+            (Some(typed), _) => Ok(Some(typed.into())),
+            (None, Some(place)) => Ok(Some(place.find(facts::folder_of(&self.file))?)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Whether there is a dataset for a command that cannot do without, before anything is read.
+    ///
+    /// # Errors
+    /// If none is known, or it is not there any more.
+    pub fn check_dataset(&self, typed: Option<&Path>) -> Result<PathBuf> {
+        self.dataset_folder(typed)?.ok_or_else(|| {
+            WrongUsage(format!(
+                "{}: no run beside the scene names its photos; add --dataset DIR",
+                self.typed.display()
+            ))
+            .into()
+        })
+    }
+
+    /// The dataset that a command cannot do without, and its folder: [`SceneSource::dataset`].
+    ///
+    /// # Errors
+    /// If none is known, it is not there any more, or it cannot be read.
+    pub fn needs_dataset(
+        &self,
+        typed: Option<&Path>,
+        images: Option<&str>,
+    ) -> Result<(Dataset, PathBuf)> {
+        let folder = self.check_dataset(typed)?;
+        Ok((self.open(typed, images, &folder)?, folder))
+    }
+
+    /// The dataset that was typed, or else that of the run, and its folder; none if none is known.
+    /// Its frame is the scene's: turned upright if the run was.
+    ///
+    /// # Errors
+    /// If it is not there any more, or cannot be read.
+    pub fn dataset(
+        &self,
+        typed: Option<&Path>,
+        images: Option<&str>,
+    ) -> Result<Option<(Dataset, PathBuf)>> {
+        let Some(folder) = self.dataset_folder(typed)? else {
+            return Ok(None);
+        };
+        Ok(Some((self.open(typed, images, &folder)?, folder)))
+    }
+
+    fn open(&self, typed: Option<&Path>, images: Option<&str>, folder: &Path) -> Result<Dataset> {
+        // Another dataset's photos are elsewhere.
+        let own = self.facts().dataset.as_ref().filter(|_| typed.is_none());
+        if own.is_some() {
+            eprintln!("photos of the run: {}", folder.display());
+        }
+        let images = images.or(own.and_then(|place| place.images.as_deref()));
+        let mut dataset = load::dataset(folder, images, 0)?;
+        self.turn(&mut dataset);
+        Ok(dataset)
+    }
+
+    /// Turns a dataset to where the scene is, if the run was turned upright.
+    pub fn turn(&self, dataset: &mut Dataset) {
+        if let Some(rotation) = &self.facts().turned {
+            dataset.turn(rotation);
+        }
+    }
+
+    /// `--max-size` of the run beside the scene, if it has one.
+    pub fn max_size(&self) -> Option<u32> {
+        Config::from_file(&self.config())
+            .ok()?
+            .complete()
+            .data
+            .max_size
+    }
+
+    /// Background and `--test-every`: what was typed, else what the config.toml beside the scene
+    /// says (a run writes one), else black and 8.
+    pub fn settings(
+        &self,
+        background: Option<Background>,
+        test_every: Option<u32>,
+    ) -> (Background, u32) {
+        let beside = self.config();
+        let data = match beside.is_file().then(|| Config::from_file(&beside)) {
+            Some(Ok(config)) => Some(config.complete().data),
+            // Another program's may have that name too.
+            Some(Err(error)) => {
+                eprintln!("warning: the settings beside the scene are not used: {error}");
+                None
+            }
+            None => None,
+        };
+        if let (Some(data), true) = (&data, background.is_none() || test_every.is_none()) {
+            eprintln!(
+                "from {}: background {}, test-every {} (flags override)",
+                beside.display(),
+                data.background,
+                data.test_every
+            );
+        }
+        let data = data.unwrap_or_else(|| Config::UNSET.complete().data);
+        (
+            background.unwrap_or(data.background),
+            test_every.unwrap_or(data.test_every),
+        )
+    }
+
+    /// Records what is known of this scene for another file of it, where that makes a run's folder:
+    /// the file has the name of a run's scene, and no other run is there.
+    ///
+    /// # Errors
+    /// If the disk does not take it.
+    pub fn pass_on(&self, file: &Path) -> Result<()> {
+        let (here, there) = (facts::folder_of(&self.file), facts::folder_of(file));
+        let (own, files) = (Files::of(here), Files::of(there));
+        let names = [&files.scene, &files.sog].map(|own| own.file_name());
+        let is_runs = names.contains(&file.file_name());
+        let same = || here.canonicalize().ok() == there.canonicalize().ok();
+        if !is_runs || files.config.is_file() || same() {
+            return Ok(());
+        }
+        let Some(place) = &self.facts().dataset else {
+            return Ok(());
+        };
+        let now = place.find(here).unwrap_or_else(|_| place.absolute.clone());
+        let facts = Facts {
+            dataset: Some(DatasetPlace::new(&now, place.images.as_deref(), there)),
+            ..self.facts().clone()
+        };
+        if own.cameras.is_file() {
+            let cameras = json::read_json(&own.cameras)?;
+            json::write_json(&files.cameras, &cameras)?;
+        }
+        facts.write(&files.run)
+    }
+
+    fn config(&self) -> PathBuf {
+        Files::of(facts::folder_of(&self.file)).config
+    }
+}

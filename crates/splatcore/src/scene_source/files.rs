@@ -1,0 +1,70 @@
+//! The names of a run's files.
+
+use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+
+/// Names of the files of a run, in its folder.
+pub struct Files {
+    /// The Gaussians.
+    pub scene: PathBuf,
+    /// The Gaussians once more, small, if the preset asks for it.
+    pub sog: PathBuf,
+    /// Quality, time, steps.
+    pub metrics: PathBuf,
+    /// Settings that reproduce the run.
+    pub config: PathBuf,
+    /// To go on from.
+    pub checkpoint: PathBuf,
+    /// For people.
+    pub report: PathBuf,
+    /// The photos' transforms of colours, if the run learns them.
+    pub exposures: PathBuf,
+    /// The photos' cameras.
+    pub cameras: PathBuf,
+    /// Dataset, up, the view to begin with.
+    pub run: PathBuf,
+}
+
+impl Files {
+    /// The files of the run in `folder`.
+    pub fn of(folder: &Path) -> Self {
+        let file = |name: &str| folder.join(name);
+        Self {
+            scene: file("scene.ply"),
+            sog: file("scene.sog"),
+            metrics: file("metrics.json"),
+            config: file("config.toml"),
+            checkpoint: file("checkpoint.safetensors"),
+            report: file("report.html"),
+            exposures: file("exposures.json"),
+            cameras: file("cameras.json"),
+            run: file("run.json"),
+        }
+    }
+
+    /// Removes those that there are.
+    pub fn remove(&self) -> Result<()> {
+        for path in [
+            &self.scene,
+            &self.sog,
+            &self.metrics,
+            &self.config,
+            &self.checkpoint,
+            &self.report,
+            &self.exposures,
+            &self.cameras,
+            &self.run,
+        ] {
+            match std::fs::remove_file(path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    bail!(
+                        "{}: cannot be replaced ({e}); choose another folder with -o",
+                        path.display()
+                    )
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

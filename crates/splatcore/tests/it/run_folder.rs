@@ -1,0 +1,261 @@
+//! The folder of a run: what it records, and every command that takes it in place of a scene.
+
+use crate::common::{fails, json, photos, splatcore, succeeds, text};
+use splatcore::data::scene;
+use std::path::{Path, PathBuf};
+
+const FLAGS: [&str; 6] = ["--backend", "cpu", "--threads", "2", "--iterations", "30"];
+
+fn train(dataset: &Path, out: &Path, more: &[&str]) {
+    let first = ["train", text(dataset), "-o", text(out)];
+    succeeds(&[&first[..], &FLAGS, more].concat());
+}
+
+fn read(file: &Path) -> serde_json::Value {
+    json(&std::fs::read_to_string(file).unwrap())
+}
+
+/// A copy of the tiny dataset whose world is turned by a quarter about x: z is up in it.
+fn lying(folder: &Path) -> PathBuf {
+    let (from, to) = (Path::new(photos()), folder.join("lying"));
+    let half = std::f64::consts::FRAC_1_SQRT_2;
+    std::fs::create_dir_all(to.join("images")).unwrap();
+    std::fs::create_dir_all(to.join("sparse/0")).unwrap();
+    for entry in std::fs::read_dir(from.join("images")).unwrap() {
+        let file = entry.unwrap().path();
+        std::fs::copy(&file, to.join("images").join(file.file_name().unwrap())).unwrap();
+    }
+    let model = |name: &str| from.join("sparse/0").join(name);
+    std::fs::copy(model("cameras.txt"), to.join("sparse/0/cameras.txt")).unwrap();
+    let numbers =
+        |words: &[&str]| -> Vec<f64> { words.iter().map(|word| word.parse().unwrap()).collect() };
+    let rewrite = |name: &str, change: &dyn Fn(&[&str]) -> Option<Vec<String>>| {
+        let lines = std::fs::read_to_string(model(name)).unwrap();
+        let lines = lines.lines().map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let changed = (!line.starts_with('#')).then(|| change(&words)).flatten();
+            changed.map_or(line.to_owned(), |words| words.join(" "))
+        });
+        let text = lines.collect::<Vec<_>>().join("\n") + "\n";
+        std::fs::write(to.join("sparse/0").join(name), text).unwrap();
+    };
+    rewrite("images.txt", &|words| {
+        let [w, x, y, z] = *numbers(words.get(1..5)?).first_chunk()?;
+        // Times the inverse of the turn, (half, -half, 0, 0) or back.
+        let (c, s) = (half, half);
+        let turned = [w * c - x * s, w * s + x * c, y * c + z * s, z * c - y * s];
+        let mut words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+        (0..4).for_each(|k| words[1 + k] = turned[k].to_string());
+        Some(words)
+    });
+    rewrite("points3D.txt", &|words| {
+        let [x, y, z] = *numbers(words.get(1..4)?).first_chunk()?;
+        let mut words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+        [x, z, -y]
+            .iter()
+            .zip(1..)
+            .for_each(|(v, k)| words[k] = v.to_string());
+        Some(words)
+    });
+    to
+}
+
+#[test]
+fn a_run_records_its_photos_and_every_command_takes_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let out = at("out");
+    train(Path::new(photos()), &out, &[]);
+    let run = read(&out.join("run.json"));
+    assert_eq!(run["version"], 1);
+    assert_eq!(run["dataset"]["path"], photos());
+    assert_eq!(run["up"]["from"], "cameras");
+    assert!(run["up"]["direction"][1].as_f64().unwrap() < -0.99, "{run}");
+    let cameras = read(&out.join("cameras.json"));
+    let cameras = cameras.as_array().unwrap();
+    assert_eq!(cameras.len(), 10);
+    let held_out = cameras.iter().filter(|camera| camera["held_out"] == true);
+    assert_eq!(held_out.count(), 2);
+    assert_eq!(
+        (&cameras[0]["width"], &cameras[0]["height"]),
+        (&64.into(), &48.into())
+    );
+
+    let found = json(&succeeds(&["eval", text(&out), "--json"]));
+    let metrics = read(&out.join("metrics.json"));
+    let psnr = |value: &serde_json::Value| value["psnr"].as_f64().unwrap();
+    assert!((psnr(&found) - psnr(&metrics)).abs() < 1e-4);
+
+    let info = json(&succeeds(&["info", text(&out), "--json"]));
+    assert_eq!(
+        (&info["kind"], &info["run"]["version"]),
+        (&"scene".into(), &1.into())
+    );
+    assert!(succeeds(&["info", text(&out)]).contains("\nup           "));
+
+    // Its held-out cameras, and those of the file it wrote, give the same pictures.
+    let (own, read_back) = (at("own"), at("read"));
+    succeeds(&["render", text(&out), "-o", text(&own)]);
+    let file = out.join("cameras.json");
+    let by_file = [
+        "render",
+        text(&out),
+        "-o",
+        text(&read_back),
+        "--cameras",
+        text(&file),
+    ];
+    succeeds(&by_file);
+    let pictures: Vec<_> = std::fs::read_dir(&own).unwrap().collect();
+    assert_eq!(pictures.len(), 2);
+    for picture in pictures {
+        let picture = picture.unwrap().path();
+        let other = read_back.join(picture.file_name().unwrap());
+        assert!(std::fs::read(picture).unwrap() == std::fs::read(other).unwrap());
+    }
+    succeeds(&[
+        "render",
+        text(&out),
+        "-o",
+        text(&own),
+        "--orbit",
+        "1",
+        "--size",
+        "64x48",
+    ]);
+    succeeds(&["bench", text(&out), "--passes", "1"]);
+
+    let page = at("page.html");
+    succeeds(&["export", text(&out), "-o", text(&page)]);
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert_eq!(html.matches("\"aspect\":1.33").count(), 10);
+    succeeds(&["export", text(&out), "-o", text(&page), "--views", "none"]);
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert_eq!(html.matches("\"aspect\":1.33").count(), 0);
+
+    let small = at("small").join("scene.ply");
+    std::fs::create_dir(small.parent().unwrap()).unwrap();
+    succeeds(&[
+        "prune",
+        text(&out),
+        "--keep",
+        "50%",
+        "-o",
+        text(&small),
+        "--backend",
+        "cpu",
+    ]);
+    succeeds(&["eval", text(small.parent().unwrap())]);
+    let turned = at("turned.ply");
+    succeeds(&[
+        "convert",
+        text(&out),
+        "--up",
+        "dataset:z",
+        "-o",
+        text(&turned),
+    ]);
+    let report = at("report.html");
+    succeeds(&["report", text(&out), "--pictures", "-o", text(&report)]);
+    let html = std::fs::read_to_string(&report).unwrap();
+    assert!(html.contains("data:image/"));
+}
+
+#[test]
+fn a_dataset_that_has_moved_is_one_line_and_the_rest_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let dataset = lying(folder.path());
+    let out = at("out");
+    train(&dataset, &out, &[]);
+    // Both moved together are found.
+    std::fs::create_dir(at("elsewhere")).unwrap();
+    for name in ["lying", "out"] {
+        std::fs::rename(at(name), at("elsewhere").join(name)).unwrap();
+    }
+    let out = at("elsewhere/out");
+    succeeds(&["eval", text(&out)]);
+
+    std::fs::rename(at("elsewhere/lying"), at("gone")).unwrap();
+    let line = fails(&["eval", text(&out)]);
+    assert!(
+        line.contains("lying") && line.contains("--dataset"),
+        "{line}"
+    );
+    succeeds(&["eval", text(&out), "--dataset", text(&at("gone"))]);
+    let page = at("page.html");
+    succeeds(&["export", text(&out), "-o", text(&page)]);
+    succeeds(&["render", text(&out), "-o", text(&at("pictures"))]);
+
+    // A run of an older version recorded nothing.
+    for name in ["run.json", "cameras.json"] {
+        std::fs::remove_file(out.join(name)).unwrap();
+    }
+    succeeds(&["eval", text(&out), "--dataset", text(&at("gone"))]);
+    splatcore(&["eval", text(&out)]).assert().code(2);
+    succeeds(&["export", text(&out), "-o", text(&page)]);
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("\"views\":[]"));
+
+    // What is no record is not used, in one line.
+    std::fs::write(out.join("run.json"), "{").unwrap();
+    let output = splatcore(&["info", text(&out)]).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(
+        stderr.starts_with("warning: not used: ") && stderr.lines().count() == 1,
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_run_is_turned_upright_and_stays_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let dataset = lying(folder.path());
+    let (upright, whole, lies) = (at("upright"), at("whole"), at("lies"));
+    train(&dataset, &lies, &[]);
+    let up = |out: &Path| read(&out.join("run.json"))["up"]["direction"].clone();
+    assert!(up(&lies)[2].as_f64().unwrap().abs() > 0.99, "{}", up(&lies));
+
+    train(&dataset, &upright, &["--upright", "--time-limit", "0.001"]);
+    assert!(
+        up(&upright)[1].as_f64().unwrap() < -0.999_999,
+        "{}",
+        up(&upright)
+    );
+    // As the dataset stands before it was laid down: the mean height of the scene is that of its
+    // points.
+    let mean = |out: &Path| -> [f64; 3] {
+        let means = scene::read(&out.join("scene.ply")).unwrap().gaussians.means;
+        let count = means.len() as f64;
+        std::array::from_fn(|k| means.iter().map(|m| f64::from(m[k])).sum::<f64>() / count)
+    };
+    let stood = at("stood");
+    train(Path::new(photos()), &stood, &[]);
+    let (found, wanted) = (mean(&upright), mean(&stood));
+    assert!((found[1] - wanted[1]).abs() < 0.05, "{found:?} {wanted:?}");
+
+    // Photos are turned when they are asked for, typed or not.
+    let metrics = read(&upright.join("metrics.json"));
+    let psnr = |value: &serde_json::Value| value["psnr"].as_f64().unwrap();
+    for more in [&[][..], &["--dataset", text(&dataset)]] {
+        let args = [&["eval", text(&upright), "--json"][..], more].concat();
+        let found = json(&succeeds(&args));
+        assert!((psnr(&found) - psnr(&metrics)).abs() < 1e-4);
+    }
+
+    // A run that is gone on with is the run that was not interrupted.
+    train(&dataset, &whole, &["--upright"]);
+    succeeds(&["train", text(&dataset), "-o", text(&upright), "--resume"]);
+    let scene = |out: &Path| std::fs::read(out.join("scene.ply")).unwrap();
+    assert!(scene(&upright) == scene(&whole));
+    assert!(up(&upright)[1].as_f64().unwrap() < -0.999_999);
+    let again = ["train", text(&dataset), "-o", text(&lies), "--resume"];
+    let line = fails(&[&again[..], &["--upright"]].concat());
+    assert!(line.contains("--upright"), "{line}");
+
+    // --overwrite begins anew.
+    train(&dataset, &upright, &["--overwrite"]);
+    assert!(up(&upright)[2].as_f64().unwrap().abs() > 0.99);
+}
