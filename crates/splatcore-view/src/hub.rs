@@ -1,9 +1,11 @@
 //! Who is drawn next: requests of all browsers, and the thread that owns the renderer.
 
+use crate::budget::Budget;
 use crate::drawing::{self, Copies};
+use crate::edit::{Edit, EditStatus, NotSaved, Saved};
 use crate::protocol::{Action, Look, Status};
 use splatcore_core::backend::{BackendError, Learner, RenderOptions, Renderer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -11,6 +13,8 @@ use tokio::sync::{mpsc, watch};
 
 /// Browsers at a time.
 const MOST_CLIENTS: usize = 16;
+/// Requests of a browser that may wait, beside that for a view.
+const MOST_TASKS: usize = 32;
 /// While a run is paused, how long to wait for a request before looking whether it goes on.
 const PAUSE_POLL: Duration = Duration::from_millis(100);
 
@@ -19,15 +23,22 @@ const PAUSE_POLL: Duration = Duration::from_millis(100);
 pub enum Work {
     /// A frame.
     View(Look),
-    /// The world point at a pixel position.
-    Pick(Look, [f64; 2]),
+    /// The world point at a pixel position, and the request's tag.
+    Pick(Look, [f64; 2], u32),
+    /// A picture to keep.
+    Picture(Look),
+    /// A change of the scene.
+    Edit(Edit),
+    /// Write the scene under this name; a file of the name may be replaced or not.
+    Save(String, bool),
 }
 
 impl Work {
-    /// The view that it is about.
-    pub fn look(&self) -> &Look {
+    /// The view that is to be drawn, if there is one.
+    pub fn look(&self) -> Option<&Look> {
         match self {
-            Work::View(look) | Work::Pick(look, _) => look,
+            Work::View(look) | Work::Pick(look, ..) | Work::Picture(look) => Some(look),
+            Work::Edit(_) | Work::Save(..) => None,
         }
     }
 }
@@ -36,7 +47,9 @@ impl Work {
 #[derive(Debug)]
 pub(crate) enum Made {
     Frame(Vec<u8>),
-    Picked(Option<[f64; 3]>),
+    Picked(u32, Option<[f64; 3]>),
+    Saved(Saved),
+    Exists { name: String, opened: bool },
     Failed(String),
 }
 
@@ -57,6 +70,7 @@ pub struct Hub {
     /// Something waits to be drawn; read between steps without taking the lock.
     waiting: AtomicBool,
     status: watch::Sender<Status>,
+    edits: watch::Sender<EditStatus>,
 }
 
 #[derive(Default)]
@@ -70,7 +84,8 @@ struct State {
 
 struct Client {
     view: Option<Look>,
-    pick: Option<(Look, [f64; 2])>,
+    /// What was asked for beside a view, the oldest first.
+    tasks: VecDeque<Work>,
     /// A frame was sent and has not been acknowledged.
     in_flight: bool,
     /// When it was last drawn.
@@ -80,7 +95,7 @@ struct Client {
 
 impl Client {
     fn ready(&self) -> bool {
-        self.pick.is_some() || self.view.is_some() && !self.in_flight
+        !self.tasks.is_empty() || self.view.is_some() && !self.in_flight
     }
 }
 
@@ -98,6 +113,7 @@ impl Default for Hub {
             wake: Condvar::new(),
             waiting: AtomicBool::new(false),
             status: watch::Sender::new(Status::default()),
+            edits: watch::Sender::new(EditStatus::default()),
         }
     }
 }
@@ -120,8 +136,8 @@ impl Hub {
         let next = ready.min_by_key(|(_, client)| client.turn);
         let taken = next.and_then(|(&id, client)| {
             client.turn = turn;
-            if let Some((look, at)) = client.pick.take() {
-                return Some((id, Work::Pick(look, at)));
+            if let Some(task) = client.tasks.pop_front() {
+                return Some((id, task));
             }
             client.in_flight = true;
             client.view.take().map(|look| (id, Work::View(look)))
@@ -131,7 +147,8 @@ impl Hub {
         taken
     }
 
-    /// Draws work that was taken and hands it to its browser.
+    /// Draws work that was taken and hands it to its browser. An edit is refused: what learns is
+    /// not edited.
     pub fn draw(
         &self,
         (client, work): (u64, Work),
@@ -141,7 +158,16 @@ impl Hub {
     ) {
         let made = match &work {
             Work::View(look) => drawing::draw(renderer, options, look, step).map(Made::Frame),
-            Work::Pick(look, at) => drawing::pick(renderer, options, look, *at).map(Made::Picked),
+            Work::Pick(look, at, tag) => {
+                drawing::pick(renderer, options, look, *at).map(|point| Made::Picked(*tag, point))
+            }
+            Work::Picture(look) => {
+                drawing::picture_to_keep(renderer, options, look, step).map(Made::Frame)
+            }
+            Work::Edit(_) | Work::Save(..) => {
+                let message = "the scene cannot be edited while it is trained";
+                Ok(Made::Failed(message.into()))
+            }
         };
         self.deliver(
             client,
@@ -151,7 +177,23 @@ impl Hub {
 
     /// Says that work could not be drawn.
     pub fn fail(&self, (client, _): (u64, Work), error: &BackendError) {
-        self.deliver(client, Made::Failed(error.to_string()));
+        self.refuse(client, error.to_string());
+    }
+
+    /// Says why nothing was done for a browser.
+    pub(crate) fn refuse(&self, client: u64, message: String) {
+        self.deliver(client, Made::Failed(message));
+    }
+
+    /// Says how a save ended.
+    pub(crate) fn tell_saved(&self, client: u64, name: &str, end: Result<Saved, NotSaved>) {
+        let name = name.into();
+        let made = match end {
+            Ok(saved) => Made::Saved(saved),
+            Err(NotSaved::Exists { opened }) => Made::Exists { name, opened },
+            Err(NotSaved::Failed(message)) => Made::Failed(message),
+        };
+        self.deliver(client, made);
     }
 
     fn deliver(&self, client: u64, made: Made) {
@@ -208,7 +250,10 @@ impl Hub {
 
     fn draw_moment(&self, work: (u64, Work), moment: &mut Moment, copies: &mut Copies) {
         let (options, step) = (moment.options, moment.step);
-        match copies.of(work.1.look(), moment.learner, step) {
+        let Some(look) = work.1.look() else {
+            return self.draw(work, moment.learner, options, step);
+        };
+        match copies.of(look, moment.learner, step) {
             Ok((renderer, step)) => self.draw(work, renderer, options, step),
             Err(error) => self.fail(work, &error),
         }
@@ -231,6 +276,15 @@ impl Hub {
         });
     }
 
+    /// Tells all browsers what was changed of the scene.
+    pub(crate) fn publish_edits(&self, edits: EditStatus) {
+        self.edits.send_if_modified(|known| {
+            let changed = *known != edits;
+            *known = edits;
+            changed
+        });
+    }
+
     /// Browsers that are connected.
     pub fn clients(&self) -> usize {
         self.lock().clients.len()
@@ -238,6 +292,10 @@ impl Hub {
 
     pub(crate) fn status(&self) -> watch::Receiver<Status> {
         self.status.subscribe()
+    }
+
+    pub(crate) fn edits(&self) -> watch::Receiver<EditStatus> {
+        self.edits.subscribe()
     }
 
     /// A new browser; none if there are too many.
@@ -250,7 +308,7 @@ impl Hub {
         let id = state.joined;
         let client = Client {
             view: None,
-            pick: None,
+            tasks: VecDeque::new(),
             in_flight: false,
             turn: 0,
             made,
@@ -263,11 +321,15 @@ impl Hub {
         self.lock().clients.remove(&id);
     }
 
-    pub(crate) fn ask(&self, id: u64, work: Work) {
+    /// Takes a request. Returns false if too many of the browser's wait.
+    pub(crate) fn ask(&self, id: u64, work: Work) -> bool {
+        let mut taken = true;
         self.change(id, |client| match work {
             Work::View(look) => client.view = Some(look),
-            Work::Pick(look, at) => client.pick = Some((look, at)),
+            task if client.tasks.len() < MOST_TASKS => client.tasks.push_back(task),
+            _ => taken = false,
         });
+        taken
     }
 
     pub(crate) fn acknowledge(&self, id: u64) {
@@ -304,32 +366,6 @@ impl Hub {
     }
 }
 
-/// Bounds the share of time that viewing takes from a run.
-#[derive(Debug)]
-pub struct Budget {
-    share: f64,
-    next: Instant,
-}
-
-impl Budget {
-    /// `share` is above 0 and at most 1.
-    pub fn new(share: f64) -> Self {
-        Self {
-            share,
-            next: Instant::now(),
-        }
-    }
-
-    fn allows(&self) -> bool {
-        Instant::now() >= self.next
-    }
-
-    /// After time spent, as much time passes as makes it the share.
-    fn spend(&mut self, spent: Duration) {
-        self.next = Instant::now() + spent.mul_f64(1.0 / self.share - 1.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,7 +397,7 @@ mod tests {
         hub.ask(id, Work::View(look(3)));
         assert_eq!(hub.take(Duration::ZERO), None);
         // A pick does not wait for the frame.
-        hub.ask(id, Work::Pick(look(4), [1.0, 2.0]));
+        hub.ask(id, Work::Pick(look(4), [1.0, 2.0], 0));
         assert!(matches!(
             hub.take(Duration::ZERO),
             Some((_, Work::Pick(..)))
@@ -370,8 +406,25 @@ mod tests {
         assert_eq!(hub.take(Duration::ZERO), Some((id, Work::View(look(3)))));
         assert!(matches!(made.try_recv(), Ok(Made::Frame(_))));
         hub.leave(id);
-        hub.deliver(id, Made::Picked(None));
+        hub.deliver(id, Made::Picked(0, None));
         assert_eq!(hub.clients(), 0);
+    }
+
+    #[test]
+    fn requests_keep_their_order_and_their_number_is_bounded() {
+        let hub = Hub::default();
+        let (sender, _made) = mpsc::channel(2);
+        let id = hub.join(sender).unwrap();
+        for tag in 0..MOST_TASKS as u32 {
+            assert!(hub.ask(id, Work::Pick(look(1), [0.0; 2], tag)));
+        }
+        assert!(!hub.ask(id, Work::Edit(Edit::Undo)));
+        assert!(hub.ask(id, Work::View(look(2))));
+        for tag in 0..MOST_TASKS as u32 {
+            let work = Work::Pick(look(1), [0.0; 2], tag);
+            assert_eq!(hub.take(Duration::ZERO), Some((id, work)));
+        }
+        assert!(hub.ask(id, Work::Edit(Edit::Undo)));
     }
 
     #[test]
@@ -402,18 +455,5 @@ mod tests {
         let asked = std::thread::spawn(move || other.ask(id, Work::View(look(1))));
         assert!(hub.take(Duration::from_secs(20)).is_some());
         asked.join().unwrap();
-    }
-
-    #[test]
-    fn the_budget_is_a_share_of_time() {
-        let mut budget = Budget::new(0.25);
-        assert!(budget.allows());
-        budget.spend(Duration::from_secs(10));
-        let wait = budget.next - Instant::now();
-        assert!(wait > Duration::from_secs(29) && wait <= Duration::from_secs(30));
-        assert!(!budget.allows());
-        let mut all = Budget::new(1.0);
-        all.spend(Duration::from_secs(10));
-        assert!(all.allows());
     }
 }

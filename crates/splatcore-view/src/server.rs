@@ -1,7 +1,6 @@
 //! The web server: the page, and a WebSocket for each browser.
 
 use crate::access::{Listen, Names};
-use crate::drawing::Variants;
 use crate::hub::Hub;
 use crate::protocol::SceneInfo;
 use crate::shared::{Photos, Shared};
@@ -13,7 +12,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use splatcore_core::backend::RenderOptions;
 use splatcore_page::shared;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -23,8 +21,6 @@ use tokio::sync::watch;
 
 /// The longest message of a browser, bytes.
 const LONGEST_MESSAGE: usize = 64 << 10;
-/// How long [`serve`] waits for work before it asks whether to stop.
-const POLL: Duration = Duration::from_millis(200);
 
 /// Scripts, styles and sockets come from this server alone; nobody may frame the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' \
@@ -32,7 +28,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       frame-ancestors 'none'";
 
 /// The page's files: name, type, content.
-const FILES: [(&str, &str, &str); 13] = [
+const FILES: [(&str, &str, &str); 17] = [
     (
         "index.html",
         "text/html; charset=utf-8",
@@ -48,6 +44,10 @@ const FILES: [(&str, &str, &str); 13] = [
     ("panel.js", JS, include_str!("page/panel.js")),
     ("curves.js", JS, include_str!("page/curves.js")),
     ("theme.js", JS, shared::THEME),
+    ("tools.js", JS, include_str!("page/tools.js")),
+    ("selecting.js", JS, include_str!("page/selecting.js")),
+    ("measuring.js", JS, include_str!("page/measuring.js")),
+    ("saving.js", JS, include_str!("page/saving.js")),
     ("keyframes.js", JS, shared::KEYFRAMES),
     ("path_panel.js", JS, shared::PATH_PANEL),
 ];
@@ -160,19 +160,6 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take() {
             // A panic of the server is no reason to lose a run.
             let _ = thread.join();
-        }
-    }
-}
-
-/// Draws a finished scene for browsers until `stop` says so.
-pub fn serve(hub: &Hub, variants: &mut Variants, options: &RenderOptions, stop: impl Fn() -> bool) {
-    while !stop() {
-        let Some(work) = hub.take(POLL) else {
-            continue;
-        };
-        match variants.of(work.1.look()) {
-            Ok(renderer) => hub.draw(work, renderer, options, 0),
-            Err(error) => hub.fail(work, &error),
         }
     }
 }

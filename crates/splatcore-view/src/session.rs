@@ -20,7 +20,7 @@ const PING: Duration = Duration::from_secs(15);
 /// Silence after which a connection is given up.
 const SILENCE: Duration = Duration::from_secs(45);
 /// Frames and answers that may wait for the socket.
-const QUEUE: usize = 4;
+const QUEUE: usize = 16;
 /// Longest side of a photo that is sent, pixels.
 const LARGEST_PHOTO: u32 = 2048;
 
@@ -92,6 +92,8 @@ impl Session<'_> {
         say(&mut self.socket, &Reply::Scene(&info)).await?;
         let mut status = self.shared.hub.status();
         status.mark_changed();
+        let mut edits = self.shared.hub.edits();
+        edits.mark_changed();
         let mut ping = tokio::time::interval(PING);
         let mut heard = Instant::now();
         let mut ended = self.shared.ended.clone();
@@ -115,6 +117,11 @@ impl Session<'_> {
                     let now = status.borrow_and_update().clone();
                     say(&mut self.socket, &Reply::Status(&now)).await?;
                 }
+                changed = edits.changed() => {
+                    changed.map_err(|_| Gone)?;
+                    let now = edits.borrow_and_update().clone();
+                    say(&mut self.socket, &Reply::Edits(&now)).await?;
+                }
                 _ = ping.tick() => {
                     if heard.elapsed() > SILENCE {
                         return Err(Gone);
@@ -130,23 +137,46 @@ impl Session<'_> {
         let request = serde_json::from_str(text).map_err(|_| Gone)?;
         let hub = &self.shared.hub;
         let looked = |view: &crate::protocol::ViewRequest| view.look().map_err(|_| Gone);
-        match request {
-            Request::Hello { .. } => return Err(Gone),
-            Request::View(view) => hub.ask(self.id, Work::View(looked(&view)?)),
-            Request::Pick { view, x, y } => hub.ask(self.id, Work::Pick(looked(&view)?, [x, y])),
-            Request::Ack { .. } => hub.acknowledge(self.id),
-            Request::Photo { index, size } => self.photo(index, size).await?,
-            Request::Control { action } => match self.shared.control {
-                true => hub.act(action),
-                false => {
-                    let message = "this page may look, not control; the program's flag \
-                                   --allow-control changes that"
-                        .into();
-                    say(&mut self.socket, &Reply::Error { message }).await?;
-                }
-            },
+        let changes = matches!(
+            request,
+            Request::Control { .. } | Request::Edit { .. } | Request::Save { .. }
+        );
+        if changes && !self.shared.control {
+            let message = "this page may look, not control; the program's flag --allow-control \
+                           changes that";
+            return self.refuse(message.into()).await;
         }
-        Ok(())
+        let work = match request {
+            Request::Hello { .. } => return Err(Gone),
+            Request::View(view) => Work::View(looked(&view)?),
+            Request::Pick { view, x, y, tag } => Work::Pick(looked(&view)?, [x, y], tag),
+            Request::Picture { view } => Work::Picture(looked(&view)?),
+            Request::Edit { edit } => match edit.edit() {
+                Ok(edit) => Work::Edit(edit),
+                Err(problem) => return self.refuse(problem).await,
+            },
+            Request::Save { name, replace } => Work::Save(name, replace),
+            Request::Ack { .. } => {
+                hub.acknowledge(self.id);
+                return Ok(());
+            }
+            Request::Photo { index, size } => return self.photo(index, size).await,
+            Request::Control { action } => {
+                hub.act(action);
+                return Ok(());
+            }
+        };
+        match hub.ask(self.id, work) {
+            true => Ok(()),
+            false => {
+                self.refuse("too many requests wait; try again".into())
+                    .await
+            }
+        }
+    }
+
+    async fn refuse(&mut self, message: String) -> Result<(), Gone> {
+        say(&mut self.socket, &Reply::Error { message }).await
     }
 
     async fn photo(&mut self, index: usize, size: u32) -> Result<(), Gone> {
@@ -164,8 +194,21 @@ impl Session<'_> {
     async fn pass_on(&mut self, made: Made) -> Result<(), Gone> {
         match made {
             Made::Frame(bytes) => send(&mut self.socket, Message::Binary(bytes.into())).await,
-            Made::Picked(point) => say(&mut self.socket, &Reply::Picked { point }).await,
-            Made::Failed(message) => say(&mut self.socket, &Reply::Error { message }).await,
+            Made::Picked(tag, point) => say(&mut self.socket, &Reply::Picked { tag, point }).await,
+            Made::Saved(saved) => {
+                let name = saved.path.file_name().unwrap_or_default();
+                let reply = Reply::Saved {
+                    name: name.to_string_lossy().into_owned(),
+                    gaussians: saved.gaussians,
+                    bytes: saved.bytes,
+                    notes: saved.notes,
+                };
+                say(&mut self.socket, &reply).await
+            }
+            Made::Exists { name, opened } => {
+                say(&mut self.socket, &Reply::Exists { name, opened }).await
+            }
+            Made::Failed(message) => self.refuse(message).await,
         }
     }
 }

@@ -193,7 +193,8 @@ pub fn stay(live: Live, scene: SharedScene, job: &Job, always: bool) -> Result<(
         background: job.config.data.background.colour(),
         ..RenderOptions::default()
     };
-    live.stay(gaussians, &options)
+    let file = Files::of(&job.folder).scene;
+    live.stay(gaussians, &options, &file)
 }
 
 /// The server that shows the run.

@@ -7,10 +7,12 @@ use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, View};
 use splatcore_train::{Progress, Signal};
 use splatcore_view::drawing::{Copies, Variants};
+use splatcore_view::edit::{Editor, SavePlace};
 use splatcore_view::protocol::{CameraInfo, SceneInfo, Status};
 use splatcore_view::{Budget, Hub, Listen, Moment, Photos, Server, ServerOptions, serve};
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Points of the curves that browsers are sent; when there are more, every second is dropped.
@@ -143,16 +145,52 @@ pub fn shrunk(view: &View, size: u32) -> Result<(Vec<u8>, u32, u32), String> {
     Ok((small.into_raw(), side(width), side(height)))
 }
 
-/// Shows a finished scene until the program is ended.
+/// Where browsers may save what they make of a scene: beside its file.
+pub fn save_place(file: &Path, antialiased: bool) -> SavePlace {
+    let parent = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let endings = [
+        ".compressed.ply",
+        ".ply",
+        ".spz",
+        ".sog",
+        ".splat",
+        ".glb",
+        ".usdz",
+        ".usda",
+    ];
+    let lower = name.to_lowercase();
+    let found = endings.iter().find(|ending| lower.ends_with(**ending));
+    let ending = found.copied().unwrap_or(".ply");
+    // A name in lower case is as long, but for letters that no ending has.
+    let stem = found.and_then(|ending| name.get(..name.len() - ending.len()));
+    let stem = stem
+        .or_else(|| name.split('.').next())
+        .filter(|stem| !stem.is_empty());
+    SavePlace {
+        folder: parent.unwrap_or(Path::new(".")).into(),
+        opened: Some(file.into()),
+        proposal: format!("{}-edited{ending}", stem.unwrap_or("scene")),
+        antialiased,
+    }
+}
+
+/// Shows a finished scene until the program is ended. Browsers that may control it edit it, and
+/// save it where there is a place.
 pub fn show(
     hub: &Hub,
     backend: &dyn Backend,
     scene: Gaussians,
     options: &RenderOptions,
+    place: Option<SavePlace>,
 ) -> Result<()> {
     interrupt::finished()?;
+    let scene = Arc::new(scene);
+    let mut editor = Editor::new(Arc::clone(&scene), place);
     let mut variants = Variants::new(backend, scene)?;
-    serve(hub, &mut variants, options, || false);
+    serve(hub, &mut variants, &mut editor, options, || false);
     Ok(())
 }
 
@@ -236,11 +274,12 @@ impl Live {
     }
 
     /// The run has ended: shows its scene until the program is ended.
-    pub fn stay(mut self, scene: Gaussians, options: &RenderOptions) -> Result<()> {
+    pub fn stay(mut self, scene: Gaussians, options: &RenderOptions, file: &Path) -> Result<()> {
         self.status.ended = true;
         self.hub.publish(self.status.clone());
         eprintln!("the scene stays in the browser; Ctrl-C ends the program");
-        show(&self.hub, &*self.backend, scene, options)
+        let place = save_place(file, options.antialias);
+        show(&self.hub, &*self.backend, scene, options, Some(place))
     }
 
     /// Browsers that look.

@@ -1,10 +1,12 @@
 // Mouse, touch and keys become moves of the camera.
 
-// `on` has: moved(), clickedTwice(x, y), click(x, y), key(name).
+// `on` has: moved(), clickedTwice(x, y), click(x, y), key(name), and perhaps grab(event): what takes
+// a drag in place of the camera (move(event), end(), and cancel() for a second finger), or null.
 export function listen(stage, camera, on) {
   const pointers = new Map();
   let travelled = 0;
   let mode = 'orbit';
+  let grabbed = null;
 
   const spread = () => {
     const [a, b] = [...pointers.values()];
@@ -16,6 +18,11 @@ export function listen(stage, camera, on) {
     stage.setPointerCapture(event.pointerId);
     pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
     travelled = 0;
+    if (pointers.size === 1) grabbed = on.grab?.(event) ?? null;
+    else if (grabbed) {
+      grabbed.cancel();
+      grabbed = null;
+    }
     const pans = event.button === 2 || event.button === 1 || event.shiftKey;
     mode = pans ? 'pan' : event.altKey ? 'look' : 'orbit';
   });
@@ -27,6 +34,10 @@ export function listen(stage, camera, on) {
     const [dx, dy] = [event.clientX - last.x, event.clientY - last.y];
     pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
     travelled += Math.abs(dx) + Math.abs(dy);
+    if (grabbed) {
+      grabbed.move(event);
+      return;
+    }
     if (before) {
       const after = spread();
       camera.dolly(before.size / Math.max(after.size, 1));
@@ -39,6 +50,12 @@ export function listen(stage, camera, on) {
   });
 
   const released = (event) => {
+    if (grabbed && pointers.delete(event.pointerId)) {
+      if (event.type === 'pointerup') grabbed.end();
+      else grabbed.cancel();
+      grabbed = null;
+      return;
+    }
     if (pointers.delete(event.pointerId) && travelled <= 3 && event.type === 'pointerup') {
       on.click(event.clientX, event.clientY);
     }

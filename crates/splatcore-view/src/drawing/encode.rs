@@ -18,8 +18,23 @@ pub(super) fn jpeg(rgb: &[u8], width: u32, height: u32) -> Vec<u8> {
 /// An image without loss, quickly rather than small: the link is a loopback interface or waits for
 /// nothing else.
 pub(super) fn png(rgb: &[u8], width: u32, height: u32) -> Vec<u8> {
+    png_with(rgb, [width, height], CompressionType::Fast, FilterType::Up)
+}
+
+/// An image without loss that is kept: smaller, and slower to make.
+pub(super) fn small_png(rgb: &[u8], width: u32, height: u32) -> Vec<u8> {
+    let filter = FilterType::Adaptive;
+    png_with(rgb, [width, height], CompressionType::Default, filter)
+}
+
+fn png_with(
+    rgb: &[u8],
+    [width, height]: [u32; 2],
+    compression: CompressionType,
+    filter: FilterType,
+) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let encoder = PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Up);
+    let encoder = PngEncoder::new_with_quality(&mut bytes, compression, filter);
     // Writing into memory cannot fail, and an image has as many pixels as it says.
     let _ = encoder.write_image(rgb, width, height, ExtendedColorType::Rgb8);
     bytes

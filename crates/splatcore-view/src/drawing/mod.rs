@@ -10,8 +10,8 @@ pub use heat::scale as heat_scale;
 pub use variant::{Copies, Variants};
 
 use crate::protocol::{Channel, Codec, Header, Kind, Look};
-use splatcore_core::Image;
 use splatcore_core::backend::{BackendError, RenderOptions, Rendered, Renderer};
+use splatcore_core::{Image, Pipeline};
 use std::time::Instant;
 
 /// Share of a view's depths that are at most as near as white.
@@ -49,6 +49,40 @@ pub fn draw(
     };
     let mut message = header.to_bytes().to_vec();
     message.extend(bytes);
+    Ok(message)
+}
+
+/// Renders a picture to keep: the colours of a view with the reference's cut-offs, as PNG.
+///
+/// # Errors
+/// As [`Renderer::render`].
+pub fn picture_to_keep(
+    renderer: &mut dyn Renderer,
+    options: &RenderOptions,
+    look: &Look,
+    step: u32,
+) -> Result<Vec<u8>, BackendError> {
+    let options = RenderOptions {
+        pipeline: Pipeline::MEASURED,
+        interpolate: false,
+        ..options.clone()
+    };
+    let begun = Instant::now();
+    let rgb = picture(renderer, &options, look)?;
+    let render_us = begun.elapsed().as_micros() as u32;
+    let (width, height) = (look.camera.width, look.camera.height);
+    let header = Header {
+        kind: Kind::Picture,
+        seq: look.seq,
+        codec: Codec::Png,
+        width,
+        height,
+        render_us,
+        encode_us: 0,
+        step,
+    };
+    let mut message = header.to_bytes().to_vec();
+    message.extend(encode::small_png(&rgb, width, height));
     Ok(message)
 }
 

@@ -4,9 +4,13 @@ import { Connection } from './connection.js';
 import { listen } from './input.js';
 import { Keyframes } from './keyframes.js';
 import { Overlay } from './overlay.js';
+import { Measuring } from './measuring.js';
 import { PathPanel } from './path_panel.js';
-import { redrawCurves, say, showHeat, showScene, showStatus, showTimes } from './panel.js';
+import { redrawCurves, say, showFacts, showHeat, showScene, showStatus, showTimes } from './panel.js';
+import { Saving } from './saving.js';
+import { Selecting } from './selecting.js';
 import { theme } from './theme.js';
+import { Tools } from './tools.js';
 
 const STILL_AFTER = 150; // ms without a move
 const SLOW = 80; // ms of round trip: halve the size
@@ -20,6 +24,7 @@ const camera = new Camera();
 const overlay = new Overlay(element('overlay'));
 let info = null;
 let status = {};
+let edits = {};
 let seq = 0;
 const sent = new Map(); // seq to time
 let share = 1; // of the full size, while moving
@@ -82,6 +87,10 @@ function change() {
 }
 
 async function show(header, blob) {
+  if (header.kind === 3) {
+    saving.havePicture(header, blob);
+    return;
+  }
   const bitmap = await createImageBitmap(blob);
   if (header.kind === 2) {
     photo = { index: header.seq, bitmap };
@@ -154,42 +163,78 @@ const path = new PathPanel(element('path'), new Keyframes(''), {
     overlay.path = path.keyframes.path();
     change();
   },
-  failed(text) {
-    say(text);
-    setTimeout(() => say(''), 4000);
-  },
+  failed: sayFor,
 });
 
-// Sliders of the box, and the command that crops so.
-function cropBox() {
-  const on = element('crop').checked;
-  element('box').hidden = element('command').hidden = !on;
-  if (on && !overlay.box) {
-    overlay.box = info.bounds.map((corner) => [...corner]);
-    element('box').replaceChildren(...['x', 'y', 'z'].flatMap((name, axis) => {
-      const [low, high] = info.bounds.map((corner) => corner[axis]);
-      const sliders = [0, 1].map((end) => {
-        const slider = document.createElement('input');
-        Object.assign(slider, { type: 'range', min: low, max: high, step: 'any', value: end ? high : low });
-        slider.ariaLabel = `${end ? 'largest' : 'smallest'} ${name}`;
-        slider.oninput = () => { overlay.box[end][axis] = Number(slider.value); cropBox(); };
-        return slider;
-      });
-      return [document.createTextNode(name), ...sliders];
-    }));
-  }
-  if (!on) overlay.box = null;
-  else {
-    const numbers = overlay.box.flat().map((v) => v.toFixed(4)).join(',');
-    element('command').value = `--crop box:${numbers}`;
-  }
-  overlay.draw(camera.pose());
+// What the tools know of the page.
+const page = {
+  camera,
+  overlay,
+  stage,
+  info: () => info,
+  view: () => {
+    const { seq: number, ...view } = request(true);
+    return { seq: number, ...view, channel: 'colour' };
+  },
+  send: (message) => connection.send(message),
+  mayEdit: () => Boolean(info?.control),
+  // Draws the scene with another direction up; none is the scene's.
+  setUp(up) {
+    camera.release();
+    camera.setUp(up || info.up);
+    change();
+  },
+  say: sayFor,
+};
+const tools = new Tools((tool) => {
+  stage.dataset.tool = tool;
+  selecting.choose(tool);
+  measuring.choose(tool);
+});
+const selecting = new Selecting(page, tools);
+const measuring = new Measuring(page, tools);
+const saving = new Saving(page);
+
+function sayFor(text) {
+  say(text);
+  setTimeout(() => say(''), 4000);
+}
+
+// The point of the world that a pixel shows, when the program has said it; or null.
+const picks = new Map();
+let tags = 0;
+function pick(x, y) {
+  const view = page.view();
+  const scale = view.height / stage.clientHeight;
+  tags += 1;
+  connection.send({ type: 'pick', view, x: x * scale, y: y * scale, tag: tags });
+  return new Promise((done) => picks.set(tags, done));
+}
+
+async function place(x, y) {
+  const tool = tools.current;
+  const point = await pick(x, y);
+  if (tools.current !== tool) return;
+  if (!point) sayFor('nothing solid is there; choose another place');
+  else (tool === 'box' || tool === 'sphere' ? selecting : measuring).place(point);
+}
+
+function showEdits(edits) {
+  const training = info.training && !edits.enabled;
+  const why = training ? 'The scene cannot be edited while it is trained; pictures and measuring work'
+    : 'This page may look, not edit: the program was not started with --allow-control';
+  const may = edits.enabled && info.control;
+  tools.allow(may, why);
+  element('edit-note').textContent = may ? '' : `${why}.`;
+  for (const part of [selecting, measuring, saving]) part.show(edits);
+  showFacts(status, edits);
 }
 
 function begin(scene) {
   const first = info === null || info.title !== scene.title;
   info = scene;
   showScene(info);
+  selecting.begin();
   overlay.cameras = info.cameras;
   if (first) {
     camera.setUp(info.up);
@@ -209,14 +254,21 @@ const connection = new Connection(location.hash.slice(1), {
       const step = status.step;
       status = reply;
       showStatus(status, info.training);
+      showFacts(status, edits);
       // The scene has changed under a camera that rests.
       if (info.training && step !== status.step && !moved) ask(status.ended || status.paused);
-    } else if (reply.type === 'picked' && reply.point) {
-      camera.focus(reply.point);
+    } else if (reply.type === 'edits') {
+      edits = reply;
+      showEdits(edits);
       change();
-    } else if (reply.type === 'error') {
-      say(reply.message);
-      setTimeout(() => say(''), 4000);
+    } else if (reply.type === 'picked') {
+      picks.get(reply.tag)?.(reply.point);
+      picks.delete(reply.tag);
+    } else if (reply.type === 'saved' || reply.type === 'exists') saving.hear(reply);
+    else if (reply.type === 'error') {
+      saving.hear(reply);
+      saving.failed();
+      sayFor(reply.message);
     }
   },
   image: show,
@@ -228,16 +280,24 @@ const connection = new Connection(location.hash.slice(1), {
 
 listen(stage, camera, {
   moved: change,
+  grab: (event) => selecting.grab(event),
   click(x, y) {
+    if (['box', 'sphere', 'measure', 'level'].includes(tools.current)) {
+      place(x, y);
+      return;
+    }
     const index = overlay.cameraAt(camera.pose(), x, y);
     if (index >= 0) chooseCamera(index);
   },
-  clickedTwice(x, y) {
-    const view = request(true);
-    const scale = view.height / stage.clientHeight;
-    connection.send({ type: 'pick', view, x: x * scale, y: y * scale });
+  async clickedTwice(x, y) {
+    if (tools.current !== 'move') return;
+    const point = await pick(x, y);
+    if (point) camera.focus(point);
+    change();
   },
   key(key) {
+    if (tools.key(key)) return;
+    selecting.key(key);
     const keys = {
       f: () => element('frame').click(),
       c: () => element('frusta').click(),
@@ -273,7 +333,6 @@ element('camera').onchange = () => {
   chooseCamera(value === '' ? -1 : Number(value));
 };
 element('compare').onchange = element('wipe').oninput = drawPhoto;
-element('crop').onchange = cropBox;
 element('pause').onclick = () =>
   connection.send({ type: 'control', action: status.paused ? 'resume' : 'pause' });
 element('stop').onclick = () => connection.send({ type: 'control', action: 'stop' });

@@ -1,4 +1,4 @@
-// Lines over the picture: cameras of photos, the path of keyframes, the crop box.
+// Lines over the picture: cameras of photos, the path of keyframes, what tools show.
 import { add, mul, project } from './camera.js';
 
 const EDGES = [[0, 1], [1, 3], [3, 2], [2, 0], [4, 5], [5, 7], [7, 6], [6, 4], [0, 4], [1, 5], [2, 6], [3, 7]];
@@ -11,6 +11,10 @@ export class Overlay {
     this.size = 0.1; // of a frustum, world units
     this.path = [];
     this.box = null;
+    this.sphere = null; // centre, radius
+    this.brush = null; // x, y, radius in pixels
+    this.stroke = null; // points in pixels, radius, join
+    this.marks = []; // points in the world, text, whether they are a closed outline
     this.showCameras = false;
   }
 
@@ -48,6 +52,60 @@ export class Overlay {
         [0, 1, 2].map((axis) => this.box[(i >> axis) & 1][axis]));
       stroke('#ff0', () => EDGES.forEach(([a, b]) => line(corners[a], corners[b])));
     }
+    if (this.sphere) stroke('#ff0', () => circles(this.sphere).forEach(([a, b]) => line(a, b)));
+    for (const mark of this.marks) this.drawMark(context, mark, (p) => project(pose, p, width, height));
+    this.drawBrush(context);
+  }
+
+  drawMark(context, { points, text, closed }, at) {
+    const places = points.map(at);
+    if (places.some((place) => !place)) return;
+    for (const [colour, width] of [['#000a', 4], ['#ffd23c', 2]]) {
+      context.strokeStyle = context.fillStyle = colour;
+      context.lineWidth = width;
+      context.beginPath();
+      places.forEach((place) => context.lineTo(...place));
+      if (closed) context.closePath();
+      context.stroke();
+      for (const [x, y] of places) {
+        context.beginPath();
+        context.arc(x, y, width + 2, 0, 2 * Math.PI);
+        context.fill();
+      }
+    }
+    context.lineWidth = 1;
+    if (!text) return;
+    const [x, y] = [0, 1].map((axis) => places.reduce((sum, place) => sum + place[axis], 0) / places.length);
+    context.font = 'bold 14px system-ui, sans-serif';
+    context.textAlign = 'center';
+    context.lineWidth = 4;
+    context.strokeStyle = '#000c';
+    context.strokeText(text, x, y - 10);
+    context.fillText(text, x, y - 10);
+    context.lineWidth = 1;
+  }
+
+  drawBrush(context) {
+    if (this.stroke) {
+      const { points, radius, join } = this.stroke;
+      context.strokeStyle = join === 'remove' ? '#f556' : '#ffd23c66';
+      context.lineWidth = 2 * radius;
+      context.lineCap = context.lineJoin = 'round';
+      context.beginPath();
+      context.moveTo(...points[0]);
+      points.forEach((point) => context.lineTo(...point));
+      context.stroke();
+      context.lineWidth = 1;
+    }
+    if (this.brush) {
+      const { x, y, radius } = this.brush;
+      for (const [colour, more] of [['#000', 1], ['#fff', 0]]) {
+        context.strokeStyle = colour;
+        context.beginPath();
+        context.arc(x, y, radius + more, 0, 2 * Math.PI);
+        context.stroke();
+      }
+    }
   }
 
   // The camera whose place is shown within 14 pixels, or -1.
@@ -61,6 +119,20 @@ export class Overlay {
     });
     return best;
   }
+}
+
+// Three great circles, as lines.
+function circles({ centre, radius }) {
+  const steps = 48;
+  const point = (axis, i) => {
+    const angle = (i / steps) * 2 * Math.PI;
+    const offset = [0, 0, 0];
+    offset[(axis + 1) % 3] = radius * Math.cos(angle);
+    offset[(axis + 2) % 3] = radius * Math.sin(angle);
+    return add(centre, offset);
+  };
+  return [0, 1, 2].flatMap((axis) =>
+    [...Array(steps).keys()].map((i) => [point(axis, i), point(axis, i + 1)]));
 }
 
 function frustum(camera, size) {

@@ -19,8 +19,15 @@ export function showScene(info) {
     select.append(new Option(held ? `${name} (held out)` : name, i)));
 }
 
+// How many Gaussians there are, and how many were selected and deleted of them.
+export function showFacts(status, edits) {
+  const parts = [`${number((status.gaussians || 0) - (edits.deleted || 0))} Gaussians`];
+  if (edits.deleted) parts.push(`${number(edits.deleted)} deleted`);
+  if (edits.selected) parts.push(`${number(edits.selected)} selected`);
+  element('facts').textContent = parts.join(', ');
+}
+
 export function showStatus(status, training) {
-  element('facts').textContent = `${number(status.gaussians)} Gaussians`;
   if (!training) return;
   element('progress').value = status.iterations ? status.step / status.iterations : 0;
   const parts = [`step ${number(status.step)} of ${number(status.iterations)}`];

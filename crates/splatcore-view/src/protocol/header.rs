@@ -10,6 +10,8 @@ pub enum Kind {
     Frame = 1,
     /// A photo of the dataset; `seq` is its index.
     Photo = 2,
+    /// A picture to keep.
+    Picture = 3,
 }
 
 /// How an image is encoded.

@@ -4,10 +4,14 @@
 //! ([`Reply`]) and binary messages ([`Header`] and an image). Cameras are OpenCV's: x right, y
 //! down, z forward.
 
+mod edit;
 mod header;
 mod reply;
 mod request;
+mod view;
 
+pub use edit::{EditRequest, JoinRequest};
 pub use header::{Codec, Header, Kind};
 pub use reply::{CameraInfo, HeatScale, Reply, SceneInfo, Status};
-pub use request::{Action, Channel, Look, Request, Style, ViewRequest};
+pub use request::{Action, Request};
+pub use view::{Channel, Look, Style, ViewRequest};

@@ -1,5 +1,6 @@
 //! What the server tells a browser.
 
+use crate::edit::EditStatus;
 use serde::Serialize;
 
 /// A text message of the server.
@@ -10,10 +11,32 @@ pub enum Reply<'a> {
     Scene(&'a SceneInfo),
     /// Where the run is.
     Status(&'a Status),
+    /// What was changed of the scene.
+    Edits(&'a EditStatus),
     /// The answer to a pick.
     Picked {
+        /// The request's.
+        tag: u32,
         /// World units; none where the pixel shows nothing.
         point: Option<[f64; 3]>,
+    },
+    /// The scene was saved.
+    Saved {
+        /// The file's name.
+        name: String,
+        /// Gaussians in it.
+        gaussians: usize,
+        /// Its size.
+        bytes: u64,
+        /// What the format could not keep.
+        notes: Vec<String>,
+    },
+    /// The scene was not saved: there is a file of this name.
+    Exists {
+        /// The name.
+        name: String,
+        /// It is the file that was opened.
+        opened: bool,
     },
     /// Something could not be done.
     Error {

@@ -4,5 +4,8 @@
 #[cfg(unix)]
 mod browser;
 mod client;
+#[cfg(unix)]
+mod edit_browser;
+mod editing;
 mod server;
 mod support;

@@ -245,6 +245,10 @@ fn pages_are_served_to_this_host_only_and_with_a_strict_policy() {
         "panel.js",
         "curves.js",
         "theme.js",
+        "tools.js",
+        "selecting.js",
+        "measuring.js",
+        "saving.js",
         "keyframes.js",
         "path_panel.js",
     ] {

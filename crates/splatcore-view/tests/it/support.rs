@@ -4,6 +4,7 @@ use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Camera, Gaussians, random::Rng};
 use splatcore_cpu::CpuBackend;
 use splatcore_view::drawing::Variants;
+use splatcore_view::edit::{Editor, SavePlace};
 use splatcore_view::protocol::{CameraInfo, SceneInfo, Status};
 use splatcore_view::{Hub, Listen, Server, ServerOptions, serve};
 use std::net::SocketAddr;
@@ -30,9 +31,12 @@ pub struct Viewer {
     pub hub: Arc<Hub>,
     stop: Arc<AtomicBool>,
     drawing: Option<JoinHandle<()>>,
+    /// Where scenes are saved.
+    pub folder: tempfile::TempDir,
 }
 
 impl Viewer {
+    /// Of a run, which is over if its scene is drawn.
     pub fn start(control: bool) -> Self {
         let hub = Arc::new(Hub::default());
         let photos = |index: usize, size: u32| match index {
@@ -62,17 +66,28 @@ impl Viewer {
         let server = Server::start(options, Arc::clone(&hub)).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let (own, asked) = (Arc::clone(&hub), Arc::clone(&stop));
+        let folder = tempfile::tempdir().unwrap();
+        let place = SavePlace {
+            folder: folder.path().into(),
+            opened: Some(folder.path().join("scene.ply")),
+            proposal: "scene-edited.ply".into(),
+            antialiased: false,
+        };
         let drawing = std::thread::spawn(move || {
             let backend = CpuBackend::new(Some(1));
-            let mut variants = Variants::new(&backend, scene()).unwrap();
+            let scene = Arc::new(scene());
+            let mut editor = Editor::new(Arc::clone(&scene), Some(place));
+            let mut variants = Variants::new(&backend, scene).unwrap();
             let stop = || asked.load(Ordering::Relaxed);
-            serve(&own, &mut variants, &RenderOptions::default(), stop);
+            let options = RenderOptions::default();
+            serve(&own, &mut variants, &mut editor, &options, stop);
         });
         Self {
             server: Some(server),
             hub,
             stop,
             drawing: Some(drawing),
+            folder,
         }
     }
 

@@ -38,6 +38,9 @@ pub struct Args {
     viewer: ViewerArgs,
     #[command(flatten)]
     backend: BackendArgs,
+    /// With --listen: browsers of other machines may edit and save the scene, too
+    #[arg(long, requires = "listen")]
+    allow_control: bool,
 }
 
 /// Runs the command.
@@ -92,7 +95,9 @@ pub fn run(args: Args) -> Result<()> {
         gaussians: gaussians.len(),
         ..Status::default()
     });
-    let _server = args.viewer.start(info, dataset.map(photos), false, &hub)?;
+    let _server = args
+        .viewer
+        .start(info, dataset.map(photos), args.allow_control, &hub)?;
     eprintln!(
         "{}; Ctrl-C ends the program",
         counted(gaussians.len(), "Gaussian")
@@ -101,7 +106,11 @@ pub fn run(args: Args) -> Result<()> {
         antialias,
         ..RenderOptions::default()
     };
-    viewing::show(&hub, &*backend, gaussians, &options)
+    let place = match &typed {
+        Typed::Scene(source) => Some(viewing::save_place(source.file(), antialias)),
+        Typed::Dataset => None,
+    };
+    viewing::show(&hub, &*backend, gaussians, &options, place)
 }
 
 /// The photos of a scene, if they are known and still there.

@@ -163,7 +163,7 @@ fn a_run_that_is_watched_ends_as_one_that_is_not() {
     let mut watched = Watched::start(&words.iter().map(|s| &**s).collect::<Vec<_>>());
     watched.ask(0);
     let (mut frames, mut ended) = (Vec::new(), false);
-    let mut paused = 0;
+    let (mut paused, mut refused) = (0, 0);
     while !ended {
         match watched.next() {
             Err(step) => {
@@ -173,10 +173,14 @@ fn a_run_that_is_watched_ends_as_one_that_is_not() {
                 watched.ask_for(0, channel, style);
                 if frames.len() == 3 {
                     watched.say(serde_json::json!({"type": "control", "action": "pause"}));
+                    watched.say(serde_json::json!({"type": "edit", "edit": {"do": "invert"}}));
+                    watched.say(serde_json::json!({"type": "save", "name": "early.ply"}));
                 }
             }
             Ok(reply) => {
                 ended = reply["ended"] == true;
+                let message = reply["message"].as_str().unwrap_or_default();
+                refused += usize::from(message.contains("cannot be edited while it is trained"));
                 if reply["paused"] == true && paused == 0 {
                     paused += 1;
                     watched.say(serde_json::json!({"type": "control", "action": "resume"}));
@@ -184,7 +188,25 @@ fn a_run_that_is_watched_ends_as_one_that_is_not() {
             }
         }
     }
-    assert_eq!(paused, 1);
+    assert_eq!((paused, refused), (1, 2));
+    // What has ended can be edited, and is saved beside the run's scene.
+    let half = serde_json::json!({"do": "select-box", "min": [-1e9, -1e9, -1e9],
+        "max": [0.0, 1e9, 1e9]});
+    watched.say(serde_json::json!({"type": "edit", "edit": half}));
+    watched.say(serde_json::json!({"type": "edit", "edit": {"do": "delete"}}));
+    watched.say(serde_json::json!({"type": "save", "name": "half.ply"}));
+    let saved = loop {
+        match watched.next() {
+            Ok(reply) if reply["type"] == "saved" => break reply,
+            _ => continue,
+        }
+    };
+    let half = splatcore_data::scene::read(&seen.join("half.ply"))
+        .unwrap()
+        .gaussians;
+    assert_eq!(saved["gaussians"], half.len());
+    assert!(!half.is_empty() && half.means.iter().all(|mean| mean[0] > 0.0));
+    assert!(!seen.join("early.ply").exists());
     let while_training = frames.iter().filter(|&&step| step > 0 && step < 300);
     assert!(while_training.count() > 5, "{frames:?}");
     assert_eq!(watched.program.interrupt(), Some(0));

@@ -1,6 +1,6 @@
 //! What `convert` can do with a scene: names, values, help.
 
-use splatcore_data::scene::edit::{Condition, Shape, Similarity};
+use splatcore_data::scene::edit::{Condition, Shape, Similarity, normal_of_three};
 use splatcore_train::prune::{Keep, KeepError};
 
 /// A change of a scene, or a look at it.
@@ -118,7 +118,9 @@ pub const ACTIONS: [Kind; 14] = [
         "FROM[:TO]",
         up,
         "Rotate so that the direction FROM, which is up in the scene, becomes TO [-y]; each is x, \
-         -y, z, or X,Y,Z. 'dataset' takes what is up in the photos of --dataset",
+         -y, z, or X,Y,Z. 'dataset' takes what is up in the photos of --dataset, \
+         plane:X,Y,Z,X,Y,Z,X,Y,Z three points of a floor that lie counter-clockwise for one who \
+         stands on it",
     ),
     kind(
         "metric",
@@ -223,8 +225,13 @@ fn scale(text: &str) -> Result<Action, String> {
 }
 
 fn up(text: &str) -> Result<Action, String> {
-    let (from, to) = text.split_once(':').unwrap_or((text, "-y"));
+    let (plane, rest) = match text.strip_prefix("plane:") {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (from, to) = rest.split_once(':').unwrap_or((rest, "-y"));
     let from = match from {
+        points if plane => Up::Direction(normal(points)?),
         "dataset" => Up::Dataset,
         _ => Up::Direction(direction(from)?),
     };
@@ -333,6 +340,22 @@ fn direction(text: &str) -> Result<[f64; 3], String> {
     }
 }
 
+/// The direction from which three points lie counter-clockwise.
+fn normal(text: &str) -> Result<[f64; 3], String> {
+    let parts: Vec<&str> = text.split(',').collect();
+    let point = |i: usize| vector(&parts[3 * i..3 * i + 3].join(","));
+    let normal = match parts.len() {
+        9 => normal_of_three([point(0)?, point(1)?, point(2)?]),
+        _ => None,
+    };
+    normal.ok_or_else(|| {
+        format!(
+            "'{text}' is no plane; write plane:X,Y,Z,X,Y,Z,X,Y,Z, three points that are not on a \
+             line"
+        )
+    })
+}
+
 fn vector(text: &str) -> Result<[f64; 3], String> {
     let number = |s: &str| s.trim().parse().ok().filter(|v: &f64| v.is_finite());
     let numbers: Option<Vec<f64>> = text.split(',').map(number).collect();
@@ -367,6 +390,18 @@ mod tests {
                 to: [0.0, -1.0, 0.0]
             })
         );
+        let floor = |to| Action::Up {
+            from: Up::Direction([0.0, -1.0, 0.0]),
+            to,
+        };
+        assert_eq!(
+            parse("up", "plane:0,2,0,1,2,0,0,2,1"),
+            Ok(floor([0.0, -1.0, 0.0]))
+        );
+        assert_eq!(
+            parse("up", "plane:0,2,0,1,2,0,0,2,1:z"),
+            Ok(floor([0.0, 0.0, 1.0]))
+        );
         assert_eq!(
             parse("metric", "a.jpg,b.jpg=2"),
             Ok(Action::Metric {
@@ -389,6 +424,8 @@ mod tests {
             ("scale", "-1"),
             ("up", "w"),
             ("up", "z:"),
+            ("up", "plane:0,0,0,1,1,1"),
+            ("up", "plane:0,0,0,1,1,1,2,2,2"),
             ("metric", "a,b"),
             ("metric", "a,b=0"),
             ("metric", "0,0,0,0,0,0=1"),
