@@ -16,7 +16,9 @@ export class Selecting {
       element(name).onclick = () => this.edit({ do: name });
     }
     element('brush-size').oninput = () => this.showBrush();
-    element('sphere-radius').oninput = () => this.showVolume();
+    element('sphere-radius').oninput = () => {
+      if (this.tools.current === 'sphere') this.showVolume();
+    };
     element('select-box').onclick = () => this.selectVolume();
     element('select-sphere').onclick = () => this.selectVolume();
     page.stage.addEventListener('pointermove', (event) => this.hover(event));
@@ -71,8 +73,16 @@ export class Selecting {
   }
 
   key(key) {
+    if (key === '[' || key === ']') this.resize(key === ']' ? 1 : -1);
     const names = { delete: 'delete', backspace: 'delete', i: 'invert' };
     if (names[key] && !element(names[key]).disabled && this.page.mayEdit()) element(names[key]).click();
+  }
+
+  // Makes the brush or the sphere larger or smaller.
+  resize(sign) {
+    const slider = element(this.tools.current === 'sphere' ? 'sphere-radius' : 'brush-size');
+    slider.value = Number(slider.value) + (sign * (slider.max - slider.min)) / 25;
+    slider.oninput();
   }
 
   // A stroke begins: what the pointer does until it is released. Nothing where the brush is not the
