@@ -29,10 +29,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     files.retain(|file| matches!(file.extension(), Some(end) if end == "cu" || end == "cuh"));
     files.sort();
+    // The texts themselves: a path would be that of this clone, and the target folder may be moved,
+    // or be another clone's too.
     let mut list = String::from("&[\n");
     for file in &files {
         let name = file.file_name().ok_or("a file without a name")?;
-        list += &format!("({name:?}, include_str!({file:?})),\n");
+        let text = fs::read_to_string(file)?;
+        list += &format!("({name:?}, {text:?}),\n");
     }
     list += "]\n";
     let mut folders = String::from("&[\n");

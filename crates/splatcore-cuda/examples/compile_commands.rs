@@ -29,7 +29,8 @@ fn check(commands: &[serde_json::Value]) -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").ok_or("run me by `cargo run`")?;
+    let package = Path::new(&package);
     let ops_folder = package.join("src/ops");
     let mut headers = Vec::new();
     let mut kernel_files = BTreeMap::new();

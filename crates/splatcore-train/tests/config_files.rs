@@ -57,8 +57,7 @@ const CASES: [(&str, &str, &str); 10] = [
 ];
 
 fn golden(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    folder.join(name).with_extension("toml")
+    Path::new("tests/golden").join(name).with_extension("toml")
 }
 
 fn written(file: &str, line: &str) -> String {

@@ -78,6 +78,13 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    /// What the build generates would name files of the clone that was built first.
+    #[test]
+    fn the_generated_list_holds_no_path() {
+        let list = include_str!(concat!(env!("OUT_DIR"), "/sources.rs"));
+        assert!(!list.contains("include_str!"));
+    }
+
     #[test]
     fn every_kernel_file_has_a_name_of_its_own() {
         let names: BTreeSet<&str> = SOURCES.iter().map(|(name, _)| *name).collect();

@@ -90,7 +90,7 @@ fn the_page_plays_the_same_curve() {
 /// the pose at each time. Modules of local files may not import each other, so the two are one
 /// script.
 fn html(path: &str, times: &[f64]) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../splatcore-page/src/shared");
+    let folder = Path::new("../splatcore-page/src/shared");
     let script = |name: &str| -> String {
         let text = std::fs::read_to_string(folder.join(name)).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with("import "));

@@ -25,10 +25,8 @@ pub struct Reference {
 
 /// None where the files are not there.
 pub fn references() -> Vec<Reference> {
-    let root = std::env::var_os("SPLATCORE_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
-        PathBuf::from,
-    );
+    let root = std::env::var_os("SPLATCORE_DATA")
+        .map_or_else(|| PathBuf::from("../../../shared/data"), PathBuf::from);
     let folder = root.join("formats/brush_reference");
     if !folder.is_dir() {
         eprintln!("skipped: {} not found", folder.display());

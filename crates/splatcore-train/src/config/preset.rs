@@ -150,9 +150,7 @@ mod tests {
 
     #[test]
     fn the_page_is_that_of_the_table() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let path = folder.join("../../docs/guide/presets.md");
-        let page = std::fs::read_to_string(path).unwrap_or_default();
+        let page = std::fs::read_to_string("../../docs/guide/presets.md").unwrap_or_default();
         assert!(
             page == presets_page(),
             "docs/guide/presets.md is stale; `cargo run -p splatcore-train --example presets_page \

@@ -8,9 +8,21 @@ use splatcore::data::scene::write_ply;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// The program under test, of which Cargo tells a test where it lies. What it told the compiler
+/// holds no longer once the target folder was moved.
+pub fn program() -> PathBuf {
+    std::env::var_os("CARGO_BIN_EXE_splatcore").map_or_else(
+        || {
+            let test = std::env::current_exe().unwrap();
+            test.with_file_name("..").join("splatcore")
+        },
+        PathBuf::from,
+    )
+}
+
 /// The program under test with arguments.
 pub fn splatcore<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_splatcore"));
+    let mut command = Command::new(program());
     command.args(args);
     command
 }

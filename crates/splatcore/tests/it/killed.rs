@@ -2,7 +2,7 @@
 //! did since the last checkpoint and nothing else.
 #![cfg(unix)]
 
-use crate::common::{photos, succeeds, text};
+use crate::common::{photos, program, succeeds, text};
 use splatcore_core::random::Rng;
 use splatcore_train::Checkpoint;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ fn killed_at_any_moment_a_run_goes_on() {
         } else {
             &["--resume"]
         };
-        let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
+        let mut child = Command::new(program())
             .args(arguments(&parts, more))
             .stdout(Stdio::null())
             .stderr(Stdio::null())

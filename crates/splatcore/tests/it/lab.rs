@@ -1,6 +1,6 @@
 //! `splatcore lab` as people use it, on the emulator.
 
-use crate::common::{fails, splatcore, succeeds};
+use crate::common::{fails, program, splatcore, succeeds};
 use std::path::Path;
 use std::process::Command;
 
@@ -47,10 +47,7 @@ fn begin(experiment: &str, candidates: &str) {
 }
 
 fn kernels() -> &'static Path {
-    Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../splatcore-cuda/src/ops"
-    ))
+    Path::new("../splatcore-cuda/src/ops")
 }
 
 /// Every planted wrong change is stopped by the gate that it names, and every honest one passes.
@@ -294,7 +291,7 @@ fn a_killed_run_goes_on() {
     let experiment = root.path().join("e").to_str().unwrap().to_owned();
     begin(&experiment, "2");
     let journal = root.path().join("e/journal.jsonl");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
+    let mut child = Command::new(program())
         .args([
             "lab",
             "run",

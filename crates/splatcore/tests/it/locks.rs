@@ -1,6 +1,6 @@
 //! One process at a time writes a folder of results, and a process that dies leaves it free.
 
-use crate::common::{fails, photos, succeeds, text, write_scene};
+use crate::common::{fails, photos, program, succeeds, text, write_scene};
 use splatcore::data::lock::FolderLock;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -28,7 +28,7 @@ fn training<'a>(out: &'a Path, steps: &'a str, more: &[&'a str]) -> Vec<&'a str>
 
 /// A run that has saved a checkpoint and goes on.
 fn begun(out: &Path) -> Child {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
+    let mut child = Command::new(program())
         .args(training(out, "100000", &[]))
         .stdout(Stdio::null())
         .stderr(Stdio::null())

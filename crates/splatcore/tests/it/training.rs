@@ -1,7 +1,7 @@
 //! Training from the command line: every file is written, an interrupted run goes on as if never
 //! stopped.
 
-use crate::common::{fails, json, photos, splatcore, succeeds, text};
+use crate::common::{fails, json, photos, program, splatcore, succeeds, text};
 use std::path::Path;
 
 fn read(folder: &Path, name: &str) -> Vec<u8> {
@@ -181,7 +181,7 @@ fn an_interrupted_run_goes_on_bit_for_bit() {
         &["--checkpoint-every", "1"],
     ]
     .concat();
-    let child = std::process::Command::new(env!("CARGO_BIN_EXE_splatcore"))
+    let child = std::process::Command::new(program())
         .args(&args)
         .stderr(std::process::Stdio::piped())
         .spawn()

@@ -1,6 +1,6 @@
 //! The command line itself: help, exit codes, one-line errors.
 
-use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use crate::common::{fails, json, photos, program, splatcore, succeeds, text, write_scene};
 use predicates::prelude::*;
 
 #[test]
@@ -291,7 +291,7 @@ fn a_closed_pipe_is_no_failure() {
     let scene = write_scene(folder.path());
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_splatcore"))
+    let output = std::process::Command::new(program())
         .args(["info", text(&scene)])
         .stdout(writer)
         .output()

@@ -1,6 +1,6 @@
 //! `splatcore view` and `train --view`: a browser's side by hand.
 
-use crate::common::{photos, succeeds, text, write_scene};
+use crate::common::{photos, program, succeeds, text, write_scene};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,7 @@ pub struct Program {
 
 impl Program {
     pub fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
+        let mut child = Command::new(program())
             .args(args)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

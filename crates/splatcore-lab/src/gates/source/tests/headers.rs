@@ -4,7 +4,7 @@ use super::*;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-const EMULATOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../splatcore-cuda/emulator");
+const EMULATOR: &str = "../splatcore-cuda/emulator";
 
 /// Functions of numbers and bytes, which do nothing else; other words that brackets follow.
 const HARMLESS: &str = "abs labs llabs div ldiv lldiv timespec push sizeof terminate";

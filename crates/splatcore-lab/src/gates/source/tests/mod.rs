@@ -11,10 +11,7 @@ use std::path::{Path, PathBuf};
 /// Every kernel file of the tree.
 fn kernels() -> Texts {
     let mut texts = Texts::new();
-    let mut folders = vec![PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../splatcore-cuda/src/ops"
-    ))];
+    let mut folders = vec![PathBuf::from("../splatcore-cuda/src/ops")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
