@@ -6,21 +6,13 @@
 //! | which point is next | [`strategy`], with one file a strategy |
 //! | which points does a kernel text span | [`variants`] |
 //! | how do points become candidates | [`proposer`] |
-//! | how are measured spaces kept | [`recorded`], in Kernel Tuner's formats |
-//! | how is a whole space measured | [`recording`] |
-//! | what is there without a card | [`synthetic`] |
-//! | which strategy is best | [`compare`], against Kernel Tuner's too |
 
-pub mod compare;
 mod genetic;
 mod local;
 mod portfolio;
 pub mod proposer;
-pub mod recorded;
-pub mod recording;
 pub mod space;
 pub mod strategy;
-pub mod synthetic;
 mod tpe;
 pub mod trials;
 pub mod variants;
@@ -29,8 +21,6 @@ pub use genetic::Genetic;
 pub use local::LocalSearch;
 pub use portfolio::Portfolio;
 pub use proposer::{CrossoverProposer, SearchProposer};
-pub use recorded::Recorded;
-pub use recording::Recording;
 pub use space::{Axis, Config, Space, SpaceError, Value};
 pub use strategy::Strategy;
 pub use tpe::Tpe;

@@ -1,38 +1,19 @@
 //! A finite space of configurations: axes with values, and conditions.
 
 use crate::candidate::expression::Expression;
-use serde::{Deserialize, Serialize};
 use splatcore_core::random::Rng;
-use std::collections::HashSet;
-use std::fmt;
 
-/// A value of an axis, as Kernel Tuner's files hold them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+/// A value of an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// `true` or `false`.
-    Bool(bool),
     /// An integer. Only axes of integers may stand in conditions.
     Integer(i64),
-    /// Another number.
-    Float(f64),
     /// A word.
     Text(String),
 }
 
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bool(value) => write!(f, "{value}"),
-            Self::Integer(value) => write!(f, "{value}"),
-            Self::Float(value) => write!(f, "{value:?}"),
-            Self::Text(value) => f.write_str(value),
-        }
-    }
-}
-
 /// A name and the values that it may have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The name, unique in a space.
     pub name: String,
@@ -44,11 +25,10 @@ impl Axis {
     /// Whether neighbours in the list of values are alike: three or more numbers that rise or fall.
     pub fn is_ordered(&self) -> bool {
         let number = |value: &Value| match value {
-            Value::Integer(number) => Some(*number as f64),
-            Value::Float(number) => Some(*number),
-            Value::Bool(_) | Value::Text(_) => None,
+            Value::Integer(number) => Some(*number),
+            Value::Text(_) => None,
         };
-        let numbers: Option<Vec<f64>> = self.values.iter().map(number).collect();
+        let numbers: Option<Vec<i64>> = self.values.iter().map(number).collect();
         numbers.is_some_and(|numbers| {
             let rises = numbers.windows(2).all(|pair| pair[0] < pair[1]);
             let falls = numbers.windows(2).all(|pair| pair[0] > pair[1]);
@@ -77,9 +57,6 @@ pub enum SpaceError {
         /// The name in it.
         name: String,
     },
-    /// A listed point that does not lie on the axes.
-    #[error("point {0} does not lie on the axes")]
-    Point(usize),
 }
 
 /// Spaces with more combinations of values than this are not listed.
@@ -87,21 +64,13 @@ const MOST_LISTED: u64 = 1 << 20;
 /// Random draws before a space that is not listed counts as exhausted.
 const MOST_DRAWS: usize = 20_000;
 
-/// Which points belong to a space.
-#[derive(Clone, Debug)]
-enum Rule {
-    /// Those where every expression over the axes' values holds. Names are indices of axes.
-    Conditions(Vec<Expression<usize>>),
-    /// Those with these ranks.
-    Listed(HashSet<u64>),
-}
-
 /// A finite space.
 #[derive(Clone, Debug)]
 pub struct Space {
     axes: Vec<Axis>,
     ordered: Vec<bool>,
-    rule: Rule,
+    /// Expressions over the axes' values, which hold for every point. Names are indices of axes.
+    conditions: Vec<Expression<usize>>,
     /// All points in lexicographic order; None if there are too many combinations to look at.
     points: Option<Vec<Config>>,
 }
@@ -125,7 +94,20 @@ impl Space {
                     })
             })?);
         }
-        let mut space = Self::unlisted(axes, Rule::Conditions(bound))?;
+        for (at, axis) in axes.iter().enumerate() {
+            if axis.values.is_empty() || axis.values.len() > usize::from(u16::MAX) {
+                return Err(SpaceError::Values(axis.name.clone(), axis.values.len()));
+            }
+            if axes[..at].iter().any(|other| other.name == axis.name) {
+                return Err(SpaceError::Twice(axis.name.clone()));
+            }
+        }
+        let mut space = Self {
+            ordered: axes.iter().map(Axis::is_ordered).collect(),
+            axes,
+            conditions: bound,
+            points: None,
+        };
         let combinations = space.axes.iter().try_fold(1u64, |product, axis| {
             product.checked_mul(axis.values.len() as u64)
         });
@@ -141,41 +123,6 @@ impl Space {
             space.points = Some(points);
         }
         Ok(space)
-    }
-
-    /// The space of exactly these points.
-    ///
-    /// # Errors
-    /// If the axes are none (as [`Space::new`]), or a point does not lie on them.
-    pub fn of_points(axes: Vec<Axis>, mut points: Vec<Config>) -> Result<Self, SpaceError> {
-        let mut space = Self::unlisted(axes, Rule::Listed(HashSet::new()))?;
-        let ranks: Option<HashSet<u64>> = points.iter().map(|point| space.rank(point)).collect();
-        let Some(ranks) = ranks else {
-            let outside = points.iter().position(|point| space.rank(point).is_none());
-            return Err(SpaceError::Point(outside.unwrap_or_default()));
-        };
-        points.sort_unstable();
-        points.dedup();
-        space.rule = Rule::Listed(ranks);
-        space.points = Some(points);
-        Ok(space)
-    }
-
-    fn unlisted(axes: Vec<Axis>, rule: Rule) -> Result<Self, SpaceError> {
-        for (at, axis) in axes.iter().enumerate() {
-            if axis.values.is_empty() || axis.values.len() > usize::from(u16::MAX) {
-                return Err(SpaceError::Values(axis.name.clone(), axis.values.len()));
-            }
-            if axes[..at].iter().any(|other| other.name == axis.name) {
-                return Err(SpaceError::Twice(axis.name.clone()));
-            }
-        }
-        Ok(Self {
-            ordered: axes.iter().map(Axis::is_ordered).collect(),
-            axes,
-            rule,
-            points: None,
-        })
     }
 
     /// The axes.
@@ -201,32 +148,14 @@ impl Space {
 
     /// Whether a point lies on the axes and in the space.
     pub fn allows(&self, config: &[u16]) -> bool {
-        let Some(rank) = self.rank(config) else {
-            return false;
-        };
+        let mut indices = config.iter().zip(&self.axes);
+        let is_on_axes = config.len() == self.axes.len()
+            && indices.all(|(index, axis)| usize::from(*index) < axis.values.len());
         let value = |axis: &usize| match self.axes[*axis].values[usize::from(config[*axis])] {
             Value::Integer(value) => value,
-            _ => 0,
+            Value::Text(_) => 0,
         };
-        match &self.rule {
-            Rule::Listed(ranks) => ranks.contains(&rank),
-            Rule::Conditions(conditions) => conditions.iter().all(|c| c.holds(&value)),
-        }
-    }
-
-    /// The number of a point among all combinations, modulo 2^64; None if it is off the axes.
-    fn rank(&self, config: &[u16]) -> Option<u64> {
-        if config.len() != self.axes.len() {
-            return None;
-        }
-        config
-            .iter()
-            .zip(&self.axes)
-            .try_fold(0u64, |rank, (index, axis)| {
-                let values = axis.values.len() as u64;
-                let index = u64::from(*index);
-                (index < values).then(|| rank.wrapping_mul(values).wrapping_add(index))
-            })
+        is_on_axes && self.conditions.iter().all(|c| c.holds(&value))
     }
 
     /// The next combination of values in lexicographic order, in the space or not.
@@ -335,8 +264,6 @@ mod tests {
         assert!(matches!(empty, Err(SpaceError::Values(..))));
         let twice = Space::new(vec![axis("A", &[1]), axis("A", &[1])], &[]);
         assert!(matches!(twice, Err(SpaceError::Twice(_))));
-        let outside = Space::of_points(vec![axis("A", &[1, 2])], vec![vec![0], vec![2]]);
-        assert!(matches!(outside, Err(SpaceError::Point(1))));
     }
 
     #[test]

@@ -12,5 +12,4 @@ mod verdict;
 
 pub use paired::{Contestants, TimedScene, clocks_agree, round};
 pub(crate) use paired::{drawn, turn};
-pub(crate) use verdict::median;
 pub use verdict::{PROCESSES, Plan, ROUNDS, Standing, interval, margin, noise, settle};

@@ -100,7 +100,7 @@ pub fn noise(rounds: &[f64]) -> Option<Ratio> {
 }
 
 /// The middle of numbers; not a number if there are none.
-pub(crate) fn median(numbers: &[f64]) -> f64 {
+fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();

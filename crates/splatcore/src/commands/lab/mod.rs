@@ -4,7 +4,6 @@ mod accept;
 mod cheats;
 mod check;
 mod code;
-mod compare_searches;
 mod device;
 mod mcp;
 mod model;
@@ -13,7 +12,6 @@ mod noise;
 mod opening;
 mod pack;
 mod profile;
-mod record;
 mod replay_server;
 mod report;
 mod run;
@@ -67,10 +65,6 @@ enum Command {
     Cheats(cheats::Args),
     /// Time an experiment's baseline against itself: how often is a verdict wrong
     Noise(noise::Args),
-    /// Time every point of an experiment's space, as a cache file of Kernel Tuner
-    Record(record::Args),
-    /// Compare the search's strategies on recorded spaces
-    CompareSearches(compare_searches::Args),
     /// What changed kernels run in; started by the other commands
     #[command(hide = true)]
     Worker(worker::Args),
@@ -92,8 +86,6 @@ pub fn run(args: Args) -> Result<()> {
         Command::Check(args) => check::run(args),
         Command::Cheats(args) => cheats::run(args),
         Command::Noise(args) => noise::run(&args),
-        Command::Record(args) => record::run(&args),
-        Command::CompareSearches(args) => compare_searches::run(&args),
         Command::Worker(args) => worker::run(&args),
     }
 }
