@@ -7,6 +7,7 @@ pub mod camera;
 pub mod checks;
 mod choice;
 pub mod exposure;
+pub mod expression;
 pub mod floaters;
 pub mod gaussians;
 pub mod half;
@@ -21,6 +22,7 @@ pub mod scale_limit;
 pub mod semantics;
 pub mod sh;
 pub mod smoothing;
+pub mod tunables;
 
 pub use backend::{Backend, BackendError, Learner, LearnerState, Renderer};
 pub use camera::Camera;

@@ -5,7 +5,6 @@
 //! Everything goes through one in-order queue, like a CUDA stream.
 
 pub mod buffer;
-pub mod condition;
 pub mod cubin;
 pub mod driver;
 pub mod dry;

@@ -2,15 +2,12 @@
 //! `#define BLOCK 128  // tune: 64 128 256; when BLOCK % WARP == 0`. Launches read the value from
 //! the program's text ([`Kernel::tuned`](super::Kernel::tuned)).
 
-use super::condition;
 use super::program::{File, Program};
 use super::replaced::Replacements;
+use splatcore_core::expression::Expression;
+use splatcore_core::tunables::declaration;
 use std::collections::BTreeMap;
 
-/// What stands between a number and the values that it may have.
-const MARK: &str = "// tune:";
-/// What stands between the values and the condition under which they may be chosen.
-const WHEN: &str = "; when ";
 /// Lanes of a warp, which conditions may name.
 const WARP: (&str, i64) = ("WARP", 32);
 
@@ -28,7 +25,7 @@ pub struct Tunable {
     /// What it may be.
     pub values: Vec<u32>,
     /// What must hold for the values of a program's constants and tunables, if anything.
-    pub condition: Option<String>,
+    pub condition: Option<Expression>,
 }
 
 impl Program {
@@ -129,9 +126,13 @@ impl Program {
             let Some(condition) = &tunable.condition else {
                 continue;
             };
-            match condition::holds(condition, &value_of) {
-                Ok(true) => {}
-                Ok(false) => return wrong(format!("{name} may not be {value}: not {condition}")),
+            let number = |name: &String| match value_of(name) {
+                Some(number) => Ok(Expression::<String>::Number(number)),
+                None => Err(format!("{name} stands for no number")),
+            };
+            match condition.bind(&mut { number }) {
+                Ok(bound) if bound.holds(&|_| 0) => {}
+                Ok(_) => return wrong(format!("{name} may not be {value}: not {condition}")),
                 Err(why) => return wrong(why),
             }
         }
@@ -147,14 +148,12 @@ pub fn with_value(text: &str, name: &str, value: u32) -> Result<String, String> 
     let mut found = false;
     let mut changed = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let tunable = parse("", 0, line)?;
-        match tunable.filter(|tunable| tunable.name == name) {
+        match declaration(line)?.filter(|declared| declared.name == name) {
             None => changed.push_str(line),
-            Some(tunable) => {
-                let (define, values) = line.split_once(MARK).unwrap_or((line, ""));
-                let old = tunable.value.to_string();
-                let (before, after) = define.rsplit_once(&old).unwrap_or((define, ""));
-                changed.push_str(&format!("{before}{value}{after}{MARK}{values}"));
+            Some(declared) => {
+                let (before, after) =
+                    (&line[..declared.number.start], &line[declared.number.end..]);
+                changed.push_str(&format!("{before}{value}{after}"));
                 found = true;
             }
         }
@@ -166,36 +165,26 @@ pub fn with_value(text: &str, name: &str, value: u32) -> Result<String, String> 
 
 fn missing(program: &str, name: &str) -> String {
     format!(
-        "{program} declares no tunable {name}: `#define {name} VALUE  {MARK} VALUES` is missing"
+        "{program} declares no tunable {name}: `#define {name} VALUE  // tune: VALUES` is missing"
     )
 }
 
-/// The tunable that a line declares, if it does.
+/// The tunable that a line declares, if it does. `#pragma unroll` asks nothing of a launch.
 fn parse(file: &'static str, line: usize, words: &str) -> Result<Option<Tunable>, String> {
-    let Some((define, values)) = words.split_once(MARK) else {
+    let Some(found) = declaration(words)?.filter(|found| found.is_macro) else {
         return Ok(None);
     };
-    let (values, condition) = match values.split_once(WHEN) {
-        Some((values, condition)) => (values, Some(condition.trim().to_owned())),
-        None => (values, None),
-    };
-    let mut define = define.split_whitespace();
-    let parts = [(); 4].map(|()| define.next());
-    let [Some("#define"), Some(name), Some(value), None] = parts else {
-        return Err(format!("`#define NAME NUMBER` is missing before {MARK}"));
-    };
-    let number = |word: &str| {
-        word.parse::<u32>()
-            .map_err(|_| format!("{word} is no number"))
-    };
-    let values: Result<Vec<u32>, String> = values.split_whitespace().map(number).collect();
+    let values = found.values.iter().map(|&value| u32::try_from(value));
+    let values: Vec<u32> = values
+        .collect::<Result<_, _>>()
+        .map_err(|_| format!("{}: list numbers from 0 to {}", found.name, u32::MAX))?;
     Ok(Some(Tunable {
-        name: name.to_owned(),
+        name: found.name.to_owned(),
         file,
         line,
-        value: number(value)?,
-        values: values?,
-        condition,
+        value: values[found.current],
+        values,
+        condition: found.condition,
     }))
 }
 
@@ -286,21 +275,22 @@ mod tests {
         for (text, words) in [
             (
                 "\n#define A 3 // tune: 1 2\n",
-                "root.cu, line 2: A may not be 3",
+                "root.cu, line 2: A: its value 3 is not listed",
             ),
             (
                 "#define A 1 // tune: 1 2; when A > 1\n",
-                "A may not be 1: not A > 1",
+                "A may not be 1: not (A > 1)",
             ),
             (
                 "#define A 1 // tune: 1 2; when B > 1\n",
                 "B stands for no number",
             ),
-            ("#define A 1 // tune: 1 two\n", "two is no number"),
-            ("#define A (1) // tune: 1\n", "(1) is no number"),
+            ("#define A 1 // tune: 1 two\n", "`two` is no integer"),
+            ("#define A (1) // tune: 1\n", "`(1)` is no decimal integer"),
+            ("#define A -1 // tune: -1\n", "list numbers from 0"),
             (
                 "const u32 A = 1; // tune: 1\n",
-                "`#define NAME NUMBER` is missing",
+                "a tunable stands on `#define NAME NUMBER`",
             ),
             (
                 "#define BITS 8 // tune: 8\n",

@@ -1,15 +1,7 @@
 //! Reading kernel text without a compiler: comments, brackets, simple statements.
 
+pub use splatcore_core::tunables::is_name;
 use std::ops::Range;
-
-/// Whether a text is one name of C.
-pub fn is_name(text: &str) -> bool {
-    let mut chars = text.chars();
-    chars
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
 
 /// The text with a blank for each byte of a comment, string or character literal; line ends stay,
 /// so that bytes and lines keep their numbers.

@@ -2,7 +2,6 @@
 
 mod code;
 mod edits;
-pub mod expression;
 mod id;
 pub mod merge;
 mod origin;

@@ -1,20 +1,13 @@
 //! Tunables: numbers in kernel text with the values that a search may give them.
 //!
-//! A comment behind the number declares them, in one of two places:
-//!
-//! ```text
-//! #define BATCH 64      // tune: 32 64 128; when BATCH % WARP == 0
-//! #pragma unroll 4      // tune UNROLL_PIXELS: 1 2 4 8
-//! ```
-//!
-//! The condition behind `when` is an [`Expression`] over tunables and plain integer `#define`s of
-//! the same file, or of another file of the task if only one declares the name. `tune: 0 1` on a
-//! `#define VARIANT 0` chooses between passages of the file in `#if VARIANT`.
+//! A comment behind the number declares them ([`splatcore_core::tunables`]). Names in conditions
+//! are tunables and plain integer `#define`s of the same file, or of another file of the task if
+//! only one declares the name.
 
-use super::code::is_name;
-use super::expression::Expression;
 use super::id::Texts;
 use super::splice::{Splice, splice};
+use splatcore_core::expression::Expression;
+use splatcore_core::tunables::{Declaration, constant, declaration};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -58,6 +51,25 @@ struct Declared {
     condition: Option<Expression>,
 }
 
+impl Declared {
+    /// A declaration in a line that begins at this byte of the file.
+    fn new(file: &str, line: usize, start: usize, found: Declaration<'_>) -> Self {
+        let tunable = Tunable {
+            name: found.name.to_owned(),
+            file: file.to_owned(),
+            line,
+            values: found.values,
+            current: found.current,
+            condition: None,
+            range: start + found.number.start..start + found.number.end,
+        };
+        Self {
+            tunable,
+            condition: found.condition,
+        }
+    }
+}
+
 /// Integers that a file defines: name, value (None: several values), by file.
 type Constants = BTreeMap<String, BTreeMap<String, Option<i64>>>;
 
@@ -78,8 +90,7 @@ pub fn parse(texts: &Texts) -> Result<Vec<Tunable>, DeclarationError> {
                 what,
             };
             if let Some(found) = declaration(content).map_err(fail)? {
-                let range = start + found.0.start..start + found.0.end;
-                declared.push(resolve_value(file, line, range, text, found.1).map_err(fail)?);
+                declared.push(Declared::new(file, line, start, found));
             } else if let Some((name, value)) = constant(content) {
                 let of_file = constants.entry(file.clone()).or_default();
                 let known = of_file.entry(name.to_owned()).or_insert(Some(value));
@@ -90,132 +101,6 @@ pub fn parse(texts: &Texts) -> Result<Vec<Tunable>, DeclarationError> {
     }
     name(&mut declared, &constants)?;
     bind(declared, &constants)
-}
-
-/// What a line declares: the bytes of the number in the line, and the rest.
-type Found<'a> = (Range<usize>, Comment<'a>);
-
-struct Comment<'a> {
-    name: &'a str,
-    values: &'a str,
-    condition: Option<&'a str>,
-}
-
-/// The declaration in a line, None if its comment does not begin with `tune`.
-fn declaration(line: &str) -> Result<Option<Found<'_>>, String> {
-    let Some((code, comment)) = line.split_once("//") else {
-        return Ok(None);
-    };
-    let comment = comment.trim();
-    let Some(after) = comment.strip_prefix("tune") else {
-        return Ok(None);
-    };
-    if after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
-        return Ok(None);
-    }
-    let Some((given, after)) = after.split_once(':') else {
-        return Err("write the values behind a colon: `// tune: 1 2 4`".into());
-    };
-    let given = given.trim();
-    let (values, condition) = match after.split_once(';') {
-        None => (after, None),
-        Some((values, condition)) => match condition.trim().strip_prefix("when ") {
-            Some(condition) => (values, Some(condition)),
-            None => return Err("behind `;` write `when` and a condition".into()),
-        },
-    };
-    let (defined, number) = match number_of(code)? {
-        (Some(name), number) if given.is_empty() || given == name => (name, number),
-        (Some(name), _) => {
-            return Err(format!(
-                "the line defines {name}: write `// tune: ...` without a name"
-            ));
-        }
-        (None, _) if !is_name(given) => {
-            return Err("name it: `// tune UNROLL_NAME: 1 2 4`".into());
-        }
-        (None, number) => (given, number),
-    };
-    let comment = Comment {
-        name: defined,
-        values,
-        condition,
-    };
-    Ok(Some((number, comment)))
-}
-
-/// The name that a line of code defines, if it has one, and the bytes of its number.
-fn number_of(code: &str) -> Result<(Option<&str>, Range<usize>), String> {
-    let mut words = code.split_whitespace();
-    let (name, number) = match (words.next(), words.next(), words.next(), words.next()) {
-        (Some("#define"), Some(name), Some(number), None) if is_name(name) => (Some(name), number),
-        (Some("#pragma"), Some("unroll"), Some(number), None) => (None, number),
-        _ => {
-            return Err(
-                "a tunable stands on `#define NAME NUMBER` or `#pragma unroll NUMBER`; \
-                        begin other comments with another word than `tune`"
-                    .into(),
-            );
-        }
-    };
-    // A suffix such as `u` stays as it is.
-    let digits = number.trim_end_matches(['u', 'U', 'l', 'L']);
-    let end = code.trim_end().len() - (number.len() - digits.len());
-    match digits.parse::<i64>() {
-        Ok(_) => Ok((name, end - digits.len()..end)),
-        Err(_) => Err(format!(
-            "`{number}` is no decimal integer: write the number itself"
-        )),
-    }
-}
-
-/// The name and value of `#define NAME INTEGER`.
-fn constant(line: &str) -> Option<(&str, i64)> {
-    let code = line.split("//").next()?;
-    let (name, range) = number_of(code).ok()?;
-    Some((name?, code[range].parse().ok()?))
-}
-
-fn resolve_value(
-    file: &str,
-    line: usize,
-    range: Range<usize>,
-    text: &str,
-    comment: Comment<'_>,
-) -> Result<Declared, String> {
-    let name = comment.name;
-    let mut values: Vec<i64> = Vec::new();
-    for word in comment.values.split_whitespace() {
-        match word.parse() {
-            Ok(value) if values.contains(&value) => {
-                return Err(format!("{name}: {value} is listed twice: delete one"));
-            }
-            Ok(value) => values.push(value),
-            Err(_) => return Err(format!("{name}: `{word}` is no integer: list integers")),
-        }
-    }
-    let number: Option<i64> = text[range.clone()].parse().ok();
-    let Some(current) = values.iter().position(|value| Some(*value) == number) else {
-        let number = &text[range];
-        return Err(format!(
-            "{name}: its value {number} is not listed: add {number}"
-        ));
-    };
-    let condition = match comment.condition.map(str::parse::<Expression>) {
-        None => None,
-        Some(Ok(condition)) => Some(condition),
-        Some(Err(error)) => return Err(format!("{name}: the condition, {error}")),
-    };
-    let tunable = Tunable {
-        name: name.to_owned(),
-        file: file.to_owned(),
-        line,
-        values,
-        current,
-        condition: None,
-        range,
-    };
-    Ok(Declared { tunable, condition })
 }
 
 /// Gives tunables names of their own.

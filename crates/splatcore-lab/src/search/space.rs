@@ -1,6 +1,6 @@
 //! A finite space of configurations: axes with values, and conditions.
 
-use crate::candidate::expression::Expression;
+use splatcore_core::expression::Expression;
 use splatcore_core::random::Rng;
 
 /// A value of an axis.

@@ -1,4 +1,5 @@
-//! Conditions on tunables: expressions over 64-bit integers with the operators of C.
+//! Conditions on [tunables](crate::tunables): expressions over 64-bit integers with the operators
+//! of C.
 
 use std::fmt;
 
@@ -274,7 +275,7 @@ impl Parser<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use splatcore_core::random::Rng;
+    use crate::random::Rng;
 
     fn value(text: &str) -> Result<i64, ValueError> {
         let of = |name: &String| match name.as_str() {
