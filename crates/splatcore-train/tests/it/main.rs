@@ -4,6 +4,7 @@
 
 mod antialias;
 mod common;
+mod config_files;
 mod cpu;
 mod evaluate;
 mod exposure;

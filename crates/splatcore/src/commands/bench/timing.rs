@@ -52,7 +52,7 @@ impl std::fmt::Display for Done {
 /// What the images are compared with: vanilla's. The CPU blends vanilla's lists with sub-tile
 /// culling, as [`Pipeline::VANILLA`] itself tests every pixel of every box there and takes minutes
 /// for a large image; both are in f32, and the images are the same but for roundings (more than
-/// 130 dB, `splatcore-cpu/tests/vanilla.rs`).
+/// 130 dB, `splatcore-cpu/tests/it/vanilla.rs`).
 pub fn reference(backend: &str) -> Pipeline {
     match backend {
         "cpu" => Pipeline {

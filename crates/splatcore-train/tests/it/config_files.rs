@@ -1,8 +1,6 @@
 //! The written settings: `config.toml`, which is also the text in a checkpoint, byte for byte as
 //! the files under `golden/` have it. Runs that exist are resumed by comparing these texts.
 
-#![allow(clippy::unwrap_used)]
-
 use clap::{Args, FromArgMatches};
 use splatcore_train::config::{Flags, ResolvedConfig};
 use std::path::{Path, PathBuf};

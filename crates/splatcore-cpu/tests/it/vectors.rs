@@ -1,13 +1,12 @@
 //! The portable backend against another program's images, by every pipeline that loses nothing.
-#![allow(clippy::unwrap_used)] // helpers of tests
 
-#[path = "../../splatcore-reference/tests/support/vectors.rs"]
-mod vectors;
+#[path = "../../../splatcore-reference/tests/support/vectors.rs"]
+mod images;
 
+use images::{TOLERANCE, camera, largest_difference, options, references};
 use splatcore_core::backend::Backend;
 use splatcore_core::pipeline::Pipeline;
 use splatcore_cpu::CpuBackend;
-use vectors::{TOLERANCE, camera, largest_difference, options, references};
 
 #[test]
 fn backend_reproduces_another_programs_images() {

@@ -1,8 +1,6 @@
 //! `aabb+subtile`, with which `bench` compares images on the CPU, gives vanilla's image
 //! (`aabb+scalar`) in a fraction of the time.
 
-#![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
-
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Backend, Camera, Gaussians, Image, Pipeline, metrics};
