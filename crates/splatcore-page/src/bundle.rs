@@ -10,14 +10,25 @@ use crate::{constants, shared};
 /// The module that runs the page.
 const MAIN: &str = "main.js";
 
-/// Names and texts of all modules.
-fn modules() -> Vec<(&'static str, String)> {
+/// Names and texts of all modules; `source.js` is where the scene comes from.
+fn modules(streams: bool) -> Vec<(&'static str, String)> {
+    let source = match streams {
+        true => include_str!("page/stream.js"),
+        false => include_str!("page/scene.js"),
+    };
     vec![
         (MAIN, include_str!("page/main.js").into()),
+        ("address.js", include_str!("page/address.js").into()),
         ("decode.js", include_str!("page/decode.js").into()),
+        ("headset.js", include_str!("page/headset.js").into()),
+        ("hotspots.js", include_str!("page/hotspots.js").into()),
+        ("levels.js", include_str!("page/levels.js").into()),
         ("renderer.js", include_str!("page/renderer.js").into()),
         ("shaders.js", include_str!("page/shaders.js").into()),
+        ("share.js", include_str!("page/share.js").into()),
         ("sorting.js", include_str!("page/sorting.js").into()),
+        ("source.js", source.into()),
+        ("turn.js", include_str!("page/turn.js").into()),
         ("camera.js", shared::CAMERA.into()),
         ("input.js", shared::INPUT.into()),
         ("keyframes.js", shared::KEYFRAMES.into()),
@@ -26,9 +37,9 @@ fn modules() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The whole script.
-pub fn script() -> String {
-    let modules = modules();
+/// The whole script, of a page that loads its scene in chunks or of one that holds it.
+pub fn script(streams: bool) -> String {
+    let modules = modules(streams);
     let mut done = Vec::new();
     let mut script = String::from("\n");
     add(MAIN, &modules, &mut done, &mut script);
@@ -104,15 +115,19 @@ mod tests {
 
     #[test]
     fn every_module_is_there_once_and_before_its_users() {
-        let script = script();
-        assert!(!script.contains("import ") && !script.contains("export "));
-        assert!(!script.contains("</script"));
-        for (name, _) in modules().iter().filter(|(name, _)| *name != MAIN) {
-            let declared = format!("const {} = (() => {{", variable(name));
-            assert_eq!(script.matches(&declared).count(), 1, "{name}");
-            let used = format!("}} = {};", variable(name));
-            let (place, use_) = (script.find(&declared), script.find(&used));
-            assert!(use_.is_some() && place < use_, "{name}");
+        for streams in [false, true] {
+            let script = script(streams);
+            assert!(!script.contains("import ") && !script.contains("export "));
+            assert!(!script.contains("</script"));
+            // Only a stream has levels.
+            let here = |name: &str| name != MAIN && (streams || name != "levels.js");
+            for (name, _) in modules(streams).iter().filter(|(name, _)| here(name)) {
+                let declared = format!("const {} = (() => {{", variable(name));
+                assert_eq!(script.matches(&declared).count(), 1, "{name}");
+                let used = format!("}} = {};", variable(name));
+                let (place, use_) = (script.find(&declared), script.find(&used));
+                assert!(use_.is_some() && place < use_, "{name}");
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! A scene as one HTML file: the viewer's text, the scene as SOG in base64, and what the sender
-//! chose. The file needs no network, and its content security policy forbids it any.
+//! chose. The file needs no network, and its content security policy forbids it any. The page of a
+//! site is the same file without the scene, which it loads in chunks from beside itself.
 //!
 //! | question | file |
 //! | --- | --- |
@@ -7,6 +8,11 @@
 //! | how do modules become one script | `bundle.rs` |
 //! | which numbers do the shaders take from the renderer | `constants.rs` |
 //! | how is the scene decoded, sorted, drawn | `page/{decode,sort,renderer,shaders}.js` |
+//! | which chunks does the page of a site load, when | `page/{levels,stream}.js` |
+//! | how does a page turn by itself, or fly to a view | `page/turn.js` |
+//! | what stands in the page's address, how is it shared | `page/{address,share}.js` |
+//! | what does a headset show | `page/headset.js` |
+//! | where are hotspots, when are they hidden | `page/hotspots.js` |
 //! | what do mouse, keys and keyframes do, here and in the live viewer | `shared/` |
 //!
 //! Why SOG: it is the smallest of the formats that are written here (docs/guide/sharing.md has
@@ -66,14 +72,47 @@ pub struct Keyframe {
     pub easing: &'static str,
 }
 
+/// A place in the scene with a text. In the page it is a numbered marker; texts are shown as they
+/// are, never as HTML.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hotspot {
+    /// In the scene's axes.
+    pub position: [f64; 3],
+    /// One line.
+    pub title: String,
+    /// May have several lines, or none.
+    pub text: String,
+    /// From where to look at it; the camera flies there.
+    pub view: Option<Pose>,
+}
+
+/// Where the page has its scene from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Source<'a> {
+    /// The page holds it: a bundled SOG version 2 with stored files, as
+    /// `splatcore_data::scene::sog::write` makes it.
+    Inside(&'a [u8]),
+    /// A streamed SOG, as `splatcore_data::scene::sog::write_streamed` makes it.
+    Beside(Stream<'a>),
+}
+
+/// A scene that a page loads in chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Stream<'a> {
+    /// Where its lod-meta.json is, relative to the page.
+    pub index: &'a str,
+    /// Gaussians that are drawn at a time; a third on phones.
+    pub budget: u32,
+}
+
 /// A page. Poses, colours and bounds must be finite. All but the scene is what the script reads.
 #[derive(Clone, Debug, Serialize)]
 pub struct Page<'a> {
     /// In the tab and the panel.
     pub title: &'a str,
-    /// A bundled SOG version 2 with stored files, as `splatcore_data::scene::sog::write` makes it.
+    /// The scene.
     #[serde(skip)]
-    pub scene: &'a [u8],
+    pub scene: Source<'a>,
     /// Red, green and blue behind the scene, 0 to 1.
     pub background: [f32; 3],
     /// Which way is up, world axes.
@@ -86,6 +125,10 @@ pub struct Page<'a> {
     pub views: Vec<View>,
     /// What "play" plays.
     pub path: Vec<Keyframe>,
+    /// Markers in the scene, numbered from 1.
+    pub hotspots: Vec<Hotspot>,
+    /// Whether the scene turns slowly until it is touched.
+    pub turn: bool,
 }
 
 /// What the script reads.
@@ -94,6 +137,8 @@ struct Settings<'a> {
     /// By which the browser keeps keyframes of this scene and path: pages of one folder share a
     /// store.
     key: String,
+    /// Of a site.
+    stream: Option<Stream<'a>>,
     #[serde(flatten)]
     page: &'a Page<'a>,
 }
@@ -104,20 +149,27 @@ impl Page<'_> {
     /// # Errors
     /// Only if a map key in the settings were no text, which no field has.
     pub fn to_html(&self) -> Result<String, serde_json::Error> {
+        let (scene, stream) = match self.scene {
+            Source::Inside(bytes) => (bytes, None),
+            Source::Beside(stream) => (&[][..], Some(stream)),
+        };
+        let named = (stream, self.title, self.bounds);
         let digest = Sha256::new()
-            .chain_update(self.scene)
+            .chain_update(scene)
+            .chain_update(serde_json::to_vec(&stream.map(|_| named))?)
             .chain_update(serde_json::to_vec(&self.path)?)
             .finalize();
         let settings = Settings {
             key: STANDARD.encode(digest),
+            stream,
             page: self,
         };
         // In a script only `<` could end it; JSON has it in strings alone.
         let settings = serde_json::to_string(&settings)?.replace('<', "\\u003c");
-        let script = bundle::script();
-        let policy = policy(&script);
+        let script = bundle::script(stream.is_some());
+        let policy = policy(&script, stream.is_some());
         let title = escape(self.title);
-        let scene = STANDARD.encode(self.scene);
+        let scene = STANDARD.encode(scene);
         Ok([
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
             &format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n"),
@@ -136,12 +188,14 @@ impl Page<'_> {
     }
 }
 
-/// Nothing may be loaded or sent; of scripts and styles only those of the file run.
-fn policy(script: &str) -> String {
+/// Nothing may be loaded or sent, but for what `streams` loads from where the page is; of scripts
+/// and styles only those of the file run.
+fn policy(script: &str, streams: bool) -> String {
+    let connect = if streams { " connect-src 'self';" } else { "" };
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; worker-src blob:; \
-         img-src data: blob:; base-uri 'none'; form-action 'none'",
+        "default-src 'none';{connect} script-src 'sha256-{}'; style-src 'sha256-{}'; worker-src \
+         blob:; img-src data: blob:; base-uri 'none'; form-action 'none'",
         hash(script),
         hash(STYLE)
     )
@@ -158,7 +212,16 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const SITE: Source = Source::Beside(Stream {
+        index: "scene/lod-meta.json",
+        budget: 1000,
+    });
+
     fn page(title: &str) -> String {
+        page_with(title, Source::Inside(b"PK"))
+    }
+
+    fn page_with(title: &str, scene: Source) -> String {
         let pose = Pose {
             position: [0.0, 1.0, 2.0],
             rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
@@ -167,7 +230,7 @@ mod tests {
         };
         let page = Page {
             title,
-            scene: b"PK",
+            scene,
             background: [0.0, 0.5, 1.0],
             up: [0.0, -1.0, 0.0],
             bounds: [[-1.0; 3], [1.0; 3]],
@@ -181,6 +244,13 @@ mod tests {
                 pose,
                 easing: "through",
             }],
+            hotspots: vec![Hotspot {
+                position: [1.0, 2.0, 3.0],
+                title: "</script><i>".into(),
+                text: String::new(),
+                view: None,
+            }],
+            turn: true,
         };
         page.to_html().unwrap()
     }
@@ -205,6 +275,8 @@ mod tests {
         assert_eq!(settings["views"][0]["name"], "</script><b>");
         assert_eq!(settings["views"][0]["position"][2], 2.0);
         assert_eq!(settings["path"][0]["time"], 0.0);
+        assert_eq!(settings["hotspots"][0]["title"], "</script><i>");
+        assert_eq!(settings["turn"], true);
         assert_eq!(html.matches("<script").count(), 4);
         assert_eq!(html.matches("</script>").count(), 4);
     }
@@ -223,6 +295,10 @@ mod tests {
         for word in ["connect-src", "unsafe", "*", "http"] {
             assert!(!policy.contains(word), "{word}: {policy}");
         }
+        let site = page_with("a", SITE);
+        let policy = between(&site, "Content-Security-Policy\" content=\"", "\">");
+        assert!(policy.contains(" connect-src 'self'; "), "{policy}");
+        assert!(!policy.contains("unsafe") && !policy.contains("http"));
     }
 
     #[test]
@@ -242,6 +318,12 @@ mod tests {
         }
         assert_eq!(between(&html, "id=\"scene\">", "</script>"), "UEs=");
         // The viewer alone.
-        assert!(html.len() < 70_000, "{} bytes", html.len());
+        assert!(html.len() < 100_000, "{} bytes", html.len());
+        let site = page_with("a", SITE);
+        assert_eq!(between(&site, "id=\"scene\">", "</script>"), "");
+        let settings = between(&site, "id=\"settings\">", "</script>");
+        let settings: serde_json::Value = serde_json::from_str(settings).unwrap();
+        assert_eq!(settings["stream"]["index"], "scene/lod-meta.json");
+        assert!(site.len() < 120_000, "{} bytes", site.len());
     }
 }

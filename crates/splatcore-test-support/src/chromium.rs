@@ -195,6 +195,29 @@ impl Chromium {
         self.call("Input.dispatchMouseEvent", params).await;
     }
 
+    /// A click.
+    pub async fn click(&mut self, at: [f64; 2]) {
+        self.mouse("mousePressed", at, 1).await;
+        self.mouse("mouseReleased", at, 1).await;
+    }
+
+    /// A key, by its name in `KeyboardEvent.key`: Enter, Escape, Tab, or a letter.
+    pub async fn key(&mut self, key: &str) {
+        let (code, text) = match key {
+            "Enter" => (13, "\r"),
+            "Escape" => (27, ""),
+            "Tab" => (9, ""),
+            letter => (u32::from(letter.to_ascii_uppercase().as_bytes()[0]), letter),
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let params = json!({
+                "type": kind, "key": key, "windowsVirtualKeyCode": code,
+                "text": if kind == "keyDown" { text } else { "" },
+            });
+            self.call("Input.dispatchKeyEvent", params).await;
+        }
+    }
+
     /// A double click.
     pub async fn double_click(&mut self, at: [f64; 2]) {
         for count in [1, 2] {

@@ -1,6 +1,6 @@
-// The scene in the page: base64 of a bundled SOG version 2, a zip archive of stored files: meta.json
-// and lossless WebP images, which the browser decodes. Whatever is wrong with it is an Error whose
-// message is for people.
+// A scene of SOG version 2: meta.json and lossless WebP images, which the browser decodes. In a page
+// it is base64 of a zip archive of these files, stored; a site has folders of them. Whatever is wrong
+// with it is an Error whose message is for people.
 
 const damaged = (what) => new Error(`the scene in this page is damaged: ${what}; ask for it again`);
 
@@ -55,8 +55,8 @@ function checksum(bytes) {
 }
 
 // An image with its bytes as they were put in: not premultiplied, no colours converted.
-async function image(files, name) {
-  const bytes = files.get(name);
+async function image(read, name) {
+  const bytes = await read(name);
   if (!bytes) throw damaged(`${name} is missing`);
   try {
     const blob = new Blob([bytes], { type: 'image/webp' });
@@ -68,11 +68,13 @@ async function image(files, name) {
 
 // What meta.json says, and the images: means (low and high bytes), quats, scales, sh0, and of a
 // scene with higher harmonics centroids and labels.
-export async function decode(text) {
-  const files = unzip(bytesOf(text));
+//
+// `read(name)` gives a file's bytes, or a promise of them.
+export async function decode(read) {
+  const text = await read('meta.json');
   let meta;
   try {
-    meta = JSON.parse(new TextDecoder().decode(files.get('meta.json')));
+    meta = JSON.parse(new TextDecoder().decode(text));
   } catch {
     throw damaged('meta.json is missing or no JSON');
   }
@@ -84,7 +86,7 @@ export async function decode(text) {
     && (!shN || (numbers(shN.codebook, 256) && [1, 2, 3].includes(shN.bands)));
   if (!sound) throw damaged('meta.json does not say what it should');
   const names = [...means.files, ...quats.files, ...scales.files, ...sh0.files, ...(shN?.files ?? [])];
-  const [low, high, rotation, scale, colour, centroids, labels] = await Promise.all(names.map((name) => image(files, name)));
+  const [low, high, rotation, scale, colour, centroids, labels] = await Promise.all(names.map((name) => image(read, name)));
   const { width, height } = low;
   for (const other of [high, rotation, scale, colour, labels]) {
     if (other && (other.width !== width || other.height !== height)) throw damaged('its images differ in size');

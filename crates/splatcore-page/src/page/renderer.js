@@ -1,12 +1,14 @@
 // Draws the scene with WebGL 2. shaders.js says what the passes do.
+//
+// A scene is one chunk or several, each with textures of its own. All chunks share one texture of
+// splats: a chunk has some of its rows, and a Gaussian's index is its place there, row by row.
 import { coordinates, half } from './decode.js';
 import { add, dot, mul } from './camera.js';
 import { ROW } from './sorting.js';
 import { BLEND, COVER, FINISH, PROJECT, SPLAT } from './shaders.js';
 
 export class Renderer {
-  // `scene` is what decode() gives.
-  constructor(canvas, scene) {
+  constructor(canvas) {
     this.canvas = canvas;
     const gl = canvas.getContext('webgl2', {
       alpha: false, antialias: false, depth: false, powerPreference: 'high-performance',
@@ -15,32 +17,40 @@ export class Renderer {
     this.gl = gl;
     // Without either the sum has 8 bits, and many faint layers lose some of their colour.
     this.precise = gl.getExtension('EXT_color_buffer_float') || gl.getExtension('EXT_color_buffer_half_float');
-    this.count = scene.meta.count;
-    this.higher = scene.higher;
-    this.antialias = Boolean(scene.meta.antialias);
     this.drawn = 0;
-    const largest = gl.getParameter(gl.MAX_TEXTURE_SIZE);
-    if (Math.max(scene.width, scene.height, scene.centroids?.width ?? 0) > largest) {
-      throw new Error(`the scene is too large for this graphics card, which holds textures of ${largest} pixels`);
-    }
+    this.count = 0; // Gaussians that the order at hand has
+    this.parts = []; // those that it is of
+    this.largest = gl.getParameter(gl.MAX_TEXTURE_SIZE);
     this.programs = {
       project: this.program(COVER, PROJECT),
       splat: this.program(SPLAT, BLEND),
       finish: this.program(COVER, FINISH),
     };
-    this.load(scene);
-    this.splats = this.target(scene.width, scene.height, [gl.RGBA32UI, gl.RGBA32UI]);
     this.nothing = gl.createVertexArray();
-    // The order, a row of splats for each instance: an instance for each splat would leave most of
-    // a card idle.
-    this.rows = Math.max(1, Math.ceil(this.count / ROW));
-    this.order = this.texture(gl.R32UI, ROW, this.rows);
+    this.blank = this.texture(gl.RGBA8, 1, 1);
     this.quads = gl.createVertexArray();
     gl.bindVertexArray(this.quads);
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
     const corners = Uint16Array.from({ length: 6 * ROW }, (_, i) => 4 * Math.floor(i / 6) + [0, 1, 2, 2, 1, 3][i % 6]);
     gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, corners, gl.STATIC_DRAW);
     gl.bindVertexArray(null);
+  }
+
+  // Makes room for rows of splats, once. Returns the number of indices.
+  reserve(width, rows) {
+    const { gl } = this;
+    this.check(width, rows);
+    this.splats = this.target(width, rows, [gl.RGBA32UI, gl.RGBA32UI]);
+    // The order, a row of splats for each instance: an instance for each splat would leave most of
+    // a card idle.
+    this.order = this.texture(gl.R32UI, ROW, Math.max(1, Math.ceil((width * rows) / ROW)));
+    return width * rows;
+  }
+
+  check(...sides) {
+    if (Math.max(...sides) > this.largest) {
+      throw new Error(`the scene is too large for this graphics card, which holds textures of ${this.largest} pixels`);
+    }
   }
 
   program(vertex, fragment) {
@@ -98,34 +108,41 @@ export class Renderer {
     return bytes;
   }
 
-  load(scene) {
+  // Takes what decode() gives as the splats from `first` on, which begins a row. Returns the chunk.
+  add(scene, first) {
     const { gl } = this;
     const { width, height, meta, higher } = scene;
+    this.check(width, height, scene.centroids?.width ?? 0);
     const [low, high] = [scene.low, scene.high].map((image) => {
       const texture = this.imageTexture(image);
       const bytes = this.read(texture, width, height);
       gl.deleteTexture(texture);
       return bytes;
     });
-    this.means = coordinates(meta.means, low, high, this.count);
+    const means = coordinates(meta.means, low, high, meta.count);
     const rgba = new Float32Array(4 * width * height);
-    for (let i = 0; i < this.count; i++) rgba.set(this.means.subarray(3 * i, 3 * i + 3), 4 * i);
+    for (let i = 0; i < meta.count; i++) rgba.set(means.subarray(3 * i, 3 * i + 3), 4 * i);
     const codes = new Float32Array(1024);
     for (let i = 0; i < 256; i++) {
       codes[4 * i] = Math.exp(meta.scales.codebook[i]);
       codes[4 * i + 1] = meta.sh0.codebook[i];
     }
-    const blank = () => this.texture(gl.RGBA8, 1, 1);
-    this.textures = {
+    const textures = {
       means: this.texture(gl.RGBA32F, width, height, rgba, gl.RGBA, gl.FLOAT),
       rotations: this.imageTexture(scene.rotation),
       scales: this.imageTexture(scene.scale),
       colours: this.imageTexture(scene.colour),
       codebook: this.texture(gl.RGBA32F, 256, 1, codes, gl.RGBA, gl.FLOAT),
-      labels: scene.labels ? this.imageTexture(scene.labels) : blank(),
-      palette: scene.centroids ? this.paletteTexture(scene.centroids, meta.shN.codebook, higher) : blank(),
+      labels: scene.labels ? this.imageTexture(scene.labels) : this.blank,
+      palette: scene.centroids ? this.paletteTexture(scene.centroids, meta.shN.codebook, higher) : this.blank,
     };
     for (const name of ['low', 'high', 'rotation', 'scale', 'colour', 'labels', 'centroids']) scene[name]?.close();
+    return { first, count: meta.count, higher, antialias: Boolean(meta.antialias), means, textures };
+  }
+
+  // Frees a chunk's memory; no order that is drawn may have its splats.
+  remove({ textures }) {
+    for (const texture of Object.values(textures)) if (texture !== this.blank) this.gl.deleteTexture(texture);
   }
 
   // The palette with its codebook applied, as halves.
@@ -153,12 +170,17 @@ export class Renderer {
     return { frame, textures, width, height };
   }
 
-  // Indices of all Gaussians, back to front, filled up with NONE to whole rows.
-  setOrder(order) {
+  // Indices of the Gaussians of `parts` ({ chunk, offset, count }), back to front, filled up with
+  // NONE to whole rows.
+  setOrder(order, count, parts) {
     const { gl } = this;
+    this.count = count;
+    this.parts = parts;
+    const rows = Math.ceil(count / ROW);
+    if (rows === 0) return;
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, this.order);
-    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, ROW, this.rows, gl.RED_INTEGER, gl.UNSIGNED_INT, order);
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, ROW, rows, gl.RED_INTEGER, gl.UNSIGNED_INT, order.subarray(0, rows * ROW));
   }
 
   // Uses a program with textures and values, by the names in its shaders.
@@ -183,37 +205,56 @@ export class Renderer {
   // Draws at `share` of the canvas's size. `pose` has position, rotation (rows: right, down,
   // forward) and fov (vertical, degrees); `look` has background and degree.
   draw(pose, look, share = 1) {
-    const { gl, canvas } = this;
-    const size = [canvas.width, canvas.height].map((side) => Math.max(1, Math.round(side * share)));
-    this.project(pose, size, look.degree, false);
-    this.blend(size);
-    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
-    gl.viewport(0, 0, canvas.width, canvas.height);
-    const screen = [canvas.width, canvas.height];
-    this.use(this.programs.finish, { image: this.sum.textures[0] }, { screen, background: look.background });
-    gl.bindVertexArray(this.nothing);
-    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    const screen = [this.canvas.width, this.canvas.height];
+    const size = screen.map((side) => Math.max(1, Math.round(side * share)));
+    this.drawInto(null, [0, 0, ...screen], lens(pose, size), look);
     this.drawn++;
   }
 
-  // The splats of an image of this size.
-  project(pose, size, degree, showDepth) {
+  // Draws what a camera as of lens() sees into a part (x, y, width, height) of a framebuffer.
+  drawInto(frame, part, camera, look) {
     const { gl } = this;
+    this.project(camera, look.degree, false);
+    this.blend(camera.size);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
+    gl.viewport(...part);
+    this.use(this.programs.finish, { image: this.sum.textures[0] }, {
+      corner: part.slice(0, 2), screen: part.slice(2), background: look.background,
+    });
+    gl.bindVertexArray(this.nothing);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+  }
+
+  // The splats that a camera sees.
+  project({ position, rotation, focal, centre, size }, degree, showDepth) {
+    const { gl } = this;
+    const { width } = this.splats;
     gl.bindVertexArray(this.nothing);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.splats.frame);
-    gl.viewport(0, 0, this.splats.width, this.splats.height);
-    this.use(this.programs.project, this.textures, {
-      toView: pose.rotation.flat(),
-      translation: pose.rotation.map((axis) => -dot(axis, pose.position)),
-      eye: pose.position,
-      size,
-      focal: size[1] / (2 * Math.tan((pose.fov * Math.PI) / 360)),
-      antialias: this.antialias,
-      degree: Math.min(degree, Math.sqrt(this.higher + 1) - 1),
-      higher: this.higher,
-      showDepth,
-    });
-    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    let last = null;
+    for (const { chunk, offset, count } of this.parts) {
+      if (chunk !== last) {
+        this.use(this.programs.project, chunk.textures, {
+          toView: rotation.flat(),
+          translation: rotation.map((axis) => -dot(axis, position)),
+          eye: position,
+          size,
+          focal,
+          centre,
+          antialias: chunk.antialias,
+          degree: Math.min(degree, Math.sqrt(chunk.higher + 1) - 1),
+          higher: chunk.higher,
+          showDepth,
+          rowLength: width,
+          firstRow: chunk.first / width,
+          count: chunk.count,
+        });
+      }
+      last = chunk;
+      const rows = [offset, offset + count - 1].map((index) => Math.floor((chunk.first + index) / width));
+      gl.viewport(0, rows[0], width, rows[1] - rows[0] + 1);
+      gl.drawArrays(gl.TRIANGLES, 0, 3);
+    }
   }
 
   // The sum of all splats, premultiplied, into this.sum.
@@ -236,29 +277,44 @@ export class Renderer {
     const [places, shapes] = this.splats.textures;
     this.use(this.programs.splat, { order: this.order, places, shapes }, { size });
     gl.bindVertexArray(this.quads);
-    gl.drawElementsInstanced(gl.TRIANGLES, 6 * ROW, gl.UNSIGNED_SHORT, 0, this.rows);
+    gl.drawElementsInstanced(gl.TRIANGLES, 6 * ROW, gl.UNSIGNED_SHORT, 0, Math.ceil(this.count / ROW));
     gl.bindVertexArray(null);
     gl.disable(gl.BLEND);
   }
 
-  // The point that is seen at a place of the canvas (0 to 1 from the left and from the top), or
+  // The depths that are seen at places of the canvas (0 to 1 from the left and from the top);
   // nothing where there is little.
-  pointAt(pose, x, y) {
+  depthsAt(pose, places) {
     const { gl, canvas } = this;
-    if (!this.precise) return null;
+    if (!this.precise) return places.map(() => null);
     const size = [canvas.width, canvas.height];
-    const at = [Math.floor(x * size[0]), Math.floor(y * size[1])];
-    this.project(pose, size, 0, true);
+    this.project(lens(pose, size), 0, true);
     gl.enable(gl.SCISSOR_TEST);
-    gl.scissor(...at, 1, 1);
-    this.blend(size);
-    const sum = new Float32Array(4);
-    gl.readPixels(...at, 1, 1, gl.RGBA, gl.FLOAT, sum);
+    const depths = places.map((place) => {
+      const at = place.map((share, i) => Math.floor(share * size[i]));
+      gl.scissor(...at, 1, 1);
+      this.blend(size);
+      const sum = new Float32Array(4);
+      gl.readPixels(...at, 1, 1, gl.RGBA, gl.FLOAT, sum);
+      return sum[3] > 0.1 && sum[0] > 0 ? sum[3] / sum[0] : null;
+    });
     gl.disable(gl.SCISSOR_TEST);
-    if (!(sum[3] > 0.1) || !(sum[0] > 0)) return null;
-    const depth = sum[3] / sum[0];
+    return depths;
+  }
+
+  // The point that is seen at a place, or nothing where there is little.
+  pointAt(pose, x, y) {
+    const { width, height } = this.canvas;
+    const [depth] = this.depthsAt(pose, [[x, y]]);
+    if (!depth) return null;
     const tangent = Math.tan((pose.fov * Math.PI) / 360);
-    const ray = [(2 * x - 1) * tangent * (size[0] / size[1]), (2 * y - 1) * tangent, 1];
+    const ray = [(2 * x - 1) * tangent * (width / height), (2 * y - 1) * tangent, 1];
     return ray.reduce((point, part, i) => add(point, mul(pose.rotation[i], part * depth)), pose.position);
   }
+}
+
+// A pose's camera for an image of this size in pixels: focal lengths, and where the axis meets it.
+export function lens({ position, rotation, fov }, size) {
+  const focal = size[1] / (2 * Math.tan((fov * Math.PI) / 360));
+  return { position, rotation, size, focal: [focal, focal], centre: [size[0] / 2, size[1] / 2] };
 }

@@ -42,11 +42,15 @@ uniform mat3 toView;
 uniform vec3 translation;
 uniform vec3 eye;
 uniform vec2 size;
-uniform float focal;
+uniform vec2 focal;
+uniform vec2 centre;
 uniform bool antialias;
 uniform int degree;          // shown
 uniform int higher;          // harmonics above degree 0 that the palette has
 uniform bool showDepth;      // the colour is 1 / depth
+uniform int rowLength;       // splats in a row of the output
+uniform int firstRow;        // of the chunk
+uniform int count;           // Gaussians of the chunk
 layout(location = 0) out uvec4 place;
 layout(location = 1) out uvec4 shape;
 
@@ -97,7 +101,11 @@ vec3 colour(ivec2 at, vec4 stored, vec3 direction) {
 void main() {
   place = uvec4(0u);
   shape = uvec4(0u);
-  ivec2 at = ivec2(gl_FragCoord.xy);
+  ivec2 target = ivec2(gl_FragCoord.xy);
+  int index = (target.y - firstRow) * rowLength + target.x;
+  if (index < 0 || index >= count) return;
+  int stride = textureSize(means, 0).x;
+  ivec2 at = ivec2(index % stride, index / stride);
   vec3 world = texelFetch(means, at, 0).xyz;
   vec3 view = toView * world + translation;
   vec4 stored = texelFetch(colours, at, 0);
@@ -110,18 +118,18 @@ void main() {
   mat3 axes = rotation(texelFetch(rotations, at, 0));
   vec2 limit = ${float(FRUSTUM_CLAMP)} * 0.5 * size / focal;
   vec2 ray = clamp(view.xy / view.z, -limit, limit);
-  float scale = focal / view.z;
+  vec2 scale = focal / view.z;
   // The rows of the Jacobian times the view's rotation, along the Gaussian's axes.
   mat3 turned = toView * axes;
   vec3 depth = vec3(turned[0].z, turned[1].z, turned[2].z);
   vec3 along = vec3(turned[0].x, turned[1].x, turned[2].x) - ray.x * depth;
   vec3 down = vec3(turned[0].y, turned[1].y, turned[2].y) - ray.y * depth;
-  vec3 u = scale * along * s;
-  vec3 v = scale * down * s;
+  vec3 u = scale.x * along * s;
+  vec3 v = scale.y * down * s;
   float xx = dot(u, u), xy = dot(u, v), yy = dot(v, v);
   // det V as a sum of squares: of the entries, f32 leaves nothing for a needle. The cross product
   // of the Jacobian's rows is the ray, turned.
-  vec3 normal = scale * scale * s.yzx * s.zxy * (vec3(ray, 1.0) * turned);
+  vec3 normal = scale.x * scale.y * s.yzx * s.zxy * (vec3(ray, 1.0) * turned);
   float thin = dot(normal, normal);
   float determinant = thin + ${float(LOW_PASS)} * (xx + yy) + ${float(LOW_PASS * LOW_PASS)};
   if (antialias) opacity *= sqrt(max(thin / determinant, ${float(COMPENSATION_MIN)}));
@@ -136,7 +144,7 @@ void main() {
   // In standard deviations, where alpha is 1/255.
   float reach = sqrt(max(0.0, ${float(2 * Math.LN2)} * (l + ${float(Math.log2(255))})));
   vec2 lengths = reach * sqrt(vec2(longer, determinant / longer)) + 0.1;
-  vec2 mean = scale * view.xy + 0.5 * size;
+  vec2 mean = scale * view.xy + centre;
   if (any(lessThan(mean + lengths.x, vec2(0.0))) || any(greaterThan(mean - lengths.x, size))) {
     return;
   }
@@ -199,12 +207,13 @@ void main() {
 
 export const FINISH = `${HEAD}
 uniform sampler2D image;
+uniform vec2 corner;
 uniform vec2 screen;
 uniform vec3 background;
 out vec4 pixel;
 
 void main() {
-  vec2 at = gl_FragCoord.xy / screen;
+  vec2 at = (gl_FragCoord.xy - corner) / screen;
   vec4 sum = texture(image, vec2(at.x, 1.0 - at.y));
   pixel = vec4(sum.rgb + (1.0 - sum.a) * background, 1.0);
 }`;

@@ -7,22 +7,44 @@ export const ROW = 4096;
 export const NONE = 0xffffffff;
 
 export class Sorting {
-  // `source`: the text of sort.js. `means`: x, y, z of each Gaussian. `arrived(order)` takes an
-  // order that is valid until it returns.
-  constructor(source, means, arrived, failed) {
+  // `source`: the text of sort.js. `capacity`: indices that there may be. `arrived(order, count,
+  // parts)` takes an order that is valid until it returns, and the parts that it is of.
+  constructor(source, capacity, arrived, failed) {
     this.arrived = arrived;
-    this.count = means.length / 3;
     this.forward = null; // of the order at hand
     this.wanted = null;
-    this.spare = new Uint32Array(ROW * Math.max(1, Math.ceil(this.count / ROW))).fill(NONE);
+    this.parts = []; // to be sorted, and their number; `at`: that of the order at hand
+    this.number = 0;
+    this.at = -1;
+    this.told = -1; // the number that the worker knows
+    this.spare = new Uint32Array(ROW * Math.max(1, Math.ceil(capacity / ROW)));
     this.ms = 0;
     this.waiting = [];
+    this.sent = new Map(); // parts by number, while an order of them is under way
     const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
     this.worker = new Worker(address);
     this.worker.onerror = () => failed(new Error('the browser forbids the page its worker'));
     this.worker.onmessage = ({ data }) => this.take(data);
+    this.worker.postMessage({ capacity });
+  }
+
+  // Tells the worker where Gaussians are; `first` is the index of the first of them.
+  place(first, means) {
     const copy = means.slice();
-    this.worker.postMessage({ means: copy }, [copy.buffer]);
+    this.worker.postMessage({ first, means: copy }, [copy.buffer]);
+  }
+
+  // From the next order on, these parts are shown ({ chunk, offset, count }).
+  show(parts) {
+    this.parts = parts;
+    this.number++;
+    if (this.wanted) this.next();
+  }
+
+  // Whether a chunk is in the order at hand, or in one to come.
+  needs(chunk, drawn) {
+    const has = (parts) => parts.some((part) => part.chunk === chunk);
+    return has(drawn) || has(this.parts) || [...this.sent.values()].some(has);
   }
 
   // Cosine of the angle between a direction and that of the order at hand; -1 if there is none.
@@ -45,18 +67,29 @@ export class Sorting {
     return this.settle();
   }
 
-  next() {
-    if (!this.spare || (this.forward && same(this.forward, this.wanted))) return;
-    const order = this.spare;
-    this.spare = null;
-    this.worker.postMessage({ forward: this.wanted, order }, [order.buffer]);
+  get fresh() {
+    return this.forward && this.at === this.number && same(this.forward, this.wanted);
   }
 
-  take({ forward, order, ms }) {
+  next() {
+    if (!this.spare || this.fresh) return;
+    const { spare: order, wanted: forward, number, parts } = this;
+    this.spare = null;
+    this.sent.set(number, parts);
+    const news = this.told !== number && {
+      ranges: Uint32Array.from(parts.flatMap(({ chunk, offset, count }) => [chunk.first + offset, count])),
+    };
+    this.told = number;
+    this.worker.postMessage({ forward, order, number, ...news }, [order.buffer]);
+  }
+
+  take({ forward, order, count, number, ms }) {
     this.forward = forward;
     this.spare = order;
+    this.at = number;
     this.ms = ms;
-    this.arrived(order);
+    this.arrived(order, count, this.sent.get(number));
+    this.sent.delete(number);
     this.settle();
     this.next();
   }
@@ -66,7 +99,8 @@ export class Sorting {
     const [ready, rest] = [[], []];
     for (const wait of this.waiting) {
       // An order that a newer direction has overtaken is not waited for.
-      const over = same(wait.forward, this.forward) || !same(wait.forward, this.wanted);
+      const over = (same(wait.forward, this.forward) && this.at === this.number)
+        || !same(wait.forward, this.wanted);
       (over ? ready : rest).push(wait);
     }
     this.waiting = rest;

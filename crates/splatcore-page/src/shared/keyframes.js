@@ -4,10 +4,11 @@ import { length, mul, sub } from './camera.js';
 const SECONDS_APART = 2;
 
 export class Keyframes {
-  // `given`: the list of a scene of which the browser keeps none.
+  // `given`: the list of a scene of which the browser keeps none. Without a title nothing is kept.
   constructor(title, given = []) {
     this.key = `keyframes ${title}`;
     this.list = given;
+    if (title === null) return;
     try {
       const kept = localStorage.getItem(this.key);
       if (kept) this.list = checked(JSON.parse(kept));
@@ -143,7 +144,7 @@ function monotone(values, steps) {
 }
 
 // w, x, y, z of a rotation in rows, and back; the largest of the four is computed first.
-function quaternion(r) {
+export function quaternion(r) {
   const trace = r[0][0] + r[1][1] + r[2][2];
   const squares = [1 + trace, ...[0, 1, 2].map((k) => 1 + 2 * r[k][k] - trace)];
   const [plus, minus] = [(i, j) => r[i][j] + r[j][i], (i, j) => r[i][j] - r[j][i]];
@@ -156,7 +157,7 @@ function quaternion(r) {
   return mul(q, 1 / Math.hypot(...q));
 }
 
-function axes(q) {
+export function axes(q) {
   const [w, x, y, z] = mul(q, 1 / Math.hypot(...q));
   return [
     [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],

@@ -2,6 +2,7 @@
 
 use crate::support::{Written, plain, rounded, small_window};
 use splatcore_core::Gaussians;
+use splatcore_page::Source;
 use splatcore_test_support::chromium::Chromium;
 use tokio::runtime::Runtime;
 
@@ -17,7 +18,7 @@ fn a_damaged_scene_is_told() {
         let mut bytes = scene.sog.clone();
         change(&mut bytes);
         let mut page = plain(&scene);
-        page.scene = &bytes;
+        page.scene = Source::Inside(&bytes);
         page.to_html().unwrap()
     };
     let sound = plain(&scene).to_html().unwrap();

@@ -5,6 +5,12 @@
 
 mod controls;
 mod damage;
+mod headset;
+mod hotspots;
 mod motion;
 mod pictures;
+mod server;
+mod sharing;
+mod site;
 mod support;
+mod touch;

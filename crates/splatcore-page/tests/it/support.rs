@@ -3,10 +3,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::random::Rng;
 use splatcore_core::{Backend, Camera, Gaussians, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_data::scene::{self, SogOptions, WriteOptions};
-use splatcore_page::{Page, Pose};
+use splatcore_page::{Page, Pose, Source};
 use splatcore_test_support::chromium::Chromium;
 use splatcore_test_support::shared;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,22 @@ pub fn rounded(gaussians: &Gaussians, antialiased: bool) -> Stored {
         gaussians: file.gaussians,
         antialiased,
     }
+}
+
+/// A ball of opaque Gaussians with colours of their own, radius 1, about the origin.
+pub fn ball() -> Stored {
+    let mut random = Rng::new(3, 0);
+    let mut gaussians = Gaussians::zeros(3000, 0);
+    for i in 0..gaussians.len() {
+        let offset: [f32; 3] = std::array::from_fn(|_| random.normal());
+        let length = offset.iter().map(|v| v * v).sum::<f32>().sqrt().max(1e-3);
+        gaussians.means[i] = offset.map(|v| v / length);
+        gaussians.log_scales[i] = [-3.0; 3];
+        gaussians.rotations[i] = [1.0, 0.0, 0.0, 0.0];
+        gaussians.opacity_logits[i] = 4.0;
+        gaussians.sh[i] = std::array::from_fn(|_| 1.5 * random.normal());
+    }
+    rounded(&gaussians, false)
 }
 
 /// Cameras around what most Gaussians are, from this height.
@@ -136,13 +153,15 @@ pub fn psnr(a: &[u8], b: &[u8]) -> f64 {
 pub fn plain(stored: &Stored) -> Page<'_> {
     Page {
         title: "test & <scene>",
-        scene: &stored.sog,
+        scene: Source::Inside(&stored.sog),
         background: BACKGROUND,
         up: [0.0, -1.0, 0.0],
         bounds: [[-1.0; 3], [1.0; 3]],
         start: None,
         views: Vec::new(),
         path: Vec::new(),
+        hotspots: Vec::new(),
+        turn: false,
     }
 }
 
@@ -167,15 +186,25 @@ impl Written {
         &self.path
     }
 
+    /// Its address.
+    pub fn address(&self) -> String {
+        format!("file://{}", self.path.display())
+    }
+
     /// Opens it, and waits until it shows something or says what is wrong.
     pub async fn open(&self, browser: &mut Chromium) -> String {
-        browser
-            .open(&format!("file://{}", self.path.display()))
-            .await;
-        let text = "document.getElementById('message').textContent";
-        let here = format!("location.pathname === '{}'", self.path.display());
-        let done = format!("{here} && window.splatcore && {text} !== 'opening the scene ...'");
-        browser.until(&done).await;
-        browser.value(text).await.as_str().unwrap().to_owned()
+        opened(browser, &self.address()).await
     }
+}
+
+/// Opens an address anew, and waits until the page shows something or says what is wrong; returns
+/// what it says.
+pub async fn opened(browser: &mut Chromium, address: &str) -> String {
+    browser.open("about:blank").await;
+    browser.open(address).await;
+    let text = "document.getElementById('message').textContent";
+    let here = "location.href !== 'about:blank' && document.readyState === 'complete'";
+    let done = format!("{here} && window.splatcore && {text} !== 'opening the scene ...'");
+    browser.until(&done).await;
+    browser.value(text).await.as_str().unwrap().to_owned()
 }
