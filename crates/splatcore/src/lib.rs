@@ -39,6 +39,7 @@ mod cameras;
 mod channels;
 mod command_line;
 mod commands;
+mod hotspots;
 mod interrupt;
 mod load;
 mod orbit;
@@ -50,6 +51,7 @@ mod report;
 mod run;
 mod scene_source;
 mod sharing;
+mod site;
 mod up;
 mod viewing;
 

@@ -7,7 +7,7 @@ use crate::up::Up;
 use anyhow::{Result, bail};
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::scene::{self, WriteOptions, sog};
-use splatcore_page::{Keyframe, Page, Pose, View};
+use splatcore_page::{Hotspot, Keyframe, Page, Pose, Source, View};
 use splatcore_path::files;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -29,6 +29,10 @@ pub struct Choices {
     pub views: Vec<View>,
     /// What the page plays.
     pub path: Vec<Keyframe>,
+    /// Markers with texts.
+    pub hotspots: Vec<Hotspot>,
+    /// Whether the scene turns until it is touched.
+    pub turn: bool,
 }
 
 /// A scene to share. It is encoded as SOG once, when a file or a page first asks for it; all of
@@ -88,7 +92,7 @@ impl SharedScene {
         let about = about(&self.gaussians, choices)?;
         let stages = Stages::default();
         let page = Page {
-            scene: self.sog(&|stage, done, total| stages.tell(stage, done, total))?,
+            scene: Source::Inside(self.sog(&|stage, done, total| stages.tell(stage, done, total))?),
             ..about
         };
         Ok(page.to_html()?)
@@ -96,7 +100,10 @@ impl SharedScene {
 }
 
 /// A page that lacks its scene.
-fn about<'a>(gaussians: &Gaussians, choices: &'a Choices) -> Result<Page<'a>> {
+///
+/// # Errors
+/// If the scene is empty.
+pub fn about<'a>(gaussians: &Gaussians, choices: &'a Choices) -> Result<Page<'a>> {
     let Some((centre, radius)) = surroundings(gaussians) else {
         bail!("the scene has no Gaussian; a page would show nothing");
     };
@@ -113,13 +120,15 @@ fn about<'a>(gaussians: &Gaussians, choices: &'a Choices) -> Result<Page<'a>> {
     let half = radius / 3f64.sqrt();
     Ok(Page {
         title: &choices.title,
-        scene: &[],
+        scene: Source::Inside(&[]),
         background: choices.background,
         up,
         bounds: [centre.map(|v| v - half), centre.map(|v| v + half)],
         start,
         views: choices.views.clone(),
         path: choices.path.clone(),
+        hotspots: choices.hotspots.clone(),
+        turn: choices.turn,
     })
 }
 

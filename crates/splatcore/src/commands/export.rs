@@ -1,10 +1,10 @@
-//! `splatcore export`: a scene as one HTML page.
+//! `splatcore export`: a scene as one HTML page, or as a site for a web server.
 
 use crate::cameras::{self, NamedCamera};
 use crate::scene_source::SceneSource;
 use crate::sharing::{self, Choices, SharedScene, read_path};
 use crate::up::Direction;
-use crate::{load, output};
+use crate::{hotspots, load, output, site};
 use anyhow::{Result, bail};
 use splatcore_data::dataset::{Dataset, Entry, is_file_of_cameras};
 use splatcore_data::file;
@@ -14,21 +14,34 @@ use std::path::{Path, PathBuf};
 
 /// Pages above this many megabytes are warned of: many mail servers refuse more.
 const LARGE: f64 = 25.0;
+/// Gaussians that the page of a site draws at a time, unless told otherwise.
+const BUDGET: u32 = 1_500_000;
 
 /// Write a scene as one HTML page that anyone can open.
 ///
 /// The page holds the scene (as SOG, which rounds it a little) and a viewer that needs no network
 /// and no installation: a browser with WebGL 2, on a phone too. It shows what `splatcore render`
 /// shows.
+///
+/// For a large scene, --site writes a folder for a web server instead: its page shows a coarse
+/// scene at once, and loads what the view needs.
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
     /// A scene (any file that `splatcore info` reads), or the folder of a run
     #[arg(value_name = "SCENE_OR_RUN")]
     scene: PathBuf,
-    /// The page to write. An existing file is replaced
+    /// The page to write, or with --site the folder. An existing page is replaced
     #[arg(short, long, value_name = "FILE.html")]
     output: PathBuf,
+    /// Write a folder to put on any web server, for scenes that are too large for one file: the
+    /// scene arrives in chunks, coarse at first
+    #[arg(long, conflicts_with = "max_size")]
+    site: bool,
+    /// Gaussians that the page of a site draws at a time, a third of them on phones
+    #[arg(long, value_name = "N", requires = "site", default_value_t = BUDGET,
+        value_parser = clap::value_parser!(u32).range(1000..=20_000_000))]
+    budget: u32,
     /// Title of the page [the scene's name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -40,6 +53,12 @@ pub struct Args {
     /// Camera path that the page plays: a file as for `splatcore render --path`
     #[arg(long, value_name = "FILE.json")]
     path: Option<PathBuf>,
+    /// Places in the scene with texts: a JSON file of position, title, text and view of each
+    #[arg(long, value_name = "FILE.json")]
+    hotspots: Option<PathBuf>,
+    /// Turn the scene slowly until somebody touches it
+    #[arg(long)]
+    turn: bool,
     /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the
     /// scene, or black]
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
@@ -59,7 +78,10 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    output::check_file_writable(&args.output, "-o")?;
+    match args.site {
+        true => output::check_writable(&args.output)?,
+        false => output::check_file_writable(&args.output, "-o")?,
+    }
     let source = SceneSource::find(&args.scene)?;
     let (mut gaussians, antialias) = source.load()?;
     if let Some(degree) = args
@@ -80,8 +102,25 @@ pub fn run(args: Args) -> Result<()> {
             Some(path) => views(path, &source)?,
         },
         path: path.unwrap_or_default(),
+        hotspots: args
+            .hotspots
+            .as_deref()
+            .map(hotspots::read)
+            .transpose()?
+            .unwrap_or_default(),
+        turn: args.turn,
     };
     let (count, degree) = (gaussians.len(), gaussians.sh_degree);
+    if args.site {
+        let size = site::write(&args.output, &gaussians, antialias, &choices, args.budget)?;
+        let [whole, first] = [size.whole, size.first].map(|bytes| bytes as f64 / 1e6);
+        return output::print(&format!(
+            "{} in {} ({whole:.1} MB, {first:.1} MB before the first picture); put the folder on \
+             any web server",
+            output::counted(count, "Gaussian"),
+            args.output.display()
+        ));
+    }
     let html = SharedScene::new(gaussians, antialias).page(&choices)?;
     let size = html.len() as f64 / 1e6;
     check_size(size, args.max_size, degree)?;

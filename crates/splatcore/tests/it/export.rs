@@ -36,6 +36,10 @@ fn the_page_holds_scene_views_and_path() {
         "--background",
         "0.5,0,1",
     ];
+    let hotspots = folder.path().join("hotspots.json");
+    let text_of = "[{\"position\": [1, 2, 3], \"title\": \"<i>Wheel</i>\", \"text\": \"of oak\"}]";
+    std::fs::write(&hotspots, text_of).unwrap();
+    let more = [&more[..], &["--turn", "--hotspots", text(&hotspots)]].concat();
     let title = "<b>Mill</b>";
     let start = [
         "export",
@@ -57,6 +61,10 @@ fn the_page_holds_scene_views_and_path() {
     assert_eq!(found["title"], title);
     assert_eq!(found["background"], serde_json::json!([0.5, 0.0, 1.0]));
     assert_eq!(found["views"].as_array().unwrap().len(), 10);
+    assert_eq!(found["turn"], true);
+    assert_eq!(found["hotspots"][0]["title"], "<i>Wheel</i>");
+    assert_eq!(found["hotspots"][0]["position"][2], 3.0);
+    assert!(found["stream"].is_null());
     let key = &found["path"][1];
     assert_eq!(
         (&key["time"], &key["position"][0]),
@@ -165,10 +173,49 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
     .unwrap();
     assert!(with(&["--path", text(&bad)]).contains("\"camera path 9\""));
     assert!(with(&["--views", text(&folder.path().join("none"))]).contains("cannot be read"));
+    std::fs::write(&bad, "[{\"title\": \"a\", \"position\": [0, 0]}]").unwrap();
+    let line = with(&["--hotspots", text(&bad)]);
+    assert!(
+        line.contains("bad.json: hotspots[0].position: is not three numbers"),
+        "{line}"
+    );
     let line = fails(&["export", text(folder.path()), "-o", text(folder.path())]);
     assert!(line.contains("is a folder"), "{line}");
     assert!(!page.exists());
     splatcore(&["export", text(&scene), "-o", text(&page), "--up", "w"])
         .assert()
         .code(2);
+}
+
+#[test]
+fn a_site_is_a_page_and_a_streamed_scene() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene_path = write_scene(folder.path());
+    let site = folder.path().join("site");
+    let command = ["export", text(&scene_path), "--site", "-o", text(&site)];
+    let stdout = succeeds(&[&command[..], &["--budget", "5000", "--turn"]].concat());
+    assert!(stdout.contains("before the first picture"), "{stdout}");
+    let found = settings(&site.join("index.html"));
+    assert_eq!(found["stream"]["budget"], 5000);
+    assert_eq!(found["turn"], true);
+    let index = found["stream"]["index"].as_str().unwrap();
+    let stored = scene::read(&site.join(index)).unwrap();
+    assert_eq!(stored.gaussians.len(), 50);
+    // Another scene in the same place; a page of somebody else's stays.
+    succeeds(&command);
+    std::fs::write(site.join("index.html"), "<h1>Home</h1>").unwrap();
+    let line = fails(&command);
+    assert!(line.contains("is a page of something else"), "{line}");
+    splatcore(&[&command[..], &["--max-size", "3"]].concat())
+        .assert()
+        .code(2);
+    let one = [
+        "export",
+        text(&scene_path),
+        "-o",
+        text(&site),
+        "--budget",
+        "5000",
+    ];
+    splatcore(&one).assert().code(2);
 }
