@@ -327,6 +327,7 @@ async function open() {
   await new Promise((done, failed) => {
     sorting = new Sorting(element('sorter').textContent, capacity, (...order) => {
       renderer.setOrder(...order);
+      source.ordered();
       draw();
       done();
     }, failed);

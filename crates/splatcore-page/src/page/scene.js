@@ -24,6 +24,7 @@ export class Source {
     sorting.show([{ chunk, offset: 0, count: chunk.count }]);
   }
 
-  // Nothing depends on the view.
+  // Nothing depends on the view, or on what is drawn.
   look() {}
+  ordered() {}
 }

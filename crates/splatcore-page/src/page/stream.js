@@ -25,6 +25,7 @@ export class Source {
     this.chunks = new Map(); // by file, with `used`: when it was wanted last
     this.loading = new Map(); // AbortController by file
     this.failures = new Map(); // by file: how often, not before when
+    this.held = new Map(); // by file its images that came, while others failed
     this.refused = new Set(); // files for which there was no room in this view
     this.bytes = 0;
     this.cancelled = 0;
@@ -112,6 +113,7 @@ export class Source {
       if (wanted.has(file)) continue;
       abort.abort();
       this.loading.delete(file);
+      this.held.delete(file);
       this.cancelled++;
     }
     this.show(best);
@@ -177,9 +179,18 @@ export class Source {
 
   async fetchChunk(file, signal) {
     const address = new URL(this.names[file], this.address);
-    if (!address.pathname.endsWith('.sog')) return decode((name) => this.get(new URL(name, address), signal));
-    const files = unzip(await this.get(address, signal));
-    return decode((name) => files.get(name));
+    if (address.pathname.endsWith('.sog')) {
+      const files = unzip(await this.get(address, signal));
+      return decode((name) => files.get(name));
+    }
+    if (!this.held.has(file)) this.held.set(file, new Map());
+    const images = this.held.get(file);
+    const scene = await decode(async (name) => {
+      if (!images.has(name)) images.set(name, await this.get(new URL(name, address), signal));
+      return images.get(name);
+    });
+    this.held.delete(file);
+    return scene;
   }
 
   async get(address, signal) {
@@ -234,12 +245,18 @@ export class Source {
     return this.rows - at >= rows ? at : -1;
   }
 
+  // An order was drawn.
+  ordered() {
+    this.on.progress(this);
+  }
+
   // Of the chunks that the view wants, how many are there.
   get state() {
     const files = [...this.wanted.keys()].filter((file) => !this.refused.has(file));
     return {
       there: files.filter((file) => this.chunks.has(file)).length, wanted: files.length, bytes: this.bytes,
       cancelled: this.cancelled, shown: this.renderer.count, budget: this.budget * this.detail,
+      settled: Boolean(this.sorting?.fresh) && this.loading.size === 0,
     };
   }
 }

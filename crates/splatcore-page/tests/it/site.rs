@@ -71,8 +71,9 @@ fn json(pose: &Pose) -> String {
 }
 
 /// All chunks that the view wants are there.
-const COMPLETE: &str = "(s => s.wanted > 0 && s.there === s.wanted)(splatcore.stream) && \
-                        document.getElementById('loading').hidden && splatcore.resting";
+const COMPLETE: &str = "(s => s.wanted > 0 && s.there === s.wanted && s.settled)\
+                        (splatcore.stream) && document.getElementById('loading').hidden && \
+                        splatcore.resting";
 
 #[test]
 fn a_coarse_scene_comes_first_and_a_failed_chunk_again() {
@@ -100,6 +101,8 @@ fn a_coarse_scene_comes_first_and_a_failed_chunk_again() {
         let coarse = pictured(&mut browser, &near).await;
         let truth = rendered(&stored, &near);
         let before = psnr(&coarse, &truth);
+        let more = "splatcore.stream.wanted > splatcore.stream.there";
+        browser.until(more).await;
         assert!(
             server.seen().0.iter().any(|path| early(&path)),
             "asks for more"
