@@ -32,6 +32,7 @@ fn modules(streams: bool) -> Vec<(&'static str, String)> {
         ("camera.js", shared::CAMERA.into()),
         ("input.js", shared::INPUT.into()),
         ("keyframes.js", shared::KEYFRAMES.into()),
+        ("theme.js", shared::THEME.into()),
         ("path_panel.js", shared::PATH_PANEL.into()),
         ("constants.js", constants::module()),
     ]

@@ -7,9 +7,10 @@ import { listen } from './input.js';
 import { Keyframes } from './keyframes.js';
 import { PathPanel, offer } from './path_panel.js';
 import { Renderer } from './renderer.js';
-import { connectFullscreen, connectSharing, connectTheme, showTouchHelp } from './share.js';
+import { connectFullscreen, connectSharing, showTouchHelp } from './share.js';
 import { Sorting } from './sorting.js';
 import { Source } from './source.js';
+import { theme } from './theme.js';
 import { Turn, calm, fly } from './turn.js';
 
 const STILL_AFTER = 150; // ms without a move
@@ -350,7 +351,7 @@ ready.catch((error) => say(error.message));
 document.body.classList.toggle('embed', embedded());
 connectSharing(settings.title, viewNow);
 connectFullscreen();
-connectTheme();
+theme(element('theme'));
 element('menu').onclick = () => {
   element('menu').ariaExpanded = !element('panel').classList.toggle('closed');
 };

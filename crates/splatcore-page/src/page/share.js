@@ -1,5 +1,5 @@
-// The dialog with link and embed code, the button for the whole screen, light and dark, and the help
-// that a phone shows once.
+// The dialog with link and embed code, the button for the whole screen, and the help that a phone
+// shows once.
 import { linkTo } from './address.js';
 
 const element = (id) => document.getElementById(id);
@@ -63,21 +63,6 @@ export function connectFullscreen() {
     button.ariaPressed = full;
     button.title = button.ariaLabel = full ? 'Leave the whole screen' : 'Fill the screen';
   });
-}
-
-export function connectTheme() {
-  const choice = element('theme');
-  const apply = () => {
-    if (choice.value === 'auto') delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = choice.value;
-  };
-  choice.value = kept('theme') ?? 'auto';
-  if (!choice.value) choice.value = 'auto';
-  apply();
-  choice.onchange = () => {
-    kept('theme', choice.value);
-    apply();
-  };
 }
 
 // What fingers do, on the first visit with a touch screen.
