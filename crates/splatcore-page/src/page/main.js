@@ -302,6 +302,7 @@ function begin(count, degree) {
   names[degree] = degree ? 'all' : 'none';
   element('sh').replaceChildren(...names.slice(0, degree + 1).map((name, i) => new Option(`${name} (degree ${i})`, i)));
   element('sh').value = degree;
+  element('shine').hidden = degree === 0;
   const byte = (v) => Math.round(v * 255).toString(16).padStart(2, '0');
   element('background').value = `#${settings.background.map(byte).join('')}`;
   for (const id of ['view-list', 'before', 'after']) element(id).hidden = settings.views.length === 0;
