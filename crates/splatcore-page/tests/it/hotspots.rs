@@ -32,7 +32,7 @@ fn markers_follow_the_scene_and_texts_stay_texts() {
         hotspot("far side", "", [0.0, 0.0, 1.1]),
         Hotspot {
             view: Some(crate::support::pose(&side)),
-            ..hotspot("above", "from the side", [0.0, -1.1, 0.0])
+            ..hotspot("above", "from the side", [0.0, -1.4, 0.0])
         },
     ];
     let page = Written::new(&page.to_html().unwrap());

@@ -98,7 +98,7 @@ async fn answer(mut stream: TcpStream, folder: PathBuf, state: Arc<Mutex<State>>
         Ok(body) => ("200 OK", body),
         Err(status) => (status, Vec::new()),
     };
-    let kind = if path.is_empty() {
+    let kind = if path.is_empty() || path.ends_with(".html") {
         "text/html"
     } else {
         "application/octet-stream"
