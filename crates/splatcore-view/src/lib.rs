@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | what do browser and server say to each other | `protocol/` |
 //! | who may connect | `access.rs`, `token.rs` |
+//! | how many connections are there, when is one cut | `connections.rs` |
 //! | what does one browser's connection do | `session.rs` |
 //! | who is drawn next, when does a training step wait | `hub.rs` |
 //! | how does a request become an image | `drawing/` |
@@ -18,6 +19,7 @@
 
 mod access;
 mod budget;
+mod connections;
 pub mod drawing;
 pub mod edit;
 mod hub;

@@ -1,13 +1,14 @@
 //! The web server: the page, and a WebSocket for each browser.
 
 use crate::access::{Listen, Names};
+use crate::connections::{self, Guest};
 use crate::hub::Hub;
 use crate::protocol::SceneInfo;
 use crate::shared::{Photos, Shared};
 use crate::{session, token::Token};
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Extension, Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -21,6 +22,8 @@ use tokio::sync::watch;
 
 /// The longest message of a browser, bytes.
 const LONGEST_MESSAGE: usize = 64 << 10;
+/// What a socket reads at a time, bytes: most messages are shorter.
+const READ_BUFFER: usize = 8 << 10;
 
 /// Scripts, styles and sockets come from this server alone; nobody may frame the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' \
@@ -181,9 +184,7 @@ async fn run(listener: TcpListener, shared: Arc<Shared>, mut ended: watch::Recei
         // An error means that the server was dropped, which is the same.
         let _ = ended.wait_for(|ended| *ended).await;
     };
-    let _ = axum::serve(listener, router)
-        .with_graceful_shutdown(end)
-        .await;
+    connections::serve(listener, router, end).await;
 }
 
 /// Refuses requests that are meant for another host, and forbids the page whatever it does not
@@ -211,6 +212,7 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
 
 async fn socket(
     State(shared): State<Arc<Shared>>,
+    Extension(guest): Extension<Arc<Guest>>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
@@ -224,7 +226,8 @@ async fn socket(
     upgrade
         .max_message_size(LONGEST_MESSAGE)
         .max_frame_size(LONGEST_MESSAGE)
-        .on_upgrade(|socket| session::run(socket, shared))
+        .read_buffer_size(READ_BUFFER)
+        .on_upgrade(|socket| session::run(socket, shared, guest))
 }
 
 /// The one `Host` of a request.

@@ -1,5 +1,6 @@
 //! One browser's connection.
 
+use crate::connections::Guest;
 use crate::drawing;
 use crate::hub::{Hub, Made, Work};
 use crate::protocol::{Reply, Request, SceneInfo};
@@ -25,10 +26,11 @@ const QUEUE: usize = 16;
 const LARGEST_PHOTO: u32 = 2048;
 
 /// Serves a browser until it leaves, breaks the rules, or the server ends.
-pub async fn run(mut socket: WebSocket, shared: Arc<Shared>) {
+pub async fn run(mut socket: WebSocket, shared: Arc<Shared>, guest: Arc<Guest>) {
     if !knows_token(&mut socket, &shared).await {
         return;
     }
+    guest.is_known();
     let (sender, made) = mpsc::channel(QUEUE);
     let Some(id) = shared.hub.join(sender) else {
         let message = "too many browsers look at this already; close one".into();

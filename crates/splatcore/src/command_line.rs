@@ -73,6 +73,7 @@ enum Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>, again: Vec<OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     program::set(&arguments, again);
+    program::raise_file_limit();
     let code = match Cli::try_parse_from(arguments) {
         Ok(cli) => finish(dispatch(cli.command)),
         Err(error) => {

@@ -21,6 +21,24 @@ pub fn set(arguments: &[OsString], again: Vec<OsString>) {
     let _ = CALLED.set(Called { arguments, again });
 }
 
+/// Lets the process open as many files as the system allows: shells ask for less, and a run's
+/// results need descriptors beside those of browsers.
+pub fn raise_file_limit() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        /// What macOS takes at most, and enough anywhere.
+        const ENOUGH: u64 = 10_240;
+        let mut limit = getrlimit(Resource::Nofile);
+        let wanted = limit.maximum.map_or(ENOUGH, |most| most.min(ENOUGH));
+        if limit.current.is_some_and(|current| current < wanted) {
+            limit.current = Some(wanted);
+            // As it was if the system refuses.
+            let _ = setrlimit(Resource::Nofile, limit);
+        }
+    }
+}
+
 /// The arguments, without the program's name.
 pub fn arguments() -> Vec<String> {
     let called = CALLED.get().map(|called| called.arguments.as_slice());

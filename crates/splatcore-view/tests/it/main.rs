@@ -4,6 +4,8 @@
 #[cfg(unix)]
 mod browser;
 mod client;
+#[cfg(unix)] // raises the limit of open files
+mod connections;
 #[cfg(unix)]
 mod edit_browser;
 mod editing;

@@ -5,6 +5,8 @@ mod channels;
 mod common;
 mod completions;
 mod convert;
+#[cfg(unix)] // limits are the shell's
+mod descriptors;
 mod export;
 mod exposure;
 mod killed;
@@ -20,6 +22,8 @@ mod regression;
 mod report;
 mod run_folder;
 mod scenes;
+#[cfg(unix)] // Ctrl-C is sent by `kill`
+mod stopped;
 mod training;
 mod usage;
 #[cfg(unix)] // Ctrl-C is sent by `kill`
