@@ -1,53 +1,18 @@
 //! Writing files so that a final name never holds half a file.
 
+mod draft;
+mod leftovers;
+
+pub use draft::Draft;
+pub(crate) use leftovers::{Held, UNFINISHED, completing, held, remove_of_dead};
+pub use leftovers::{Unfinished, remove_own_unfinished};
+
 use crate::DataError;
 use image::{ImageFormat, RgbImage};
 use splatcore_core::Image;
 use std::fs::File;
 use std::io::{BufWriter, Cursor, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use tempfile::NamedTempFile;
-
-/// How the names of files begin that are not yet complete.
-pub(crate) const UNFINISHED: &str = ".splatcore-";
-
-/// Files of this process that are not yet complete.
-static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-/// While this value lives, [`remove_own_unfinished`] removes a file or folder.
-#[derive(Debug)]
-pub struct Unfinished(PathBuf);
-
-impl Unfinished {
-    /// Of a file or folder that this process is writing.
-    pub fn new(path: &Path) -> Self {
-        own().push(path.into());
-        Self(path.into())
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        own().retain(|path| *path != self.0);
-    }
-}
-
-fn own() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
-    OWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Removes what this process is writing and has not completed: for a program that ends at once,
-/// by a signal.
-pub fn remove_own_unfinished() {
-    for path in own().drain(..) {
-        // What cannot be removed stays: it is in nobody's way.
-        let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
-    }
-}
-
-/// Symbolic links that are followed one after another, as many as Linux follows.
-const MOST_LINKS: usize = 40;
+use std::path::Path;
 
 /// Writes a file beside its final name, then renames it. Missing parent folders are made.
 /// A symbolic link stays and the file that it names is written. An older file's mode is kept; a new
@@ -60,23 +25,17 @@ pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&File>) -> std::io::Result<()>,
 ) -> Result<(), DataError> {
-    let failed = |error: std::io::Error| DataError::write(path, &error);
-    let (file, target) = begin(path)?;
-    let unfinished = Unfinished::new(file.path());
-    let mut writer = BufWriter::with_capacity(1 << 20, file.as_file());
+    let draft = Draft::beside(path)?;
+    let mut writer = BufWriter::with_capacity(1 << 20, draft.file());
     write(&mut writer)
         .and_then(|()| writer.flush())
-        .map_err(failed)?;
+        .map_err(|error| match error.downcast() {
+            // Of what was to be written, not of the file.
+            Ok(error) => error,
+            Err(error) => DataError::write(path, &error),
+        })?;
     drop(writer);
-    file.as_file().sync_all().map_err(failed)?;
-    #[cfg(unix)]
-    if let Ok(older) = std::fs::metadata(&target) {
-        let kept = file.as_file().set_permissions(older.permissions());
-        kept.map_err(failed)?;
-    }
-    file.persist(&target).map_err(|e| failed(e.error))?;
-    drop(unfinished);
-    Ok(())
+    draft.finish()
 }
 
 /// Finds out, before hours of work, whether [`write_atomically`] can write a file, as far as can be
@@ -85,76 +44,7 @@ pub fn write_atomically(
 /// # Errors
 /// As [`write_atomically`].
 pub fn check_writable(path: &Path) -> Result<(), DataError> {
-    begin(path).map(drop)
-}
-
-/// A temporary file beside the file that a name stands for, and that file's own name.
-fn begin(path: &Path) -> Result<(NamedTempFile, PathBuf), DataError> {
-    let failed = |error: std::io::Error| DataError::write(path, &error);
-    let target = target_of(path).map_err(failed)?;
-    let name = path.as_os_str().as_encoded_bytes();
-    let problem = match std::fs::metadata(&target) {
-        Ok(there) if there.is_dir() => Some("is a folder"),
-        Ok(there) if !there.is_file() => Some("is not a regular file"),
-        // A slash at the end makes it the name of a folder.
-        _ if target.file_name().is_none() || name.ends_with(b"/") => Some("is no name of a file"),
-        _ => None,
-    };
-    if let Some(problem) = problem {
-        let problem = format!("cannot be written, it {problem}");
-        return Err(DataError::new(path, problem, "give the name of a file"));
-    }
-    let folder = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(UNFINISHED);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Temporary files are private; a result has what the umask leaves of this.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let file = builder.tempfile_in(folder).map_err(failed)?;
-    Ok((file, target))
-}
-
-/// Where symbolic links lead, one after another; there need be nothing at the end.
-fn target_of(path: &Path) -> std::io::Result<PathBuf> {
-    let mut target = path.to_path_buf();
-    for _ in 0..MOST_LINKS {
-        match std::fs::symlink_metadata(&target) {
-            Ok(metadata) if metadata.is_symlink() => {
-                let next = std::fs::read_link(&target)?;
-                // A relative link starts at its own folder; an absolute one replaces all.
-                target = match target.parent() {
-                    Some(folder) => folder.join(next),
-                    None => next,
-                };
-            }
-            _ => return Ok(target),
-        }
-    }
-    Err(std::io::Error::other("too many symbolic links"))
-}
-
-/// Removes what a process that was killed in [`write_atomically`] left in a folder; nobody may be
-/// writing there. What cannot be removed stays: it is in nobody's way.
-pub fn remove_unfinished(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if entry
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(UNFINISHED.as_bytes())
-        {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
+    Draft::beside(path).map(drop)
 }
 
 /// [`write_atomically`] for bytes at hand.
@@ -290,19 +180,5 @@ mod tests {
         image.width = 4;
         let error = write_png(&path, &image).unwrap_err().to_string();
         assert!(error.contains("not 4x2"), "{error}");
-    }
-
-    #[test]
-    fn unfinished_files_go_and_others_stay() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in [".splatcore-Ab12", "scene.ply", ".hidden"] {
-            std::fs::write(folder.path().join(name), b"half").unwrap();
-        }
-        remove_unfinished(folder.path());
-        remove_unfinished(&folder.path().join("none"));
-        let entries = std::fs::read_dir(folder.path()).unwrap();
-        let mut left: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, [".hidden", "scene.ply"]);
     }
 }

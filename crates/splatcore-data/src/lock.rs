@@ -47,12 +47,11 @@ impl FolderLock {
             let mut file = opened.map_err(|error| DataError::write(&path, &error))?;
             attempts -= 1;
             match file.try_lock() {
-                Ok(()) if is_at(&file, &path) => break (file, None),
-                // Its holder removed it, or it is held.
-                Ok(()) | Err(TryLockError::WouldBlock) if attempts > 0 => {
-                    std::thread::sleep(PAUSE);
-                }
-                Ok(()) | Err(TryLockError::WouldBlock) => return Err(taken(folder, &mut file)),
+                Ok(()) if is_at(&file, &path) || attempts == 0 => break (file, None),
+                // Its holder has removed it.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if attempts > 0 => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Err(taken(folder, &mut file)),
                 Err(TryLockError::Error(error)) => break (file, Some(no_locks(folder, &error))),
             }
         };
@@ -100,7 +99,7 @@ pub fn is_empty(folder: &Path) -> bool {
 
 /// Whether the path still leads to the file.
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let same =
         |a: std::fs::Metadata, b: std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
@@ -111,7 +110,7 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
+pub(crate) fn is_at(_: &File, _: &Path) -> bool {
     true
 }
 

@@ -456,7 +456,7 @@ impl Work {
         if let Some(warning) = lock.warning() {
             observer.note(&format!("warning: {warning}"));
         }
-        let folder = dataset.join(".splatcore-poses");
+        let folder = dataset.join(".splatcore.poses");
         std::fs::create_dir_all(&folder).map_err(|e| DataError::write(&folder, &e))?;
         // What a call left that was killed.
         for name in ["global", "incremental", "images"] {

@@ -3,17 +3,14 @@
 use crate::VideoError;
 use crate::encoder::{Encoder, Job};
 use crate::rate::fraction;
-use crate::unfinished::Unfinished;
 use png::{BitDepth, ColorType, SrgbRenderingIntent, Writer};
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
 
 /// A picture being written.
 pub struct Apng {
     job: Job,
     writer: Writer<BufWriter<File>>,
-    unfinished: Unfinished,
 }
 
 impl Apng {
@@ -23,8 +20,7 @@ impl Apng {
             let problem = format!("{} frames are too many for a PNG", job.frames);
             return Err(VideoError::new(&job.path, problem, "write a video"));
         };
-        let unfinished = Unfinished::beside(&job.path)?;
-        let file = BufWriter::new(unfinished.file()?);
+        let file = BufWriter::new(job.create()?);
         let mut encoder = png::Encoder::new(file, job.size[0], job.size[1]);
         encoder.set_color(ColorType::Rgb);
         encoder.set_depth(BitDepth::Eight);
@@ -37,11 +33,7 @@ impl Apng {
             .set_frame_delay(numerator, denominator)
             .map_err(|error| failed(&error))?;
         let writer = encoder.write_header().map_err(|error| failed(&error))?;
-        Ok(Self {
-            job,
-            writer,
-            unfinished,
-        })
+        Ok(Self { job, writer })
     }
 }
 
@@ -62,18 +54,9 @@ impl Encoder for Apng {
     }
 
     fn finish(self: Box<Self>) -> Result<(), VideoError> {
-        let Self {
-            job,
-            writer,
-            unfinished,
-        } = *self;
+        let Self { job, writer } = *self;
         writer
             .finish()
-            .map_err(|error| VideoError::write(&job.path, &error))?;
-        unfinished.finish()
-    }
-
-    fn unfinished(&self) -> &Path {
-        self.unfinished.place()
+            .map_err(|error| VideoError::write(&job.path, &error))
     }
 }

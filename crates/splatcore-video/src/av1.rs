@@ -3,7 +3,6 @@
 use crate::VideoError;
 use crate::encoder::{Encoder, Job};
 use crate::rate::fraction;
-use crate::unfinished::Unfinished;
 use crate::yuv::{even, padded, planes};
 use muxide::api::{Muxer, MuxerBuilder, VideoCodec};
 use rav1e::prelude::{
@@ -12,7 +11,6 @@ use rav1e::prelude::{
 };
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
-use std::path::Path;
 
 /// rav1e's fastest preset: without assembly the others take minutes for a second of video.
 const SPEED: u8 = 10;
@@ -26,7 +24,6 @@ pub struct Av1 {
     job: Job,
     context: Context<u8>,
     muxer: Muxer<BufWriter<File>>,
-    unfinished: Unfinished,
 }
 
 impl Av1 {
@@ -54,8 +51,7 @@ impl Av1 {
         };
         let config = Config::new().with_encoder_config(config);
         let context = config.new_context().map_err(|error| failed(&error))?;
-        let unfinished = Unfinished::beside(&job.path)?;
-        let muxer = MuxerBuilder::new(BufWriter::new(unfinished.file()?))
+        let muxer = MuxerBuilder::new(BufWriter::new(job.create()?))
             .video(
                 VideoCodec::Av1,
                 width,
@@ -68,7 +64,6 @@ impl Av1 {
             job,
             context,
             muxer,
-            unfinished,
         })
     }
 
@@ -120,21 +115,11 @@ impl Encoder for Av1 {
     fn finish(mut self: Box<Self>) -> Result<(), VideoError> {
         self.context.flush();
         self.drain()?;
-        let Self {
-            job,
-            mut muxer,
-            unfinished,
-            ..
-        } = *self;
+        let Self { job, mut muxer, .. } = *self;
         let failed = |error: &dyn std::fmt::Display| VideoError::write(&job.path, error);
         muxer.finish_in_place().map_err(|error| failed(&error))?;
         // A writer that is dropped does not say that the disk is full.
         let mut file = muxer.into_writer();
-        file.flush().map_err(|error| failed(&error))?;
-        unfinished.finish()
-    }
-
-    fn unfinished(&self) -> &Path {
-        self.unfinished.place()
+        file.flush().map_err(|error| failed(&error))
     }
 }

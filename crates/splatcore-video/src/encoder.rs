@@ -1,7 +1,7 @@
 //! What an encoder is, and the kinds of files.
 
 use crate::VideoError;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Takes frames of one size and writes a file.
 pub trait Encoder {
@@ -10,20 +10,21 @@ pub trait Encoder {
     /// # Errors
     /// If it has another size, or the file cannot be written.
     fn write(&mut self, rgb: &[u8]) -> Result<(), VideoError>;
-    /// Ends the file and gives it its name. Without this call nothing is left of it.
+    /// Completes the file. Without this call it is no video.
     ///
     /// # Errors
-    /// If the file cannot be written; then nothing is left of it either.
+    /// If the file cannot be written.
     fn finish(self: Box<Self>) -> Result<(), VideoError>;
-    /// The file that is being written, for who ends the program at once and cleans up.
-    fn unfinished(&self) -> &Path;
 }
 
 /// A file to be made of frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// The file's final name.
+    /// The file's final name, for messages.
     pub path: PathBuf,
+    /// The file that is written; the caller gives it its final name when it is complete. An older
+    /// one is replaced.
+    pub place: PathBuf,
     /// Width and height of the frames in pixels.
     pub size: [u32; 2],
     /// How many frames will come.

@@ -3,7 +3,6 @@
 use crate::VideoError;
 use crate::encoder::{Codec, Container, Encoder, Job};
 use crate::rate::fraction;
-use crate::unfinished::Unfinished;
 use crate::yuv::{even, padded};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -30,9 +29,6 @@ pub struct Ffmpeg {
     child: Child,
     input: Option<ChildStdin>,
     messages: Option<JoinHandle<String>>,
-    /// Taken when it is finished.
-    unfinished: Option<Unfinished>,
-    place: PathBuf,
 }
 
 impl Ffmpeg {
@@ -42,11 +38,10 @@ impl Ffmpeg {
         container: Container,
         job: Job,
     ) -> Result<Self, VideoError> {
-        let unfinished = Unfinished::beside(&job.path)?;
         let mut command = Command::new(program);
         command
             .args(arguments(codec, container, &job))
-            .arg(unfinished.place());
+            .arg(&job.place);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -76,15 +71,11 @@ impl Ffmpeg {
             })
         });
         let input = child.stdin.take();
-        let place = unfinished.place().to_path_buf();
-        let unfinished = Some(unfinished);
         Ok(Self {
             job,
             child,
             input,
             messages,
-            unfinished,
-            place,
         })
     }
 
@@ -164,15 +155,10 @@ impl Encoder for Ffmpeg {
     fn finish(mut self: Box<Self>) -> Result<(), VideoError> {
         drop(self.input.take());
         match self.child.wait() {
-            Ok(status) if status.success() => {}
-            Ok(status) => return Err(self.ended(&status)),
-            Err(error) => return Err(self.ended(&error)),
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(self.ended(&status)),
+            Err(error) => Err(self.ended(&error)),
         }
-        self.unfinished.take().map_or(Ok(()), Unfinished::finish)
-    }
-
-    fn unfinished(&self) -> &Path {
-        &self.place
     }
 }
 

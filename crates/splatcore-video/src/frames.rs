@@ -1,13 +1,13 @@
 //! A folder of PNG files that an interrupted job goes on with.
 
 use crate::VideoError;
-use crate::unfinished::Unfinished;
 use serde::{Deserialize, Serialize};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The record beside the frames.
 const RECORD: &str = "frames.json";
+/// Its name while it is written.
+const HALF_RECORD: &str = ".splatcore.frames";
 
 /// Frames `000000.png` and on in a folder, with what they belong to in `frames.json`.
 #[derive(Clone, Debug)]
@@ -86,10 +86,12 @@ impl FrameFolder {
             suffixes: suffixes.iter().map(|&suffix| suffix.into()).collect(),
         };
         let text = serde_json::to_vec_pretty(&now).map_err(|e| VideoError::write(&record, &e))?;
-        let unfinished = Unfinished::beside(&record)?;
-        let written = unfinished.file()?.write_all(&text);
-        written.map_err(|error| VideoError::write(&record, &error))?;
-        unfinished.finish()?;
+        // Half a record would be none, and its frames somebody else's.
+        let half = folder.join(HALF_RECORD);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&half, &text))
+            .and_then(|()| std::fs::rename(&half, &record))
+            .map_err(|error| VideoError::write(&record, &error))?;
         Ok(opened)
     }
 

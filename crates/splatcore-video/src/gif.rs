@@ -2,10 +2,8 @@
 
 use crate::VideoError;
 use crate::encoder::{Encoder, Job};
-use crate::unfinished::Unfinished;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
-use std::path::Path;
 
 /// Browsers show frames shorter than two hundredths of a second for ten.
 const MOST_FPS: f64 = 50.0;
@@ -16,7 +14,6 @@ const SPEED: i32 = 10;
 pub struct Gif {
     job: Job,
     encoder: ::gif::Encoder<BufWriter<File>>,
-    unfinished: Unfinished,
     written: u64,
 }
 
@@ -35,8 +32,7 @@ impl Gif {
                 "choose fewer, or another format",
             ));
         }
-        let unfinished = Unfinished::beside(&job.path)?;
-        let file = BufWriter::new(unfinished.file()?);
+        let file = BufWriter::new(job.create()?);
         let started = ::gif::Encoder::new(file, width, height, &[]).and_then(|mut encoder| {
             encoder.set_repeat(::gif::Repeat::Infinite)?;
             Ok(encoder)
@@ -45,7 +41,6 @@ impl Gif {
         Ok(Self {
             job,
             encoder,
-            unfinished,
             written: 0,
         })
     }
@@ -66,20 +61,9 @@ impl Encoder for Gif {
     }
 
     fn finish(self: Box<Self>) -> Result<(), VideoError> {
-        let Self {
-            job,
-            encoder,
-            unfinished,
-            ..
-        } = *self;
+        let Self { job, encoder, .. } = *self;
         let failed = |error: &dyn std::fmt::Display| VideoError::write(&job.path, error);
         let mut file = encoder.into_inner().map_err(|error| failed(&error))?;
-        file.flush().map_err(|error| failed(&error))?;
-        drop(file);
-        unfinished.finish()
-    }
-
-    fn unfinished(&self) -> &Path {
-        self.unfinished.place()
+        file.flush().map_err(|error| failed(&error))
     }
 }

@@ -26,7 +26,6 @@ mod frames;
 mod gif;
 mod open;
 mod rate;
-mod unfinished;
 mod yuv;
 
 pub use average::Average;

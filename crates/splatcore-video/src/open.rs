@@ -2,6 +2,7 @@
 
 use crate::encoder::{Encoder, Job, Output};
 use crate::{VideoError, apng, av1, ffmpeg, gif};
+use std::fs::File;
 
 /// Starts a file.
 ///
@@ -32,6 +33,11 @@ pub fn open(output: &Output, job: Job) -> Result<Box<dyn Encoder>, VideoError> {
 }
 
 impl Job {
+    /// The file, empty.
+    pub(crate) fn create(&self) -> Result<File, VideoError> {
+        File::create(&self.place).map_err(|error| VideoError::write(&self.path, &error))
+    }
+
     /// Whether a frame has the size of all.
     pub(crate) fn check(&self, rgb: &[u8]) -> Result<(), VideoError> {
         let [width, height] = self.size;

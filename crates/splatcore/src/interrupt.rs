@@ -1,7 +1,8 @@
 //! Ctrl-C (and the system's request to end): while training, fine-tuning or searching for kernels,
 //! or while another program finds poses, the first asks for an end that loses nothing, the second
-//! ends at once. At any other time the first ends at once, as usual.
+//! ends at once. At any other time the first ends at once, and says what is written.
 
+use crate::output::counted;
 use anyhow::{Context, Result};
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -94,9 +95,17 @@ fn handle() {
     } else if stops(SEARCHING) {
         eprintln!("stopping: the candidate in hand is judged first (again to stop at once)");
     } else {
-        splatcore_data::file::remove_own_unfinished();
-        let finished = STATE.load(Ordering::SeqCst) == FINISHED;
+        let written = splatcore_data::file::remove_own_unfinished();
+        match STATE.load(Ordering::SeqCst) {
+            FINISHED => std::process::exit(0),
+            IDLE => match written {
+                0 => eprintln!("interrupted; nothing was written"),
+                _ => eprintln!("interrupted; {} complete", counted(written, "file")),
+            },
+            // It has been said already what is saved and what is not.
+            _ => eprintln!("interrupted"),
+        }
         // The shell's convention for a program ended by SIGINT is 130.
-        std::process::exit(if finished { 0 } else { 130 });
+        std::process::exit(130);
     }
 }

@@ -29,6 +29,7 @@ pub fn colours(index: u64) -> [[u8; 3]; 4] {
 pub fn job(path: &Path, size: [u32; 2], frames: u64, fps: f64) -> Job {
     Job {
         path: path.into(),
+        place: path.into(),
         size,
         frames,
         fps,

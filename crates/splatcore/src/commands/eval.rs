@@ -4,7 +4,7 @@ use crate::backends::BackendArgs;
 use crate::progress::Progress;
 use crate::report::{Report, ViewPictures, decibels, pictured};
 use crate::scene_source::SceneSource;
-use crate::{load, output};
+use crate::{interrupt, load, output};
 use anyhow::Result;
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::{Pipeline, View};
@@ -81,6 +81,7 @@ pub fn run(args: Args) -> Result<()> {
     let (scene, antialias) = source.load()?;
     if let Some(report) = &args.report {
         output::check_file_writable(report, "--report")?;
+        interrupt::watch()?;
     }
     let lpips = args.lpips.as_deref().map(Lpips::read).transpose()?;
     let (dataset, folder) = source.needs_dataset(typed, args.images.as_deref())?;

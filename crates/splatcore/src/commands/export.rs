@@ -3,8 +3,8 @@
 use crate::cameras::{self, NamedCamera};
 use crate::scene_source::SceneSource;
 use crate::sharing::{self, Choices, SharedScene, read_path};
-use crate::up::Direction;
-use crate::{hotspots, load, output, site};
+use crate::start::StartArgs;
+use crate::{hotspots, interrupt, load, output, site};
 use anyhow::{Result, bail};
 use splatcore_data::dataset::{Dataset, Entry, is_file_of_cameras};
 use splatcore_data::file;
@@ -63,10 +63,8 @@ pub struct Args {
     /// scene, or black]
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
-    /// Which way is up: x, -x, y, -y, z, -z or X,Y,Z [what the run recorded, that of the views, or
-    /// -y]
-    #[arg(long, value_name = "DIRECTION", allow_hyphen_values = true)]
-    up: Option<Direction>,
+    #[command(flatten)]
+    start: StartArgs,
     /// Leave out spherical harmonics above this degree, 0 to 3. The page gets smaller, and colours
     /// change less with the direction
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(0..=3))]
@@ -82,6 +80,7 @@ pub fn run(args: Args) -> Result<()> {
         true => output::check_writable(&args.output)?,
         false => output::check_file_writable(&args.output, "-o")?,
     }
+    interrupt::watch()?;
     let source = SceneSource::find(&args.scene)?;
     let (mut gaussians, antialias) = source.load()?;
     if let Some(degree) = args
@@ -92,16 +91,27 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (background, _) = source.settings(args.background, Some(8));
     let path = args.path.as_deref().map(read_path).transpose()?;
+    let views = match args.views.as_deref() {
+        None => recorded(&source),
+        Some(none) if none.as_os_str() == "none" => Vec::new(),
+        Some(path) => views(path, &source)?,
+    };
+    let path = path.unwrap_or_default();
+    let up = args.start.up(Some(&source), None, &views, &gaussians);
+    let begin = args
+        .start
+        .pose(Some(&source), &gaussians, up.direction, &views);
     let choices = Choices {
+        // A path begins by itself, if nothing was chosen.
+        start: match path.is_empty() || args.start.is_typed() || source.start().is_some() {
+            true => begin?,
+            false => None,
+        },
         title: args.title.unwrap_or_else(|| source.name()),
         background: background.colour(),
-        up: args.up.map(Direction::chosen).or(source.up()),
-        views: match args.views.as_deref() {
-            None => recorded(&source),
-            Some(none) if none.as_os_str() == "none" => Vec::new(),
-            Some(path) => views(path, &source)?,
-        },
-        path: path.unwrap_or_default(),
+        up: Some(up),
+        views,
+        path,
         hotspots: args
             .hotspots
             .as_deref()
@@ -125,6 +135,7 @@ pub fn run(args: Args) -> Result<()> {
     let size = html.len() as f64 / 1e6;
     check_size(size, args.max_size, degree)?;
     file::write_bytes(&args.output, html.as_bytes())?;
+    eprintln!("up: {up}");
     output::print(&format!(
         "{} in {} ({size:.1} MB); open it in any browser, or send it",
         output::counted(count, "Gaussian"),

@@ -5,7 +5,7 @@ use crate::commands::eval::measure;
 use crate::report::{ComparedRun, ViewPictures, comparison};
 use crate::run::{Files, Metrics};
 use crate::scene_source::SceneSource;
-use crate::{load, output};
+use crate::{interrupt, load, output};
 use anyhow::{Context, Result, bail};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Backend, Pipeline};
@@ -56,6 +56,7 @@ pub fn run(args: Args) -> Result<()> {
         return Err(output::WrongUsage(error).into());
     }
     output::check_file_writable(&args.output, "-o")?;
+    interrupt::watch()?;
     let mut runs = args
         .runs
         .iter()

@@ -4,7 +4,6 @@ use crate::output;
 use crate::scene_source::Files;
 use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
-use splatcore_data::file;
 use splatcore_data::lock::{self, FolderLock};
 use splatcore_train::{Checkpoint, ResolvedConfig};
 use std::path::PathBuf;
@@ -71,11 +70,6 @@ pub fn prepare_folder(job: &Job, files: &Files) -> Result<(FolderLock, Option<Ch
              empty)",
             files.checkpoint.display()
         );
-    }
-    if job.resume || job.overwrite {
-        // A run that was killed while it wrote may have left half a checkpoint, as large as a whole
-        // one.
-        file::remove_unfinished(&job.folder);
     }
     let checkpoint = match job.resume {
         true => Some(Checkpoint::load(&files.checkpoint)?),

@@ -133,3 +133,34 @@ pub fn text(path: &Path) -> &str {
 pub fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
+
+/// Whether a process is writing a file in the folder that is not yet complete: on Linux it has no
+/// name.
+#[cfg(unix)]
+pub fn is_writing(process: u32, folder: &Path) -> bool {
+    let open = std::fs::read_dir(format!("/proc/{process}/fd"));
+    let mut files = open.into_iter().flatten().flatten();
+    let nameless = |file: &Path| {
+        let hidden = file.to_string_lossy().ends_with("(deleted)");
+        hidden && file.starts_with(folder)
+    };
+    let mut links = files
+        .by_ref()
+        .filter_map(|file| std::fs::read_link(file.path()).ok());
+    links.any(|file| nameless(&file)) || !unfinished(folder).is_empty()
+}
+
+/// Files of the folder that have a name and are not yet complete.
+#[cfg(unix)]
+pub fn unfinished(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let names = entries.flatten().map(|entry| entry.path());
+    names
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| text(Path::new(name)).starts_with(".splatcore-"))
+        })
+        .collect()
+}

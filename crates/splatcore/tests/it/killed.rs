@@ -2,7 +2,7 @@
 //! did since the last checkpoint and nothing else.
 #![cfg(unix)]
 
-use crate::common::{photos, program, succeeds, text};
+use crate::common::{is_writing, photos, program, succeeds, text, unfinished};
 use splatcore_core::random::Rng;
 use splatcore_train::Checkpoint;
 use std::path::{Path, PathBuf};
@@ -50,20 +50,6 @@ fn arguments<'a>(out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     [&flags[..], more].concat()
 }
 
-/// Files of the folder that are not yet complete.
-fn unfinished(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let names = entries.flatten().map(|entry| entry.path());
-    names
-        .filter(|path| {
-            path.file_name()
-                .is_some_and(|name| text(Path::new(name)).starts_with(".splatcore-"))
-        })
-        .collect()
-}
-
 /// Whether this came true before the child ended.
 fn wait(child: &mut Child, mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
@@ -107,10 +93,15 @@ fn killed_at_any_moment_a_run_goes_on() {
         let old = std::fs::read(&checkpoint).ok();
         let new = || std::fs::read(&checkpoint).is_ok_and(|now| old.as_ref() != Some(&now));
         let mut alive = wait(&mut child, new);
+        let mut halved = false;
         let delay = Duration::from_micros((3000.0 * rng.uniform()) as u64);
         match kills % 2 {
             0 => std::thread::sleep(delay),
-            _ => alive = alive && wait(&mut child, || !unfinished(&parts).is_empty()),
+            _ => {
+                let process = child.id();
+                halved = alive && wait(&mut child, || is_writing(process, &parts));
+                alive = halved;
+            }
         }
         if !alive && let Some(status) = child.try_wait().unwrap() {
             assert!(
@@ -133,7 +124,7 @@ fn killed_at_any_moment_a_run_goes_on() {
             left <= 1,
             "kill {kills}: files of runs before were not cleared away"
         );
-        halves += left;
+        halves += usize::from(halved);
         let found =
             Checkpoint::load(&checkpoint).unwrap_or_else(|error| panic!("kill {kills}: {error}"));
         assert!(

@@ -123,14 +123,14 @@ impl<'a> Editor<'a> {
                 self.shift(&Similarity::scale(length / squares.sum::<f64>().sqrt()));
             }
             Action::Crop(shape) => {
-                self.keep("--crop", |g, i| shape.contains(g.means[i].map(f64::from)));
+                self.keep("--crop", |g, i| shape.contains(g.means[i].map(f64::from)))?;
             }
             Action::Remove(shape) => {
                 self.keep("--remove", |g, i| {
                     !shape.contains(g.means[i].map(f64::from))
-                });
+                })?;
             }
-            Action::Filter(condition) => self.keep("--filter", |g, i| condition.holds(g, i)),
+            Action::Filter(condition) => self.keep("--filter", |g, i| condition.holds(g, i))?,
             Action::ShDegree(degree) => {
                 if *degree < self.rows.sh_degree() {
                     self.replace(|rows| Box::new(WithDegree::new(rows, *degree)));
@@ -138,10 +138,10 @@ impl<'a> Editor<'a> {
             }
             Action::Sort => {
                 self.settle();
-                let order = morton_order(&*self.rows);
+                let order = morton_order(&*self.rows)?;
                 self.replace(|rows| Box::new(Selected::new(rows, order)));
             }
-            Action::Decimate(keep) => self.decimate(*keep),
+            Action::Decimate(keep) => self.decimate(*keep)?,
             Action::PruneFloaters(share) => {
                 let scene = self.in_place("--prune-floaters")?;
                 let left =
@@ -155,7 +155,7 @@ impl<'a> Editor<'a> {
             }
             Action::Stats { json } => {
                 self.settle();
-                let stats = edit::stats(&*self.rows);
+                let stats = edit::stats(&*self.rows)?;
                 match json {
                     true => output::print_json(&stats)?,
                     false => output::print(&table(&stats))?,
@@ -184,22 +184,23 @@ impl<'a> Editor<'a> {
         self.rows = with(rows);
     }
 
-    fn decimate(&mut self, keep: Keep) {
+    fn decimate(&mut self, keep: Keep) -> Result<()> {
         self.settle();
         let before = self.rows.len();
-        let merged = decimate(&whole(&*self.rows), keep.of(before));
+        let merged = decimate(&whole(&*self.rows)?, keep.of(before));
         eprintln!(
             "--decimate merged {} into {}",
             counted(before, "Gaussian"),
             thousands(merged.len() as u64)
         );
         self.rows = Box::new(merged);
+        Ok(())
     }
 
-    fn keep(&mut self, flag: &str, keep: impl FnMut(&Gaussians, usize) -> bool) {
+    fn keep(&mut self, flag: &str, keep: impl FnMut(&Gaussians, usize) -> bool) -> Result<()> {
         self.settle();
         let before = self.rows.len();
-        let kept = matching(&*self.rows, keep);
+        let kept = matching(&*self.rows, keep)?;
         eprintln!(
             "{flag} kept {} of {}",
             thousands(kept.len() as u64),
@@ -208,6 +209,7 @@ impl<'a> Editor<'a> {
         if kept.len() < before {
             self.replace(|rows| Box::new(Selected::new(rows, kept)));
         }
+        Ok(())
     }
 
     /// From the world of the photos to where the scene is now.
@@ -235,7 +237,7 @@ impl<'a> Editor<'a> {
             eprintln!("{flag} cuts spherical harmonics of degree {degree} to {limit}");
             self.replace(|rows| Box::new(WithDegree::new(rows, limit)));
         }
-        Ok(whole(&*self.rows))
+        Ok(whole(&*self.rows)?)
     }
 }
 

@@ -11,6 +11,7 @@ mod steps;
 
 use crate::backends::BackendArgs;
 use crate::commands::scene_output;
+use crate::interrupt;
 use crate::load;
 use crate::load::SpzAxesChoice;
 use crate::output::{self, WrongUsage, counted};
@@ -102,6 +103,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     if !args.dry_run {
         scene_output::check_free(output, args.overwrite)?;
+        interrupt::watch()?;
     }
     let (rows, antialiased) = edited(&args, &sources, &photos)?;
     let options = WriteOptions {

@@ -26,6 +26,7 @@ use written::Output;
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     check(&args)?;
+    interrupt::watch()?;
     let source = SceneSource::find(&args.scene)?;
     source.check_dataset(args.dataset.as_deref())?;
     let SceneFile {
@@ -49,7 +50,6 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (work, split) = work::prepare(&args, &source, antialiased)?;
     let output = Output::of(&args, antialiased)?;
-    interrupt::watch()?;
     let mut renderer = work.backend.renderer(&gaussians)?;
     let mut before = work.measure(&mut *renderer, &gaussians)?;
     before.bytes = Some(bytes);

@@ -27,6 +27,7 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     }
     args.cameras.check_for_path()?;
     let target = Target::of(args)?;
+    interrupt::watch()?;
     if let Some(file) = &args.path.save_path {
         output::check_file_writable(file, "--save-path")?;
     }
@@ -42,7 +43,6 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     drop(scene);
     let mut shots = Shots::new(renderer.as_mut(), options, &plan, &args.path);
     let white = if args.depth { shots.white()? } else { 0.0 };
-    interrupt::watch()?;
     let mut sink = Sink::open(args, &plan, &target, white, &job)?;
     let frames = plan.frames();
     let missing: Vec<u64> = (plan.first..=plan.last)

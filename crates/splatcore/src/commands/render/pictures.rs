@@ -2,15 +2,16 @@
 
 use super::args::Args;
 use crate::channels::Channels;
-use crate::output;
 use crate::progress::Progress;
 use crate::scene_source::SceneSource;
+use crate::{interrupt, output};
 use anyhow::{Context, Result};
 use splatcore_data::file;
 use std::collections::HashSet;
 
 /// Renders a picture for each camera.
 pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
+    interrupt::watch()?;
     let (scene, antialias) = source.load()?;
     output::check_writable(&args.output)?;
     let backend = args.backend.open_for(&args.half)?;

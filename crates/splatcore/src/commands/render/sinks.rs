@@ -6,7 +6,7 @@ use super::shots::Shot;
 use crate::{channels, output};
 use anyhow::{Result, bail};
 use serde_json::json;
-use splatcore_data::file::{Unfinished, write_png};
+use splatcore_data::file::{Draft, write_png};
 use splatcore_data::lock::FolderLock;
 use splatcore_video::{Codec, Container, Encoder, FrameFolder, Job, Output, find_ffmpeg, open};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub enum Sink {
 /// A video, and its file while it is unfinished.
 pub struct Video {
     encoder: Box<dyn Encoder>,
-    _unfinished: Unfinished,
+    draft: Draft,
 }
 
 /// Endings of a frame's files in a folder.
@@ -189,6 +189,7 @@ impl Sink {
         {
             for video in [Some(colour), alpha, depth].into_iter().flatten() {
                 video.encoder.finish()?;
+                video.draft.finish()?;
             }
         }
         Ok(())
@@ -197,7 +198,9 @@ impl Sink {
 
 impl Video {
     fn open(output: &Output, path: PathBuf, args: &Args, plan: &Plan) -> Result<Self> {
+        let draft = Draft::named_beside(&path)?;
         let job = Job {
+            place: draft.place().unwrap_or(&path).to_owned(),
             path,
             size: plan.size,
             frames: plan.frames(),
@@ -205,11 +208,7 @@ impl Video {
             quality: args.path.quality,
         };
         let encoder = open(output, job)?;
-        let unfinished = Unfinished::new(encoder.unfinished());
-        Ok(Self {
-            encoder,
-            _unfinished: unfinished,
-        })
+        Ok(Self { encoder, draft })
     }
 }
 

@@ -1,12 +1,14 @@
 //! Scenes of several files: complete under their names, or not there.
 
-use crate::{DataError, file};
+use crate::DataError;
+use crate::file::{self, Held};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Files that are written into a new folder beside the scene's, and then moved there.
 pub struct Folder {
     unfinished: TempDir,
+    _held: Held,
     target: PathBuf,
     /// The file that makes the others a scene.
     index: String,
@@ -30,12 +32,13 @@ impl Folder {
             },
         };
         std::fs::create_dir_all(&place).map_err(failed)?;
-        let unfinished = tempfile::Builder::new()
-            .prefix(file::UNFINISHED)
-            .tempdir_in(&place)
-            .map_err(failed)?;
+        file::remove_of_dead(&place);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(file::UNFINISHED);
+        let (unfinished, held) = file::held(|| builder.tempdir_in(&place)).map_err(failed)?;
         Ok(Self {
             unfinished,
+            _held: held,
             target,
             index: name.into_owned(),
         })
@@ -49,7 +52,7 @@ impl Folder {
     /// Moves everything to its place. Of what lies there, the files `known`, those of the same
     /// names, and folders that this leaves empty go; the index goes first and comes last.
     pub fn publish(self, known: &[String]) -> Result<(), DataError> {
-        self.moved(known)
+        file::completing(|| self.moved(known))
             .map_err(|error| DataError::write(&self.target.join(&self.index), &error))
     }
 
