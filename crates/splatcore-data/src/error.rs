@@ -90,6 +90,13 @@ impl DataError {
     }
 }
 
+impl From<DataError> for std::io::Error {
+    /// For what is read while something is written: `file::write_atomically` gives it back.
+    fn from(error: DataError) -> Self {
+        Self::other(error)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

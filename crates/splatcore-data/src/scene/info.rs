@@ -6,7 +6,6 @@ use super::rows::{Rows, in_pieces};
 use crate::DataError;
 use serde::Serialize;
 use splatcore_core::sh;
-use std::convert::Infallible;
 use std::path::Path;
 
 /// A scene file in numbers.
@@ -55,7 +54,7 @@ pub fn info(path: &Path) -> Result<SceneInfo, DataError> {
         ..ReadOptions::default()
     };
     let scene = open(path, &options)?;
-    let (bounds, median_scale) = extent(scene.rows.as_ref());
+    let (bounds, median_scale) = extent(scene.rows.as_ref())?;
     Ok(SceneInfo {
         kind: "scene",
         format: scene.format,
@@ -71,10 +70,10 @@ pub fn info(path: &Path) -> Result<SceneInfo, DataError> {
 }
 
 /// The box around all centres and the median size, in one pass; none for an empty scene.
-fn extent(rows: &dyn Rows) -> (Option<Bounds>, Option<f32>) {
+fn extent(rows: &dyn Rows) -> Result<(Option<Bounds>, Option<f32>), DataError> {
     let mut bounds: Option<Bounds> = None;
     let mut logs: Vec<f32> = Vec::with_capacity(rows.len());
-    let Ok(()) = in_pieces(rows, |_, piece| {
+    in_pieces(rows, |_, piece| {
         for &mean in &piece.means {
             let b = bounds.unwrap_or(Bounds {
                 min: mean,
@@ -88,9 +87,9 @@ fn extent(rows: &dyn Rows) -> (Option<Bounds>, Option<f32>) {
         // Thirds before sums: log scales near f32's limits must not overflow.
         let log = |s: &[f32; 3]| s[0] / 3.0 + s[1] / 3.0 + s[2] / 3.0;
         logs.extend(piece.log_scales.iter().map(log));
-        Ok::<(), Infallible>(())
-    });
-    (bounds, median_scale(logs))
+        Ok::<(), DataError>(())
+    })?;
+    Ok((bounds, median_scale(logs)))
 }
 
 /// The median of log scales, as a length.
@@ -119,14 +118,14 @@ mod tests {
             g.log_scales[i] = [scale.ln() + 0.3, scale.ln() - 0.3, scale.ln()];
         }
         // Middle values 2 and 4: their geometric mean.
-        assert!((extent(&g).1.unwrap() - 8.0f32.sqrt()).abs() < 1e-5);
+        assert!((extent(&g).unwrap().1.unwrap() - 8.0f32.sqrt()).abs() < 1e-5);
         let want = Bounds {
             min: [0.0, -3.0, 0.5],
             max: [3.0, 0.0, 0.5],
         };
-        assert_eq!(extent(&g).0, Some(want));
+        assert_eq!(extent(&g).unwrap().0, Some(want));
         g.retain(|i| i != 1);
-        assert!((extent(&g).1.unwrap() - 2.0).abs() < 1e-5);
-        assert_eq!(extent(&Gaussians::empty(0)), (None, None));
+        assert!((extent(&g).unwrap().1.unwrap() - 2.0).abs() < 1e-5);
+        assert_eq!(extent(&Gaussians::empty(0)).unwrap(), (None, None));
     }
 }

@@ -4,6 +4,7 @@
 //! Computer Oriented Geodetic Data Base and a New Technique in File Sequencing", 1966.
 
 use super::rows::{PIECE, Rows};
+use crate::DataError;
 use splatcore_core::Gaussians;
 use std::ops::Range;
 
@@ -21,62 +22,70 @@ type Entry = [u32; 3];
 /// around the scene; up to 256 Gaussians with the same key stay in their order. Holds 16 bytes a
 /// Gaussian in memory, of which 4 are the result. Coordinates that are not finite are taken as ends
 /// of the cube.
-pub fn morton_order(rows: &dyn Rows) -> Vec<u32> {
+///
+/// # Errors
+/// If the rows cannot be read.
+pub fn morton_order(rows: &dyn Rows) -> Result<Vec<u32>, DataError> {
     let mut entries: Vec<Entry> = (0..rows.len() as u32).map(|i| [0, 0, i]).collect();
     let all = 0..entries.len();
     let mut runs = Vec::from([all]);
     while let Some(run) = runs.pop() {
         let entries = &mut entries[run.clone()];
-        if !order(rows, entries) {
+        if !order(rows, entries)? {
             continue;
         }
         let crowded = equal_keys(entries).filter(|equal| equal.len() > SHARED);
         runs.extend(crowded.map(|equal| run.start + equal.start..run.start + equal.end));
     }
-    entries.into_iter().map(|[_, _, index]| index).collect()
+    Ok(entries.into_iter().map(|[_, _, index]| index).collect())
 }
 
 /// Sorts entries by their keys in the cube around their Gaussians; not if that cube is a point.
-fn order(rows: &dyn Rows, entries: &mut [Entry]) -> bool {
+fn order(rows: &dyn Rows, entries: &mut [Entry]) -> Result<bool, DataError> {
     let (mut min, mut max) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
     with_means(rows, entries, |mean, _| {
         for c in (0..3).filter(|&c| mean[c].is_finite()) {
             min[c] = min[c].min(mean[c]);
             max[c] = max[c].max(mean[c]);
         }
-    });
+    })?;
     // In f64: the difference of two f32 may exceed the largest f32.
     let min = min.map(f64::from);
     let extents = (0..3).map(|c| f64::from(max[c]) - min[c]);
     // Cubic cells on all axes: one far Gaussian must not make slices of them.
     let side = extents.fold(0.0, f64::max);
     if side == 0.0 {
-        return false;
+        return Ok(false);
     }
     with_means(rows, entries, |mean, entry| {
         let key = key(std::array::from_fn(|c| {
             cell((f64::from(mean[c]) - min[c]) / side)
         }));
         [entry[0], entry[1]] = [(key >> 32) as u32, key as u32];
-    });
+    })?;
     // The index, last in an entry, makes the order of equal keys certain.
     rayon::slice::ParallelSliceMut::par_sort_unstable(entries);
-    true
+    Ok(true)
 }
 
 /// Calls `each` with the mean that belongs to an entry, for all entries.
-fn with_means(rows: &dyn Rows, entries: &mut [Entry], mut each: impl FnMut([f32; 3], &mut Entry)) {
+fn with_means(
+    rows: &dyn Rows,
+    entries: &mut [Entry],
+    mut each: impl FnMut([f32; 3], &mut Entry),
+) -> Result<(), DataError> {
     let mut piece = Gaussians::empty(rows.sh_degree());
     let mut which = Vec::with_capacity(PIECE.min(entries.len()));
     for entries in entries.chunks_mut(PIECE) {
         which.clear();
         which.extend(entries.iter().map(|&[_, _, index]| index));
         piece.retain(|_| false);
-        rows.gather(&which, &mut piece);
+        rows.gather(&which, &mut piece)?;
         for (&mean, entry) in piece.means.iter().zip(entries) {
             each(mean, entry);
         }
     }
+    Ok(())
 }
 
 /// The cell at a share of the cube's side. NaN is in cell 0.
@@ -160,7 +169,7 @@ mod tests {
             .collect();
         let mut want: Vec<u32> = (0..means.len() as u32).collect();
         want.sort_by(|&a, &b| compare(cells[a as usize], cells[b as usize]).then(a.cmp(&b)));
-        assert_eq!(morton_order(&scene(means)), want);
+        assert_eq!(morton_order(&scene(means)).unwrap(), want);
     }
 
     /// With one far Gaussian an axis all others share a cell of the scene's box.
@@ -170,11 +179,11 @@ mod tests {
         let near: Vec<[f32; 3]> = (0..2000)
             .map(|_| std::array::from_fn(|_| rng.uniform()))
             .collect();
-        let alone = morton_order(&scene(near.clone()));
+        let alone = morton_order(&scene(near.clone())).unwrap();
         let mut with_outliers = near;
         with_outliers.extend([[f32::MAX, 0.5, 0.5], [0.5, 1e30, 0.5], [0.5, 0.5, f32::MAX]]);
         with_outliers.push([f32::MIN; 3]);
-        let order = morton_order(&scene(with_outliers));
+        let order = morton_order(&scene(with_outliers)).unwrap();
         let order: Vec<u32> = order.into_iter().filter(|&i| i < 2000).collect();
         assert_eq!(order, alone);
     }
@@ -195,12 +204,12 @@ mod tests {
         for count in [0, 1, 2, 257, 1000, PIECE + 1] {
             let draw = |rng: &mut Rng| odd[(rng.uniform() * 8.0) as usize % 8];
             let means = (0..count).map(|_| std::array::from_fn(|_| draw(&mut rng)));
-            let mut order = morton_order(&scene(means.collect()));
+            let mut order = morton_order(&scene(means.collect())).unwrap();
             order.sort_unstable();
             assert!(order.into_iter().eq(0..count as u32), "{count}");
         }
         assert_eq!(
-            morton_order(&scene(vec![[2.0; 3]; 1000])),
+            morton_order(&scene(vec![[2.0; 3]; 1000])).unwrap(),
             (0..1000).collect::<Vec<_>>()
         );
     }

@@ -1,11 +1,14 @@
 //! Tells the format of a scene, and reads it.
 
 use super::scene_file::SceneFile;
-use super::source::{KNOWN_FORMATS, open, starts_as_json};
+use super::source::{KNOWN_FORMATS, Source, starts_as_json};
 use super::{glb, ksplat, ply, sog, splat, spz, unknown};
 use crate::DataError;
 use splatcore_core::sh;
 use std::path::Path;
+
+/// Bytes that tell a PLY or a JSON.
+const HEAD: usize = 4096;
 
 /// How to read what formats leave open.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +52,15 @@ pub fn read_with(path: &Path, options: &ReadOptions) -> Result<SceneFile, DataEr
     if path.is_dir() {
         return read_folder(path, options);
     }
-    let bytes = open(path)?;
-    match starts_as_json(&bytes) {
+    let source = Source::open(path)?;
+    let head = source.head(HEAD)?;
+    if ply::is_ply(&head) {
+        let mut scene = ply::read(&source, path)?;
+        scene.limit_sh_degree(options.sh_degree_limit);
+        return Ok(scene);
+    }
+    let bytes = source.read()?;
+    match starts_as_json(&head) {
         true if sog::is_meta(&bytes) => sog::read_unbundled(&bytes, path),
         true if sog::is_lod(&bytes) => {
             sog::read_streamed(&bytes, path, options.lod.unwrap_or_default())
@@ -90,7 +100,7 @@ fn of_format(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<SceneFi
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("splat"));
     match bytes {
-        [b'p', b'l', b'y', b'\n' | b'\r' | b' ', ..] => ply::parse(bytes, path),
+        _ if ply::is_ply(bytes) => ply::parse(bytes, path),
         [b'N', b'G', b'S', b'P', ..] => spz(bytes),
         // Before gzip, whose two bytes of magic a coordinate may well start with.
         _ if is_splat && splat::is_plausible(bytes) => splat::parse(bytes, path),
@@ -114,8 +124,12 @@ pub fn is_unbundled(path: &Path) -> bool {
     if path.is_dir() {
         return path.join(sog::META).is_file() || path.join(sog::LOD_META).is_file();
     }
-    open(path)
-        .is_ok_and(|bytes| starts_as_json(&bytes) && (sog::is_meta(&bytes) || sog::is_lod(&bytes)))
+    let json = || -> Option<Vec<u8>> {
+        let source = Source::open(path).ok()?;
+        starts_as_json(&source.head(HEAD).ok()?).then_some(())?;
+        source.read().ok()
+    };
+    json().is_some_and(|bytes| sog::is_meta(&bytes) || sog::is_lod(&bytes))
 }
 
 fn read_folder(path: &Path, options: &ReadOptions) -> Result<SceneFile, DataError> {

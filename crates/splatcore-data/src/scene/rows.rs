@@ -1,6 +1,7 @@
 //! [`Rows`]: Gaussians that are read in pieces, so that a scene need not fit in memory.
 
 use super::ply::header::Scalar;
+use crate::DataError;
 use splatcore_core::Gaussians;
 
 /// Gaussians that a piece holds: 15 MB at degree 3.
@@ -22,7 +23,11 @@ pub trait Rows: Send + Sync {
 
     /// Appends the Gaussians `which` (each below [`Rows::len`], in any order, repeats allowed) to
     /// `to`, whose degree is [`Rows::sh_degree`].
-    fn gather(&self, which: &[u32], to: &mut Gaussians);
+    ///
+    /// # Errors
+    /// The file cannot be read, or was cut short since it was opened; what `to` holds then is of no
+    /// use.
+    fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError>;
 
     /// Properties beside the parameters, which only PLY has.
     fn extras(&self) -> &[Extra] {
@@ -30,7 +35,12 @@ pub trait Rows: Send + Sync {
     }
 
     /// Appends the extra properties of `which`, little-endian, a Gaussian after the other.
-    fn gather_extras(&self, _which: &[u32], _to: &mut Vec<u8>) {}
+    ///
+    /// # Errors
+    /// As [`Rows::gather`].
+    fn gather_extras(&self, _which: &[u32], _to: &mut Vec<u8>) -> Result<(), DataError> {
+        Ok(())
+    }
 }
 
 /// A property that is no parameter of a Gaussian.
@@ -51,10 +61,11 @@ impl Rows for Gaussians {
         self.sh_degree
     }
 
-    fn gather(&self, which: &[u32], to: &mut Gaussians) {
+    fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError> {
         for &i in which {
             to.push_from(self, i as usize);
         }
+        Ok(())
     }
 }
 
@@ -67,24 +78,24 @@ impl<R: Rows + ?Sized> Rows for Box<R> {
         (**self).sh_degree()
     }
 
-    fn gather(&self, which: &[u32], to: &mut Gaussians) {
-        (**self).gather(which, to);
+    fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError> {
+        (**self).gather(which, to)
     }
 
     fn extras(&self) -> &[Extra] {
         (**self).extras()
     }
 
-    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) {
-        (**self).gather_extras(which, to);
+    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) -> Result<(), DataError> {
+        (**self).gather_extras(which, to)
     }
 }
 
 /// Calls `each` with the Gaussians in order, [`PIECE`] at a time, and with the index of the first.
 ///
 /// # Errors
-/// The first error of `each`.
-pub fn in_pieces<E>(
+/// The first error of `each`, or of reading.
+pub fn in_pieces<E: From<DataError>>(
     rows: &dyn Rows,
     each: impl FnMut(usize, &Gaussians) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -96,7 +107,7 @@ pub fn in_pieces<E>(
 ///
 /// # Errors
 /// As [`in_pieces`].
-pub fn in_ordered_pieces<E>(
+pub fn in_ordered_pieces<E: From<DataError>>(
     rows: &dyn Rows,
     order: Option<&[u32]>,
     mut each: impl FnMut(usize, &Gaussians) -> Result<(), E>,
@@ -111,20 +122,23 @@ pub fn in_ordered_pieces<E>(
             None => which.extend(start as u32..end as u32),
         }
         piece.resize(0);
-        rows.gather(&which, &mut piece);
+        rows.gather(&which, &mut piece)?;
         each(start, &piece)?;
     }
     Ok(())
 }
 
 /// All Gaussians in memory, in order.
-pub fn whole(rows: &dyn Rows) -> Gaussians {
+///
+/// # Errors
+/// As [`Rows::gather`].
+pub fn whole(rows: &dyn Rows) -> Result<Gaussians, DataError> {
     let mut all = Gaussians::empty(rows.sh_degree());
     let which: Vec<u32> = (0..rows.len() as u32).collect();
     for piece in which.chunks(PIECE) {
-        rows.gather(piece, &mut all);
+        rows.gather(piece, &mut all)?;
     }
-    all
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -142,25 +156,25 @@ mod tests {
             assert_eq!(start, seen.len());
             assert!(piece.len() <= PIECE);
             (0..piece.len()).for_each(|i| seen.push_from(piece, i));
-            Ok::<(), ()>(())
+            Ok::<(), DataError>(())
         })
         .unwrap();
         assert_eq!(seen, scene);
-        assert_eq!(whole(&scene), scene);
+        assert_eq!(whole(&scene).unwrap(), scene);
         let back: Vec<u32> = (0..scene.len() as u32).rev().collect();
         let mut seen = Gaussians::empty(1);
         in_ordered_pieces(&scene, Some(&back), |start, piece| {
             assert_eq!(start, seen.len());
             (0..piece.len()).for_each(|i| seen.push_from(piece, i));
-            Ok::<(), ()>(())
+            Ok::<(), DataError>(())
         })
         .unwrap();
         assert_eq!(seen, scene.in_order(&back));
-        let stopped = in_pieces(
-            &scene,
-            |start, _| if start > 0 { Err(start) } else { Ok(()) },
-        );
-        assert_eq!(stopped, Err(PIECE));
-        assert_eq!(whole(&Gaussians::empty(2)), Gaussians::empty(2));
+        let stopped = in_pieces(&scene, |start, _| match start {
+            0 => Ok(()),
+            _ => Err(DataError::new("x".as_ref(), format!("at {start}"), "")),
+        });
+        assert_eq!(stopped.unwrap_err().problem, format!("at {PIECE}"));
+        assert_eq!(whole(&Gaussians::empty(2)).unwrap(), Gaussians::empty(2));
     }
 }

@@ -1,10 +1,9 @@
 //! The bytes of a scene file, and what messages say of files.
 
 use crate::DataError;
-use memmap2::Mmap;
 use std::fs::File;
-use std::ops::Deref;
-use std::path::Path;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 /// The remedy that ends most errors about a file of the wrong kind.
 pub(super) const KNOWN_FORMATS: &str = "give a Gaussian .ply, .spz, .sog, .splat, .ksplat or \
@@ -17,40 +16,126 @@ pub(super) fn starts_as_json(bytes: &[u8]) -> bool {
     text.trim_ascii_start().starts_with(b"{")
 }
 
-/// A file's bytes.
-pub(super) enum Content {
-    Mapped(Mmap),
-    Read(Vec<u8>),
+/// A scene file that is open. It is read and never mapped: a file that is cut short while it is
+/// mapped ends the program.
+pub(crate) struct Source {
+    file: File,
+    path: PathBuf,
+    /// Its bytes when it was opened.
+    pub len: u64,
 }
 
-impl Deref for Content {
-    type Target = [u8];
+impl Source {
+    /// Opens a file that is not empty.
+    pub fn open(path: &Path) -> Result<Self, DataError> {
+        let failed = |error: io::Error| DataError::read(path, &error);
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(DataError::new(path, "is not a regular file", KNOWN_FORMATS));
+        }
+        if metadata.len() == 0 {
+            let remedy = "it may be the rest of a failed copy: get it again";
+            return Err(DataError::new(path, "is empty", remedy));
+        }
+        Ok(Self {
+            file: File::open(path).map_err(failed)?,
+            path: path.into(),
+            len: metadata.len(),
+        })
+    }
 
-    fn deref(&self) -> &[u8] {
-        match self {
-            Content::Mapped(map) => map,
-            Content::Read(bytes) => bytes,
+    /// All bytes.
+    pub fn read(&self) -> Result<Vec<u8>, DataError> {
+        let mut bytes = Vec::new();
+        // Where memory does not suffice the error says so.
+        bytes
+            .try_reserve_exact(usize::try_from(self.len).unwrap_or(usize::MAX))
+            .map_err(io::Error::other)
+            .and_then(|()| (&self.file).read_to_end(&mut bytes))
+            .map_err(|error| DataError::read(&self.path, &error))?;
+        Ok(bytes)
+    }
+
+    /// At most so many bytes from the start.
+    pub fn head(&self, most: usize) -> Result<Vec<u8>, DataError> {
+        let mut bytes = vec![0; usize::try_from(self.len).map_or(most, |len| len.min(most))];
+        self.read_at(0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Fills `bytes` with those from `at` on.
+    pub fn read_at(&self, at: u64, bytes: &mut [u8]) -> Result<(), DataError> {
+        read_exact_at(&self.file, bytes, at).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => DataError::new(
+                &self.path,
+                "was cut short while it was read",
+                "read it again when it is complete",
+            ),
+            _ => DataError::read(&self.path, &error),
+        })
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, at)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                bytes = &mut bytes[read..];
+                at += read as u64;
+            }
         }
     }
+    Ok(())
 }
 
-/// Opens a file that is not empty.
-pub(super) fn open(path: &Path) -> Result<Content, DataError> {
-    let failed = |error: std::io::Error| DataError::read(path, &error);
-    let metadata = std::fs::metadata(path).map_err(failed)?;
-    if !metadata.is_file() {
-        return Err(DataError::new(path, "is not a regular file", KNOWN_FORMATS));
+/// The bytes of a file, in memory or in the file.
+#[derive(Clone, Copy)]
+pub(crate) enum Bytes<'a> {
+    Memory(&'a [u8]),
+    File(&'a Source),
+}
+
+impl<'a> Bytes<'a> {
+    pub fn len(self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::File(source) => source.len,
+        }
     }
-    if metadata.len() == 0 {
-        let remedy = "it may be the rest of a failed copy: get it again";
-        return Err(DataError::new(path, "is empty", remedy));
+
+    /// All, where they are in memory; else none.
+    pub fn in_memory(self) -> &'a [u8] {
+        match self {
+            Self::Memory(bytes) => bytes,
+            Self::File(_) => &[],
+        }
     }
-    let file = File::open(path).map_err(failed)?;
-    // SAFETY: the map is private to this call and read-only. Should another program cut the file
-    // short meanwhile, the system ends this program, as it would for every program that maps files.
-    match unsafe { Mmap::map(&file) } {
-        Ok(map) => Ok(Content::Mapped(map)),
-        // Some file systems cannot map.
-        Err(_) => std::fs::read(path).map(Content::Read).map_err(failed),
+
+    /// `length` bytes from `at` on, which callers know to be there, read into the buffer if need
+    /// be.
+    pub fn part<'b>(
+        self,
+        at: u64,
+        length: usize,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], DataError>
+    where
+        'a: 'b,
+    {
+        match self {
+            Self::Memory(bytes) => Ok(&bytes[at as usize..at as usize + length]),
+            Self::File(source) => {
+                buffer.resize(length, 0);
+                source.read_at(at, buffer)?;
+                Ok(buffer)
+            }
+        }
     }
 }

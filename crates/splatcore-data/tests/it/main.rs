@@ -18,6 +18,7 @@ mod dataset_transforms;
 mod procedural_dataset;
 mod scene_compressed_ply;
 mod scene_compressed_ply_write;
+mod scene_cut;
 mod scene_edit;
 mod scene_glb;
 mod scene_glb_errors;

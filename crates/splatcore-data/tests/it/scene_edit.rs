@@ -34,7 +34,7 @@ fn a_moved_scene_is_the_same_seen_from_the_moved_place() {
         let map = Similarity::rotation([1.0, -2.0, 0.5], 130.0)
             .then(&Similarity::scale(2.5))
             .then(&Similarity::translation([10.0, -3.0, 0.25]));
-        let after = whole(&Moved::new(Box::new(before.clone()), map));
+        let after = whole(&Moved::new(Box::new(before.clone()), map)).unwrap();
         let linear: [[f64; 3]; 3] = map.rotation.map(|row| row.map(|v| map.scale * v));
         for i in 0..before.len() {
             let want = map.point(before.means[i].map(f64::from));
@@ -70,7 +70,7 @@ fn selections_merges_and_degrees_keep_every_bit() {
     let (a, b) = (random(70_000, 1, 1), random(5, 2, 2));
     let order: Vec<u32> = (0..70_000).rev().step_by(3).collect();
     let selected = Selected::new(Box::new(a.clone()), order.clone());
-    assert_eq!(whole(&selected), a.in_order(&order));
+    assert_eq!(whole(&selected).unwrap(), a.in_order(&order));
 
     let parts: Vec<Box<dyn Rows>> = vec![
         Box::new(selected),
@@ -80,17 +80,17 @@ fn selections_merges_and_degrees_keep_every_bit() {
     let merged = Merged::new(parts).unwrap();
     let mut want = a.in_order(&order).with_sh_degree(2);
     (0..b.len()).for_each(|i| want.push_from(&b, i));
-    assert_eq!(whole(&merged), want);
+    assert_eq!(whole(&merged).unwrap(), want);
     // Any order across the parts.
     let which = [23_335, 0, 23_334, 23_338, 1];
     let mut some = Gaussians::empty(2);
-    merged.gather(&which, &mut some);
+    merged.gather(&which, &mut some).unwrap();
     assert_eq!(some, want.in_order(&which));
     assert_eq!(
-        whole(&WithDegree::new(Box::new(want.clone()), 0)),
+        whole(&WithDegree::new(Box::new(want.clone()), 0)).unwrap(),
         want.with_sh_degree(0)
     );
-    let red = matching(&want, |g, i| g.sh_of(i)[0][0] > 0.1);
+    let red = matching(&want, |g, i| g.sh_of(i)[0][0] > 0.1).unwrap();
     assert!(!red.is_empty() && red.len() < want.len());
     assert!(red.iter().all(|&i| want.sh_of(i as usize)[0][0] > 0.1));
 }
@@ -121,7 +121,12 @@ fn an_open_scene_has_the_rows_of_a_read_one() {
     for file in files {
         let read = scene::read(&file).unwrap();
         let open = scene::open(&file, &ReadOptions::default()).unwrap();
-        assert_eq!(whole(&*open.rows), read.gaussians, "{}", file.display());
+        assert_eq!(
+            whole(&*open.rows).unwrap(),
+            read.gaussians,
+            "{}",
+            file.display()
+        );
         assert_eq!(
             (
                 open.format,
@@ -195,7 +200,7 @@ fn properties_of_others_are_kept_if_asked_for() {
     let named: Vec<&str> = rows.extras().iter().map(|extra| &*extra.name).collect();
     assert_eq!(named, ["label", "time"]);
     let mut values = Vec::new();
-    rows.gather_extras(&[4, 0, 2, 3], &mut values);
+    rows.gather_extras(&[4, 0, 2, 3], &mut values).unwrap();
     let rows: Vec<(u8, f64)> = values
         .chunks(9)
         .map(|row| (row[0], f64::from_le_bytes(row[1..].try_into().unwrap())))
@@ -223,7 +228,7 @@ fn a_large_ply_is_edited_in_pieces() {
             scene::open(&from, &ReadOptions::default()).unwrap().rows,
             map,
         );
-        let order = matching(&moved, |g, i| g.means[i][0] > -20.0);
+        let order = matching(&moved, |g, i| g.means[i][0] > -20.0).unwrap();
         let rows = Selected::new(Box::new(moved), order);
         scene::write(&to, &rows, &WriteOptions::default(), &|_, _, _| ()).unwrap();
         rows.len()

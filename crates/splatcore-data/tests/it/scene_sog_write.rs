@@ -18,7 +18,7 @@ fn round_trip(scene: &Gaussians, name: &str) -> (SceneFile, Gaussians, Written) 
     let written = write(&path, scene);
     let back = scene::read(&path).unwrap();
     assert_eq!(back.bytes, written.bytes);
-    (back, scene.in_order(&morton_order(scene)), written)
+    (back, scene.in_order(&morton_order(scene).unwrap()), written)
 }
 
 fn range(values: impl Iterator<Item = f32>) -> f64 {
@@ -442,7 +442,7 @@ fn what_weighs_more_is_rounded_less() {
         .iter()
         .map(|m| if heavy(m) { 100.0 } else { 1.0 })
         .collect();
-    let order = scene::morton_order(&scene);
+    let order = scene::morton_order(&scene).unwrap();
     let error = |weights: Option<Vec<f32>>| {
         let options = with_palette(200, weights);
         scene::write(&path, &scene, &options, &|_, _, _| ()).unwrap();

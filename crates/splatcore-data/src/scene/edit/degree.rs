@@ -1,5 +1,6 @@
 //! [`WithDegree`]: another degree of the spherical harmonics.
 
+use crate::DataError;
 use crate::scene::rows::{Extra, Rows};
 use splatcore_core::{Gaussians, sh};
 
@@ -25,9 +26,9 @@ impl Rows for WithDegree {
         self.degree
     }
 
-    fn gather(&self, which: &[u32], to: &mut Gaussians) {
+    fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError> {
         let mut own = Gaussians::empty(self.rows.sh_degree());
-        self.rows.gather(which, &mut own);
+        self.rows.gather(which, &mut own)?;
         let keep = own.coefficients().min(sh::coefficients(self.degree));
         let (start, k) = (to.len(), to.coefficients());
         to.resize(start + own.len());
@@ -38,13 +39,14 @@ impl Rows for WithDegree {
         for (i, row) in to.sh[start * k..].chunks_exact_mut(k).enumerate() {
             row[..keep].copy_from_slice(&own.sh_of(i)[..keep]);
         }
+        Ok(())
     }
 
     fn extras(&self) -> &[Extra] {
         self.rows.extras()
     }
 
-    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) {
-        self.rows.gather_extras(which, to);
+    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) -> Result<(), DataError> {
+        self.rows.gather_extras(which, to)
     }
 }

@@ -1,6 +1,7 @@
 //! [`Merged`]: several scenes as one.
 
 use super::degree::WithDegree;
+use crate::DataError;
 use crate::scene::rows::{Extra, Rows};
 use splatcore_core::Gaussians;
 
@@ -73,7 +74,11 @@ impl Merged {
     }
 
     /// Calls `each` for the runs of `which` that lie in one part, with indices in that part.
-    fn runs(&self, which: &[u32], mut each: impl FnMut(&Part, &[u32])) {
+    fn runs(
+        &self,
+        which: &[u32],
+        mut each: impl FnMut(&Part, &[u32]) -> Result<(), DataError>,
+    ) -> Result<(), DataError> {
         let mut own = Vec::new();
         let mut rest = which;
         while let Some(&first) = rest.first() {
@@ -84,8 +89,9 @@ impl Merged {
             own.clear();
             own.extend(run.map(|&i| i - part.start as u32));
             rest = &rest[own.len()..];
-            each(part, &own);
+            each(part, &own)?;
         }
+        Ok(())
     }
 }
 
@@ -109,19 +115,19 @@ impl Rows for Merged {
         self.degree
     }
 
-    fn gather(&self, which: &[u32], to: &mut Gaussians) {
-        self.runs(which, |part, own| part.rows.gather(own, to));
+    fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError> {
+        self.runs(which, |part, own| part.rows.gather(own, to))
     }
 
     fn extras(&self) -> &[Extra] {
         &self.extras
     }
 
-    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) {
+    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) -> Result<(), DataError> {
         let mut values = Vec::new();
         self.runs(which, |part, own| {
             values.clear();
-            part.rows.gather_extras(own, &mut values);
+            part.rows.gather_extras(own, &mut values)?;
             for i in 0..own.len() {
                 let row = &values[i * part.extra_bytes..(i + 1) * part.extra_bytes];
                 for (extra, place) in self.extras.iter().zip(&part.extras) {
@@ -131,6 +137,7 @@ impl Rows for Merged {
                     }
                 }
             }
-        });
+            Ok(())
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! [`Moved`]: Gaussians moved, rotated, scaled.
 
 use super::similarity::Similarity;
+use crate::DataError;
 use crate::scene::rows::{Extra, Rows};
 use splatcore_core::{Gaussians, sh};
 
@@ -36,16 +37,16 @@ impl Rows for Moved {
         self.rows.sh_degree()
     }
 
-    fn gather(&self, which: &[u32], to: &mut Gaussians) {
+    fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError> {
         let start = to.len();
-        self.rows.gather(which, to);
+        self.rows.gather(which, to)?;
         let log_scale = self.map.scale.ln() as f32;
         for i in start..to.len() {
             to.means[i] = self.map.point(to.means[i].map(f64::from)).map(|v| v as f32);
             to.log_scales[i] = to.log_scales[i].map(|s| s + log_scale);
         }
         if !self.rotates {
-            return;
+            return Ok(());
         }
         for rotation in &mut to.rotations[start..] {
             *rotation = product(self.quaternion, rotation.map(f64::from)).map(|v| v as f32);
@@ -54,14 +55,15 @@ impl Rows for Moved {
         for coefficients in to.sh[start * k..].chunks_exact_mut(k) {
             self.harmonics.apply(coefficients);
         }
+        Ok(())
     }
 
     fn extras(&self) -> &[Extra] {
         self.rows.extras()
     }
 
-    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) {
-        self.rows.gather_extras(which, to);
+    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) -> Result<(), DataError> {
+        self.rows.gather_extras(which, to)
     }
 }
 

@@ -1,8 +1,8 @@
 //! [`Selected`]: some Gaussians, in an order.
 
+use crate::DataError;
 use crate::scene::rows::{Extra, Rows, in_pieces};
 use splatcore_core::Gaussians;
-use std::convert::Infallible;
 
 /// Rows `order[0]`, `order[1]`, and so on, of other rows.
 pub struct Selected {
@@ -31,26 +31,32 @@ impl Rows for Selected {
         self.rows.sh_degree()
     }
 
-    fn gather(&self, which: &[u32], to: &mut Gaussians) {
-        self.rows.gather(&self.translated(which), to);
+    fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError> {
+        self.rows.gather(&self.translated(which), to)
     }
 
     fn extras(&self) -> &[Extra] {
         self.rows.extras()
     }
 
-    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) {
-        self.rows.gather_extras(&self.translated(which), to);
+    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) -> Result<(), DataError> {
+        self.rows.gather_extras(&self.translated(which), to)
     }
 }
 
 /// The rows, in order, for which `keep` holds; it is given a piece and an index in it.
-pub fn matching(rows: &dyn Rows, mut keep: impl FnMut(&Gaussians, usize) -> bool) -> Vec<u32> {
+///
+/// # Errors
+/// If the rows cannot be read.
+pub fn matching(
+    rows: &dyn Rows,
+    mut keep: impl FnMut(&Gaussians, usize) -> bool,
+) -> Result<Vec<u32>, DataError> {
     let mut kept = Vec::new();
-    let Ok(()) = in_pieces(rows, |start, piece| {
+    in_pieces(rows, |start, piece| {
         let matches = (0..piece.len()).filter(|&i| keep(piece, i));
         kept.extend(matches.map(|i| (start + i) as u32));
-        Ok::<(), Infallible>(())
-    });
-    kept
+        Ok::<(), DataError>(())
+    })?;
+    Ok(kept)
 }

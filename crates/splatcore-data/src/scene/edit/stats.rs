@@ -1,9 +1,9 @@
 //! [`stats`]: what values the Gaussians of a scene have.
 
 use super::condition::PROPERTIES;
+use crate::DataError;
 use crate::scene::rows::{Rows, in_pieces};
 use serde::Serialize;
-use std::convert::Infallible;
 
 /// Columns of a histogram.
 const BINS: usize = 32;
@@ -37,17 +37,20 @@ pub struct PropertyStats {
 }
 
 /// Describes rows, in two passes over them; the properties are none if there is no Gaussian.
-pub fn stats(rows: &dyn Rows) -> Stats {
+///
+/// # Errors
+/// If the rows cannot be read.
+pub fn stats(rows: &dyn Rows) -> Result<Stats, DataError> {
     let names = &PROPERTIES[..14];
     let mut sums = vec![Sum::default(); names.len()];
-    let Ok(()) = in_pieces(rows, |_, piece| {
+    in_pieces(rows, |_, piece| {
         for (sum, (_, property)) in sums.iter_mut().zip(names) {
             (0..piece.len()).for_each(|i| sum.add(property.of(piece, i)));
         }
-        Ok::<(), Infallible>(())
-    });
+        Ok::<(), DataError>(())
+    })?;
     let mut histograms = vec![vec![0u64; BINS]; names.len()];
-    let Ok(()) = in_pieces(rows, |_, piece| {
+    in_pieces(rows, |_, piece| {
         for ((histogram, sum), (_, property)) in histograms.iter_mut().zip(&sums).zip(names) {
             let width = (sum.max - sum.min) / BINS as f64;
             for i in 0..piece.len() {
@@ -56,8 +59,8 @@ pub fn stats(rows: &dyn Rows) -> Stats {
                 histogram[bin.min(BINS - 1)] += 1;
             }
         }
-        Ok::<(), Infallible>(())
-    });
+        Ok::<(), DataError>(())
+    })?;
     let properties = names.iter().zip(sums).zip(histograms);
     let properties = properties.map(|((&(name, _), sum), histogram)| PropertyStats {
         name,
@@ -67,7 +70,7 @@ pub fn stats(rows: &dyn Rows) -> Stats {
         deviation: (sum.squares / sum.count).sqrt(),
         histogram,
     });
-    Stats {
+    Ok(Stats {
         gaussians: rows.len(),
         sh_degree: rows.sh_degree(),
         properties: if rows.is_empty() {
@@ -75,7 +78,7 @@ pub fn stats(rows: &dyn Rows) -> Stats {
         } else {
             properties.collect()
         },
-    }
+    })
 }
 
 /// Welford's running mean and sum of squared distances from the mean, 1962.
@@ -122,7 +125,7 @@ mod tests {
         for (i, x) in [1.0, 2.0, 3.0, 6.0].into_iter().enumerate() {
             g.means[i] = [x, 5.0, 0.0];
         }
-        let stats = stats(&g);
+        let stats = stats(&g).unwrap();
         let x = &stats.properties[0];
         assert_eq!((x.name, x.min, x.max, x.mean), ("x", 1.0, 6.0, 3.0));
         assert!((x.deviation - 3.5f64.sqrt()).abs() < 1e-12);
@@ -131,6 +134,11 @@ mod tests {
         // All values equal: one bin, no division by zero.
         let y = &stats.properties[1];
         assert_eq!((y.deviation, y.histogram[0]), (0.0, 4));
-        assert!(super::stats(&Gaussians::empty(0)).properties.is_empty());
+        assert!(
+            super::stats(&Gaussians::empty(0))
+                .unwrap()
+                .properties
+                .is_empty()
+        );
     }
 }

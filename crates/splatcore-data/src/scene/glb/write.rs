@@ -312,7 +312,7 @@ mod tests {
         fn sh_degree(&self) -> u8 {
             3
         }
-        fn gather(&self, _: &[u32], _: &mut Gaussians) {
+        fn gather(&self, _: &[u32], _: &mut Gaussians) -> Result<(), DataError> {
             panic!("nothing is to be read");
         }
     }

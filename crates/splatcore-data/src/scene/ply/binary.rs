@@ -2,6 +2,7 @@
 
 use super::header::{Element, Encoding, Header, Kind, Scalar};
 use super::layout::{Layout, Slot, TRUNCATED, fill, fill_row};
+use crate::scene::source::Bytes;
 use crate::words::quoted;
 use crate::{DataError, Place};
 use rayon::prelude::*;
@@ -25,9 +26,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// Finds the rows, behind those of the elements before.
+    /// Finds the rows, behind those of the elements before; if there are lists, the bytes are in
+    /// memory.
     pub fn find(
-        bytes: &[u8],
+        bytes: Bytes<'_>,
         header: &Header,
         layout: &Layout,
         path: &Path,
@@ -40,15 +42,15 @@ impl Table {
         let vertex = &header.elements[layout.element];
         Ok(Self {
             start,
-            count: fitting(bytes, start, vertex, path)?,
+            count: fitting(bytes.len(), start, vertex, path)?,
             stride: vertex.stride(),
             big,
         })
     }
 
     /// What to say of bytes behind the last row, if no other element is there.
-    pub fn rest(&self, bytes: &[u8], header: &Header, layout: &Layout) -> Option<String> {
-        let end = self.start + self.count * self.stride?;
+    pub fn rest(&self, bytes: Bytes<'_>, header: &Header, layout: &Layout) -> Option<String> {
+        let end = (self.start + self.count * self.stride?) as u64;
         let last = layout.element + 1 == header.elements.len();
         (last && end < bytes.len()).then(|| {
             format!(
@@ -62,7 +64,7 @@ impl Table {
 
 /// Decodes the element `vertex`.
 pub fn decode(
-    bytes: &[u8],
+    bytes: Bytes<'_>,
     header: &Header,
     layout: &Layout,
     notes: &mut Vec<String>,
@@ -73,7 +75,7 @@ pub fn decode(
     let Some(stride) = table.stride else {
         let vertex = &header.elements[layout.element];
         walk(
-            bytes,
+            bytes.in_memory(),
             table.start,
             vertex,
             layout,
@@ -83,73 +85,117 @@ pub fn decode(
         )?;
         return Ok(gaussians);
     };
-    let rows = &bytes[table.start..table.start + table.count * stride];
-    // Exporters nearly always write f32 in the machine's order: then a value is a plain copy.
-    if !table.big && layout.is_f32() {
-        gather(rows, stride, layout, &mut gaussians, |row, slot| {
-            le_f32(row, slot.offset)
-        });
-    } else {
-        gather(rows, stride, layout, &mut gaussians, |row, slot| {
-            value(row, slot.offset, slot.scalar, table.big)
-        });
-    }
+    let rows = RowDecoder::new(layout, table.big);
+    let parts = parts(&mut gaussians, 0, CHUNK).enumerate();
+    parts.try_for_each_init(Vec::new, |buffer, (chunk, mut part)| {
+        let start = table.start + chunk * CHUNK * stride;
+        let bytes = bytes.part(start as u64, part.means.len() * stride, buffer)?;
+        for (i, row) in bytes.chunks_exact(stride).enumerate() {
+            rows.decode(row, &mut part, i);
+        }
+        Ok::<(), DataError>(())
+    })?;
     notes.extend(table.rest(bytes, header, layout));
     Ok(gaussians)
 }
 
 /// The count of an element, once it is sure that so many rows can be there.
-fn fitting(bytes: &[u8], at: usize, element: &Element, path: &Path) -> Result<usize, DataError> {
-    let left = bytes.len() - at;
+fn fitting(length: u64, at: usize, element: &Element, path: &Path) -> Result<usize, DataError> {
+    let left = length - at as u64;
     let stride = element.least_stride();
     let needed = element.count.checked_mul(stride as u64);
     match needed {
-        Some(needed) if needed <= left as u64 => Ok(element.count as usize),
+        Some(needed) if needed <= left => Ok(element.count as usize),
         _ => {
-            let whole = left / stride.max(1);
+            let whole = left / stride.max(1) as u64;
             let problem = format!(
                 "the header declares {} rows of element {} of at least {stride} bytes, the data \
                  ends after {whole}",
                 element.count,
                 quoted(&element.name),
             );
-            Err(DataError::new(path, problem, TRUNCATED).at(Place::Byte(bytes.len() as u64)))
+            Err(DataError::new(path, problem, TRUNCATED).at(Place::Byte(length)))
         }
     }
 }
 
-/// Fills the Gaussians from rows of equal length; `value` gives one value of a row.
-fn gather(
-    rows: &[u8],
-    stride: usize,
-    layout: &Layout,
+/// Gaussians that lie one after another.
+pub struct Part<'a> {
+    pub means: &'a mut [[f32; 3]],
+    log_scales: &'a mut [[f32; 3]],
+    rotations: &'a mut [[f32; 4]],
+    opacity_logits: &'a mut [f32],
+    sh: &'a mut [[f32; 3]],
+    /// Coefficients of a Gaussian.
+    coefficients: usize,
+}
+
+/// The Gaussians from `start` on in parts of `size`, the last of what is left.
+pub fn parts(
     gaussians: &mut Gaussians,
-    value: impl Fn(&[u8], Slot) -> f32 + Sync,
-) {
+    start: usize,
+    size: usize,
+) -> impl IndexedParallelIterator<Item = Part<'_>> {
     let k = gaussians.coefficients();
-    let slots = &layout.slots;
-    (
-        rows.par_chunks(stride * CHUNK),
-        gaussians.means.par_chunks_mut(CHUNK),
-        gaussians.log_scales.par_chunks_mut(CHUNK),
-        gaussians.rotations.par_chunks_mut(CHUNK),
-        gaussians.opacity_logits.par_chunks_mut(CHUNK),
-        gaussians.sh.par_chunks_mut(CHUNK * k),
-    )
-        .into_par_iter()
-        .for_each(|(rows, means, log_scales, rotations, opacity_logits, sh)| {
-            for (i, row) in rows.chunks_exact(stride).enumerate() {
-                fill(
-                    slots,
-                    |slot| value(row, slot),
-                    &mut means[i],
-                    &mut log_scales[i],
-                    &mut rotations[i],
-                    &mut opacity_logits[i],
-                    &mut sh[i * k..(i + 1) * k],
-                );
-            }
-        });
+    let columns = (
+        gaussians.means[start..].par_chunks_mut(size),
+        gaussians.log_scales[start..].par_chunks_mut(size),
+        gaussians.rotations[start..].par_chunks_mut(size),
+        gaussians.opacity_logits[start..].par_chunks_mut(size),
+        gaussians.sh[start * k..].par_chunks_mut(size * k),
+    );
+    let part = move |(means, log_scales, rotations, opacity_logits, sh)| Part {
+        means,
+        log_scales,
+        rotations,
+        opacity_logits,
+        sh,
+        coefficients: k,
+    };
+    columns.into_par_iter().map(part)
+}
+
+/// Decodes rows without lists.
+pub struct RowDecoder<'a> {
+    slots: &'a [Slot],
+    big: bool,
+    /// Exporters nearly always write f32 in the machine's order: then a value is a plain copy.
+    copies: bool,
+}
+
+impl<'a> RowDecoder<'a> {
+    pub fn new(layout: &'a Layout, big: bool) -> Self {
+        Self {
+            slots: &layout.slots,
+            big,
+            copies: !big && layout.is_f32(),
+        }
+    }
+
+    /// Decodes a row to the Gaussian `i` of a part.
+    #[inline]
+    pub fn decode(&self, row: &[u8], part: &mut Part<'_>, i: usize) {
+        match self.copies {
+            true => self.fill(part, i, |slot| le_f32(row, slot.offset)),
+            false => self.fill(part, i, |slot| {
+                value(row, slot.offset, slot.scalar, self.big)
+            }),
+        }
+    }
+
+    #[inline]
+    fn fill(&self, part: &mut Part<'_>, i: usize, value: impl Fn(Slot) -> f32) {
+        let k = part.coefficients;
+        fill(
+            self.slots,
+            value,
+            &mut part.means[i],
+            &mut part.log_scales[i],
+            &mut part.rotations[i],
+            &mut part.opacity_logits[i],
+            &mut part.sh[i * k..(i + 1) * k],
+        );
+    }
 }
 
 /// Fills the Gaussians from rows that hold lists, one value after the other.
@@ -180,16 +226,17 @@ fn walk(
 
 /// Where an element that is not wanted ends.
 fn skip(
-    bytes: &[u8],
+    bytes: Bytes<'_>,
     mut at: usize,
     element: &Element,
     big: bool,
     path: &Path,
 ) -> Result<usize, DataError> {
-    let count = fitting(bytes, at, element, path)?;
+    let count = fitting(bytes.len(), at, element, path)?;
     if let Some(stride) = element.stride() {
         return Ok(at + count * stride);
     }
+    let bytes = bytes.in_memory();
     for row in 0..count {
         for property in &element.properties {
             at = after(bytes, at, property.kind, big)

@@ -5,7 +5,7 @@ use crate::{DataError, Place};
 use std::path::Path;
 
 /// A header longer than this is not one: INRIA's has 1.5 kB.
-const LONGEST: usize = 1 << 20;
+pub const LONGEST: usize = 1 << 20;
 
 const BROKEN: &str = "the header is broken: export the file again";
 
@@ -143,6 +143,13 @@ pub struct Header {
 }
 
 impl Header {
+    /// Whether rows up to those of the element `last` hold lists: they have any length then, and
+    /// must be read to find the next.
+    pub fn has_lists(&self, last: usize) -> bool {
+        let mut elements = self.elements[..=last].iter();
+        elements.any(|element| element.stride().is_none())
+    }
+
     pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, DataError> {
         let mut encoding = None;
         let mut elements: Vec<Element> = Vec::new();

@@ -1,40 +1,43 @@
 //! Gaussians that stay in a binary PLY until they are asked for.
 
-use super::binary::{Table, value};
-use super::compressed;
-use super::header::{Encoding, Header};
-use super::layout::{Layout, Slot, fill_row};
+use super::binary::{RowDecoder, Table, parts};
+use super::header::{self, Header};
+use super::is_plain;
+use super::layout::{Layout, Slot};
 use crate::DataError;
 use crate::scene::rows::{Extra, Rows};
 use crate::scene::scene_file::OpenScene;
-use crate::scene::source::Content;
+use crate::scene::source::{Bytes, Source};
 use rayon::prelude::*;
 use splatcore_core::Gaussians;
 use std::path::Path;
 
-/// Rows that a thread checks at a time.
+/// Rows that a thread reads at a time, at most.
 const CHUNK: usize = 4096;
+/// Rows that are not asked for are read too where so few lie between two that are.
+const GAP: usize = 16;
 
-/// Opens a PLY whose rows can be read one by one: binary, without lists, not compressed. Of any
-/// other the bytes come back.
+/// Opens a PLY whose rows can be read one by one: binary, without lists, not compressed. Any other
+/// source comes back.
 ///
 /// # Errors
-/// As [`super::parse`].
-pub fn open(content: Content, path: &Path) -> Result<Result<OpenScene, Content>, DataError> {
-    let header = Header::parse(&content, path)?;
-    if compressed::is_compressed(&header) || header.encoding == Encoding::Ascii {
-        return Ok(Err(content));
+/// As [`super::parse`], and if the file cannot be read.
+pub fn open(source: Source, path: &Path) -> Result<Result<OpenScene, Source>, DataError> {
+    let header = Header::parse(&source.head(header::LONGEST)?, path)?;
+    if !is_plain(&header, path)? {
+        return Ok(Err(source));
     }
     let layout = Layout::find(&header, path)?;
-    let table = Table::find(&content, &header, &layout, path)?;
+    let bytes = Bytes::File(&source);
+    let table = Table::find(bytes, &header, &layout, path)?;
     let Some(stride) = table.stride else {
-        return Ok(Err(content));
+        return Ok(Err(source));
     };
     let others = layout.others(&header.elements[layout.element]);
-    let notes = table.rest(&content, &header, &layout).into_iter().collect();
-    let bytes = content.len() as u64;
+    let notes = table.rest(bytes, &header, &layout).into_iter().collect();
+    let bytes = source.len;
     let mut rows = PlyRows {
-        content,
+        source,
         table,
         stride,
         layout,
@@ -47,7 +50,7 @@ pub fn open(content: Content, path: &Path) -> Result<Result<OpenScene, Content>,
         rows.extras.push(Extra { name, scalar });
         rows.extra_slots.push(slot);
     }
-    rows.unsound = rows.find_unsound();
+    rows.unsound = rows.find_unsound()?;
     Ok(Ok(OpenScene {
         dropped: rows.unsound.len(),
         rows: Box::new(rows),
@@ -59,7 +62,7 @@ pub fn open(content: Content, path: &Path) -> Result<Result<OpenScene, Content>,
 }
 
 struct PlyRows {
-    content: Content,
+    source: Source,
     table: Table,
     stride: usize,
     layout: Layout,
@@ -70,10 +73,17 @@ struct PlyRows {
 }
 
 impl PlyRows {
-    /// The bytes of a row of the file.
-    fn row(&self, i: usize) -> &[u8] {
-        let start = self.table.start + i * self.stride;
-        &self.content[start..start + self.stride]
+    /// The bytes of `count` rows of the file from `first` on.
+    fn read<'b>(
+        &self,
+        first: usize,
+        count: usize,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], DataError> {
+        buffer.resize(count * self.stride, 0);
+        let at = self.table.start + first * self.stride;
+        self.source.read_at(at as u64, buffer)?;
+        Ok(buffer)
     }
 
     /// The row of the file that is Gaussian `i`.
@@ -90,26 +100,57 @@ impl PlyRows {
         i as usize + low
     }
 
-    fn read(&self, row: usize, to: &mut Gaussians, i: usize) {
-        let (bytes, big) = (self.row(row), self.table.big);
-        fill_row(to, i, &self.layout.slots, |slot| {
-            value(bytes, slot.offset, slot.scalar, big)
-        });
+    /// Calls `each` with the place in `which` and the bytes of every Gaussian there. Neighbours in
+    /// the file are read at once.
+    fn each_row(
+        &self,
+        which: &[u32],
+        buffer: &mut Vec<u8>,
+        mut each: impl FnMut(usize, &[u8]),
+    ) -> Result<(), DataError> {
+        let mut start = 0;
+        while start < which.len() {
+            let first = self.row_of(which[start]);
+            let (mut end, mut last) = (start + 1, first);
+            while let Some(&i) = which.get(end) {
+                let row = self.row_of(i);
+                if row < last || row - last > GAP || row - first >= CHUNK {
+                    break;
+                }
+                (end, last) = (end + 1, row);
+            }
+            let bytes = self.read(first, last - first + 1, buffer)?;
+            for (at, &i) in which.iter().enumerate().take(end).skip(start) {
+                let row = self.row_of(i) - first;
+                each(at, &bytes[row * self.stride..(row + 1) * self.stride]);
+            }
+            start = end;
+        }
+        Ok(())
     }
 
-    fn find_unsound(&self) -> Vec<u32> {
+    fn decoder(&self) -> RowDecoder<'_> {
+        RowDecoder::new(&self.layout, self.table.big)
+    }
+
+    fn find_unsound(&self) -> Result<Vec<u32>, DataError> {
         let chunks = self.table.count.div_ceil(CHUNK);
-        let found = (0..chunks).into_par_iter().map(|chunk| {
-            let mut one = Gaussians::zeros(1, self.layout.sh_degree);
-            let rows = chunk * CHUNK..self.table.count.min((chunk + 1) * CHUNK);
-            rows.filter(|&row| {
-                self.read(row, &mut one, 0);
-                !one.is_sound(0)
-            })
-            .map(|row| row as u32)
-            .collect::<Vec<_>>()
-        });
-        found.collect::<Vec<_>>().concat()
+        let unsound_in = |buffer: &mut Vec<u8>, chunk: usize| -> Result<Vec<u32>, DataError> {
+            let first = chunk * CHUNK;
+            let count = CHUNK.min(self.table.count - first);
+            let mut gaussians = Gaussians::zeros(count, self.layout.sh_degree);
+            let bytes = self.read(first, count, buffer)?;
+            let decoder = self.decoder();
+            parts(&mut gaussians, 0, count).for_each(|mut part| {
+                for (i, row) in bytes.chunks_exact(self.stride).enumerate() {
+                    decoder.decode(row, &mut part, i);
+                }
+            });
+            let unsound = (0..count).filter(|&i| !gaussians.is_sound(i));
+            Ok(unsound.map(|i| (first + i) as u32).collect())
+        };
+        let found = (0..chunks).into_par_iter().map_init(Vec::new, unsound_in);
+        Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
     }
 }
 
@@ -122,21 +163,22 @@ impl Rows for PlyRows {
         self.layout.sh_degree
     }
 
-    fn gather(&self, which: &[u32], to: &mut Gaussians) {
+    fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError> {
         let start = to.len();
         to.resize(start + which.len());
-        for (k, &i) in which.iter().enumerate() {
-            self.read(self.row_of(i), to, start + k);
-        }
+        let decoder = self.decoder();
+        let parts = parts(to, start, CHUNK).zip(which.par_chunks(CHUNK));
+        parts.try_for_each_init(Vec::new, |buffer, (mut part, which)| {
+            self.each_row(which, buffer, |i, row| decoder.decode(row, &mut part, i))
+        })
     }
 
     fn extras(&self) -> &[Extra] {
         &self.extras
     }
 
-    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) {
-        for &i in which {
-            let row = self.row(self.row_of(i));
+    fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) -> Result<(), DataError> {
+        self.each_row(which, &mut Vec::new(), |_, row| {
             for slot in &self.extra_slots {
                 let bytes = &row[slot.offset..slot.offset + slot.scalar.size()];
                 match self.table.big {
@@ -144,6 +186,6 @@ impl Rows for PlyRows {
                     false => to.extend(bytes),
                 }
             }
-        }
+        })
     }
 }

@@ -36,7 +36,7 @@ pub fn write(
             if extra > 0 {
                 let which: Vec<u32> = (start as u32..(start + piece.len()) as u32).collect();
                 values.clear();
-                rows.gather_extras(&which, &mut values);
+                rows.gather_extras(&which, &mut values)?;
             }
             for i in 0..piece.len() {
                 fill(&mut row, piece, i);

@@ -41,6 +41,7 @@ pub fn write(
     let degree = rows.sh_degree().min(HIGHEST_DEGREE);
     let higher = sh::coefficients(degree) - 1;
     let order = (!options.keep_order).then(|| morton_order(rows));
+    let order = order.transpose()?;
     let mut clamped = [0; 2];
     file::write_atomically(path, |writer| {
         let mut chunks: Vec<Bounds> = Vec::with_capacity(rows.len().div_ceil(CHUNK));

@@ -1,6 +1,6 @@
 //! Where the files of a scene are: in a zip archive or in a folder.
 
-use crate::scene::source::{Content, open};
+use crate::scene::source::Source;
 use crate::words::one_line;
 use crate::{DataError, Place};
 use std::io::{Cursor, Read};
@@ -110,16 +110,15 @@ impl<'a> Files<'a> {
     }
 
     /// The content of a file, of which a bundle may unpack at most so many bytes.
-    pub fn read(&mut self, name: &str, most: u64) -> Result<Content, DataError> {
+    pub fn read(&mut self, name: &str, most: u64) -> Result<Vec<u8>, DataError> {
         match self {
-            Self::Folder { folder, .. } => open(&folder.join(name)),
+            Self::Folder { folder, .. } => Source::open(&folder.join(name))?.read(),
             Self::Bundle {
                 archive, prefix, ..
             } => {
                 let name_inside = format!("{prefix}{}", name.strip_prefix("./").unwrap_or(name));
                 let read = unpack(archive, &name_inside, most);
-                read.map(Content::Read)
-                    .map_err(|problem| self.error(name, problem))
+                read.map_err(|problem| self.error(name, problem))
             }
         }
     }

@@ -3,7 +3,6 @@
 use super::files::Files;
 use super::meta::{CENTROIDS, Meta, PALETTE_ROW};
 use crate::DataError;
-use crate::scene::source::Content;
 use crate::words::one_line;
 use image::{ColorType, ImageDecoder, ImageFormat, ImageReader, Limits};
 use std::io::Cursor;
@@ -25,7 +24,7 @@ const LARGEST_PALETTE: u64 = (HIGHEST_PALETTE * PALETTE_ROW * 15) as u64;
 /// One image before decoding.
 pub struct Image<'a> {
     pub name: &'a str,
-    pub bytes: Content,
+    pub bytes: Vec<u8>,
     pub width: usize,
     height: usize,
     /// 3 or 4.
@@ -67,7 +66,7 @@ pub fn fetch<'a>(meta: &'a Meta, files: &mut Files) -> Result<Vec<Image<'a>>, Da
 }
 
 impl<'a> Image<'a> {
-    fn open(name: &'a str, bytes: Content) -> Result<Self, String> {
+    fn open(name: &'a str, bytes: Vec<u8>) -> Result<Self, String> {
         let decoder = decoder(&bytes)?;
         let (width, height) = decoder.dimensions();
         let channels = match decoder.color_type() {
@@ -195,7 +194,7 @@ mod tests {
             }
             Image {
                 name: "a",
-                bytes: Content::Read(bytes),
+                bytes,
                 width: 1,
                 height: 1,
                 channels: 4,

@@ -7,7 +7,6 @@ use crate::{DataError, file};
 use rayon::prelude::*;
 use splatcore_core::gaussians::sigmoid;
 use splatcore_core::{Gaussians, sh};
-use std::convert::Infallible;
 use std::io::Write;
 use std::path::Path;
 
@@ -26,6 +25,7 @@ pub fn write(
     progress: Progress,
 ) -> Result<Written, DataError> {
     let order = (!options.keep_order).then(|| by_importance(rows));
+    let order = order.transpose()?;
     let mut clamped = 0u64;
     file::write_atomically(path, |writer| {
         let mut bytes = Vec::new();
@@ -75,9 +75,9 @@ fn fill(row: &mut [u8; ROW], piece: &Gaussians, i: usize) -> bool {
 
 /// The indices of all Gaussians, those with the largest volume times opacity first. Holds 12 bytes
 /// a Gaussian in memory, of which 4 are the result.
-fn by_importance(rows: &dyn Rows) -> Vec<u32> {
+fn by_importance(rows: &dyn Rows) -> Result<Vec<u32>, DataError> {
     let mut entries: Vec<(f32, u32)> = Vec::with_capacity(rows.len());
-    let done: Result<(), Infallible> = in_pieces(rows, |start, piece| {
+    in_pieces(rows, |start, piece| {
         let scales = piece.log_scales.iter().zip(&piece.opacity_logits);
         entries.extend(scales.zip(start as u32..).map(|((s, &logit), i)| {
             // Logarithms: products underflow.
@@ -89,9 +89,8 @@ fn by_importance(rows: &dyn Rows) -> Vec<u32> {
             };
             ((volume + opacity) as f32, i)
         }));
-        Ok(())
-    });
-    let Ok(()) = done;
+        Ok::<(), DataError>(())
+    })?;
     entries.par_sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    entries.into_iter().map(|(_, index)| index).collect()
+    Ok(entries.into_iter().map(|(_, index)| index).collect())
 }

@@ -4,6 +4,7 @@ use super::attributes::COLOUR_SCALE;
 use super::axes::Change;
 use super::container::strides;
 use super::options::SpzOptions;
+use crate::DataError;
 use crate::scene::rows::{Rows, in_pieces};
 use rayon::prelude::*;
 use splatcore_core::Gaussians;
@@ -165,20 +166,19 @@ fn smallest_three([w, x, y, z]: [f64; 4]) -> u32 {
 
 /// The bits behind the point with which a scene's means fit into 24 bits: at most 12, and no fewer
 /// than 8 for the sake of one Gaussian in a thousand.
-pub fn fractional_bits(rows: &dyn Rows) -> u8 {
+pub fn fractional_bits(rows: &dyn Rows) -> Result<u8, DataError> {
     // Gaussians by the most bits with which they fit; the last are those that never do.
     let mut fitting = [0u64; MOST_BITS as usize + 2];
     let never = fitting.len() - 1;
-    let counted: Result<(), std::convert::Infallible> = in_pieces(rows, |_, piece| {
+    in_pieces(rows, |_, piece| {
         for mean in &piece.means {
             let furthest = mean.iter().fold(0.0f32, |far, v| far.max(v.abs()));
             let fits = |&bits: &u8| (furthest * f32::from(bits).exp2()).round() <= LARGEST;
             let most = (0..=MOST_BITS).rev().find(fits);
             fitting[most.map_or(never, usize::from)] += 1;
         }
-        Ok(())
-    });
-    let Ok(()) = counted;
+        Ok::<(), DataError>(())
+    })?;
     // The most bits with which all but so many Gaussians fit.
     let all_but = |outliers: u64| {
         let mut outside = fitting[never];
@@ -191,7 +191,7 @@ pub fn fractional_bits(rows: &dyn Rows) -> u8 {
         MOST_BITS
     };
     let outliers = rows.len() as u64 / OUTLIERS;
-    all_but(0).max(all_but(outliers).min(BITS_FOR_OUTLIERS))
+    Ok(all_but(0).max(all_but(outliers).min(BITS_FOR_OUTLIERS)))
 }
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
         for (to, &x) in scene.means.iter_mut().zip(means) {
             *to = [0.0, -x, 0.5];
         }
-        fractional_bits(&scene)
+        fractional_bits(&scene).unwrap()
     }
 
     /// 2²³ - 1 steps of 2⁻ᵇ to either side.

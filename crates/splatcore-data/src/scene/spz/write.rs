@@ -32,7 +32,7 @@ pub fn write(
 ) -> std::result::Result<Written, DataError> {
     let spz = &options.spz;
     check(spz, path)?;
-    let quantiser = Quantiser::new(spz, rows.sh_degree(), fractional_bits(rows));
+    let quantiser = Quantiser::new(spz, rows.sh_degree(), fractional_bits(rows)?);
     let head = Head {
         version: spz.version,
         count: rows.len() as u32,

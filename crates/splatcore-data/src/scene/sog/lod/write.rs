@@ -34,7 +34,7 @@ pub fn write_streamed(
     progress: Progress,
 ) -> Result<Written, DataError> {
     let mut notes = Sound::new(rows).notes(); // of the degree only: nothing was gathered yet
-    let mut finest = whole(rows);
+    let mut finest = whole(rows)?;
     finest = finest.with_sh_degree(Sound::new(rows).sh_degree());
     let dropped = finest.drop_unsound();
     if dropped > 0 {
@@ -53,7 +53,7 @@ pub fn write_streamed(
         extent: options.sog.chunk_extent,
     };
     let root = tree::build(tree::items(&levels), limits);
-    let ranks: Vec<Vec<u32>> = levels.iter().map(ranks).collect();
+    let ranks: Vec<Vec<u32>> = levels.iter().map(ranks).collect::<Result<_, _>>()?;
     let mut chunks = Chunks {
         of_level: levels.iter().map(|_| vec![Vec::new()]).collect(),
         most: limits.gaussians,
@@ -119,12 +119,12 @@ fn levels(finest: Gaussians, count: u32, progress: Progress) -> Vec<Gaussians> {
 }
 
 /// The place of each Gaussian in Morton order.
-fn ranks(gaussians: &Gaussians) -> Vec<u32> {
+fn ranks(gaussians: &Gaussians) -> Result<Vec<u32>, DataError> {
     let mut ranks = vec![0; gaussians.len()];
-    for (rank, i) in morton_order(gaussians).into_iter().enumerate() {
+    for (rank, i) in morton_order(gaussians)?.into_iter().enumerate() {
         ranks[i as usize] = rank as u32;
     }
-    ranks
+    Ok(ranks)
 }
 
 /// Of each level its chunks, of each chunk its Gaussians in order.

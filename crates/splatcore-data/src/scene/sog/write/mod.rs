@@ -120,7 +120,7 @@ fn encode(
         true => (0..rows.len() as u32).collect(),
         false => {
             progress("sorting", 0, 1);
-            morton_order(rows)
+            morton_order(rows)?
         }
     };
     encode_ordered(path, rows, &order, options, progress)
@@ -143,10 +143,11 @@ pub(super) fn encode_ordered(
             "write FOLDER/lod-meta.json, which has chunks",
         )
     })?;
-    let survey = survey::survey(&rows, order, options, progress);
+    let survey = survey::survey(&rows, order, options, progress)?;
     let mut notes = rows.notes();
-    let palette = planes::train(&rows, order, options, progress);
-    let (planes, palette) = planes::fill(&rows, order, size, (&survey, palette), options, progress);
+    let palette = planes::train(&rows, order, options, progress)?;
+    let (planes, palette) =
+        planes::fill(&rows, order, size, (&survey, palette), options, progress)?;
     let higher = palette.as_ref().map(|palette| Higher {
         count: palette.entries,
         bands: rows.sh_degree(),

@@ -3,6 +3,7 @@
 use super::codebook::{ENTRIES, Histogram, nearest};
 use super::palette::{Known, Palette, Sample, Search, Sums, Vectors};
 use super::survey::{Survey, log};
+use crate::DataError;
 use crate::scene::rows::{PIECE, Rows};
 use crate::scene::written::{Progress, WriteOptions};
 use image_webp::{ColorType, EncoderParams, EncodingError, WebPEncoder};
@@ -71,17 +72,22 @@ fn palette_entries(count: usize, most: u32) -> usize {
 
 /// Calls `each` with the harmonics above degree 0 of every Gaussian of an order, and with its
 /// index, until that returns `false`.
-fn each_harmonics(rows: &dyn Rows, order: &[u32], mut each: impl FnMut(&[f32], u32) -> bool) {
+fn each_harmonics(
+    rows: &dyn Rows,
+    order: &[u32],
+    mut each: impl FnMut(&[f32], u32) -> bool,
+) -> Result<(), DataError> {
     let mut piece = Gaussians::empty(rows.sh_degree());
     for which in order.chunks(PIECE) {
         piece.retain(|_| false);
-        rows.gather(which, &mut piece);
+        rows.gather(which, &mut piece)?;
         for (i, &row) in which.iter().enumerate() {
             if !each(piece.sh_of(i)[1..].as_flattened(), row) {
-                return;
+                return Ok(());
             }
         }
     }
+    Ok(())
 }
 
 /// The palette of the harmonics above degree 0, none if there are none: all of them, if few enough
@@ -91,17 +97,17 @@ pub fn train(
     order: &[u32],
     options: &WriteOptions,
     progress: Progress,
-) -> Option<Palette> {
+) -> Result<Option<Palette>, DataError> {
     if rows.sh_degree() == 0 || order.is_empty() {
-        return None;
+        return Ok(None);
     }
     progress("clustering", 0, 1);
     let dimensions = 3 * (sh::coefficients(rows.sh_degree()) - 1);
     let entries = palette_entries(order.len(), options.sog.palette);
     let mut known = Known::new(dimensions, entries);
-    each_harmonics(rows, order, |vector, _| known.add(vector));
+    each_harmonics(rows, order, |vector, _| known.add(vector))?;
     if let Some(palette) = known.palette() {
-        return Some(palette);
+        return Ok(Some(palette));
     }
     let samples = order.len().min(SAMPLES * entries);
     let mut sample = Sample::new(dimensions);
@@ -111,8 +117,9 @@ pub fn train(
     each_harmonics(rows, &which, |vector, row| {
         sample.push(vector, options.weight(row));
         true
-    });
-    Some(Palette::train(&sample, entries, options.sog.iterations))
+    })?;
+    let palette = Palette::train(&sample, entries, options.sog.iterations);
+    Ok(Some(palette))
 }
 
 /// Makes all bytes; the palette's entries become the means of what is given to them.
@@ -123,7 +130,7 @@ pub fn fill(
     (survey, palette): (&Survey, Option<Palette>),
     options: &WriteOptions,
     progress: Progress,
-) -> (Planes, Option<PaletteImage>) {
+) -> Result<(Planes, Option<PaletteImage>), DataError> {
     let pixels = width * height;
     let mut planes = Planes {
         means_low: vec![[0; 3]; pixels],
@@ -139,7 +146,7 @@ pub fn fill(
     for (start, which) in order.chunks(PIECE).enumerate() {
         let start = start * PIECE;
         piece.retain(|_| false);
-        rows.gather(which, &mut piece);
+        rows.gather(which, &mut piece)?;
         planes.fill_piece(start, &piece, survey);
         if let (Some(palette), Some(sums)) = (&palette, &mut sums) {
             vectors = vectors.zeros_like(0);
@@ -164,7 +171,7 @@ pub fn fill(
     let image = palette
         .zip(sums)
         .map(|(palette, sums)| PaletteImage::of(&palette.moved(&sums), &sums, higher));
-    (planes, image)
+    Ok((planes, image))
 }
 
 impl Planes {

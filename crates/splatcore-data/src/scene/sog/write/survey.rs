@@ -1,6 +1,7 @@
 //! The first pass over the Gaussians: bounds and codebooks.
 
 use super::codebook::{ENTRIES, Histogram};
+use crate::DataError;
 use crate::scene::opacity::LARGEST_LOGIT;
 use crate::scene::rows::{PIECE, Rows};
 use crate::scene::written::{Progress, WriteOptions};
@@ -56,15 +57,15 @@ impl Rows for Sound<'_> {
         self.rows.sh_degree().min(HIGHEST_DEGREE)
     }
 
-    fn gather(&self, which: &[u32], to: &mut Gaussians) {
+    fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError> {
         let first = to.len();
         if self.rows.sh_degree() > HIGHEST_DEGREE {
             let mut piece = Gaussians::empty(self.rows.sh_degree());
-            self.rows.gather(which, &mut piece);
+            self.rows.gather(which, &mut piece)?;
             let piece = piece.with_sh_degree(HIGHEST_DEGREE);
             (0..piece.len()).for_each(|i| to.push_from(&piece, i));
         } else {
-            self.rows.gather(which, to);
+            self.rows.gather(which, to)?;
         }
         let k = to.coefficients();
         for i in first..to.len() {
@@ -84,6 +85,7 @@ impl Rows for Sound<'_> {
                 *v = v.clamp(-LARGEST_COEFFICIENT, LARGEST_COEFFICIENT);
             }
         }
+        Ok(())
     }
 }
 
@@ -108,14 +110,14 @@ pub fn survey(
     order: &[u32],
     options: &WriteOptions,
     progress: Progress,
-) -> Survey {
+) -> Result<Survey, DataError> {
     let mut bounds = [(f64::INFINITY, f64::NEG_INFINITY); 3];
     let (mut scales, mut colours) = (Histogram::new(), Histogram::new());
     let mut piece = Gaussians::empty(rows.sh_degree());
     let mut done = 0;
     for which in order.chunks(PIECE) {
         piece.retain(|_| false);
-        rows.gather(which, &mut piece);
+        rows.gather(which, &mut piece)?;
         for (i, &row) in which.iter().enumerate() {
             let weight = f64::from(options.weight(row));
             for c in 0..3 {
@@ -132,10 +134,10 @@ pub fn survey(
         bounds = [(0.0, 0.0); 3];
     }
     let (scales, colours) = rayon::join(|| scales.codebook(), || colours.codebook());
-    Survey {
+    Ok(Survey {
         mins: bounds.map(|b| b.0),
         maxs: bounds.map(|b| b.1),
         scales,
         colours,
-    }
+    })
 }
