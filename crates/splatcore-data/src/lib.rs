@@ -8,6 +8,7 @@ mod error;
 pub mod file;
 mod foreign;
 pub mod lock;
+mod same_file;
 mod words;
 
 pub mod dataset;

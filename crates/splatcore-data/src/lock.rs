@@ -2,6 +2,7 @@
 
 use crate::DataError;
 use crate::file::Unfinished;
+use crate::same_file::is_at;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -95,23 +96,6 @@ pub fn is_empty(folder: &Path) -> bool {
     };
     let mut names = entries.flatten().map(|entry| entry.file_name());
     names.all(|name| name == NAME)
-}
-
-/// Whether the path still leads to the file.
-#[cfg(unix)]
-pub(crate) fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let same =
-        |a: std::fs::Metadata, b: std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-    match (file.metadata(), std::fs::metadata(path)) {
-        (Ok(own), Ok(there)) => same(own, there),
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-pub(crate) fn is_at(_: &File, _: &Path) -> bool {
-    true
 }
 
 fn taken(folder: &Path, file: &mut File) -> DataError {

@@ -1,7 +1,7 @@
 //! Files and folders that are not yet complete: which are this process's, and which were left by a
 //! process that is gone.
 
-use crate::lock::is_at;
+use crate::same_file::is_at;
 use std::collections::BTreeSet;
 use std::fs::{File, Metadata, TryLockError};
 use std::io;
@@ -62,8 +62,8 @@ pub fn remove_own_unfinished() -> usize {
     own.completed
 }
 
-/// Counts a file that gets its name by `name_it`, unless that fails. [`remove_own_unfinished`] comes
-/// before that or after it.
+/// Counts a file that gets its name by `name_it`, unless that fails. [`remove_own_unfinished`]
+/// comes before that or after it.
 pub fn completing(name_it: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let mut own = lock(&OWN);
     name_it()?;

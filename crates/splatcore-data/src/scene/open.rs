@@ -9,7 +9,8 @@ use std::path::Path;
 
 /// Opens a scene file. Of a plain binary PLY, the one format whose files are large, the Gaussians
 /// stay in the file (which must not change meanwhile: rows of a file that is cut short are errors);
-/// other formats are read into memory, as [`super::read`] does. `sh_degree_limit` does not concern what stays in the file.
+/// other formats are read into memory, as [`super::read`] does. `sh_degree_limit` does not concern
+/// what stays in the file.
 ///
 /// # Errors
 /// As [`super::read`].
