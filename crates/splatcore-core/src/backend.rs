@@ -15,7 +15,7 @@ mod times;
 mod visibility;
 
 pub use error::BackendError;
-pub use frame::{FrameCounts, RenderOptions, Rendered, WarpCounts};
+pub use frame::{FrameCounts, RenderOptions, Rendered, StripCounts};
 pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring};
 pub use state::LearnerState;
 pub use step::{LearningRates, Statistic, StepPlan};

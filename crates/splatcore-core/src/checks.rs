@@ -2,7 +2,7 @@
 
 use crate::backend::LearnerState;
 use crate::exposure::Exposures;
-use crate::{BackendError, Camera, Gaussians, Image, View, sh};
+use crate::{BackendError, Camera, Gaussians, Image, Pipeline, View, sh};
 
 /// Arrays of different lengths in a scene.
 ///
@@ -28,6 +28,20 @@ pub fn scene(scene: &Gaussians) -> Result<(), BackendError> {
         scene.sh.len(),
         scene.sh_degree
     )))
+}
+
+/// A pipeline of which no gradients are computed as it is named.
+///
+/// # Errors
+/// [`BackendError::Unsupported`] with the reason ([`Pipeline::check_training`]).
+pub fn training(backend: &'static str, pipeline: Pipeline) -> Result<(), BackendError> {
+    pipeline
+        .check_training()
+        .map_err(|reason| BackendError::Unsupported {
+            backend,
+            what: format!("gradients of {pipeline}: {reason}"),
+            depends_on: &[],
+        })
 }
 
 /// A photo or mask of another size than its camera.

@@ -1,5 +1,11 @@
 //! Which kernels a backend runs: plain data, named as the literature names the methods.
 
+mod blend;
+mod methods;
+
+pub use blend::Blend;
+pub use methods::{Fragments, Method, Training};
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -39,88 +45,6 @@ impl Intersect {
             }
         }
     }
-}
-
-/// How a tile's list is blended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Blend {
-    /// Every pixel walks the tile's whole list (INRIA's 3DGS).
-    Scalar,
-    /// As [`Blend::Scalar`], as INRIA's 3DGS publishes it and without what later work gained: an
-    /// exact exponential, colours from global memory, a counter of contributors. Where searches for
-    /// faster kernels begin.
-    Literal,
-    /// As [`Blend::Scalar`], but the exponent is compared with log2(1/255) before it is raised
-    /// (TC-GS, Liao et al. 2025, section 4.1).
-    EarlyCull,
-    /// Exponents of 16 pixels and 8 Gaussians as one product in half precision, in coordinates of
-    /// the tile, every one of them raised (TC-GS, sections 4.2 and 4.3 without 4.1: the ablation of
-    /// its table 5).
-    #[serde(rename = "frag2mat")]
-    Frag2Mat,
-    /// [`Blend::EarlyCull`] and [`Blend::Frag2Mat`] together (TC-GS, section 4).
-    TcGs,
-    /// As [`Blend::TcGs`], but a pixel's transmittance is a half, as in the authors' code.
-    TcGsHalf,
-    /// As [`Blend::TcGs`], but in coordinates of the image: half precision overflows (the ablation
-    /// of its table 6).
-    TcGsGlobalFp16,
-    /// As [`Blend::TcGsGlobalFp16`] in TF32: no overflow, but as few digits (likewise).
-    TcGsGlobalTf32,
-    /// Exponents of a tile as one product on the matrix units, 256 Gaussians a batch, 16 a
-    /// mini-batch, in a three-stage pipeline with two buffers (GEMM-GS, Li et al. 2026, section 3).
-    GemmGs,
-    /// As [`Blend::GemmGs`] with batches of 32 (its section 4.3, figure 7).
-    #[serde(rename = "gemm-gs-32")]
-    GemmGs32,
-    /// As [`Blend::GemmGs`] with batches of 64 (likewise).
-    #[serde(rename = "gemm-gs-64")]
-    GemmGs64,
-    /// As [`Blend::GemmGs`] with batches of 128 (likewise).
-    #[serde(rename = "gemm-gs-128")]
-    GemmGs128,
-    /// As [`Blend::GemmGs`] with batches of 512 (likewise).
-    #[serde(rename = "gemm-gs-512")]
-    GemmGs512,
-    /// Exponents of 16 Gaussians and 16 pixels as one product on the matrix units, tile by tile:
-    /// TensorGS's naive tensorization (sections 4.2 and 4.3). Each coefficient is the sum of two
-    /// halves, the second of which holds what the first leaves.
-    #[serde(rename = "tensor-gs-1x1")]
-    TensorGs1x1,
-    /// As [`Blend::TensorGs1x1`], but macro-tiles of 2x2 tiles share one list, each Gaussian with a
-    /// mask of the tiles that it touches (TensorGS, section 4.4; its default).
-    #[serde(rename = "tensor-gs-2x2")]
-    TensorGs2x2,
-    /// As [`Blend::TensorGs2x2`] with macro-tiles of 4x4 tiles (its section 5.4, table 6).
-    #[serde(rename = "tensor-gs-4x4")]
-    TensorGs4x4,
-    /// As [`Blend::TensorGs1x1`], but a coefficient is one half, as in the paper (section 4.2.3).
-    #[serde(rename = "tensor-gs-1x1-half")]
-    TensorGs1x1Half,
-    /// As [`Blend::TensorGs2x2`] with coefficients of one half (likewise).
-    #[serde(rename = "tensor-gs-2x2-half")]
-    TensorGs2x2Half,
-    /// As [`Blend::TensorGs4x4`] with coefficients of one half (likewise).
-    #[serde(rename = "tensor-gs-4x4-half")]
-    TensorGs4x4Half,
-    /// Sub-tile culling in f32: each small block of pixels walks only the Gaussians whose ellipse
-    /// touches it.
-    Subtile,
-    /// A group of 4x2 pixels blends the Gaussians whose alpha at the group's centre is 1/255 or
-    /// more, and no others (Seele, Huang et al. 2025, section 4).
-    Seele,
-    /// The pixels of a sub-tile, 8x8 of a tile, blend the Gaussians whose 3-sigma box along the
-    /// ellipse's axes touches it (GSCore, Lee et al. 2024, subtile skipping). Its lists are those
-    /// of [`Intersect::Obb`].
-    #[serde(rename = "gscore")]
-    GsCore,
-    /// Pixels blend by depth along their own ray, which windows of a tile, of 4x4, of 2x2 and of
-    /// one pixel put in order one after the other (StopThePop, Radl et al. 2024).
-    StopThePop,
-    /// The backend's fastest that blends every pixel. On CUDA sub-tile culling with scores and
-    /// colours as products on the matrix units; on the CPU the same as [`Blend::Subtile`].
-    Splatcore,
 }
 
 /// How gradients come together.
@@ -208,15 +132,60 @@ impl Pipeline {
         };
         Intersect::ALL.iter().flat_map(with).collect()
     }
-    /// Every way to bring gradients together, behind the same forward pass (exact + scalar), to
-    /// compare them. A backend may lack some.
+    /// Every way to bring gradients together, to compare them: behind the same forward pass (exact +
+    /// scalar), but for [`Backward::Splatcore`], which has its own. A backend may lack some.
     pub fn backward_variants() -> Vec<Pipeline> {
         let with = |&backward| Pipeline {
             intersect: Intersect::Exact,
-            blend: Blend::Scalar,
+            blend: match backward {
+                Backward::Splatcore => Blend::Splatcore,
+                _ => Blend::Scalar,
+            },
             backward,
         };
         Backward::ALL.iter().map(with).collect()
+    }
+
+    /// Whether gradients and steps run these methods as they are named.
+    ///
+    /// # Errors
+    /// Why not, in one line, with pipelines that do.
+    pub fn check_training(self) -> Result<(), String> {
+        let (blend, backward) = (self.blend, self.backward);
+        let with = |blend: Blend, backward| Pipeline {
+            blend,
+            backward,
+            ..self
+        };
+        let because = match (blend.method().training, backward) {
+            (Training::Never(reason), _) => {
+                let instead = with(Blend::Subtile, Backward::Subtile);
+                let training = format!("train with {instead}, and render with {blend}");
+                return Err(format!(
+                    "blend '{blend}' is not trained: {reason}; {training}"
+                ));
+            }
+            (Training::ItsOwn, _) if backward != blend.backward() => {
+                format!("blend '{blend}' is trained with its own backward method alone")
+            }
+            (Training::ItsOwn, _) => return Ok(()),
+            (_, Backward::Splatcore) => {
+                "it repeats the weights of blend 'splatcore', bit for bit".into()
+            }
+            (Training::Plain, Backward::GaussianParallel) => {
+                format!("it needs checkpoints, which blend '{blend}' does not leave")
+            }
+            (Training::Plain | Training::Checkpointed, _) => return Ok(()),
+        };
+        let own = match backward {
+            Backward::Splatcore => Blend::Splatcore,
+            _ => Blend::Subtile,
+        };
+        let (first, second) = (with(blend, blend.backward()), with(own, backward));
+        Err(format!(
+            "backward method '{backward}' is not for blend '{blend}': {because}; write {first} or \
+             {second}"
+        ))
     }
 }
 
@@ -225,6 +194,35 @@ impl Default for Pipeline {
         Self::AUTO
     }
 }
+
+/// Printed and read by `ALL` and `name()`.
+macro_rules! read_and_shown_by_name {
+    ($kind:ident, $what:literal) => {
+        impl std::fmt::Display for $kind {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+        impl std::str::FromStr for $kind {
+            type Err = String;
+            fn from_str(s: &str) -> Result<Self, String> {
+                $kind::ALL
+                    .iter()
+                    .copied()
+                    .find(|v| v.name() == s)
+                    .ok_or_else(|| {
+                        let known: Vec<_> = $kind::ALL.iter().map(|v| v.name()).collect();
+                        format!(
+                            "unknown {} method '{s}'; known: {}",
+                            $what,
+                            known.join(", ")
+                        )
+                    })
+            }
+        }
+    };
+}
+use read_and_shown_by_name;
 
 macro_rules! names {
     ($kind:ident, $what:literal, $($variant:ident = $name:literal),+) => {
@@ -236,20 +234,7 @@ macro_rules! names {
                 match self { $($kind::$variant => $name),+ }
             }
         }
-        impl fmt::Display for $kind {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-        impl FromStr for $kind {
-            type Err = String;
-            fn from_str(s: &str) -> Result<Self, String> {
-                $kind::ALL.iter().copied().find(|v| v.name() == s).ok_or_else(|| {
-                    let known: Vec<_> = $kind::ALL.iter().map(|v| v.name()).collect();
-                    format!("unknown {} method '{s}'; known: {}", $what, known.join(", "))
-                })
-            }
-        }
+        read_and_shown_by_name!($kind, $what);
     };
 }
 
@@ -264,67 +249,6 @@ names!(
     TileCull = "tile-cull",
     Exact = "exact"
 );
-names!(
-    Blend,
-    "blend",
-    Scalar = "scalar",
-    Literal = "literal",
-    EarlyCull = "early-cull",
-    Frag2Mat = "frag2mat",
-    TcGs = "tc-gs",
-    TcGsHalf = "tc-gs-half",
-    TcGsGlobalFp16 = "tc-gs-global-fp16",
-    TcGsGlobalTf32 = "tc-gs-global-tf32",
-    GemmGs = "gemm-gs",
-    GemmGs32 = "gemm-gs-32",
-    GemmGs64 = "gemm-gs-64",
-    GemmGs128 = "gemm-gs-128",
-    GemmGs512 = "gemm-gs-512",
-    TensorGs1x1 = "tensor-gs-1x1",
-    TensorGs2x2 = "tensor-gs-2x2",
-    TensorGs4x4 = "tensor-gs-4x4",
-    TensorGs1x1Half = "tensor-gs-1x1-half",
-    TensorGs2x2Half = "tensor-gs-2x2-half",
-    TensorGs4x4Half = "tensor-gs-4x4-half",
-    Subtile = "subtile",
-    Seele = "seele",
-    GsCore = "gscore",
-    StopThePop = "stop-the-pop",
-    Splatcore = "splatcore"
-);
-
-impl Blend {
-    /// What every backend has.
-    pub const COMMON: &'static [Blend] = &[Blend::Scalar, Blend::Splatcore];
-
-    /// Whether the image is that of [`Blend::Scalar`] but for roundings: the fragments of a tile's
-    /// list of alpha >= 1/255, by the depth of their Gaussians' means. The image of a method that
-    /// blends others, or in another order, is compared with a twin's that does the same.
-    pub fn blends_as_scalar(self) -> bool {
-        !matches!(self, Blend::Seele | Blend::GsCore | Blend::StopThePop)
-    }
-
-    /// The method of an image with depth: this one if it can sum a fourth channel, else
-    /// [`Blend::Subtile`].
-    pub fn with_inverse_depth(self) -> Blend {
-        match self {
-            Blend::Scalar | Blend::Subtile | Blend::Splatcore => self,
-            _ => Blend::Subtile,
-        }
-    }
-
-    /// The backward method that goes with it where none is named.
-    pub fn backward(self) -> Backward {
-        match self {
-            Blend::Scalar | Blend::Literal => Backward::Atomic,
-            // Behind the others the gradients would take in what Seele leaves out.
-            Blend::Splatcore | Blend::Seele => Backward::Splatcore,
-            // Nor in what GSCore leaves out or in StopThePop's order.
-            Blend::GsCore | Blend::StopThePop => Backward::Splatcore,
-            _ => Backward::Subtile,
-        }
-    }
-}
 names!(
     Backward,
     "backward",
@@ -409,11 +333,12 @@ mod tests {
         let variants = Pipeline::backward_variants();
         let methods: Vec<Backward> = variants.iter().map(|p| p.backward).collect();
         assert_eq!(methods, Backward::ALL);
-        assert!(
-            variants
-                .iter()
-                .all(|p| (p.intersect, p.blend) == (Intersect::Exact, Blend::Scalar))
-        );
+        for p in variants {
+            let own = p.backward == Backward::Splatcore;
+            let blend = if own { Blend::Splatcore } else { Blend::Scalar };
+            assert_eq!((p.intersect, p.blend), (Intersect::Exact, blend));
+            assert_eq!(p.check_training(), Ok(()));
+        }
         // What every backend must have is known by these names alone.
         let common = [Backward::Atomic, Backward::Splatcore];
         assert!(Pipeline::all().iter().all(|p| common.contains(&p.backward)));
@@ -424,6 +349,47 @@ mod tests {
         let old = "exact+samples+splatcore".to_string();
         assert_eq!(Pipeline::try_from(old.clone()), Ok(Pipeline::AUTO));
         assert!(old.parse::<Pipeline>().is_err());
+    }
+
+    #[test]
+    fn what_is_not_trained_as_named_is_refused_with_what_is() {
+        let refused = |pipeline: &str| {
+            let pipeline: Pipeline = pipeline.parse().unwrap();
+            pipeline.check_training().unwrap_err()
+        };
+        for blend in Blend::ALL {
+            for backward in Backward::ALL {
+                let pipeline = Pipeline {
+                    blend: *blend,
+                    backward: *backward,
+                    ..Pipeline::AUTO
+                };
+                let Err(error) = pipeline.check_training() else {
+                    continue;
+                };
+                assert!(!error.contains('\n'), "{error}");
+                // Whatever is proposed is accepted.
+                let proposed = error.split([' ', ',']).filter(|word| word.contains('+'));
+                let proposed: Vec<Pipeline> = proposed.map(|word| word.parse().unwrap()).collect();
+                assert!(!proposed.is_empty(), "{error}");
+                for pipeline in proposed {
+                    assert_eq!(pipeline.check_training(), Ok(()), "{error}");
+                }
+            }
+        }
+        assert!(refused("exact+tensor-gs-2x2").contains("per macro-tile"));
+        assert!(refused("exact+scalar+splatcore").contains("repeats the weights"));
+        assert!(refused("exact+splatcore+atomic").contains("its own backward method"));
+        assert!(refused("exact+tc-gs+gaussian-parallel").contains("checkpoints"));
+        for trains in [
+            "auto",
+            "vanilla",
+            "exact+tc-gs",
+            "aabb+gemm-gs",
+            "exact+subtile",
+        ] {
+            assert_eq!(trains.parse::<Pipeline>().unwrap().check_training(), Ok(()));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How exact a blend's arithmetic is: what its images are held to.
 
-use crate::pipeline::{Backward, Blend, Pipeline};
+use crate::pipeline::{Backward, Pipeline};
 
 /// Unit roundoff of an f32, relative.
 pub const SINGLE: f64 = 1.0 / (1 << 24) as f64;
@@ -107,51 +107,13 @@ pub const GRADIENT_BEHIND_PUBLISHED: f64 = 3e-2;
 
 impl Pipeline {
     /// Relative L2 error that gradients may have, each parameter group for itself, on a backend
-    /// that has matrix units. Of a forward pass in halves they inherit what is wrong with its
-    /// image.
+    /// that has matrix units, if they are computed at all ([`Pipeline::check_training`]). Of a
+    /// forward pass in halves they inherit what is wrong with its image.
     pub fn gradient_tolerance(self) -> f64 {
         match (self.blend.precision(), self.backward) {
             (_, Backward::Splatcore) => GRADIENT_IN_HALF,
-            // Gradients take in what the image lost: nothing is promised.
-            _ if !self.blend.blends_as_scalar() => f64::INFINITY,
-            // Such a pass runs in f32 in front of any other method.
             (Precision::Single, _) => GRADIENT_IN_SINGLE,
-            _ if self.blend == Blend::Splatcore => GRADIENT_IN_SINGLE,
             _ => GRADIENT_BEHIND_PUBLISHED,
-        }
-    }
-}
-
-impl Blend {
-    /// How exact the method is on matrix units. A backend may be more exact
-    /// ([`crate::Backend::precision`]).
-    pub fn precision(self) -> Precision {
-        match self {
-            Blend::Scalar | Blend::Literal | Blend::EarlyCull | Blend::Subtile => Precision::Single,
-            Blend::Seele | Blend::GsCore | Blend::StopThePop => Precision::Single,
-            Blend::Frag2Mat | Blend::TcGs => Precision::Half(TC_GS),
-            Blend::TcGsHalf => Precision::Half(Half {
-                psnr: Some(TC_GS_HALF_PSNR),
-                transmittance: HALF,
-                ..TC_GS
-            }),
-            Blend::TcGsGlobalFp16 | Blend::TcGsGlobalTf32 => Precision::Half(Half {
-                psnr: None,
-                ..Half::scores(HALF, 0.0)
-            }),
-            // The authors' code: 61 to 65 dB.
-            Blend::GemmGs
-            | Blend::GemmGs32
-            | Blend::GemmGs64
-            | Blend::GemmGs128
-            | Blend::GemmGs512 => Precision::Half(Half::scores(HALF, EQUAL_QUALITY)),
-            Blend::Splatcore => Precision::Half(SPLATCORE),
-            Blend::TensorGs1x1 => tensor_gs(1),
-            Blend::TensorGs2x2 => tensor_gs(2),
-            Blend::TensorGs4x4 => tensor_gs(4),
-            Blend::TensorGs1x1Half => tensor_gs_half(1),
-            Blend::TensorGs2x2Half => tensor_gs_half(2),
-            Blend::TensorGs4x4Half => tensor_gs_half(4),
         }
     }
 }
@@ -160,7 +122,7 @@ impl Blend {
 /// scores may be too: 47 to 60 dB are what TC-GS's authors' code reaches.
 const PLAIN_HALVES: f64 = 45.0;
 
-const TC_GS: Half = Half {
+pub(crate) const TC_GS: Half = Half {
     score: HALF,
     ..Half::scores(HALF, PLAIN_HALVES)
 };
@@ -170,11 +132,11 @@ const TC_GS: Half = Half {
 /// at most, T 2^-11 / sqrt(3) as the root of the mean square. T shrinks by 254/255 or faster, so
 /// that the sum of T^2 is 128 at most, and independent roundings add up to 3.2e-3, 50 dB. With an
 /// independent error at 45 dB that is 43.8 dB.
-const TC_GS_HALF_PSNR: f64 = 43.5;
+pub(crate) const TC_GS_HALF_PSNR: f64 = 43.5;
 
 /// About eight roundings on a weight's way through a batch. Inference keeps the transmittance in
 /// halves from batch to batch, whose errors add up at random; they are held to the same.
-const SPLATCORE: Half = Half {
+pub(crate) const SPLATCORE: Half = Half {
     score: HALF,
     alpha: EXP_IN_HALF + HALF,
     weight: 8.0 * HALF,
@@ -188,7 +150,7 @@ const SPLATCORE: Half = Half {
 /// halves hold their squares; about the middle those of 4x4 tiles have 12 bits.
 const PIXEL_CENTRE: f64 = 0.5;
 
-fn tensor_gs(tiles: usize) -> Precision {
+pub(crate) fn tensor_gs(tiles: usize) -> Precision {
     Precision::Half(Half {
         tiles,
         off_middle: PIXEL_CENTRE,
@@ -196,10 +158,10 @@ fn tensor_gs(tiles: usize) -> Precision {
     })
 }
 
-/// With 1x1 tiles the coefficients are those of [`Blend::Frag2Mat`], and nothing else is a half. A
+/// With 1x1 tiles the coefficients are those of [`crate::pipeline::Blend::Frag2Mat`], and nothing else is a half. A
 /// score is a sum of terms of second order in the distance of pixel and mean from the origin, which
 /// grows with the side of the macro-tile: twice the side is four times the error, 12 dB.
-fn tensor_gs_half(tiles: usize) -> Precision {
+pub(crate) fn tensor_gs_half(tiles: usize) -> Precision {
     let psnr = PLAIN_HALVES - 40.0 * (tiles as f64).log10();
     Precision::Half(Half {
         tiles,
@@ -211,6 +173,7 @@ fn tensor_gs_half(tiles: usize) -> Precision {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::Blend;
 
     /// Only the ablation that is to fail promises nothing.
     #[test]

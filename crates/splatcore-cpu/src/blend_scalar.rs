@@ -7,7 +7,7 @@ use crate::blend_backward::{Pixels, SumRow};
 use crate::intersect::Pair;
 use crate::project::Splat;
 use crate::shared::Disjoint;
-use splatcore_core::backend::WarpCounts;
+use splatcore_core::backend::StripCounts;
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 
 /// One fragment that changes its pixel.
@@ -99,29 +99,29 @@ pub fn blend(splats: &[Splat], pairs: &[Pair], tile: &Tile, target: &Target<'_>)
     }
 }
 
-/// Splats of a batch, and rows of pixels of a warp; see [`WarpCounts`].
+/// Splats of a batch, and rows of pixels of a strip; see [`StripCounts`].
 const BATCH: usize = 256;
-const WARP_ROWS: usize = 2;
+const STRIP_ROWS: usize = 2;
 
-/// Counts what blending one tile does: fragments, and (warp, splat) pairs that a card would walk.
-pub fn count(splats: &[Splat], pairs: &[Pair], tile: &Tile, counted: &mut Counted) -> WarpCounts {
-    // Bit w: a pixel of warp w blends the pair's splat.
+/// Counts what blending one tile does: fragments, and (strip, splat) pairs.
+pub fn count(splats: &[Splat], pairs: &[Pair], tile: &Tile, counted: &mut Counted) -> StripCounts {
+    // Bit s: a pixel of strip s blends the pair's splat.
     let mut blending = vec![0u8; pairs.len()];
     let mut longest = 0;
     for pixel in pixels_of(tile) {
-        let warp = (pixel[1] - tile.origin[1]) / WARP_ROWS;
+        let strip = (pixel[1] - tile.origin[1]) / STRIP_ROWS;
         let mut of_pixel = Counted::default();
         walk(splats, pairs, tile, pixel, &mut of_pixel, |_, fragment| {
-            blending[fragment.pair] |= 1 << warp;
+            blending[fragment.pair] |= 1 << strip;
         });
         longest = longest.max(of_pixel.evaluated as usize);
         counted.evaluated += of_pixel.evaluated;
         counted.blended += of_pixel.blended;
     }
     let walked = longest.next_multiple_of(BATCH).min(pairs.len());
-    let blended = blending.iter().map(|warps| warps.count_ones() as u64);
-    WarpCounts {
-        visited: (walked * TILE / WARP_ROWS) as u64,
+    let blended = blending.iter().map(|strips| strips.count_ones() as u64);
+    StripCounts {
+        visited: (walked * TILE / STRIP_ROWS) as u64,
         blended: blended.sum(),
     }
 }

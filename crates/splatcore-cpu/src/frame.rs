@@ -13,12 +13,12 @@ use crate::simd::Level;
 use crate::sort;
 use rayon::prelude::*;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, RenderOptions, Rendered, StageTimes, TileCounts, Visibility,
-    WarpCounts,
+    BackendError, FrameCounts, RenderOptions, Rendered, StageTimes, StripCounts, TileCounts,
+    Visibility,
 };
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::semantics::TILE;
-use splatcore_core::{Camera, Choice, Image};
+use splatcore_core::{Camera, Choice, Image, checks};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -238,6 +238,7 @@ impl Frame {
         options: &RenderOptions,
         gradient: [&[f32]; 3],
     ) -> Result<(), BackendError> {
+        checks::training("cpu", options.pipeline)?;
         let camera = &KernelCamera::new(camera, options);
         self.timed("blend_backward", |frame| {
             frame
@@ -300,7 +301,7 @@ impl Frame {
             total.evaluated += counted.evaluated;
             total.blended += counted.blended;
         };
-        let warps = Mutex::new(WarpCounts::default());
+        let strips = Mutex::new(StripCounts::default());
         match options.pipeline.blend {
             Blend::Subtile | Blend::Splatcore => {
                 for_tiles(&self.tile_order, &self.scratch, |tile, scratch| {
@@ -322,9 +323,9 @@ impl Frame {
                 let mut counted = Counted::default();
                 let of_tile = blend_scalar::count(splats, pairs, &place, &mut counted);
                 add(counted);
-                let mut warps = lock(&warps);
-                warps.visited += of_tile.visited;
-                warps.blended += of_tile.blended;
+                let mut strips = lock(&strips);
+                strips.visited += of_tile.visited;
+                strips.blended += of_tile.blended;
             }),
             other => return Err(no_blend(other)),
         }
@@ -334,7 +335,7 @@ impl Frame {
             pairs: self.lists.pairs.len() as u64,
             fragments_evaluated: Some(total.evaluated),
             fragments_blended: Some(total.blended),
-            warps: (options.pipeline.blend == Blend::Scalar).then(|| *lock(&warps)),
+            strips: (options.pipeline.blend == Blend::Scalar).then(|| *lock(&strips)),
         })
     }
 

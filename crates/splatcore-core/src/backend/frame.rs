@@ -85,15 +85,15 @@ pub struct FrameCounts {
     pub fragments_evaluated: Option<u64>,
     /// Fragments that change their pixel; likewise.
     pub fragments_blended: Option<u64>,
-    /// See [`WarpCounts`]; only of [`crate::pipeline::Blend::Scalar`].
-    pub warps: Option<WarpCounts>,
+    /// See [`StripCounts`]; only of [`crate::pipeline::Blend::Scalar`].
+    pub strips: Option<StripCounts>,
 }
 
-/// (Warp, Gaussian) pairs of a backward pass with a thread a pixel: a warp is 16x2 pixels of a
-/// tile, and a tile's eight warps take its list in batches of 256.
+/// (Strip, Gaussian) pairs of a backward pass that takes the pixels of a strip together. A strip is
+/// two rows of a tile, 16x2 pixels; a tile's eight strips take its list in batches of 256.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WarpCounts {
-    /// Walked, until all pixels of the tile have stopped; also by warps outside the image.
+pub struct StripCounts {
+    /// Walked, until all pixels of the tile have stopped; also by strips outside the image.
     pub visited: u64,
     /// With a fragment that changed its pixel.
     pub blended: u64,

@@ -1,10 +1,7 @@
 //! Every program of the backend in every variant, and those that releases carry compiled.
 
 use super::adam::moments::Moments;
-use super::blend::{
-    InferenceRows, blend, blend_in_training, blend_inference, blend_with_inverse_depth,
-    interpolated,
-};
+use super::blend::{InferenceRows, blend, blend_inference, blend_with_inverse_depth, interpolated};
 use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::intersect::{self, macro_tiles};
 use super::project::{filtered, of_half_scene, project, project_binned, with_rays};
@@ -12,7 +9,7 @@ use super::project_backward::{project_backward, write_gradients};
 use super::{adam, bin, clear, densify, exposure, floaters, limit_scales, loss, photo};
 use super::{score, smoothing, sort};
 use crate::device::Program;
-use splatcore_core::pipeline::{Backward, Blend, Intersect, Pipeline};
+use splatcore_core::pipeline::{Backward, Blend, Intersect, Pipeline, Training};
 use splatcore_core::sh;
 
 /// What [`filtered`] is asked for, but for no filter at all.
@@ -141,7 +138,7 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     }
     for &method in blends {
         all.extend([false, true].map(|count| blend(method, count, false)));
-        if blend_in_training(method, Backward::GaussianParallel) == method {
+        if method.method().training == Training::Checkpointed {
             all.push(blend(method, false, true));
         }
         let mut images = Vec::new();

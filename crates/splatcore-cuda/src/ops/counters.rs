@@ -33,7 +33,7 @@ pub struct Counters {
     pub evaluated: u64,
     /// Fragments that changed their pixel.
     pub blended: u64,
-    /// (Warp, splat) pairs walked, `WarpCounts::visited`.
+    /// (Warp, splat) pairs walked, `StripCounts::visited`.
     pub warps_visited: u64,
     /// Those with a fragment that changed its pixel.
     pub warps_blended: u64,

@@ -10,7 +10,7 @@ use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::{BackendError, Camera, Choice};
+use splatcore_core::{BackendError, Camera, Choice, checks};
 use std::sync::Arc;
 
 /// Larger images are refused: kernels count the values of three planes in 32 bits.
@@ -144,7 +144,7 @@ impl Passes {
     /// compiled for it, these programs are too, at the same time.
     ///
     /// # Errors
-    /// As [`Passes::infer`].
+    /// As [`Passes::infer`], and if the pipeline is not trained as it is named.
     pub fn train(
         &mut self,
         scene: SceneAddresses,
@@ -152,6 +152,7 @@ impl Passes {
         options: &RenderOptions,
         more: &[Program],
     ) -> Result<KernelCamera, BackendError> {
+        checks::training("cuda", options.pipeline)?;
         let (view, gaussians) = (view_of(camera, options)?, scene.count);
         self.inference.binned.last = None;
         self.training.expect(options.pipeline);

@@ -12,7 +12,7 @@ use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
 use rayon::prelude::*;
 use splatcore_core::backend::{
-    FrameCounts, RenderOptions, Rendered, StageTimes, Timed, WarpCounts,
+    FrameCounts, RenderOptions, Rendered, StageTimes, StripCounts, Timed,
 };
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{BackendError, Camera, Gaussians, Image, checks, image};
@@ -131,7 +131,7 @@ impl Passes {
             pairs: counters.pairs,
             fragments_evaluated: counts.then_some(counters.evaluated),
             fragments_blended: counts.then_some(counters.blended),
-            warps: (options.pipeline.blend == Blend::Scalar).then_some(WarpCounts {
+            strips: (options.pipeline.blend == Blend::Scalar).then_some(StripCounts {
                 visited: counters.warps_visited,
                 blended: counters.warps_blended,
             }),

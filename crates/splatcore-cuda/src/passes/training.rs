@@ -355,8 +355,7 @@ impl TrainingPass {
         let pair_rows = blend_backward::has_pair_rows(method);
         let absolute = kind.statistic == Statistic::Absolute && pair_rows;
         let project = project::project(in_use, stored, pipeline.intersect);
-        let blend = blend::blend_in_training(pipeline.blend, method);
-        let blend = blend::blend(blend, false, self.has_checkpoints(pipeline));
+        let blend = blend::blend(pipeline.blend, false, self.has_checkpoints(pipeline));
         let project_backward = project_backward::project_backward(in_use, stored, absolute);
         let mut all = vec![
             (Op::Clear, clear::program()),

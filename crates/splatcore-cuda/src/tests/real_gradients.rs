@@ -64,9 +64,7 @@ fn behind(blend: Blend, backward: Backward) -> Pipeline {
 /// Every way to bring gradients together, and published blends, whose authors' code has no backward
 /// pass.
 fn pipelines() -> Vec<Pipeline> {
-    let methods = Backward::ALL
-        .iter()
-        .map(|&method| behind(Blend::Scalar, method));
+    let methods = Pipeline::backward_variants().into_iter();
     let published = [Blend::EarlyCull, Blend::TcGs, Blend::GemmGs];
     methods
         .chain(published.map(|blend| behind(blend, Backward::Subtile)))
@@ -239,8 +237,7 @@ fn so_has_the_cpu() {
         return;
     };
     let backend = CpuBackend::new(None);
-    let methods =
-        [Backward::Atomic, Backward::Splatcore].map(|method| behind(Blend::Scalar, method));
+    let methods = [PLAIN, Pipeline::AUTO];
     let small = cut_out(&cameras[1], 96, 64);
     let mut missed = misses(
         &backend,

@@ -19,7 +19,7 @@ use crate::twin::project::Splat;
 use crate::twin::{Doubt, Lists, Scene};
 use rayon::prelude::*;
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::pipeline::Blend;
+use splatcore_core::pipeline::Fragments;
 use splatcore_core::precision::{HALF, Half, Precision, SINGLE};
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 use splatcore_core::{Camera, Gaussians};
@@ -215,7 +215,7 @@ impl Reference {
         let tile = (y / TILE) * tiles.columns + x / TILE;
         let centre = [x as f64 + 0.5, y as f64 + 0.5];
         let mut reach = self.reach[tile].clone();
-        if options.pipeline.blend == Blend::StopThePop {
+        if options.pipeline.blend.method().fragments == Fragments::AlongRay {
             // About in its order: bounds change little with it.
             let depth = |k: usize| splats[k].along_ray.depth(centre);
             reach.sort_by(|&a, &b| depth(a).total_cmp(&depth(b)));

@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::{
     depth, determinism, errors, exposure, forward, gradients, learned_masks, refine, smoothing,
-    step, step_options, visibility, warps,
+    step, step_options, strips, visibility,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ pub const CHECKS: &[Check] = &[
         depth::inverse_depth_matches_the_twin,
     ),
     ("counts match the twin", forward::counts_match_the_twin),
-    ("warps are counted", warps::warps_are_counted),
+    ("strips are counted", strips::strips_are_counted),
     (
         "visibility matches the twin",
         visibility::visibility_matches_the_twin,

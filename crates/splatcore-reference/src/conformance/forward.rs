@@ -7,7 +7,7 @@ use super::selection::{Selection, Weight};
 use super::{compare, hostile};
 use crate::twin::{self, TwinFrame};
 use splatcore_core::backend::{Backend, RenderOptions, Rendered};
-use splatcore_core::pipeline::{Blend, Intersect};
+use splatcore_core::pipeline::{Blend, Fragments, Intersect};
 use splatcore_core::precision::{HALF, INTERPOLATED};
 use splatcore_core::semantics::Semantics;
 use splatcore_core::{Pipeline, Precision, Renderer};
@@ -105,7 +105,7 @@ fn one_intersect<'a>(
             let twin = answers.frame(pipeline)?;
             // Depths along rays are nearly equal in scenes where those of means are not: such a
             // scene tests little of a blend by them, others test it.
-            if pipeline.blend != Blend::StopThePop {
+            if pipeline.blend.method().fragments != Fragments::AlongRay {
                 outcomes.push(enough_sure_pixels(case, twin));
             }
             outcomes.push(compare::frames(
@@ -335,11 +335,7 @@ fn right_pairs(pipeline: Pipeline, pairs: u64) -> (u64, u64) {
         Intersect::Snugbox | Intersect::Accutile => (pairs / 2, pairs + pairs / 20),
         Intersect::TileCull | Intersect::Exact => (pairs - pairs / 100, pairs + pairs / 20),
     };
-    // These report pairs with macro-tiles.
-    let tiles = match pipeline.blend {
-        Blend::TensorGs2x2 | Blend::TensorGs2x2Half => 4,
-        Blend::TensorGs4x4 | Blend::TensorGs4x4Half => 16,
-        _ => 1,
-    };
+    // Lists of macro-tiles are counted as they are.
+    let tiles = u64::from(pipeline.blend.method().list_side).pow(2);
     (least / tiles, most)
 }

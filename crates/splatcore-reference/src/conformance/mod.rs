@@ -30,8 +30,8 @@ pub mod selection;
 pub mod smoothing;
 pub mod step;
 pub mod step_options;
+pub mod strips;
 pub mod visibility;
-pub mod warps;
 
 pub use checks::{CHECKS, CaseResult, Check, all};
 pub use outcome::Outcome;

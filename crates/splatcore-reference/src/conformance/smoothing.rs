@@ -7,7 +7,7 @@ use super::scenes::{odd_camera, random_scene, views};
 use super::step::steps_match_the_twin;
 use crate::twin::{self, CutOffs, Scene};
 use splatcore_core::backend::{Backend, Refine, RenderOptions};
-use splatcore_core::pipeline::Blend;
+use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::random::Rng;
 use splatcore_core::smoothing::{filter, fuse};
 use splatcore_core::{Camera, Gaussians, Image, Learner, Pipeline};
@@ -109,6 +109,7 @@ pub fn filtered_pictures_match_the_twin(backend: &dyn Backend) -> Outcome {
             // In f32, so that what the filter does is all there is to see.
             pipeline: Pipeline {
                 blend: Blend::Scalar,
+                backward: Backward::Atomic,
                 ..Pipeline::AUTO
             },
             antialias,

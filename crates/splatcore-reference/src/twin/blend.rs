@@ -13,7 +13,7 @@ use super::project::Splat;
 use super::ray_order::Ray;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::pipeline::Blend;
+use splatcore_core::pipeline::{Blend, Fragments};
 use splatcore_core::semantics::{ALPHA_MIN, TILE, TRANSMITTANCE_MIN};
 
 /// One (pixel, Gaussian) that changed its pixel.
@@ -118,7 +118,8 @@ pub fn walk(
         transmittance: 1.0,
         doubt: Doubt::default(),
     };
-    let ray = (blend == Blend::StopThePop && cut_offs == CutOffs::Reference).then_some(Ray {
+    let along_ray = blend.method().fragments == Fragments::AlongRay;
+    let ray = (along_ray && cut_offs == CutOffs::Reference).then_some(Ray {
         splats,
         pixel: [x, y],
         size: tiles.size,
@@ -187,21 +188,18 @@ pub fn shared_point(blend: Blend, pixel: [usize; 2], size: [usize; 2]) -> Option
             centre.min(size[k] as f64 - 0.5)
         })
     };
-    match blend {
-        Blend::Seele => Some(centre_of_group([4, 2])),
-        _ => None,
+    match blend.method().fragments {
+        Fragments::OfGroup(sides) => Some(centre_of_group(sides)),
+        Fragments::Listed | Fragments::OfSubTile(_) | Fragments::AlongRay => None,
     }
 }
-
-/// Pixels a side of a sub-tile of [`Blend::GsCore`].
-const SUB_TILE: usize = 8;
 
 /// Whether the pixels of this pixel's sub-tile may blend a splat: always, but with a blend that
 /// tests its box for sub-tiles, so that it loses fragments.
 pub fn sub_tile(blend: Blend, splat: &Splat, pixel: [usize; 2]) -> Found {
-    match blend {
-        Blend::GsCore => oriented_box(splat, pixel.map(|p| p / SUB_TILE), SUB_TILE),
-        _ => Found::Sure,
+    match blend.method().fragments {
+        Fragments::OfSubTile(side) => oriented_box(splat, pixel.map(|p| p / side), side),
+        Fragments::Listed | Fragments::OfGroup(_) | Fragments::AlongRay => Found::Sure,
     }
 }
 

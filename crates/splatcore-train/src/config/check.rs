@@ -14,7 +14,7 @@ fn require(
     sound.then_some(()).ok_or_else(|| ConfigError::Value {
         key,
         value: value.to_string(),
-        problem,
+        problem: problem.into(),
         instead: None,
     })
 }

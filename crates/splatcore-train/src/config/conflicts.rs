@@ -24,14 +24,23 @@ const PRUNE_BAD_SHARE: Setting = Setting::on("prune-bad-share");
 impl ResolvedConfig {
     /// Refuses what contradicts: each setting alone is sound.
     pub(super) fn check_together(&self) -> Result<(), ConfigError> {
-        let refuse = |key, value: &dyn ToString, problem, instead| {
+        let refuse = |key, value: &dyn ToString, problem: &'static str, instead| {
             Err(ConfigError::Value {
                 key,
                 value: value.to_string(),
-                problem,
+                problem: problem.into(),
                 instead,
             })
         };
+        let pipeline = self.compute.pipeline;
+        pipeline
+            .check_training()
+            .map_err(|problem| ConfigError::Value {
+                key: "pipeline",
+                value: pipeline.to_string(),
+                problem: problem.into(),
+                instead: None,
+            })?;
         let mcmc = self.strategy == Strategy::Mcmc;
         if mcmc && self.densify.statistic != DensifyStatistic::Mean {
             let problem = "mcmc grows without gradients; leave it at mean";
@@ -133,6 +142,10 @@ mod tests {
             (
                 "--sh-regulariser 8001",
                 "sh-regulariser = 8001: takes more than all",
+            ),
+            (
+                "--pipeline exact+tensor-gs-2x2",
+                "pipeline = exact+tensor-gs-2x2+subtile: blend 'tensor-gs-2x2' is not trained",
             ),
         ] {
             let error = layered(None, line).unwrap_err();

@@ -1,5 +1,6 @@
 //! What can be wrong with a config.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,7 @@ pub enum ConfigError {
         /// Its value.
         value: String,
         /// What is expected.
-        problem: &'static str,
+        problem: Cow<'static, str>,
         /// Another setting with which the value would make sense.
         instead: Option<Setting<'static>>,
     },

@@ -240,7 +240,6 @@ fn bench_compares_backward_methods_and_says_which_are_missing() {
         [
             "exact+scalar+atomic",
             "exact+scalar+subtile",
-            "exact+scalar+splatcore",
             "exact+splatcore+splatcore"
         ]
     );

@@ -291,9 +291,13 @@ fn jobs() -> Vec<Job> {
     );
     jobs.push(image(Pipeline::AUTO, |options| options.antialias = true));
     jobs.extend(Backward::ALL.iter().map(|&backward| {
+        let behind = match backward {
+            Backward::Splatcore => Blend::Splatcore,
+            _ => Blend::Scalar,
+        };
         let pipeline = Pipeline {
             backward,
-            ..with(Intersect::Exact, Blend::Scalar)
+            ..with(Intersect::Exact, behind)
         };
         gradients(pipeline, |_| {})
     }));

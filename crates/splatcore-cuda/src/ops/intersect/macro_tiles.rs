@@ -32,11 +32,8 @@ kernel_params! {
 
 /// Tiles along a side of a macro-tile, for blends that take macro-tiles; the others take tiles.
 pub fn side(blend: Blend) -> Option<u32> {
-    match blend {
-        Blend::TensorGs2x2 | Blend::TensorGs2x2Half => Some(2),
-        Blend::TensorGs4x4 | Blend::TensorGs4x4Half => Some(4),
-        _ => None,
-    }
+    let side = blend.method().list_side;
+    (side > 1).then_some(side)
 }
 
 /// Macro-tiles of an image.

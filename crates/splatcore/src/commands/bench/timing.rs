@@ -4,7 +4,7 @@ use super::samples::{Samples, add, median};
 use super::steps::Steps;
 use crate::cameras::NamedCamera;
 use splatcore_core::backend::{
-    BackendError, RenderOptions, Renderer, StageTimes, Timed, WarpCounts,
+    BackendError, RenderOptions, Renderer, StageTimes, StripCounts, Timed,
 };
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Image, Photo, Pipeline, metrics};
@@ -100,7 +100,7 @@ struct Totals {
     pairs: u64,
     /// Evaluated and blended.
     fragments: Option<[u64; 2]>,
-    warps: Option<WarpCounts>,
+    strips: Option<StripCounts>,
 }
 
 impl<'a> Subject<'a> {
@@ -169,8 +169,8 @@ impl<'a> Subject<'a> {
             pairs: per_frame(totals.pairs),
             fragments_evaluated: evaluated,
             fragments_blended: blended,
-            warps_visited: totals.warps.map(|warps| per_frame(warps.visited)),
-            warps_blended: totals.warps.map(|warps| per_frame(warps.blended)),
+            warps_visited: totals.strips.map(|strips| per_frame(strips.visited)),
+            warps_blended: totals.strips.map(|strips| per_frame(strips.blended)),
             ns_per_blended: ns_per_blended("blend"),
             ns_per_blended_backward: ns_per_blended("blend_backward").filter(|_| with_backward),
             stages,
@@ -273,10 +273,10 @@ impl Timing<'_> {
             (Some([a, b]), Some((evaluated, blended))) => Some([a + evaluated, b + blended]),
             _ => None,
         };
-        if let Some(warps) = counts.warps {
-            let sums = totals.warps.get_or_insert_default();
-            sums.visited += warps.visited;
-            sums.blended += warps.blended;
+        if let Some(strips) = counts.strips {
+            let sums = totals.strips.get_or_insert_default();
+            sums.visited += strips.visited;
+            sums.blended += strips.blended;
         }
         let image: Image = self.renderer.render(camera, options)?.image;
         let psnr = expected.map(|expected| decibels(metrics::psnr_between(&image, expected)));

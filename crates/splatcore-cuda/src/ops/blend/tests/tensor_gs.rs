@@ -354,7 +354,7 @@ fn training_takes_tiles() {
     let mut mixed = backend.renderer(&scene).unwrap();
     let first = mixed.render(&camera, &with(Blend::TensorGs4x4)).unwrap();
     let gradients = mixed
-        .gradients(&camera, &with(Blend::TensorGs4x4), &gradient)
+        .gradients(&camera, &with(Blend::Subtile), &gradient)
         .unwrap();
     assert_eq!(gradients, expected);
     let again = mixed.render(&camera, &with(Blend::TensorGs4x4)).unwrap();

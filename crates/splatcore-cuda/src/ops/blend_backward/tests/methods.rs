@@ -9,12 +9,12 @@ use crate::ops::blend;
 use crate::tests::support::device::device;
 use splatcore_core::Pipeline;
 use splatcore_core::backend::{Backend, RenderOptions};
-use splatcore_core::pipeline::{Backward, Blend, Intersect};
-use splatcore_core::{Camera, Gaussians, Image, random::Rng};
+use splatcore_core::pipeline::{Backward, Blend, Intersect, Training};
+use splatcore_core::{BackendError, Camera, Gaussians, Image, random::Rng};
 use splatcore_reference::conformance::{gradients, scenes};
 use std::sync::Arc;
 
-/// The blends that leave behind what a backward pass wants: all others make way for one of these.
+/// The blends that leave behind what every backward pass but ours wants.
 const FORWARDS: [Blend; 2] = [Blend::Scalar, Blend::Subtile];
 /// Lists of a square, of a slanted box and of an ellipse: a method sees no more of an intersect
 /// than its lists.
@@ -32,21 +32,41 @@ fn everywhere(backward: Backward) -> Vec<Pipeline> {
     LISTS.into_iter().flat_map(behind).collect()
 }
 
-/// What leaves checkpoints behind is in f32, and so is what stands in for ours in front of a method
-/// in f32.
+/// A blend leaves checkpoints if its kernel has the switch.
 #[test]
 fn the_forward_passes_of_the_methods() {
-    for &blend in Blend::ALL {
-        let checkpoints = blend::blend_in_training(blend, Backward::GaussianParallel);
-        assert!(FORWARDS.contains(&checkpoints), "{blend}");
-        let products = blend::blend_in_training(blend, Backward::Splatcore);
-        assert_eq!(products, Blend::Splatcore, "{blend}");
+    let leaves = |blend: &&Blend| blend.method().training == Training::Checkpointed;
+    let found: Vec<Blend> = Blend::ALL.iter().filter(leaves).copied().collect();
+    assert_eq!(found, FORWARDS);
+    for blend in found {
+        assert_ne!(
+            blend::blend(blend, false, true),
+            blend::blend(blend, false, false)
+        );
     }
-    for &backward in Backward::ALL.iter().filter(|&&b| b != Backward::Splatcore) {
-        let ours = blend::blend_in_training(Blend::Splatcore, backward);
-        assert_eq!(ours, Blend::Subtile, "{backward}");
-        let kept = FORWARDS.map(|blend| blend::blend_in_training(blend, backward));
-        assert_eq!(kept, FORWARDS, "{backward}");
+}
+
+/// Nothing is trained by another method than the one that was named.
+#[test]
+fn what_is_not_trained_as_named_is_refused() {
+    let Some(device) = device() else { return };
+    let backend = CudaBackend::on(device, false);
+    let camera = scenes::odd_camera(20, 20, 0.3);
+    for name in [
+        "exact+seele",
+        "exact+tensor-gs-4x4",
+        "exact+scalar+splatcore",
+    ] {
+        let options = RenderOptions {
+            pipeline: name.parse().unwrap(),
+            ..RenderOptions::default()
+        };
+        let mut renderer = backend.renderer(&Gaussians::zeros(3, 0)).unwrap();
+        let refused = renderer.gradients(&camera, &options, &noise(&camera));
+        assert!(
+            matches!(refused, Err(BackendError::Unsupported { .. })),
+            "{name}"
+        );
     }
 }
 
@@ -76,9 +96,9 @@ fn gaussian_parallel_matches_the_twin_behind_every_forward_pass() {
 
 #[test]
 fn methods_in_f32_match_the_twin_behind_sub_tiles() {
-    let splatcore = |backward| Pipeline {
+    let behind = |backward| Pipeline {
         backward,
-        ..Pipeline::AUTO
+        ..Pipeline::MEASURED
     };
     match_the_twin(
         &[
@@ -86,7 +106,7 @@ fn methods_in_f32_match_the_twin_behind_sub_tiles() {
             Backward::WarpReduceSkip,
             Backward::Subtile,
         ]
-        .map(splatcore),
+        .map(behind),
     );
 }
 
@@ -144,7 +164,7 @@ fn gaussian_parallel_finds_room_for_its_buckets() {
         let options = RenderOptions {
             pipeline: Pipeline {
                 backward,
-                ..Pipeline::AUTO
+                ..Pipeline::MEASURED
             },
             ..RenderOptions::default()
         };
@@ -199,7 +219,7 @@ fn gaussian_parallel_does_not_depend_on_the_order_of_threads() {
     let [ours, other] = [Backward::GaussianParallel, Backward::Subtile].map(|backward| {
         let pipeline = Pipeline {
             backward,
-            ..Pipeline::AUTO
+            ..Pipeline::MEASURED
         };
         emulated(&scene, pipeline, true, false)
     });

@@ -6,7 +6,6 @@ use crate::CudaBackend;
 use crate::device::Device;
 use crate::tests::support::device::device;
 use splatcore_core::backend::{Backend, RenderOptions};
-use splatcore_core::pipeline::Backward;
 use splatcore_core::{Gaussians, Image, Pipeline};
 use splatcore_reference::conformance::scenes;
 use std::sync::Arc;
@@ -28,15 +27,12 @@ fn stack(opacities: &[f32]) -> Gaussians {
 fn gradients(
     device: &Arc<dyn Device>,
     scene: &Gaussians,
-    backward: Backward,
+    pipeline: Pipeline,
     background: f32,
 ) -> Gaussians {
     let camera = scenes::plain_camera(16, 16);
     let options = RenderOptions {
-        pipeline: Pipeline {
-            backward,
-            ..Pipeline::AUTO
-        },
+        pipeline,
         background: [background; 3],
         ..RenderOptions::default()
     };
@@ -51,8 +47,8 @@ fn gradients(
 /// left, halves cannot do better: the weights of what is in front are off by as much.)
 fn check(device: &Arc<dyn Device>, opacities: &[f32], background: f32) {
     let scene = stack(opacities);
-    let [ours, f32s] = [Backward::Splatcore, Backward::Subtile]
-        .map(|backward| gradients(device, &scene, backward, background));
+    let [ours, f32s] = [Pipeline::AUTO, Pipeline::MEASURED]
+        .map(|pipeline| gradients(device, &scene, pipeline, background));
     let groups = |g: &Gaussians| {
         let mut means = g.means.as_flattened().to_vec();
         means.extend(g.log_scales.as_flattened());

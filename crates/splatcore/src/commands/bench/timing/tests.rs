@@ -1,5 +1,5 @@
 use super::*;
-use splatcore_core::backend::{FrameCounts, Rendered, Scored, TileCounts, Visibility, WarpCounts};
+use splatcore_core::backend::{FrameCounts, Rendered, Scored, StripCounts, TileCounts, Visibility};
 use splatcore_core::pipeline::Backward;
 use splatcore_core::{Camera, Gaussians};
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Scored for Known {
             pairs: 20,
             fragments_evaluated: Some(3000),
             fragments_blended: Some(1000),
-            warps: Some(WarpCounts {
+            strips: Some(StripCounts {
                 visited: 64,
                 blended: 40,
             }),
