@@ -1,8 +1,10 @@
 //! What a format's reader finds: photos, cameras and points.
 
+use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::lens_camera::LensCamera;
+use super::limits::MAX_COORDINATE;
 use super::split::Split;
 use std::path::{Path, PathBuf};
 
@@ -18,10 +20,10 @@ pub struct Points {
 }
 
 impl Points {
-    /// Removes points whose position is not finite, and warns of them.
-    pub(super) fn drop_non_finite(&mut self, warnings: &mut Vec<String>) {
+    /// Removes points whose position is not finite or absurdly far away, and warns of them.
+    pub(super) fn drop_unusable(&mut self, warnings: &mut Vec<String>) {
         let before = self.positions.len();
-        let kept = |p: &[f32; 3]| p.iter().all(|v| v.is_finite());
+        let kept = |p: &[f32; 3]| p.iter().all(|v| v.abs() <= MAX_COORDINATE as f32);
         if self.positions.iter().all(kept) {
             return;
         }
@@ -32,7 +34,8 @@ impl Points {
             .filter(|(p, _)| kept(p));
         (self.positions, self.colours) = both.map(|(p, c)| (*p, *c)).unzip();
         warnings.push(format!(
-            "{} of {before} points dropped: their position is not finite",
+            "{} of {before} points dropped: their position is not finite or beyond \
+             {MAX_COORDINATE:e} units",
             before - self.positions.len()
         ));
     }
@@ -62,8 +65,8 @@ pub(super) struct Found {
     pub missing: Vec<String>,
     pub points: Points,
     pub warnings: Vec<String>,
-    /// Photos without a usable camera, a line each that says why.
-    pub left_out: Vec<String>,
+    /// What is wrong or unlikely, as far as it shows while the files are read.
+    pub findings: Vec<Finding>,
     /// Where the photos were looked for, for messages.
     pub images: PathBuf,
     /// Depths, in world units, between which the files say that everything lies.
@@ -80,7 +83,7 @@ impl Found {
             missing: Vec::new(),
             points: Points::default(),
             warnings: Vec::new(),
-            left_out: Vec::new(),
+            findings: Vec::new(),
             images,
             depths: None,
         }
@@ -88,7 +91,7 @@ impl Found {
 
     /// Takes a photo that exists, with the mask beside it; one without a usable camera is left out
     /// with its reason.
-    pub fn add(&mut self, name: String, image: PathBuf, camera: Result<LensCamera, String>) {
+    pub fn add(&mut self, name: String, image: PathBuf, camera: Result<LensCamera, Finding>) {
         match camera {
             Ok(camera) => self.entries.push(Entry {
                 mask: folder::mask(&self.root, &name),
@@ -97,7 +100,7 @@ impl Found {
                 camera,
                 declared_split: None,
             }),
-            Err(problem) => self.left_out.push(format!("{name}: left out, {problem}")),
+            Err(finding) => self.findings.push(finding.of(&name)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What was understood, for `splatcore info`.
 
-use super::{Dataset, Format, LensCamera, Split};
+use super::{Dataset, Finding, Format, LensCamera, Split};
 use serde::Serialize;
 
 /// A summary of a dataset; its JSON form is the contract of `splatcore info --json`.
@@ -32,7 +32,9 @@ pub struct DatasetInfo {
     pub others: Vec<String>,
     /// Names of the missing photos.
     pub missing_names: Vec<String>,
-    /// What was left out or repaired.
+    /// What is wrong or unlikely: photo, field, value, what is expected, how bad it is.
+    pub findings: Vec<Finding>,
+    /// What was left out or repaired; also the findings, in words.
     pub warnings: Vec<String>,
 }
 
@@ -46,7 +48,7 @@ impl Dataset {
             if !cameras
                 .iter()
                 .rev()
-                .any(|known| same_intrinsics(known, &entry.camera))
+                .any(|known| known.same_intrinsics(&entry.camera))
             {
                 cameras.push(&entry.camera);
             }
@@ -84,15 +86,8 @@ impl Dataset {
             declared_splits: (declared != [0, 0]).then_some(declared),
             others: self.others.clone(),
             missing_names: self.missing.clone(),
+            findings: self.findings.clone(),
             warnings: self.warnings.clone(),
         }
     }
-}
-
-fn same_intrinsics(a: &LensCamera, b: &LensCamera) -> bool {
-    let key = |c: &LensCamera| {
-        let p = &c.camera;
-        (p.width, p.height, p.fx, p.fy, p.cx, p.cy, c.lens)
-    };
-    key(a) == key(b)
 }

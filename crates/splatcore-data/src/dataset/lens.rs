@@ -109,6 +109,39 @@ impl Lens {
         }
     }
 
+    /// Whether rays are bent to the plane of angles first, so that they may come from behind.
+    pub fn is_fisheye(&self) -> bool {
+        match self {
+            Lens::Fisheye { .. } | Lens::RadTanThinPrism { .. } => true,
+            Lens::Brown { fisheye, .. } => *fisheye,
+            _ => false,
+        }
+    }
+
+    /// The coefficients by the names of the formula.
+    pub fn coefficients(&self) -> Vec<(&'static str, f64)> {
+        let named = |names: &[&'static str], values: &[f64]| -> Vec<(&'static str, f64)> {
+            names.iter().copied().zip(values.iter().copied()).collect()
+        };
+        const K: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "k6"];
+        const P: [&str; 4] = ["p1", "p2", "p3", "p4"];
+        const S: [&str; 4] = ["s1", "s2", "s3", "s4"];
+        match self {
+            Lens::None => Vec::new(),
+            Lens::OpenCv { k, p } => [named(&K, k), named(&P, p)].concat(),
+            Lens::Brown { k, p, skew, .. } => {
+                [named(&K, k), named(&P, p), vec![("skew", *skew)]].concat()
+            }
+            Lens::Fisheye { k, p, s } => [named(&K, k), named(&P, p), named(&S, s)].concat(),
+            Lens::RadTanThinPrism { k, p, s } => {
+                [named(&K, k), named(&P, p), named(&S, s)].concat()
+            }
+            Lens::Fov { omega } => vec![("omega", *omega)],
+            Lens::Division { k } => vec![("k", *k)],
+            Lens::Eucm { alpha, beta } => vec![("alpha", *alpha), ("beta", *beta)],
+        }
+    }
+
     /// What makes the coefficients unusable, or `None`.
     pub fn defect(&self) -> Option<String> {
         let finite = match self {

@@ -18,6 +18,15 @@ impl LensCamera {
         self.camera.defect().or_else(|| self.lens.defect())
     }
 
+    /// Whether both differ in nothing but the pose.
+    pub fn same_intrinsics(&self, other: &Self) -> bool {
+        let key = |c: &Self| {
+            let p = &c.camera;
+            (p.width, p.height, p.fx, p.fy, p.cx, p.cy, c.lens)
+        };
+        key(self) == key(other)
+    }
+
     /// The pixel of a ray (x/z, y/z in camera axes), in or out of the image.
     pub fn pixel(&self, ray: [f64; 2]) -> Option<[f64; 2]> {
         let [x, y] = self.lens.distort(ray)?;

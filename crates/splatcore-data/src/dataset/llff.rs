@@ -5,7 +5,7 @@
 //! camera's down, right and backward axes in the world, its position, and (height, width, focal
 //! length) in pixels; then the depths of the closest and the farthest thing.
 
-use super::colmap::LARGEST_SIDE;
+use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::Found;
@@ -14,6 +14,7 @@ use super::lens_camera::LensCamera;
 use super::npy::{self, Matrix};
 use super::options::OpenOptions;
 use super::photo_index::PhotoIndex;
+use super::plausible::values;
 use super::pose::{Axes, Pose};
 use crate::{DataError, Place};
 use splatcore_core::Camera;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlffPhoto {
     /// Size, focal length and pose, or what is wrong with them.
-    pub camera: Result<LensCamera, String>,
+    pub camera: Result<LensCamera, Finding>,
     /// Closest and farthest depth, world units. They may be non-finite.
     pub bounds: [f64; 2],
 }
@@ -51,17 +52,14 @@ fn photo(row: &[f64; 17]) -> LlffPhoto {
     }
 }
 
-fn camera(row: &[f64; 17]) -> Result<LensCamera, String> {
+fn camera(row: &[f64; 17]) -> Result<LensCamera, Finding> {
     let m = |i: usize, j: usize| row[5 * i + j];
     let [height, width, focal] = [m(0, 4), m(1, 4), m(2, 4)];
-    let side = |v: f64| (v >= 1.0 && v <= LARGEST_SIDE as f64).then_some(v.round() as u32);
-    let (Some(width), Some(height)) = (side(width), side(height)) else {
-        return Err(format!("its size is {width}x{height} pixels"));
-    };
+    let (width, height) = values::size(width, height)?;
     // Right, down, forward.
     let to_world = std::array::from_fn(|i| [m(i, 1), m(i, 0), -m(i, 2), m(i, 3)]);
     let pose = Pose::from_camera_to_world(&to_world, Axes::OpenCv)
-        .map_err(|problem| format!("its pose is {problem}"))?;
+        .map_err(|problem| values::no_pose("its pose", problem))?;
     Ok(LensCamera {
         camera: Camera {
             width,
@@ -100,8 +98,9 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
     let mut depths = [f64::INFINITY, 0.0f64];
     for (name, pose) in names.into_iter().zip(poses) {
         let [near, far] = pose.bounds;
-        if near.is_finite() && far.is_finite() && 0.0 < near && near < far {
-            depths = [depths[0].min(near), depths[1].max(far)];
+        match values::bounds(pose.bounds) {
+            Some(finding) => found.findings.push(finding.of(name)),
+            None => depths = [depths[0].min(near), depths[1].max(far)],
         }
         found.add(name.to_owned(), photos.folder.join(name), pose.camera);
     }

@@ -11,6 +11,7 @@
 //! | where are the model, the photos and the masks | `colmap/mod.rs` and its siblings, `folder.rs`, `photo_index.rs` |
 //! | what do the bytes mean | `colmap/binary.rs`, `colmap/text.rs`, `transforms/json.rs`, `metashape/xml.rs` and their siblings; `npy.rs`, `point_cloud.rs` |
 //! | how do poses of other conventions become ours | `pose.rs` |
+//! | can what was found be cameras | `plausible/`, `finding.rs`, `limits.rs` |
 //! | do points and cameras belong together | `visible.rs`, `remote.rs` |
 //! | how does a lens bend light | `lens.rs`, `lens_camera.rs` |
 //! | how does a photo become a view | `photo.rs`, `linear.rs`, `unread.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
@@ -18,6 +19,7 @@
 
 pub mod bundler;
 pub mod colmap;
+mod finding;
 mod folder;
 mod format;
 mod found;
@@ -25,6 +27,7 @@ mod info;
 mod layouts;
 mod lens;
 mod lens_camera;
+mod limits;
 mod linear;
 pub mod llff;
 pub mod metashape;
@@ -33,6 +36,7 @@ mod open;
 mod options;
 mod photo;
 mod photo_index;
+mod plausible;
 mod point_cloud;
 mod points_beside;
 pub mod polycam;
@@ -50,6 +54,7 @@ mod unread;
 mod views;
 mod visible;
 
+pub use finding::{Finding, Severity};
 pub use folder::{is_photo, is_video};
 pub use format::Format;
 pub use found::{Entry, Points};

@@ -1,9 +1,11 @@
 //! Opens a dataset: tells its format, and checks what the reader of that format found.
 
+use super::finding::{self, Finding};
 use super::format::Format;
 use super::found::Found;
 use super::layouts::{self, Layout};
 use super::options::OpenOptions;
+use super::plausible;
 use super::posed::Dataset;
 use super::{
     bundler, colmap, folder, llff, metashape, polycam, random_points, realityscan, record3d,
@@ -28,15 +30,9 @@ impl Dataset {
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DataError> {
         let (layout, others) = find(path)?;
         let found = read(&layout, options)?;
-        let (mut warnings, mut left_out) = (found.warnings, found.left_out);
+        let (mut warnings, mut findings) = (found.warnings, found.findings);
         let mut entries = found.entries;
-        entries.retain(|entry| match entry.camera.defect() {
-            None => true,
-            Some(defect) => {
-                left_out.push(format!("{}: left out, {defect}", entry.name));
-                false
-            }
-        });
+        plausible::check(&mut entries, &mut findings);
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         entries.dedup_by(|later, first| {
             let same = later.name == first.name;
@@ -46,17 +42,19 @@ impl Dataset {
             same
         });
         if entries.is_empty() {
-            return Err(none_left(&found.images, &found.missing, &left_out));
+            return Err(none_left(&found.images, &found.missing, &findings));
         }
-        warnings.append(&mut left_out);
         let mut missing = found.missing;
         missing.sort();
         missing.dedup();
         let mut points = found.points;
-        points.drop_non_finite(&mut warnings);
+        points.drop_unusable(&mut warnings);
         if points.positions.is_empty() {
             points = random_points::inside_what_is_seen(&entries, options, found.depths);
+        } else {
+            findings.extend(plausible::points(&points, &entries));
         }
+        warnings.extend(finding::lines(&findings));
         let centres = entries.iter().map(|entry| entry.camera.camera.position());
         if let Some(far) = remote::distance(centres) {
             warnings.push(format!(
@@ -70,17 +68,19 @@ impl Dataset {
             missing,
             points,
             others: others.iter().map(|other| other.to_string()).collect(),
+            findings,
             warnings,
         })
     }
 }
 
-fn none_left(images: &Path, missing: &[String], left_out: &[String]) -> DataError {
-    let elsewhere = left_out.is_empty() && !missing.is_empty();
-    let (problem, remedy) = match (left_out.first(), missing.first()) {
+fn none_left(images: &Path, missing: &[String], findings: &[Finding]) -> DataError {
+    let reasons = finding::lines(findings);
+    let elsewhere = reasons.is_empty() && !missing.is_empty();
+    let (problem, remedy) = match (reasons.first(), missing.first()) {
         (Some(first), _) => (
             format!("no image with a usable camera is left ({first})"),
-            "export the cameras again",
+            "repair that or export the cameras again",
         ),
         (None, Some(first)) => (
             format!(

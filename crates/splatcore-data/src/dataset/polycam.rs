@@ -5,7 +5,7 @@
 //! camera to world by rows, camera axes x right, y up, z backward; the world's y points up, units
 //! are metres.
 
-use super::colmap::LARGEST_SIDE;
+use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::Found;
@@ -13,6 +13,7 @@ use super::lens::Lens;
 use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
 use super::photo_index::PhotoIndex;
+use super::plausible::values;
 use super::pose::{Axes, Pose};
 use crate::words::one_line;
 use crate::{DataError, Place};
@@ -61,18 +62,15 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<PolycamCamera, DataError> {
 
 impl PolycamCamera {
     /// The camera, or what is wrong with it.
-    pub fn camera(&self) -> Result<LensCamera, String> {
-        let side = |v: f64| (v >= 1.0 && v <= LARGEST_SIDE as f64).then_some(v.round() as u32);
-        let (Some(width), Some(height)) = (side(self.width), side(self.height)) else {
-            return Err(format!("its size is {}x{} pixels", self.width, self.height));
-        };
+    pub fn camera(&self) -> Result<LensCamera, Finding> {
+        let (width, height) = values::size(self.width, self.height)?;
         let to_world = [
             [self.t_00, self.t_01, self.t_02, self.t_03],
             [self.t_10, self.t_11, self.t_12, self.t_13],
             [self.t_20, self.t_21, self.t_22, self.t_23],
         ];
         let pose = Pose::from_camera_to_world(&to_world, Axes::OpenGl)
-            .map_err(|problem| format!("its pose is {problem}"))?;
+            .map_err(|problem| values::no_pose("its pose", problem))?;
         Ok(LensCamera {
             camera: Camera {
                 width,

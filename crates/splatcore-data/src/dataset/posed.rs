@@ -1,5 +1,6 @@
 //! [`Dataset`]: posed photos.
 
+use super::finding::{Finding, Severity};
 use super::format::Format;
 use super::found::{Entry, Points};
 use super::split::Split;
@@ -20,7 +21,9 @@ pub struct Dataset {
     pub points: Points,
     /// Other datasets in the same folder, which were not read, a line each.
     pub others: Vec<String>,
-    /// What was left out or repaired, one line each.
+    /// What is wrong or unlikely, as plain data.
+    pub findings: Vec<Finding>,
+    /// What was left out or repaired, one line each; also the findings.
     pub warnings: Vec<String>,
 }
 
@@ -35,6 +38,12 @@ impl Dataset {
         for position in &mut self.points.positions {
             *position = turned(rotation, position.map(f64::from)).map(|v| v as f32);
         }
+    }
+
+    /// Why no training can work on these photos, however sound each is; nothing if it can.
+    pub fn untrainable(&self) -> Option<&Finding> {
+        let of_all = |f: &&Finding| f.photo.is_none() && f.severity == Severity::Refused;
+        self.findings.iter().find(of_all)
     }
 
     /// Indices of the entries of a split, ascending. If the files declare splits, those are used;
@@ -90,6 +99,7 @@ mod tests {
                 random: false,
             },
             others: Vec::new(),
+            findings: Vec::new(),
             warnings: Vec::new(),
         };
         // x to y, y to z, z to x.

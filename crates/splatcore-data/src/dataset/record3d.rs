@@ -5,13 +5,14 @@
 //! `h` photo; `perFrameIntrinsicCoeffs` fx, fy, cx, cy of each frame, if the lens refocused. Units
 //! are metres.
 
-use super::colmap::LARGEST_SIDE;
+use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::Found;
 use super::lens::Lens;
 use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
+use super::plausible::values;
 use super::pose::{Axes, Pose};
 use crate::words::one_line;
 use crate::{DataError, Place};
@@ -47,13 +48,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Metadata, DataError> {
     let metadata: Metadata = serde_json::from_slice(bytes).map_err(|e| {
         error(format!("no metadata of Record3D ({})", one_line(&e))).at(Place::Line(e.line()))
     })?;
-    let fits = |side: f64| (1.0..=LARGEST_SIDE as f64).contains(&side);
-    if !(fits(metadata.w) && fits(metadata.h)) {
-        return Err(error(format!(
-            "its photos are {}x{} pixels",
-            metadata.w, metadata.h
-        )));
-    }
+    values::size(metadata.w, metadata.h).map_err(|finding| error(finding.to_string()))?;
     match &metadata.per_frame {
         Some(own) if !own.is_empty() && own.len() != metadata.poses.len() => Err(error(format!(
             "{} intrinsics for {} poses",
@@ -69,16 +64,17 @@ impl Metadata {
     ///
     /// # Panics
     /// If there is no such frame.
-    pub fn camera(&self, frame: usize) -> Result<LensCamera, String> {
+    pub fn camera(&self, frame: usize) -> Result<LensCamera, Finding> {
         let [x, y, z, w, px, py, pz] = self.poses[frame];
-        let rotation = rotation_from_quaternion([w, x, y, z]).ok_or("its rotation is none")?;
+        let rotation = rotation_from_quaternion([w, x, y, z])
+            .ok_or_else(|| values::no_rotation([x, y, z, w]))?;
         let position = [px, py, pz];
         let to_world = std::array::from_fn(|i| {
             let [a, b, c] = rotation[i];
             [a, b, c, position[i]]
         });
         let pose = Pose::from_camera_to_world(&to_world, Axes::OpenGl)
-            .map_err(|problem| format!("its pose is {problem}"))?;
+            .map_err(|problem| values::no_pose("its pose", problem))?;
         let own = self.per_frame.as_ref().and_then(|own| own.get(frame));
         let shared = [self.k[0], self.k[4], self.k[6], self.k[7]];
         let [fx, fy, cx, cy] = *own.unwrap_or(&shared);

@@ -1,5 +1,6 @@
 //! What `splatcore info` says of a scene file.
 
+use super::edit::{Stats, stats};
 use super::open::open;
 use super::read::ReadOptions;
 use super::rows::{Rows, in_pieces};
@@ -32,6 +33,9 @@ pub struct SceneInfo {
     pub antialiased: bool,
     /// What else there is to know, a line each.
     pub notes: Vec<String>,
+    /// Statistics of every property, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats: Option<Stats>,
 }
 
 /// An axis-aligned box, world units.
@@ -49,6 +53,18 @@ pub struct Bounds {
 /// # Errors
 /// As [`super::read`].
 pub fn info(path: &Path) -> Result<SceneInfo, DataError> {
+    described(path, false)
+}
+
+/// As [`info`], with [`SceneInfo::stats`], in three more passes.
+///
+/// # Errors
+/// As [`super::read`].
+pub fn info_with_stats(path: &Path) -> Result<SceneInfo, DataError> {
+    described(path, true)
+}
+
+fn described(path: &Path, with_stats: bool) -> Result<SceneInfo, DataError> {
     let options = ReadOptions {
         sh_degree_limit: sh::MAX_STORED_DEGREE,
         ..ReadOptions::default()
@@ -66,6 +82,7 @@ pub fn info(path: &Path) -> Result<SceneInfo, DataError> {
         median_scale,
         antialiased: scene.antialiased,
         notes: scene.notes,
+        stats: with_stats.then(|| stats(scene.rows.as_ref())),
     })
 }
 

@@ -20,6 +20,7 @@ mod linear;
 pub mod morton;
 mod opacity;
 mod open;
+mod plausible;
 pub mod ply;
 mod read;
 pub mod rows;
@@ -37,7 +38,7 @@ mod y_up;
 
 pub use decimate::decimate;
 pub use format::Format;
-pub use info::{Bounds, SceneInfo, info};
+pub use info::{Bounds, SceneInfo, info, info_with_stats};
 pub use morton::morton_order;
 pub use open::open;
 pub use ply::write_ply;

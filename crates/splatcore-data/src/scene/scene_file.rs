@@ -1,5 +1,6 @@
 //! [`SceneFile`]: what every parser gives; [`OpenScene`]: a scene that may still be in its file.
 
+use super::plausible::{Counts, Unsound};
 use super::rows::Rows;
 use splatcore_core::Gaussians;
 
@@ -25,15 +26,24 @@ pub struct SceneFile {
 }
 
 impl SceneFile {
-    /// Drops what is unsound and counts it: the last step of every parser.
+    /// Drops what is unsound and counts it, and says what hardly is a scene: the last step of every
+    /// parser.
     pub(super) fn checked(
         mut gaussians: Gaussians,
         format: String,
         bytes: u64,
-        notes: Vec<String>,
+        mut notes: Vec<String>,
         antialiased: bool,
     ) -> Self {
-        let dropped = gaussians.drop_unsound();
+        let mut unsound = Unsound::default();
+        let wrong = (0..gaussians.len()).filter(|&i| !gaussians.is_sound(i));
+        let wrong = wrong.inspect(|&i| unsound.add(&gaussians, i)).count();
+        let dropped = match wrong {
+            0 => 0,
+            _ => gaussians.drop_unsound(),
+        };
+        notes.extend(unsound.note());
+        notes.extend(Counts::of(&gaussians).notes(dropped));
         Self {
             gaussians,
             format,

@@ -230,7 +230,7 @@ fn broken_files_are_explained() {
     assert!(error(&file[..file.len() - 1]).contains("the data ends after 299"));
     let longer = [&file[..], b"more"].concat();
     assert_eq!(
-        scene::parse(&longer, Path::new("long.ply")).unwrap().notes,
-        ["4 bytes after the last element were ignored"]
+        scene::parse(&longer, Path::new("long.ply")).unwrap().notes[0],
+        "4 bytes after the last element were ignored"
     );
 }

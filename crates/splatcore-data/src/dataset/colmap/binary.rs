@@ -121,16 +121,13 @@ pub fn parse_cameras_bin(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>,
             let (problem, remedy) = model::unknown(&model.to_string());
             return Err(DataError::new(path, problem, remedy).at(place));
         };
-        let (width, height) = (r.u64("a camera")?, r.u64("a camera")?);
-        if width == 0 || height == 0 || width.max(height) > model::LARGEST_SIDE {
-            return Err(r.error(format!("camera {id} is {width}x{height} pixels")));
-        }
+        let [width, height] = [r.u64("a camera")?, r.u64("a camera")?].map(model::side);
         let mut values = Vec::with_capacity(parameters);
         for _ in 0..parameters {
             let [value] = r.f64s::<1>("a camera")?;
             values.push(value);
         }
-        let camera = model::camera(model, width as u32, height as u32, &values)
+        let camera = model::camera(model, width, height, &values)
             .ok_or_else(|| r.error(format!("camera {id} has unusable parameters")))?;
         cameras.push(ColmapCamera { id, camera });
     }

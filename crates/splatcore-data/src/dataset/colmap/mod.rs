@@ -5,13 +5,14 @@ mod model;
 mod text;
 
 pub use binary::{parse_cameras_bin, parse_images_bin, parse_observations_bin, parse_points_bin};
-pub use model::{ColmapCamera, ColmapImage, LARGEST_SIDE, Observations, parameter_count};
+pub use model::{ColmapCamera, ColmapImage, Observations, parameter_count};
 pub use text::{parse_cameras_txt, parse_images_txt, parse_points_txt};
 
 use super::folder;
 use super::format::Format;
 use super::found::{Found, Points};
 use super::options::OpenOptions;
+use super::plausible::values;
 use crate::{DataError, Place};
 use splatcore_core::camera::rotation_from_quaternion;
 use std::collections::HashMap;
@@ -95,10 +96,8 @@ fn add_image(found: &mut Found, image: &ColmapImage, camera: &ColmapCamera) {
         return;
     };
     let Some(rotation) = rotation_from_quaternion(image.quaternion) else {
-        found.left_out.push(format!(
-            "{name}: left out, its quaternion {:?} is no rotation",
-            image.quaternion
-        ));
+        let finding = values::no_rotation(image.quaternion);
+        found.findings.push(finding.of(&name));
         return;
     };
     let mut camera = camera.camera.clone();

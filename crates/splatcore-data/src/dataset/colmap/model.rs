@@ -5,9 +5,6 @@ use crate::dataset::lens_camera::LensCamera;
 use splatcore_core::Camera;
 use std::collections::BTreeMap;
 
-/// No camera is larger than this on a side; a bigger number means a corrupt file.
-pub const LARGEST_SIDE: u64 = 1 << 17;
-
 /// One line of `cameras`. The pose is the identity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColmapCamera {
@@ -64,6 +61,12 @@ const MODELS: [(i32, &str, usize); 17] = [
     (15, "FISHEYE", 4),
     (16, "EUCM", 6),
 ];
+
+/// A side as a camera holds it. Whether it can be one is not judged here, as a camera that no photo
+/// uses does no harm.
+pub(super) fn side(pixels: u64) -> u32 {
+    u32::try_from(pixels).unwrap_or(u32::MAX)
+}
 
 /// COLMAP's number for a model's name.
 pub(super) fn id_of(name: &str) -> Option<i32> {

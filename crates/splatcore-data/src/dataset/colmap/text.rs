@@ -82,8 +82,8 @@ pub fn parse_cameras_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>,
         };
         let id = words.number("the camera id")?;
         let name = words.next("the camera model")?;
-        let width: u32 = words.number("the width")?;
-        let height: u32 = words.number("the height")?;
+        let width = model::side(words.number("the width")?);
+        let height = model::side(words.number("the height")?);
         let mut parameters = Vec::new();
         while !words.rest.trim_start().is_empty() {
             parameters.push(words.number("a parameter")?);
@@ -92,13 +92,6 @@ pub fn parse_cameras_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>,
             let (problem, remedy) = model::unknown(name);
             return Err(DataError::new(path, problem, remedy).at(Place::Line(line)));
         };
-        if width == 0 || height == 0 || width.max(height) as u64 > model::LARGEST_SIDE {
-            return Err(error(
-                path,
-                line,
-                format!("camera {id} is {width}x{height} pixels"),
-            ));
-        }
         let camera = model::camera(model, width, height, &parameters).ok_or_else(|| {
             let wanted = model::parameter_count(model).unwrap_or(0);
             error(

@@ -5,8 +5,8 @@
 //! cy are offsets from the image's centre; u = w/2 + cx + x' f + x' b1 + y' b2, v = h/2 + cy + y'
 //! f. Parameters that are 0 are left out of the file. `p3` and `p4` are PhotoScan's.
 
-use crate::dataset::colmap::LARGEST_SIDE;
 use crate::dataset::lens::Lens;
+use crate::dataset::limits::LARGEST_SIDE;
 use crate::words::quoted;
 use roxmltree::Node;
 

@@ -11,12 +11,14 @@ pub use calibration::Calibration;
 pub(super) use xml::is_metashape;
 pub use xml::{Affine, Chunk, Photo, Sensor, parse};
 
+use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::Found;
 use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
 use super::photo_index::PhotoIndex;
+use super::plausible::values;
 use super::pose::{self, Axes, Pose};
 use super::{points_beside, remote};
 use crate::{DataError, Place};
@@ -78,11 +80,9 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
             DataError::new(file, problem, "or disable these cameras and export again")
                 .at(Place::Part(format!("camera '{}'", photo.label)))
         })?;
-        found.add(
-            name,
-            image,
-            camera(calibration, &pose::product(&to_world, transform)),
-        );
+        let camera = values::last_row("its transform", &photo.last_row)
+            .and_then(|()| camera(calibration, &pose::product(&to_world, transform)));
+        found.add(name, image, camera);
     }
     points_beside::read(
         &mut found,
@@ -105,9 +105,9 @@ impl Chunk {
 }
 
 /// A sensor's camera at a place.
-fn camera(calibration: &Calibration, to_world: &Affine) -> Result<LensCamera, String> {
+fn camera(calibration: &Calibration, to_world: &Affine) -> Result<LensCamera, Finding> {
     let pose = Pose::from_camera_to_world(to_world, Axes::OpenCv)
-        .map_err(|problem| format!("its pose is {problem}"))?;
+        .map_err(|problem| values::no_pose("its pose", problem))?;
     Ok(LensCamera {
         camera: Camera {
             width: calibration.width,

@@ -1,6 +1,7 @@
 //! What a Metashape XML says, as written.
 
 use super::calibration::{self, Calibration};
+use crate::dataset::plausible::values;
 use crate::words::{one_line, quoted};
 use crate::{DataError, Place};
 use roxmltree::{Document, Node};
@@ -54,6 +55,8 @@ pub struct Photo {
     pub in_rig: bool,
     /// Camera (x right, y down, z forward) to chunk; nothing if it was not aligned.
     pub transform: Option<Affine>,
+    /// The last row of that 4x4 matrix: 0 0 0 1.
+    pub last_row: [f64; 4],
 }
 
 /// Whether the bytes begin as such a file does.
@@ -147,7 +150,9 @@ fn photo(node: Node) -> Result<Photo, String> {
         None => None,
         Some(own) => Some(matrix(own).map_err(|e| format!("camera '{label}': {e}"))?),
     };
+    let last_row = child(node, "transform").map_or(Ok([0.0, 0.0, 0.0, 1.0]), last_row);
     Ok(Photo {
+        last_row: last_row.map_err(|e| format!("camera '{label}': {e}"))?,
         sensor: attribute(node, "sensor_id"),
         component: node.attribute("component_id").map(str::to_owned),
         enabled: !matches!(node.attribute("enabled"), Some("0" | "false")),
@@ -194,10 +199,17 @@ fn matrix(node: Node) -> Result<Affine, String> {
     }))
 }
 
+/// The last four of 16 numbers.
+fn last_row(node: Node) -> Result<[f64; 4], String> {
+    let [.., a, b, c, d] = numbers::<16>(node)?;
+    Ok([a, b, c, d])
+}
+
 /// A matrix; or a rotation, a translation and a scale, each of which may be left out.
 fn placement(node: Node) -> Result<Affine, String> {
     let parts = ["rotation", "translation", "scale"].map(|name| child(node, name));
     if parts.iter().all(Option::is_none) && node.text().is_some_and(|t| !t.trim().is_empty()) {
+        values::last_row("transform", &last_row(node)?).map_err(|wrong| wrong.to_string())?;
         return matrix(node);
     }
     let [rotation, translation, scale] = parts;

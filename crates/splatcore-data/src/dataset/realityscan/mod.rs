@@ -9,6 +9,7 @@ mod csv;
 
 pub use csv::{Row, parse};
 
+use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::Found;
@@ -17,6 +18,7 @@ use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
 use super::photo;
 use super::photo_index::PhotoIndex;
+use super::plausible::values;
 use super::points_beside;
 use super::pose::{Axes, Pose};
 use crate::DataError;
@@ -64,7 +66,7 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
 
 impl Row {
     /// The camera of a photo of this size, or what is wrong with it.
-    pub fn camera(&self, (width, height): (u32, u32)) -> Result<LensCamera, String> {
+    pub fn camera(&self, (width, height): (u32, u32)) -> Result<LensCamera, Finding> {
         let longer = f64::from(width.max(height));
         let rotation = angles::to_world(self.angles);
         let to_world = std::array::from_fn(|i| {
@@ -72,7 +74,7 @@ impl Row {
             [a, b, c, self.position[i]]
         });
         let pose = Pose::from_camera_to_world(&to_world, Axes::OpenGl)
-            .map_err(|problem| format!("its pose is {problem}"))?;
+            .map_err(|problem| values::no_pose("its pose", problem))?;
         // RealityScan's own export for OpenCV gives t2 as p1 and t1 as p2, Metashape's order.
         let lens = Lens::Brown {
             k: self.k,

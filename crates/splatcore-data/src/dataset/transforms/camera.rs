@@ -1,9 +1,10 @@
 //! From a frame's numbers to a camera.
 
 use super::json::Intrinsics;
-use crate::dataset::colmap::LARGEST_SIDE;
+use crate::dataset::finding::Finding;
 use crate::dataset::lens::Lens;
 use crate::dataset::lens_camera::LensCamera;
+use crate::dataset::plausible::values;
 use crate::dataset::pose::{Axes, Pose};
 use crate::words::quoted;
 use splatcore_core::Camera;
@@ -121,19 +122,18 @@ fn fisheye624(i: &Intrinsics) -> Result<Lens, LensProblem> {
     })
 }
 
-/// The declared size, if both sides are declared and make sense.
-pub(super) fn size(i: &Intrinsics) -> Option<(u32, u32)> {
-    let side = |v: f64| (v >= 1.0 && v <= LARGEST_SIDE as f64).then_some(v.round() as u32);
-    Some((side(i.w?)?, side(i.h?)?))
+/// The declared size, if both sides are declared.
+pub(super) fn size(i: &Intrinsics) -> Option<Result<(u32, u32), Finding>> {
+    Some(values::size(i.w?, i.h?))
 }
 
-/// Camera of a frame at a size. Errors say what is missing or wrong.
+/// Camera of a frame at a size; else what is missing or wrong.
 pub(super) fn camera(
     i: &Intrinsics,
     lens: Lens,
     size: (u32, u32),
     matrix: &[Vec<f64>],
-) -> Result<LensCamera, String> {
+) -> Result<LensCamera, Finding> {
     let (width, height) = (size.0 as f64, size.1 as f64);
     let from_angle = |side: f64, angle: f64| 0.5 * side / (0.5 * angle).tan();
     let fx = i.fl_x.or(i.camera_angle_x.map(|a| from_angle(width, a)));
@@ -141,11 +141,19 @@ pub(super) fn camera(
     let (fx, fy) = match (fx, fy) {
         (Some(fx), Some(fy)) => (fx, fy),
         (Some(f), None) | (None, Some(f)) => (f, f),
-        (None, None) => return Err("neither fl_x nor camera_angle_x is given".into()),
+        (None, None) => {
+            let expected = "fl_x or camera_angle_x";
+            return Err(Finding::refused("the focal length", "not given", expected));
+        }
     };
-    let rows = rows(matrix).ok_or("transform_matrix is not 4x4 or 3x4")?;
+    let name = "transform_matrix";
+    let rows = rows(matrix)
+        .ok_or_else(|| Finding::refused(name, "not 4x4 or 3x4", "rows of four numbers"))?;
+    if let Some(last) = matrix.get(3) {
+        values::last_row(name, last)?;
+    }
     let pose = Pose::from_camera_to_world(&rows, Axes::OpenGl)
-        .map_err(|problem| format!("transform_matrix is {problem}"))?;
+        .map_err(|problem| values::no_pose(name, problem))?;
     Ok(LensCamera {
         camera: Camera {
             width: size.0,

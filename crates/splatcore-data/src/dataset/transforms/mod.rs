@@ -8,6 +8,7 @@ mod points;
 use json::plain;
 pub use json::{Frame, Intrinsics, Transforms, parse};
 
+use super::finding::Finding;
 use super::format::Format;
 use super::found::{Entry, Found};
 use super::options::OpenOptions;
@@ -95,8 +96,8 @@ fn add(
     for (index, frame) in transforms.frames.iter().enumerate() {
         let spelled = plain(&frame.file_path);
         if spelled.is_empty() {
-            let line = format!("frames[{index}]: left out, its file_path is empty");
-            found.left_out.push(line);
+            let finding = Finding::refused("its file_path", "empty", "the path of a photo");
+            found.findings.push(finding.of(&format!("frames[{index}]")));
             continue;
         }
         let wanted = match &options.images {
@@ -118,9 +119,10 @@ fn add(
         })?;
         let size = match camera::size(&intrinsics) {
             Some(size) => size,
-            None => photo::size(&image)?,
+            None => Ok(photo::size(&image)?),
         };
-        match camera::camera(&intrinsics, lens, size, &frame.transform_matrix) {
+        let matrix = &frame.transform_matrix;
+        match size.and_then(|size| camera::camera(&intrinsics, lens, size, matrix)) {
             Ok(camera) => found.entries.push(Entry {
                 mask: mask(&found.root, frame, &name, &mut found.warnings),
                 name,
@@ -128,7 +130,7 @@ fn add(
                 camera,
                 declared_split: split(frame),
             }),
-            Err(problem) => found.left_out.push(format!("{name}: left out, {problem}")),
+            Err(finding) => found.findings.push(finding.of(&name)),
         }
     }
     Ok(())

@@ -6,6 +6,7 @@
 //! harmonics). [`Shape`] and [`Condition`] say which Gaussians to keep; [`stats`] describes rows.
 
 mod condition;
+mod crop;
 mod degree;
 mod merged;
 mod moved;
@@ -16,6 +17,7 @@ mod similarity;
 mod stats;
 
 pub use condition::Condition;
+pub use crop::ProposedCrop;
 pub use degree::WithDegree;
 pub use merged::Merged;
 pub use moved::Moved;
@@ -23,4 +25,4 @@ pub use plane::{normal_of, normal_of_three};
 pub use selected::{Selected, matching};
 pub use shape::Shape;
 pub use similarity::Similarity;
-pub use stats::{PropertyStats, Stats, stats};
+pub use stats::{Percentiles, PropertyStats, Stats, stats};

@@ -5,6 +5,7 @@ use super::header::{self, Header};
 use super::is_plain;
 use super::layout::{Layout, Slot};
 use crate::DataError;
+use crate::scene::plausible::{Counts, Unsound};
 use crate::scene::rows::{Extra, Rows};
 use crate::scene::scene_file::OpenScene;
 use crate::scene::source::{Bytes, Source};
@@ -34,7 +35,7 @@ pub fn open(source: Source, path: &Path) -> Result<Result<OpenScene, Source>, Da
         return Ok(Err(source));
     };
     let others = layout.others(&header.elements[layout.element]);
-    let notes = table.rest(bytes, &header, &layout).into_iter().collect();
+    let mut notes: Vec<String> = table.rest(bytes, &header, &layout).into_iter().collect();
     let bytes = source.len;
     let mut rows = PlyRows {
         source,
@@ -50,7 +51,10 @@ pub fn open(source: Source, path: &Path) -> Result<Result<OpenScene, Source>, Da
         rows.extras.push(Extra { name, scalar });
         rows.extra_slots.push(slot);
     }
-    rows.unsound = rows.find_unsound()?;
+    let (left_out, unsound, counts) = rows.judge()?;
+    rows.unsound = left_out;
+    notes.extend(unsound.note());
+    notes.extend(counts.notes(rows.unsound.len()));
     Ok(Ok(OpenScene {
         dropped: rows.unsound.len(),
         rows: Box::new(rows),
@@ -133,24 +137,49 @@ impl PlyRows {
         RowDecoder::new(&self.layout, self.table.big)
     }
 
-    fn find_unsound(&self) -> Result<Vec<u32>, DataError> {
+    /// The rows that are not sound, what is wrong with them, and what the others are like.
+    fn judge(&self) -> Result<(Vec<u32>, Unsound, Counts), DataError> {
         let chunks = self.table.count.div_ceil(CHUNK);
-        let unsound_in = |buffer: &mut Vec<u8>, chunk: usize| -> Result<Vec<u32>, DataError> {
-            let first = chunk * CHUNK;
-            let count = CHUNK.min(self.table.count - first);
-            let mut gaussians = Gaussians::zeros(count, self.layout.sh_degree);
-            let bytes = self.read(first, count, buffer)?;
-            let decoder = self.decoder();
-            parts(&mut gaussians, 0, count).for_each(|mut part| {
-                for (i, row) in bytes.chunks_exact(self.stride).enumerate() {
-                    decoder.decode(row, &mut part, i);
+        let judged = (0..chunks)
+            .into_par_iter()
+            .map_init(Vec::new, |buffer, chunk| self.judge_chunk(buffer, chunk));
+        let judged = judged.collect::<Result<Vec<_>, _>>()?;
+        // In order, so that the rows ascend.
+        let nothing = (Vec::new(), Unsound::default(), Counts::default());
+        Ok(judged
+            .into_iter()
+            .fold(nothing, |mut all, (rows, unsound, counts)| {
+                all.0.extend(rows);
+                (all.0, all.1.join(unsound), all.2.join(counts))
+            }))
+    }
+
+    fn judge_chunk(
+        &self,
+        buffer: &mut Vec<u8>,
+        chunk: usize,
+    ) -> Result<(Vec<u32>, Unsound, Counts), DataError> {
+        let first = chunk * CHUNK;
+        let count = CHUNK.min(self.table.count - first);
+        let mut gaussians = Gaussians::zeros(count, self.layout.sh_degree);
+        let bytes = self.read(first, count, buffer)?;
+        let decoder = self.decoder();
+        parts(&mut gaussians, 0, count).for_each(|mut part| {
+            for (i, row) in bytes.chunks_exact(self.stride).enumerate() {
+                decoder.decode(row, &mut part, i);
+            }
+        });
+        let mut found = (Vec::new(), Unsound::default(), Counts::default());
+        for i in 0..count {
+            match gaussians.is_sound(i) {
+                true => found.2.add(&gaussians, i),
+                false => {
+                    found.0.push((first + i) as u32);
+                    found.1.add(&gaussians, i);
                 }
-            });
-            let unsound = (0..count).filter(|&i| !gaussians.is_sound(i));
-            Ok(unsound.map(|i| (first + i) as u32).collect())
-        };
-        let found = (0..chunks).into_par_iter().map_init(Vec::new, unsound_in);
-        Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
+            }
+        }
+        Ok(found)
     }
 }
 
