@@ -1,8 +1,8 @@
 //! The command `splatcore`: what was typed goes to one file under `commands/` each; errors become
 //! one line.
 
-use crate::{commands, output, program, remedy};
-use clap::{CommandFactory, Parser, Subcommand};
+use crate::{commands, help, output, program, remedy};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -25,6 +25,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(about = "Photos, a video or a dataset to a scene and a page, in one command")]
+    Make(Box<commands::make::Args>),
     /// Turn posed photos into a scene of Gaussians
     Train(Box<commands::train::Args>),
     /// Find the cameras of photos or of a video: a dataset for `train`
@@ -74,7 +76,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, again: Vec<OsString>) 
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     program::set(&arguments, again);
     program::raise_file_limit();
-    let code = match Cli::try_parse_from(arguments) {
+    let matches = arranged().try_get_matches_from(arguments);
+    let cli = matches.and_then(|matches| {
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut arranged()))
+    });
+    let code = match cli {
         Ok(cli) => finish(dispatch(cli.command)),
         Err(error) => {
             // Nobody is left to tell if this does not reach the terminal.
@@ -87,8 +93,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, again: Vec<OsString>) 
     code
 }
 
+/// The whole command line, with a first screen of help for each command.
+pub fn arranged() -> clap::Command {
+    help::arranged(Cli::command())
+}
+
 fn dispatch(command: Command) -> anyhow::Result<()> {
     match command {
+        Command::Make(args) => commands::make::run(*args),
         Command::Train(args) => commands::train::run(*args),
         Command::Poses(args) => commands::poses::run(args),
         Command::Eval(args) => commands::eval::run(args),
@@ -103,7 +115,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Demo(args) => commands::demo::run(args),
         Command::Lab(args) => commands::lab::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
-        Command::Completions(args) => commands::completions::run(args, Cli::command()),
+        Command::Completions(args) => commands::completions::run(args, arranged()),
         Command::Man(args) => commands::completions::man(args, Cli::command()),
     }
 }

@@ -72,12 +72,34 @@ pub fn select(
 
 /// Opens a dataset and lists what is missing or odd.
 pub fn dataset(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> {
+    let dataset = opened(path, images, seed)?;
+    say_what_is_odd(&dataset);
+    Ok(dataset)
+}
+
+/// As [`dataset`], of photos that training can work on.
+pub fn dataset_to_train(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> {
+    let dataset = opened(path, images, seed)?;
+    if let Some(why) = dataset.untrainable() {
+        bail!(
+            "{}: {why}; export or find the cameras again",
+            path.display()
+        );
+    }
+    say_what_is_odd(&dataset);
+    Ok(dataset)
+}
+
+fn opened(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> {
     let options = OpenOptions {
         images: images.map(str::to_owned),
         seed,
         ..OpenOptions::default()
     };
-    let dataset = Dataset::open(path, &options)?;
+    Ok(Dataset::open(path, &options)?)
+}
+
+fn say_what_is_odd(dataset: &Dataset) {
     for warning in dataset.warnings.iter().take(SHOWN) {
         eprintln!("warning: {warning}");
     }
@@ -108,7 +130,6 @@ pub fn dataset(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> 
             dataset.points.positions.len()
         );
     }
-    Ok(dataset)
 }
 
 /// Decodes the photos to train on, and those held out. The latter stand on the background of the

@@ -197,6 +197,15 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// PSNR with two decimals; equal images have an infinite one.
+pub fn decibels(psnr: f64) -> String {
+    if psnr.is_finite() {
+        format!("{psnr:.2}")
+    } else {
+        "∞".into()
+    }
+}
+
 /// A word of a command, quoted for a POSIX shell (on Windows for its own) where needed.
 pub fn quote(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./+=:,@%\\".contains(c);

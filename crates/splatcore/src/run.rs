@@ -53,7 +53,7 @@ pub fn run(job: &Job) -> Result<Finished> {
     let (config, files) = (&job.config, Files::of(&job.folder));
     // What is wrong is said before anything is done, what is right when the work begins.
     let backend = backends::for_training(config, job.device)?;
-    let mut dataset = load::dataset(&job.dataset, job.images.as_deref(), config.seed)?;
+    let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config.seed)?;
     let init = job.init.as_deref().map(SceneSource::find).transpose()?;
     let begin = init.as_ref().map(SceneSource::load).transpose()?;
     let (_lock, checkpoint) = prepare_folder(job, &files)?;

@@ -1,10 +1,12 @@
 //! `splatcore eval`: a scene against photos.
 
 use crate::backends::BackendArgs;
+use crate::output::{self, counted};
 use crate::progress::Progress;
-use crate::report::{Report, ViewPictures, decibels, pictured};
+use crate::report::{self, Report, ViewPictures, decibels, pictured};
 use crate::scene_source::SceneSource;
-use crate::{interrupt, load, output};
+use crate::table::Table;
+use crate::{interrupt, load};
 use anyhow::Result;
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::{Pipeline, View};
@@ -12,6 +14,7 @@ use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_train::config::Background;
 use splatcore_train::{Evaluation, Extras, Lpips, evaluate_with};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -173,6 +176,7 @@ fn write_report(
         ],
         views_title: "Views".into(),
         views: pictures,
+        weak: report::weak_views(&evaluation.views),
         ..Report::default()
     };
     report.summary.extend(aligned);
@@ -218,40 +222,48 @@ pub fn measure(
             });
         },
     )?;
-    let pictures = pictures
+    let mut pictures = pictures
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
+    if want_pictures {
+        // Which views are weak is known only now.
+        for i in report::weak_views(&evaluation.views).indices() {
+            if let (Entry::Vacant(vacant), Some(score)) =
+                (pictures.entry(i), evaluation.views.get(i))
+            {
+                let image = renderer.render(&views[i].camera, options)?.image;
+                vacant.insert(ViewPictures::new(&views[i], &image, score));
+            }
+        }
+    }
     Ok((evaluation, pictures.into_values().collect::<Result<_>>()?))
 }
 
-/// What was measured besides PSNR and SSIM, for people; nothing if nothing was asked for.
-fn extras(aligned: Option<f64>, lpips: Option<f64>) -> String {
-    let aligned = aligned.map(|psnr| format!("  colours aligned {psnr:>6.2} dB"));
-    let lpips = lpips.map(|lpips| format!("  LPIPS {lpips:.4}"));
-    aligned.into_iter().chain(lpips).collect()
-}
-
-/// The scores for people.
+/// The scores for people: a line a view, then their mean.
 fn table(evaluation: &Evaluation) -> String {
-    let width = evaluation
-        .views
-        .iter()
-        .map(|v| v.name.chars().count())
-        .max()
-        .unwrap_or(0)
-        .max(4);
-    let line = |name: &str, psnr: f64, ssim: f64, more: String| {
-        format!("{name:width$}  {psnr:>6.2} dB  SSIM {ssim:.4}{more}")
+    let mut table = Table::default();
+    let mut row = |name: &str, psnr: f64, ssim: f64, aligned: Option<f64>, lpips: Option<f64>| {
+        let mut cells = vec![
+            name.to_owned(),
+            format!("{psnr:.2} dB"),
+            format!("SSIM {ssim:.4}"),
+        ];
+        cells.extend(aligned.map(|psnr| format!("colours aligned {psnr:.2} dB")));
+        cells.extend(lpips.map(|lpips| format!("LPIPS {lpips:.4}")));
+        table.row(cells);
     };
-    let views = evaluation.views.iter();
-    let mut lines: Vec<String> = views
-        .map(|v| line(&v.name, v.psnr, v.ssim, extras(v.psnr_aligned, v.lpips)))
-        .collect();
-    let more = extras(evaluation.psnr_aligned, evaluation.lpips);
-    lines.push(line("mean", evaluation.psnr, evaluation.ssim, more));
-    lines.push(format!(
-        "{} Gaussians",
-        output::thousands(evaluation.gaussians as u64)
-    ));
+    for view in &evaluation.views {
+        row(
+            &view.name,
+            view.psnr,
+            view.ssim,
+            view.psnr_aligned,
+            view.lpips,
+        );
+    }
+    let all = evaluation;
+    row("mean", all.psnr, all.ssim, all.psnr_aligned, all.lpips);
+    let mut lines = table.lines(false);
+    lines.push(counted(evaluation.gaussians, "Gaussian"));
     lines.join("\n")
 }

@@ -1,69 +1,148 @@
 //! `splatcore info`: what a file or a dataset holds.
 
+use crate::commands::scene_stats::stats_text;
 use crate::output::{self, thousands};
+use crate::remedy;
 use crate::scene_source::{Facts, Typed};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 use splatcore_data::dataset::{Dataset, DatasetInfo, OpenOptions, is_video};
 use splatcore_data::scene::{self, SceneInfo};
 use splatcore_train::memory::Bytes;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Say what a scene file or a dataset holds.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A scene (.ply, .spz, .sog, .splat, .ksplat, .glb), the folder of a run, or a dataset: a
-    /// folder with a COLMAP
-    /// model, transforms.json or cameras of Metashape, RealityScan, Bundler, LLFF, Polycam or
-    /// Record3D, or the file of cameras itself. A scene is read whole, of a dataset's photos only
-    /// the headers
-    #[arg(value_name = "FILE_OR_DATASET")]
-    path: PathBuf,
+    /// Scenes (.ply, .spz, .sog, .splat, .ksplat, .glb), folders of runs, and datasets: a folder
+    /// with a COLMAP model, transforms.json or cameras of Metashape, RealityScan, Bundler, LLFF,
+    /// Polycam or Record3D, or the file of cameras itself. A scene is read whole, of a dataset's
+    /// photos only the headers
+    #[arg(value_name = "FILE_OR_DATASET", required = true)]
+    paths: Vec<PathBuf>,
     /// Folder of the dataset's photos in place of `images`, for example images_4
     #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
-    /// Print one JSON object
+    /// Also print how the values of a scene are distributed: percentiles of positions, opacities,
+    /// sizes and colours, and a box to crop to, as `splatcore convert` takes it. Reads the scene
+    /// three times more
+    #[arg(long)]
+    stats: bool,
+    /// Print one JSON object; of several files an array of objects, each with its path
     #[arg(long)]
     json: bool,
 }
 
-/// Runs the command.
-pub fn run(args: Args) -> Result<()> {
-    let typed = match is_video(&args.path) {
-        true => Typed::Dataset,
-        false => Typed::of(&args.path)?,
-    };
-    let Typed::Scene(source) = typed else {
-        let options = OpenOptions {
-            images: args.images,
-            ..OpenOptions::default()
-        };
-        let dataset = Dataset::open(&args.path, &options)?;
-        let mut info = dataset.info();
-        info.warnings.extend(dataset.unusable_photos());
-        return if args.json {
-            output::print_json(&info)
-        } else {
-            output::print(&of_dataset(&info))
-        };
-    };
-    let info = scene::info(source.file())?;
-    match args.json {
-        true => output::print_json(&WithFacts {
-            info: &info,
-            facts: Some(source.facts()).filter(|facts| !facts.are_none()),
-        }),
-        false => output::print(&[of_scene(&info), of_facts(source.facts())].concat()),
-    }
+/// What there is to say about a path.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Described {
+    Scene(Box<WithFacts>),
+    Dataset(Box<DatasetInfo>),
 }
 
 /// A scene with what is known of it besides its Gaussians.
 #[derive(Serialize)]
-struct WithFacts<'a> {
+struct WithFacts {
     #[serde(flatten)]
-    info: &'a SceneInfo,
+    info: SceneInfo,
     #[serde(rename = "run", skip_serializing_if = "Option::is_none")]
-    facts: Option<&'a Facts>,
+    facts: Option<Facts>,
+}
+
+/// One of several.
+#[derive(Serialize)]
+struct Named<'a> {
+    path: String,
+    #[serde(flatten)]
+    described: &'a Described,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Result<()> {
+    if let [path] = &args.paths[..] {
+        let described = describe(path, &args)?;
+        return match args.json {
+            true => output::print_json(&described),
+            false => output::print(&text(path, &described)),
+        };
+    }
+    let mut all = Vec::new();
+    let mut failed = 0;
+    for path in &args.paths {
+        match describe(path, &args) {
+            Ok(described) => all.push((path, described)),
+            // The others are described all the same.
+            Err(error) => {
+                let remedy = remedy::of(&error).map(|remedy| format!("; {remedy}"));
+                let line = output::one_line(&error);
+                eprintln!("{line}{}", remedy.unwrap_or_default());
+                failed += 1;
+            }
+        }
+    }
+    if args.json {
+        let named = |(path, described): &(&PathBuf, Described)| {
+            let path = path.display().to_string();
+            serde_json::to_value(Named { path, described })
+        };
+        let named = all.iter().map(named).collect::<Result<Vec<_>, _>>()?;
+        output::print_json(&named)?;
+    } else {
+        let named = |(path, described): &(&PathBuf, Described)| {
+            format!("path         {}\n{}", path.display(), text(path, described))
+        };
+        let named: Vec<String> = all.iter().map(named).collect();
+        output::print(&named.join("\n\n"))?;
+    }
+    if failed > 0 {
+        let count = output::counted(args.paths.len(), "path");
+        bail!("{failed} of {count} could not be read; the lines above say why");
+    }
+    Ok(())
+}
+
+fn describe(path: &Path, args: &Args) -> Result<Described> {
+    let typed = match is_video(path) {
+        true => Typed::Dataset,
+        false => Typed::of(path)?,
+    };
+    if let Typed::Scene(source) = typed {
+        let info = match args.stats {
+            true => scene::info_with_stats(source.file())?,
+            false => scene::info(source.file())?,
+        };
+        let facts = Some(source.facts()).filter(|facts| !facts.are_none());
+        return Ok(Described::Scene(Box::new(WithFacts {
+            info,
+            facts: facts.cloned(),
+        })));
+    }
+    let options = OpenOptions {
+        images: args.images.clone(),
+        ..OpenOptions::default()
+    };
+    let dataset = Dataset::open(path, &options)?;
+    if args.stats {
+        eprintln!("{}: is a dataset; --stats is about scenes", path.display());
+    }
+    let mut info = dataset.info();
+    info.warnings.extend(dataset.unusable_photos());
+    Ok(Described::Dataset(Box::new(info)))
+}
+
+fn text(path: &Path, described: &Described) -> String {
+    match described {
+        Described::Dataset(info) => of_dataset(info),
+        Described::Scene(scene) => {
+            let WithFacts { info, facts } = &**scene;
+            let facts = facts.as_ref().map(of_facts).unwrap_or_default();
+            let stats = info.stats.as_ref().map(|stats| stats_text(stats, path));
+            let scene = of_scene(info) + &facts;
+            let lines = std::iter::once(scene).chain(stats);
+            lines.collect::<Vec<_>>().join("\n\n")
+        }
+    }
 }
 
 /// Lines that follow those of the scene.

@@ -14,5 +14,6 @@ pub mod prune;
 pub mod render;
 pub mod report;
 mod scene_output;
+mod scene_stats;
 pub mod train;
 pub mod view;

@@ -2,6 +2,7 @@
 //! side by side.
 
 use super::pictures::ViewPictures;
+use super::weak::weak_of;
 use super::{Chart, Line, decibels};
 use crate::output::{duration, thousands};
 use crate::run::Metrics;
@@ -54,6 +55,11 @@ fn results(runs: &[ComparedRun]) -> Vec<(String, Vec<String>)> {
         row("Measured on", &|m| match m.split.as_str() {
             "test" => format!("{} held-out photos", m.views.len()),
             _ => format!("{} training photos", m.views.len()),
+        }),
+        row("Weak views", &|m| {
+            let scores = m.views.iter();
+            let scores = scores.map(|v| (&*v.name, v.psnr.unwrap_or(f64::INFINITY)));
+            weak_of(scores).line().unwrap_or_else(|| "none".into())
         }),
         row("Gaussians", &|m| thousands(m.gaussians as u64)),
         row("Steps", &|m| thousands(m.steps.into())),

@@ -4,10 +4,14 @@
 pub mod chart;
 mod compare;
 mod pictures;
+mod weak;
 
 pub use chart::{Chart, Line};
 pub use compare::{ComparedRun, comparison};
 pub use pictures::ViewPictures;
+pub use weak::{WeakViews, weak_views};
+
+pub use crate::output::decibels;
 
 use pictures::{BRIGHTEST_ERROR, HEAT};
 use splatcore_papers::page::{document, escape, summary};
@@ -44,6 +48,8 @@ pub struct Report {
     pub views_title: String,
     /// Photo, render and error of each view.
     pub views: Vec<ViewPictures>,
+    /// Views that are far below the others.
+    pub weak: WeakViews,
     /// The run's config as TOML.
     pub config: Option<String>,
 }
@@ -52,6 +58,7 @@ impl Report {
     /// The whole page.
     pub fn to_html(&self) -> String {
         let mut out = summary(&self.summary);
+        out.push_str(&self.weak.to_html(&self.views));
         self.write_scene(&mut out);
         let charts: String = self.charts.iter().map(Chart::to_svg).collect();
         if !charts.is_empty() {
@@ -67,12 +74,11 @@ impl Report {
         document(&self.title, &out)
     }
 
-    /// Writes the page; the final name never holds half of it.
+    /// Writes the page; the final name never holds half of it. Says which views are weak.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
-        Ok(splatcore_data::file::write_bytes(
-            path,
-            self.to_html().as_bytes(),
-        )?)
+        splatcore_data::file::write_bytes(path, self.to_html().as_bytes())?;
+        self.weak.tell(path);
+        Ok(())
     }
 
     fn write_scene(&self, out: &mut String) {
@@ -114,13 +120,14 @@ impl Report {
             escape(&self.views_title),
             colours.join(",")
         );
-        for view in &self.views {
+        for (i, view) in self.views.iter().enumerate() {
             let score = &view.score;
             let name = escape(&score.name);
             let lpips = score.lpips.map(|lpips| format!(", LPIPS {lpips:.4}"));
             let _ = writeln!(
                 out,
-                "<section><h3>{name} <span class=\"note\">PSNR {} dB, SSIM {:.4}{}</span></h3>\n\
+                "<section id=\"view-{i}\"><h3>{name} <span class=\"note\">PSNR {} dB, SSIM \
+                 {:.4}{}</span></h3>\n\
                  <div class=\"row\">",
                 decibels(score.psnr),
                 score.ssim,
@@ -139,15 +146,6 @@ impl Report {
             }
             out.push_str("</div></section>\n");
         }
-    }
-}
-
-/// PSNR with two decimals; equal images have an infinite one.
-pub fn decibels(psnr: f64) -> String {
-    if psnr.is_finite() {
-        format!("{psnr:.2}")
-    } else {
-        "∞".into()
     }
 }
 
@@ -260,6 +258,30 @@ mod tests {
             ..Report::default()
         };
         assert!(hint.to_html().contains("see &lt;it&gt;"));
+    }
+
+    /// Each weak view leads to its pictures; one without pictures is named all the same.
+    #[test]
+    fn weak_views_are_linked_to_their_pictures() {
+        let scores = [
+            ("<script>.png", 9.0),
+            ("b", 30.0),
+            ("c", 30.0),
+            ("d", 30.0),
+            ("e", 8.0),
+        ];
+        let html = Report {
+            weak: weak::weak_of(scores.into_iter()),
+            ..report()
+        };
+        let html = html.to_html();
+        assert!(html.contains("<li>e 8.00 dB</li>"), "{html}");
+        let link = "<a href=\"#view-0\">&lt;script&gt;.png</a> 9.00 dB";
+        assert!(
+            html.contains(link) && html.contains("<section id=\"view-0\">"),
+            "{html}"
+        );
+        assert!(!report().to_html().contains("Weak views"));
     }
 
     #[test]

@@ -15,6 +15,15 @@ pub struct Measured {
     pub psnr: f64,
 }
 
+/// What is read of a view that was measured.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MeasuredView {
+    /// The photo's name.
+    pub name: String,
+    /// dB; JSON has none for equal images.
+    pub psnr: Option<f64>,
+}
+
 /// What is read of a metrics.json. Files of older versions have no curves.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Metrics {
@@ -24,8 +33,8 @@ pub struct Metrics {
     pub ssim: f64,
     /// Gaussians in the scene.
     pub gaussians: usize,
-    /// The views that were measured; only their number is of interest.
-    pub views: Vec<serde_json::Value>,
+    /// The views that were measured.
+    pub views: Vec<MeasuredView>,
     /// `test`, or `train` when no photo is held out.
     pub split: String,
     /// Seconds trained.

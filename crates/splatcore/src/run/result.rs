@@ -2,7 +2,7 @@
 
 use super::metrics::Written;
 use crate::output::{self, duration, thousands};
-use crate::report::{Chart, Line, Report, Scene, ViewPictures, decibels};
+use crate::report::{Chart, Line, Report, Scene, ViewPictures, decibels, weak_views};
 use anyhow::Result;
 use splatcore_core::exposure::Exposure;
 use splatcore_train::Trainer;
@@ -93,6 +93,7 @@ pub fn report(
             "Training views (none is held out)".into()
         },
         views,
+        weak: weak_views(&found.views),
         config: Some(trainer.config().to_toml()?),
     })
 }

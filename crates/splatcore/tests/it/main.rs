@@ -9,10 +9,14 @@ mod convert;
 mod descriptors;
 mod export;
 mod exposure;
+#[cfg(unix)] // a shell script
+mod fake_colmap;
 mod killed;
+#[cfg(feature = "lab")]
 mod lab;
 mod locks;
 mod lpips;
+mod make;
 mod paper;
 mod paper_compressed;
 mod paths;
@@ -22,6 +26,7 @@ mod regression;
 mod report;
 mod run_folder;
 mod scenes;
+mod sound;
 #[cfg(unix)] // Ctrl-C is sent by `kill`
 mod stopped;
 mod training;

@@ -2,6 +2,7 @@
 
 use super::result::{Bench, Skipped};
 use crate::output;
+use crate::table::Table;
 use splatcore_papers::Row;
 
 /// Everything, and a line for each pipeline at the end, if wanted also for those that the backend
@@ -40,29 +41,34 @@ fn describe(row: &Row, lines: &mut Vec<String>) {
         row.name(),
         row.gpu_ms
     ));
+    let mut table = Table::default();
+    let mut add = |name: String, value: String, unit: &str| {
+        table.row([format!("  {name}"), value, unit.to_owned()]);
+    };
     for (stage, ms) in &row.stages {
-        lines.push(format!("  {stage:18}{ms:>9.3} ms"));
+        add(stage.to_string(), format!("{ms:.3}"), "ms");
     }
-    lines.push(format!(
-        "  {:18}{:>9.3} ms by the clock",
-        "whole frame", row.frame_ms
-    ));
+    add(
+        "whole frame".into(),
+        format!("{:.3}", row.frame_ms),
+        "ms by the clock",
+    );
     if let Some(ms) = row.step_ms {
-        lines.push(format!(
-            "  {:18}{ms:>9.3} ms by the clock, of which",
-            "training step"
-        ));
+        add(
+            "training step".into(),
+            format!("{ms:.3}"),
+            "ms by the clock, of which",
+        );
         for (stage, ms) in &row.step_stages {
-            lines.push(format!("    {stage:16}{ms:>9.3} ms"));
+            add(format!("  {stage}"), format!("{ms:.3}"), "ms");
         }
     }
     if let Some((mean, worst)) = row.psnr_vs_reference.zip(row.psnr_vs_reference_worst) {
-        lines.push(format!(
-            "  against vanilla   {mean:>9.2} dB, at worst {worst:.2}"
-        ));
+        let unit = format!("dB, at worst {worst:.2}");
+        add("against vanilla".into(), format!("{mean:.2}"), &unit);
     }
     if let Some(psnr) = row.psnr_vs_photos {
-        lines.push(format!("  against photos    {psnr:>9.2} dB"));
+        add("against photos".into(), format!("{psnr:.2}"), "dB");
     }
     for (name, count) in [
         ("visible", Some(row.visible)),
@@ -71,8 +77,9 @@ fn describe(row: &Row, lines: &mut Vec<String>) {
         ("blended", row.fragments_blended),
     ] {
         let count = count.map_or("-".to_owned(), output::thousands);
-        lines.push(format!("  {name:14}{count:>13}"));
+        add(name.into(), count, "");
     }
+    lines.extend(table.lines(true));
     if let Some(ns) = row.ns_per_blended {
         let behind = row
             .ns_per_blended_backward
@@ -83,37 +90,76 @@ fn describe(row: &Row, lines: &mut Vec<String>) {
 
 /// A line for each pipeline.
 fn summary(bench: &Bench, skipped: &[Skipped]) -> Vec<String> {
-    let names = bench.rows.iter().map(Row::name);
-    let names = names.chain(skipped.iter().map(|s| s.pipeline.to_string()));
-    let width = names.map(|name| name.len()).max().unwrap_or(0);
-    let backward = bench.rows.iter().any(|row| row.backward_ms.is_some());
-    let mut lines = vec![format!(
-        "{:width$}    device     frame    frame/device     blend",
-        "ms"
-    )];
-    if backward {
-        lines[0].push_str("  backward      step");
+    let mut headings = vec!["ms", "device", "frame", "frame/device", "blend"];
+    if bench.rows.iter().any(|row| row.backward_ms.is_some()) {
+        headings.extend(["backward", "step"]);
     }
+    let mut table = Table::headed(&headings);
     for row in &bench.rows {
-        let mut line = format!(
-            "{:width$}{:>10.3}{:>10.3}{:>16.2}{:>10.3}",
+        let mut cells = vec![
             row.name(),
-            row.gpu_ms,
-            row.frame_ms,
-            row.frame_ms / row.gpu_ms.max(f64::MIN_POSITIVE),
-            row.stage("blend")
-        );
-        for ms in [row.backward_ms, row.step_ms].into_iter().flatten() {
-            line.push_str(&format!("{ms:>10.3}"));
-        }
-        lines.push(line);
+            format!("{:.3}", row.gpu_ms),
+            format!("{:.3}", row.frame_ms),
+            format!("{:.2}", row.frame_ms / row.gpu_ms.max(f64::MIN_POSITIVE)),
+            format!("{:.3}", row.stage("blend")),
+        ];
+        let more = [row.backward_ms, row.step_ms].into_iter().flatten();
+        cells.extend(more.map(|ms| format!("{ms:.3}")));
+        table.row(cells);
     }
-    for skipped in skipped {
-        lines.push(format!(
-            "{:width$}  skipped: {}",
-            skipped.pipeline.to_string(),
-            skipped.reason
-        ));
+    let mut lines = table.lines(false);
+    let mut reasons = Table::default();
+    for Skipped { pipeline, reason } in skipped {
+        reasons.row([pipeline.to_string(), format!("skipped: {reason}")]);
     }
+    lines.extend(reasons.lines(true));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use splatcore_core::Pipeline;
+
+    /// Names and numbers as long as they come: what is a column stays one.
+    #[test]
+    fn long_names_and_large_numbers_do_not_touch() {
+        let row = Row {
+            pipeline: Pipeline::AUTO,
+            intersect: String::new(),
+            blend: String::new(),
+            backward: String::new(),
+            interpolate: false,
+            gpu_ms: 1_234_567.0,
+            frame_ms: 1_234_567.0,
+            backward_ms: None,
+            step_ms: Some(7_654_321.0),
+            stages: vec![("a stage of a long name", 123_456.789)],
+            step_stages: Vec::new(),
+            psnr_vs_reference: None,
+            psnr_vs_reference_worst: None,
+            psnr_vs_photos: None,
+            ssim_vs_reference: None,
+            ssim_vs_photos: None,
+            visible: 98_765_432_100,
+            pairs: 1,
+            fragments_evaluated: None,
+            fragments_blended: None,
+            warps_visited: None,
+            warps_blended: None,
+            ns_per_blended: None,
+            ns_per_blended_backward: None,
+        };
+        let mut lines = Vec::new();
+        describe(&row, &mut lines);
+        let text = lines.join("\n");
+        for words in [
+            "a stage of a long name  ",
+            "  123456.789  ms",
+            "  98,765,432,100",
+            "visible  ",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
 }

@@ -197,7 +197,8 @@ pub const ACTIONS: [Kind; 14] = [
             "stats",
             "=FORMAT",
             stats,
-            "Print the range, mean and deviation of every property, as --stats or --stats=json",
+            "Print percentiles, mean and deviation of every property and a box to crop to, as \
+             --stats or --stats=json; needs no -o",
         )
     },
 ];

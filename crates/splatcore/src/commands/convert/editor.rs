@@ -2,6 +2,7 @@
 
 use super::action::{Action, Points, Up};
 use super::photos::Photos;
+use crate::commands::scene_stats::stats_text;
 use crate::output::{self, counted, thousands};
 use anyhow::{Result, bail};
 use splatcore_core::{Gaussians, sh};
@@ -11,7 +12,7 @@ use splatcore_data::scene::edit::{
 use splatcore_data::scene::rows::whole;
 use splatcore_data::scene::{OpenScene, Rows, decimate, morton_order};
 use splatcore_train::prune::Keep;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A scene and what was done with it.
 pub struct Editor<'a> {
@@ -158,7 +159,7 @@ impl<'a> Editor<'a> {
                 let stats = edit::stats(&*self.rows)?;
                 match json {
                     true => output::print_json(&stats)?,
-                    false => output::print(&table(&stats))?,
+                    false => output::print(&table(&stats, &self.path))?,
                 }
             }
         }
@@ -241,32 +242,12 @@ impl<'a> Editor<'a> {
     }
 }
 
-/// What `--stats` prints for people.
-fn table(stats: &Stats) -> String {
-    let mut lines = vec![
-        format!("Gaussians    {}", thousands(stats.gaussians as u64)),
-        format!("SH degree    {}", stats.sh_degree),
-        format!(
-            "{:<12} {:>12} {:>12} {:>12} {:>12}  from min to max",
-            "property", "min", "mean", "max", "deviation"
-        ),
-    ];
-    for p in &stats.properties {
-        let most = p.histogram.iter().copied().max().unwrap_or(1).max(1);
-        let bar = p.histogram.iter().map(|&n| match n {
-            0 => ' ',
-            n => ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
-                [(n * 8 - 1).div_euclid(most).min(7) as usize],
-        });
-        lines.push(format!(
-            "{:<12} {:>12.5} {:>12.5} {:>12.5} {:>12.5}  {}",
-            p.name,
-            p.min,
-            p.mean,
-            p.max,
-            p.deviation,
-            bar.collect::<String>()
-        ));
-    }
-    lines.join("\n")
+/// What `--stats` prints for people; `scene` is the file that was read.
+fn table(stats: &Stats, scene: &Path) -> String {
+    format!(
+        "Gaussians    {}\nSH degree    {}\n\n{}",
+        thousands(stats.gaussians as u64),
+        stats.sh_degree,
+        stats_text(stats, scene)
+    )
 }

@@ -37,9 +37,9 @@ use steps::{Step, Steps};
 pub struct Args {
     #[command(flatten)]
     steps: Steps,
-    /// The file to write; its name tells the format
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    /// The file to write; its name tells the format. --stats can do without
+    #[arg(short, long, value_name = "FILE", required_unless_present = "stats")]
+    output: Option<PathBuf>,
     /// Level of detail of a streamed SOG that is read, 0 the finest [0]
     #[arg(long, value_name = "LEVEL")]
     lod: Option<u32>,
@@ -79,8 +79,10 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let output = &args.output;
-    let format = scene_output::format(output)?;
+    let output = args.output.as_deref();
+    let written = output
+        .map(|output| Ok::<_, anyhow::Error>((output, scene_output::format(output)?)))
+        .transpose()?;
     if args.photos.is_given() && !args.steps.ask_photos() {
         bail!(WrongUsage(
             "--dataset and its flags are there for nothing: give them with --prune-floaters, \
@@ -94,18 +96,22 @@ pub fn run(args: Args) -> Result<()> {
     if args.steps.ask_photos() {
         photos.check()?;
     }
-    if args.keep_order && format == Format::StreamedSog {
+    let format = written.map(|(_, format)| format);
+    if args.keep_order && format == Some(Format::StreamedSog) {
         bail!(WrongUsage(
             "--keep-order is not for lod-meta.json, a streamed SOG: its levels and chunks have an \
              order of their own; leave it out, or write .sog"
                 .into()
         ));
     }
-    if !args.dry_run {
+    if let (Some(output), false) = (output, args.dry_run) {
         scene_output::check_free(output, args.overwrite)?;
         interrupt::watch()?;
     }
     let (rows, antialiased) = edited(&args, &sources, &photos)?;
+    let Some((output, format)) = written else {
+        return Ok(());
+    };
     let options = WriteOptions {
         antialiased,
         keep_extras: args.keep_properties,

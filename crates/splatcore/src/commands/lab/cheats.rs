@@ -28,6 +28,8 @@ pub fn run(args: Args) -> Result<()> {
     if chosen.is_empty() {
         bail!("no planted change has that in its name");
     }
+    let names = chosen.iter().map(|cheat| cheat.name.chars().count());
+    let width = names.max().unwrap_or(0);
     let (mut ok, mut wrong, mut not_run) = (0, 0, 0);
     // One of them never ends: a shorter wait than usual is enough for small images.
     let limits = Limits {
@@ -54,7 +56,7 @@ pub fn run(args: Args) -> Result<()> {
                 ("not run", why.clone())
             }
         };
-        println!("{verdict} {:<22} {wanted:<12} {words}", cheat.name);
+        println!("{verdict} {:<width$}  {wanted:<12}  {words}", cheat.name);
     })?;
     let tried = ok + wrong;
     if wrong > 0 {
