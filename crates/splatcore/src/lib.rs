@@ -52,8 +52,8 @@ mod report;
 mod run;
 mod scene_source;
 mod sharing;
-mod table;
 mod site;
+mod table;
 mod up;
 mod viewing;
 
