@@ -35,5 +35,5 @@ pub use budget::Budget;
 pub use hub::{Hub, Moment, Work};
 pub use serve::serve;
 pub use server::{Server, ServerError, ServerOptions};
-pub use shared::Photos;
+pub use shared::{Photos, StoreStart};
 pub use token::Token;

@@ -4,7 +4,7 @@ use crate::access::{Listen, Names};
 use crate::connections::{self, Guest};
 use crate::hub::Hub;
 use crate::protocol::SceneInfo;
-use crate::shared::{Photos, Shared};
+use crate::shared::{Photos, Shared, StoreStart};
 use crate::{session, token::Token};
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use splatcore_page::shared;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -67,6 +67,8 @@ pub struct ServerOptions {
     pub info: SceneInfo,
     /// Photos of the cameras, if there are any.
     pub photos: Option<Photos>,
+    /// Stores a view to begin with, if that is possible.
+    pub store_start: Option<StoreStart>,
 }
 
 /// Why a server did not start.
@@ -118,6 +120,8 @@ impl Server {
             control: options.control,
             info: options.info,
             photos: options.photos,
+            store_start: options.store_start,
+            start: Mutex::default(),
             ended: ended.clone(),
             names: Names::new(address),
         });

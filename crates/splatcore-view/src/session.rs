@@ -7,7 +7,8 @@ use crate::protocol::{Reply, Request, SceneInfo};
 use crate::shared::{Photos, Shared};
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket};
-use std::sync::Arc;
+use splatcore_page::Pose;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
@@ -86,11 +87,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     async fn talk(mut self) -> Result<(), Gone> {
-        let info = SceneInfo {
-            control: self.shared.control,
-            heat: drawing::heat_scale(),
-            ..self.shared.info.clone()
-        };
+        let info = self.info();
         say(&mut self.socket, &Reply::Scene(&info)).await?;
         let mut status = self.shared.hub.status();
         status.mark_changed();
@@ -135,13 +132,50 @@ impl Session<'_> {
         }
     }
 
+    fn info(&self) -> SceneInfo {
+        let shared = self.shared;
+        let stored = shared.start.lock().unwrap_or_else(PoisonError::into_inner);
+        SceneInfo {
+            control: shared.control,
+            heat: drawing::heat_scale(),
+            start: stored.clone().or(shared.info.start.clone()),
+            stores_start: shared.control && shared.store_start.is_some(),
+            ..shared.info.clone()
+        }
+    }
+
+    /// Stores the view to begin with, for this browser and those that come.
+    async fn store_start(&mut self, pose: Pose) -> Result<(), Gone> {
+        let Some(store) = self.shared.store_start.clone() else {
+            let message = "there is no scene to store the view with";
+            return self.refuse(message.into()).await;
+        };
+        let kept = pose.clone();
+        let stored = tokio::task::spawn_blocking(move || store(pose));
+        match stored.await.map_err(|_| Gone)? {
+            Ok(message) => {
+                self.keep_start(kept);
+                say(&mut self.socket, &Reply::Stored { message }).await
+            }
+            Err(message) => self.refuse(message).await,
+        }
+    }
+
+    fn keep_start(&self, pose: Pose) {
+        let start = self.shared.start.lock();
+        *start.unwrap_or_else(PoisonError::into_inner) = Some(pose);
+    }
+
     async fn hear(&mut self, text: &str) -> Result<(), Gone> {
         let request = serde_json::from_str(text).map_err(|_| Gone)?;
         let hub = &self.shared.hub;
         let looked = |view: &crate::protocol::ViewRequest| view.look().map_err(|_| Gone);
         let changes = matches!(
             request,
-            Request::Control { .. } | Request::Edit { .. } | Request::Save { .. }
+            Request::Control { .. }
+                | Request::Edit { .. }
+                | Request::Save { .. }
+                | Request::Start { .. }
         );
         if changes && !self.shared.control {
             let message = "this page may look, not control; the program's flag --allow-control \
@@ -161,6 +195,10 @@ impl Session<'_> {
             Request::Ack { .. } => {
                 hub.acknowledge(self.id);
                 return Ok(());
+            }
+            Request::Start { view } => {
+                looked(&view)?;
+                return self.store_start(view.pose()).await;
             }
             Request::Photo { index, size } => return self.photo(index, size).await,
             Request::Control { action } => {

@@ -1,6 +1,7 @@
 //! Where the cameras of `render` and `bench` come from: a dataset, a cameras.json, an orbit around
 //! the scene, or what a run recorded.
 
+pub mod framing;
 pub mod json;
 pub mod named;
 pub mod surroundings;
@@ -12,14 +13,19 @@ use crate::load;
 use crate::orbit;
 use crate::output::{self, WrongUsage};
 use crate::scene_source::SceneSource;
+use crate::start::Start;
 use crate::up::{Direction, Up};
-use anyhow::Result;
+use crate::{first_view, sharing};
+use anyhow::{Context, Result};
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_path::Pose;
 use splatcore_path::generate::Orbit;
 use splatcore_train::config::Background;
 use std::path::{Path, PathBuf};
+
+/// `--distance` of an orbit inside a room.
+const INSIDE: f64 = 0.2;
 
 /// Where the cameras come from, and the background.
 #[derive(clap::Args)]
@@ -50,8 +56,8 @@ pub struct CameraArgs {
     /// shows, stretched
     #[arg(long, requires = "size", conflicts_with = "orbit")]
     stretch: bool,
-    /// Which way is up for --orbit: x, -x, y, -y, z, -z or X,Y,Z [what the run recorded, or -y,
-    /// which PLY files of photo sets mostly have]
+    /// Which way is up for --orbit: x, -x, y, -y, z, -z or X,Y,Z [what the run recorded; to render
+    /// also what is level in the scene shows; or -y, which PLY files of photo sets mostly have]
     #[arg(
         long,
         value_name = "DIRECTION",
@@ -60,15 +66,30 @@ pub struct CameraArgs {
     )]
     up: Option<Direction>,
     /// --orbit: distance from the centre, times the one that shows 95 % of the Gaussians (less of a
-    /// scene with a far background)
+    /// scene with a far background) [of a run that of its photos; else 1, or to render 0.2 where
+    /// more is seen from inside]
     #[arg(
         long,
         value_name = "FACTOR",
-        default_value_t = 1.0,
-        value_parser = positive,
+        value_parser = orbit::positive,
         conflicts_with_all = ["dataset", "cameras"],
     )]
-    distance: f64,
+    distance: Option<f64>,
+    /// One picture from this view; with --orbit a circle that begins there: auto (of some dozens of
+    /// views the one that shows most), first (photo of the run), the name of a photo of the run, or
+    /// X,Y,Z:X,Y,Z, a position and what is looked at from there [for --orbit what somebody chose
+    /// with "Start here" in the viewer]
+    #[arg(
+        long,
+        value_name = "VIEW",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["dataset", "cameras", "distance"],
+    )]
+    start: Option<Start>,
+    /// Times are compared from one version to the next: the circle around a scene alone stays as
+    /// it is.
+    #[arg(skip)]
+    pub fixed: bool,
     /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the
     /// scene, or black]
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
@@ -147,6 +168,10 @@ impl CameraArgs {
             let size = self.size.unwrap_or(Size(1280, 720));
             let circle = self.circle(source, scene, size)?;
             orbit::cameras(&circle, count, size)
+        } else if let Some(start) = &self.start {
+            let size = self.size.unwrap_or(Size(1280, 720));
+            let up = self.up(source, scene).direction;
+            vec![one(start, source, scene, up, size)?]
         } else {
             self.recorded(source, Split::Test)?
         };
@@ -172,6 +197,7 @@ impl CameraArgs {
             orbit,
         } = &self.source;
         let given = !dataset.is_empty() || cameras.is_some() || orbit.is_some();
+        let given = given || self.start.is_some();
         match given || source.cameras_file().is_some() {
             true => Ok(()),
             false => Err(WrongUsage(
@@ -270,17 +296,40 @@ impl CameraArgs {
     /// # Errors
     /// If the scene is empty.
     pub fn circle(&self, source: &SceneSource, scene: &Gaussians, size: Size) -> Result<Orbit> {
-        let up = self.up(source);
-        orbit::circle(scene, up.direction, self.distance, size)
+        let up = self.up(source, scene).direction;
+        if let Some(distance) = self.distance {
+            return orbit::circle(scene, up, distance, size);
+        }
+        if let Some(start) = &self.start {
+            let camera = one(start, source, scene, up, size)?.camera;
+            return Ok(orbit::through(&Pose::of_camera(&camera), scene, up, size));
+        }
+        if let Some(chosen) = source.start() {
+            let pose = sharing::path_pose(&chosen);
+            return Ok(orbit::through(&pose, scene, up, size));
+        }
+        let recorded = source.cameras().unwrap_or_default();
+        let recorded: Vec<Camera> = recorded.into_iter().map(|named| named.camera).collect();
+        if let Some(circle) = orbit::of_cameras(&recorded, up, size) {
+            return Ok(circle);
+        }
+        let inside = !self.fixed && first_view::choose(scene, up)?.inside;
+        let distance = if inside { INSIDE } else { 1.0 };
+        orbit::circle(scene, up, distance, size)
     }
 
-    /// Which way is up: as typed, or as it is known of the scene.
-    fn up(&self, source: &SceneSource) -> Up {
-        match (self.up, source.up()) {
-            (Some(typed), _) => typed.chosen(),
-            (None, Some(known)) => known,
-            (None, None) => Up::ASSUMED,
+    /// Which way is up: as typed, as it is known of the scene, or as the scene shows.
+    fn up(&self, source: &SceneSource, scene: &Gaussians) -> Up {
+        if let Some(typed) = self.up {
+            return typed.chosen();
         }
+        let up = match source.up() {
+            Some(known) => known,
+            None if self.fixed => return Up::ASSUMED,
+            None => Up::of_scene(scene),
+        };
+        eprintln!("up: {up}");
+        up
     }
 
     /// What `--size` says.
@@ -327,6 +376,32 @@ impl CameraArgs {
     }
 }
 
+/// The camera of a start view, in a picture of this size.
+fn one(
+    start: &Start,
+    source: &SceneSource,
+    scene: &Gaussians,
+    up: [f64; 3],
+    size: Size,
+) -> Result<NamedCamera> {
+    let recorded = source.cameras().unwrap_or_default();
+    let views: Vec<_> = recorded
+        .iter()
+        .map(|named| sharing::view(named.name.clone(), &named.camera))
+        .collect();
+    let pose = match start.pose(scene, up, &views)? {
+        Some(pose) => pose,
+        None => views.into_iter().next().context("no view is known")?.pose,
+    };
+    let mut pose = sharing::path_pose(&pose);
+    // A picture that is higher than wide sees as much on its smaller side.
+    pose.fov = orbit::vertical(pose.fov, size);
+    Ok(NamedCamera::new(
+        "start".into(),
+        pose.camera(size.0, size.1),
+    ))
+}
+
 /// A camera of at most so many pixels on the longer side.
 fn within(camera: &Camera, longest: u32) -> Camera {
     let now = camera.width.max(camera.height);
@@ -337,13 +412,6 @@ fn within(camera: &Camera, longest: u32) -> Camera {
     match now > longest {
         true => camera.resized(scaled(camera.width), scaled(camera.height)),
         false => camera.clone(),
-    }
-}
-
-fn positive(s: &str) -> Result<f64, String> {
-    match s.parse::<f64>() {
-        Ok(v) if v.is_finite() && v > 0.0 => Ok(v),
-        _ => Err(format!("'{s}' is not a number above 0")),
     }
 }
 

@@ -7,7 +7,7 @@
 //! - [`cuda`]: the backend for NVIDIA cards, which says so when there is none
 //! - [`path`]: camera paths, their curves and files
 //! - [`poses`]: photos or a video to a dataset, by way of COLMAP
-//! - [`tensors`]: stateless operations on slices, with their gradients
+//! - `tensors`: stateless operations on slices, with their gradients (feature `tensors`)
 //! - [`train`]: the trainer, checkpoints, evaluation
 //! - [`video`]: frames to videos
 //!
@@ -39,6 +39,8 @@ mod cameras;
 mod channels;
 mod command_line;
 mod commands;
+mod ending;
+mod first_view;
 mod help;
 mod hotspots;
 mod interrupt;
@@ -53,6 +55,7 @@ mod run;
 mod scene_source;
 mod sharing;
 mod site;
+mod start;
 mod table;
 mod up;
 mod viewing;
@@ -66,6 +69,7 @@ pub use splatcore_cuda as cuda;
 pub use splatcore_data as data;
 pub use splatcore_path as path;
 pub use splatcore_poses as poses;
+#[cfg(feature = "tensors")]
 pub use splatcore_tensors as tensors;
 pub use splatcore_train as train;
 pub use splatcore_video as video;

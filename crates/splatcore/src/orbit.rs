@@ -1,14 +1,17 @@
 //! The circle around a scene that `--orbit` stands on and `--path orbit` follows.
 
+use crate::cameras::framing::middle;
 use crate::cameras::named::{NamedCamera, Size};
 use crate::cameras::surroundings::surroundings;
 use crate::up::ground;
 use anyhow::{Result, bail};
+use splatcore_core::camera::{cross, dot, normalize};
 use splatcore_core::{Camera, Gaussians};
-use splatcore_path::generate::Orbit;
+use splatcore_path::Pose;
+use splatcore_path::generate::{Orbit, focus_of};
 
 /// Vertical field of view of an orbit's cameras, degrees (the smaller side's, for portrait sizes).
-const ORBIT_FOV: f64 = 50.0;
+pub const ORBIT_FOV: f64 = 50.0;
 /// An orbit looks down on the scene at this angle, degrees.
 const ORBIT_ELEVATION: f64 = 15.0;
 
@@ -20,21 +23,117 @@ pub fn circle(scene: &Gaussians, up: [f64; 3], distance: f64, size: Size) -> Res
     let Some((centre, radius)) = surroundings(scene) else {
         bail!("the scene has no Gaussian to look at; give --dataset or --cameras");
     };
-    let Size(width, height) = size;
     let narrow = ORBIT_FOV.to_radians();
-    // For portrait sizes the given angle is the horizontal one.
-    let fov_y = match height > width {
-        true => 2.0 * ((narrow / 2.0).tan() * height as f64 / width as f64).atan(),
-        false => narrow,
-    };
     Ok(Orbit {
         centre,
         up,
         ground: ground(up),
         distance: distance * radius / (narrow / 2.0).sin(),
         elevation: ORBIT_ELEVATION.to_radians(),
-        fov: fov_y,
+        fov: vertical(narrow, size),
     })
+}
+
+/// The vertical angle of a picture whose smaller side sees `narrow`, radians.
+pub fn vertical(narrow: f64, Size(width, height): Size) -> f64 {
+    match height > width {
+        true => 2.0 * ((narrow / 2.0).tan() * height as f64 / width as f64).atan(),
+        false => narrow,
+    }
+}
+
+/// A circle that begins at a pose, around what the pose looks at: where its line of sight passes
+/// the middle of the scene.
+pub fn through(pose: &Pose, scene: &Gaussians, up: [f64; 3], size: Size) -> Orbit {
+    let [low, high] = middle(scene);
+    let centre: [f64; 3] = std::array::from_fn(|k| 0.5 * (low[k] + high[k]));
+    let half = 0.5 * distance_of(low, high);
+    let forward = pose.rotation[2];
+    let ahead = dot(sub(centre, pose.position), forward).max(0.3 * half);
+    let target = std::array::from_fn(|k| pose.position[k] + ahead * forward[k]);
+    let outwards = sub(pose.position, target);
+    let height = dot(outwards, up) / ahead;
+    Orbit {
+        centre: target,
+        up,
+        ground: beginning(outwards, up),
+        distance: ahead,
+        elevation: height.clamp(-1.0, 1.0).asin(),
+        fov: vertical(pose.fov, size),
+    }
+}
+
+/// A circle as far from what photos look at, and as high, as most of them were taken, which begins
+/// where the first was; of photos that look outwards, as in a room, a circle among their places.
+/// None of fewer than two photos.
+pub fn of_cameras(cameras: &[Camera], up: [f64; 3], size: Size) -> Option<Orbit> {
+    let poses: Vec<Pose> = cameras.iter().map(Pose::of_camera).collect();
+    let (first, count) = (poses.first()?, poses.len());
+    let focus = focus_of(&poses);
+    let looks_inwards = |pose: &&Pose| {
+        let towards = sub(focus, pose.position);
+        dot(towards, pose.rotation[2]) > 0.7 * dot(towards, towards).sqrt()
+    };
+    let inwards = 3 * poses.iter().filter(looks_inwards).count() > 2 * count;
+    let centre = match inwards {
+        true => focus,
+        false => std::array::from_fn(|k| median(poses.iter().map(|pose| pose.position[k]))),
+    };
+    let offsets = || poses.iter().map(|pose| sub(pose.position, centre));
+    let distance = median(offsets().map(|offset| dot(offset, offset).sqrt()));
+    let height = |offset: [f64; 3]| {
+        let length = dot(offset, offset).sqrt().max(1e-9);
+        (dot(offset, up) / length).clamp(-1.0, 1.0).asin()
+    };
+    let elevation = match inwards {
+        true => median(offsets().map(height)).clamp(-0.2, 1.2),
+        false => 0.0,
+    };
+    let narrow = cameras.iter().map(|camera| {
+        let [across, down] = camera.tan_half_fov();
+        2.0 * across.min(down).atan()
+    });
+    let narrow = median(narrow);
+    (count > 1 && distance > 0.0).then(|| Orbit {
+        centre,
+        up,
+        ground: beginning(sub(first.position, centre), up),
+        distance,
+        elevation,
+        fov: vertical(narrow, size),
+    })
+}
+
+/// Axes of the ground of which the first is a direction's, as [`Orbit::ground`].
+fn beginning(direction: [f64; 3], up: [f64; 3]) -> [[f64; 3]; 2] {
+    let height = dot(direction, up);
+    let level = std::array::from_fn(|k| direction[k] - height * up[k]);
+    match normalize(level) {
+        Some(first) => [first, cross(up, first)],
+        None => ground(up),
+    }
+}
+
+fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|k| a[k] - b[k])
+}
+
+fn distance_of(a: [f64; 3], b: [f64; 3]) -> f64 {
+    dot(sub(a, b), sub(a, b)).sqrt()
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// A number above 0, as `--distance` takes it.
+pub fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(v) if v.is_finite() && v > 0.0 => Ok(v),
+        _ => Err(format!("'{text}' is not a number above 0")),
+    }
 }
 
 /// `count` cameras on a circle, evenly.
@@ -44,16 +143,6 @@ pub fn cameras(circle: &Orbit, count: u32, Size(width, height): Size) -> Vec<Nam
         NamedCamera::new(format!("orbit_{i:04}"), pose.camera(width, height))
     };
     (0..count).map(camera).collect()
-}
-
-/// The first camera of an orbit with this direction up.
-///
-/// # Errors
-/// If the scene is empty.
-pub fn overview(scene: &Gaussians, up: [f64; 3]) -> Result<Camera> {
-    let size = Size(1280, 720);
-    let circle = circle(scene, up, 1.0, size)?;
-    Ok(circle.pose(0.0).camera(size.0, size.1))
 }
 
 #[cfg(test)]
@@ -88,5 +177,44 @@ mod tests {
         }
         let x = [1.0, 0.0, 0.0];
         assert!(circle(&Gaussians::empty(0), x, 1.0, Size(8, 8)).is_err());
+    }
+
+    #[test]
+    fn an_orbit_goes_through_a_pose_and_where_photos_were_taken() {
+        let up = [0.0, 0.0, 1.0];
+        let mut scene = Gaussians::zeros(500, 0);
+        for (i, mean) in scene.means.iter_mut().enumerate() {
+            *mean = [0, 1, 2].map(|k| ((i * (k + 3) * 37) % 101) as f32 / 50.5 - 1.0);
+        }
+        scene.opacity_logits.fill(2.0);
+        let size = Size(90, 60);
+        let pose = Pose::look_at([3.0, 1.0, 2.0], [0.0; 3], up, 0.8);
+        let begin = through(&pose, &scene, up, size).pose(0.0);
+        let same = |a: [f64; 3], b: [f64; 3]| (0..3).all(|k| (a[k] - b[k]).abs() < 1e-9);
+        assert!(same(begin.position, pose.position), "{begin:?}");
+        assert!(same(begin.rotation[2], pose.rotation[2]), "{begin:?}");
+
+        // Photos on a circle of another centre, which look inwards, then outwards.
+        let at = |i: u32, outwards: f64| {
+            let (sin, cos) = (f64::from(i) * 0.5).sin_cos();
+            let eye = [5.0 + 2.0 * cos, 1.0 + 2.0 * sin, 1.0];
+            let towards = [5.0 + outwards * cos, 1.0 + outwards * sin, 1.0 - 0.5];
+            Camera::look_at(eye, towards, up, 0.7, 60, 90)
+        };
+        let inwards: Vec<Camera> = (0..9).map(|i| at(i, 0.0)).collect();
+        let circle = of_cameras(&inwards, up, size).unwrap();
+        assert!(same(circle.centre, [5.0, 1.0, 0.5]), "{circle:?}");
+        assert!(
+            same(circle.pose(0.0).position, inwards[0].position()),
+            "{circle:?}"
+        );
+        let outwards: Vec<Camera> = (0..12).map(|i| at(i, 9.0)).collect();
+        let circle = of_cameras(&outwards, up, size).unwrap();
+        assert!(
+            (circle.centre[2] - 1.0).abs() < 1e-9 && circle.elevation == 0.0,
+            "{circle:?}"
+        );
+        assert!(circle.distance < 3.0, "{circle:?}");
+        assert!(of_cameras(&inwards[..1], up, size).is_none());
     }
 }

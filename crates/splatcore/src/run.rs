@@ -14,7 +14,7 @@ pub use metrics::{Measured, Metrics, Written};
 use crate::commands::eval::measure;
 use crate::output::{self, counted, thousands};
 use crate::report::{Scene, ViewPictures};
-use crate::scene_source::SceneSource;
+use crate::scene_source::{SceneSource, store_start};
 use crate::sharing::{self, Choices, SharedScene};
 use crate::up::Up;
 use crate::viewing::{Live, photos_of, scene_info};
@@ -218,7 +218,11 @@ fn watched(
         &show.viewer,
         show.allow_control,
         show.share,
-        (info, photos_of(views)),
+        (
+            info,
+            photos_of(views),
+            store_start(Files::of(&job.folder).run),
+        ),
         Arc::clone(backend),
     )
 }

@@ -17,16 +17,19 @@ pub use files::Files;
 use crate::cameras::json;
 use crate::cameras::named::NamedCamera;
 use crate::load;
-use crate::output::WrongUsage;
+use crate::output::{self, WrongUsage};
 use crate::up::Up;
 use anyhow::{Result, bail};
 use splatcore_core::Gaussians;
 use splatcore_data::dataset::{Dataset, is_file_of_cameras};
 use splatcore_data::scene;
+use splatcore_page::Pose;
 use splatcore_train::Config;
 use splatcore_train::config::Background;
+use splatcore_view::StoreStart;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a path that was typed stands for.
 pub enum Typed {
@@ -140,6 +143,11 @@ impl SceneSource {
     /// Which way is up, if the run recorded it or somebody chose it for this scene.
     pub fn up(&self) -> Option<Up> {
         self.facts().up
+    }
+
+    /// The view that somebody chose for this scene to begin with.
+    pub fn start(&self) -> Option<Pose> {
+        self.facts().start.clone()
     }
 
     /// The file of the cameras that the run recorded, if it did.
@@ -299,7 +307,36 @@ impl SceneSource {
         facts.write(&files.run)
     }
 
+    /// What stores a view to begin with: in run.json for the scene that a run wrote, else in a file
+    /// beside the scene.
+    pub fn store_start(&self) -> StoreStart {
+        let files = Files::of(facts::folder_of(&self.file));
+        let names = [&files.scene, &files.sog].map(|own| own.file_name());
+        let is_runs = names.contains(&self.file.file_name()) && files.run.is_file();
+        store_start(match is_runs {
+            true => files.run,
+            false => facts::beside(&self.file),
+        })
+    }
+
     fn config(&self) -> PathBuf {
         Files::of(facts::folder_of(&self.file)).config
     }
+}
+
+/// What stores a view to begin with in a file of what is known of a scene.
+pub fn store_start(file: PathBuf) -> StoreStart {
+    let shown = output::one_line;
+    Arc::new(move |pose: Pose| {
+        let mut facts = match file.is_file() {
+            true => Facts::read(&file).map_err(|error| shown(&error))?,
+            false => Facts::default(),
+        };
+        facts.start = Some(pose);
+        facts.write(&file).map_err(|error| shown(&error))?;
+        Ok(format!(
+            "stored: the scene begins here now ({})",
+            file.display()
+        ))
+    })
 }

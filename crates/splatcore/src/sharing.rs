@@ -1,7 +1,7 @@
 //! A scene as one HTML page, for `export`, `demo` and the report of a run.
 
-use crate::cameras::surroundings::surroundings;
-use crate::orbit;
+use crate::cameras::framing::middle;
+use crate::first_view;
 use crate::progress::Stages;
 use crate::up::Up;
 use anyhow::{Result, bail};
@@ -25,6 +25,8 @@ pub struct Choices {
     pub background: [f32; 3],
     /// Which way is up; if not given, that of the views, or -y.
     pub up: Option<Up>,
+    /// Where to begin; if not given the first view, the path's begin, or the view that shows most.
+    pub start: Option<Pose>,
     /// The list of views.
     pub views: Vec<View>,
     /// What the page plays.
@@ -104,26 +106,22 @@ impl SharedScene {
 /// # Errors
 /// If the scene is empty.
 pub fn about<'a>(gaussians: &Gaussians, choices: &'a Choices) -> Result<Page<'a>> {
-    let Some((centre, radius)) = surroundings(gaussians) else {
+    if gaussians.is_empty() {
         bail!("the scene has no Gaussian; a page would show nothing");
-    };
+    }
     let of_views = || Up::of_rotations(choices.views.iter().map(|view| view.pose.rotation));
     let up = choices.up.unwrap_or_else(of_views).direction;
-    let start = match choices.views.is_empty() && choices.path.is_empty() {
-        true => {
-            let camera = orbit::overview(gaussians, up)?;
-            Some(pose(&splatcore_path::Pose::of_camera(&camera)))
-        }
-        false => None,
+    let alone = choices.views.is_empty() && choices.path.is_empty();
+    let start = match &choices.start {
+        None if alone => Some(first_view::choose(gaussians, up)?.start()),
+        chosen => chosen.clone(),
     };
-    // Half of the box's diagonal is what "frame all" takes for the radius.
-    let half = radius / 3f64.sqrt();
     Ok(Page {
         title: &choices.title,
         scene: Source::Inside(&[]),
         background: choices.background,
         up,
-        bounds: [centre.map(|v| v - half), centre.map(|v| v + half)],
+        bounds: middle(gaussians),
         start,
         views: choices.views.clone(),
         path: choices.path.clone(),
@@ -145,12 +143,21 @@ pub fn view(name: String, camera: &Camera) -> View {
 }
 
 /// A pose as the page has it, of whatever width.
-fn pose(pose: &splatcore_path::Pose) -> Pose {
+pub fn pose(pose: &splatcore_path::Pose) -> Pose {
     Pose {
         position: pose.position,
         rotation: pose.rotation,
         fov: pose.fov.to_degrees(),
         aspect: None,
+    }
+}
+
+/// A pose of a page as paths have it.
+pub fn path_pose(pose: &Pose) -> splatcore_path::Pose {
+    splatcore_path::Pose {
+        position: pose.position,
+        rotation: pose.rotation,
+        fov: pose.fov.to_radians(),
     }
 }
 

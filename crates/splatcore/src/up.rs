@@ -1,10 +1,13 @@
 //! Which way is up: as it was typed, as a format names it, or as the cameras show it.
 
 mod of_cameras;
+mod of_scene;
 
 pub use of_cameras::of_cameras;
+pub use of_scene::of_scene;
 
 use serde::{Deserialize, Serialize};
+use splatcore_core::Gaussians;
 use splatcore_core::camera::{cross, dot, normalize};
 use splatcore_data::dataset::{Dataset, Format};
 use std::fmt;
@@ -29,6 +32,8 @@ pub enum Evidence {
     Format,
     /// The cameras of the photos share it.
     Cameras,
+    /// Most of what is flat in the scene faces it.
+    Scene,
     /// Nothing tells; most scenes have y down.
     Assumed,
 }
@@ -39,6 +44,7 @@ impl fmt::Display for Evidence {
             Evidence::Chosen => "as chosen",
             Evidence::Format => "as the dataset's format says",
             Evidence::Cameras => "as the cameras of the photos show",
+            Evidence::Scene => "as what is level in the scene shows",
             Evidence::Assumed => "assumed, as in most scenes",
         })
     }
@@ -68,6 +74,17 @@ impl Up {
         }
         let rotations = dataset.entries.iter().map(|e| e.camera.camera.rotation);
         Self::of_rotations(rotations)
+    }
+
+    /// What a scene shows by itself.
+    pub fn of_scene(scene: &Gaussians) -> Self {
+        match of_scene(scene) {
+            Some(direction) => Self {
+                direction,
+                from: Evidence::Scene,
+            },
+            None => Self::ASSUMED,
+        }
     }
 
     /// What cameras share, by their world-to-camera rotations.

@@ -1,5 +1,6 @@
 //! What the commands share that show a scene in a browser.
 
+use crate::cameras::framing::middle;
 use crate::interrupt;
 use crate::up::Up;
 use anyhow::Result;
@@ -9,7 +10,9 @@ use splatcore_train::{Progress, Signal};
 use splatcore_view::drawing::{Copies, Variants};
 use splatcore_view::edit::{Editor, SavePlace};
 use splatcore_view::protocol::{CameraInfo, SceneInfo, Status};
-use splatcore_view::{Budget, Hub, Listen, Moment, Photos, Server, ServerOptions, serve};
+use splatcore_view::{
+    Budget, Hub, Listen, Moment, Photos, Server, ServerOptions, StoreStart, serve,
+};
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -54,7 +57,7 @@ impl ViewerArgs {
     pub fn start(
         &self,
         info: SceneInfo,
-        photos: Option<Photos>,
+        (photos, store_start): (Option<Photos>, Option<StoreStart>),
         allow_control: bool,
         hub: &Arc<Hub>,
     ) -> Result<Server> {
@@ -63,6 +66,7 @@ impl ViewerArgs {
             control: allow_control || self.listen.is_none(),
             info,
             photos,
+            store_start,
         };
         // Who sees the address may press Ctrl-C at once.
         interrupt::watch()?;
@@ -102,6 +106,7 @@ pub fn scene_info<'a>(
     SceneInfo {
         title,
         bounds: bounds(&gaussians.means),
+        frame: middle(gaussians),
         up: up
             .unwrap_or_else(|| Up::of_rotations(cameras.iter().map(|camera| camera.rotation)))
             .direction,
@@ -212,7 +217,7 @@ impl Live {
         viewer: &ViewerArgs,
         allow_control: bool,
         share: f64,
-        (info, photos): (SceneInfo, Photos),
+        (info, photos, store_start): (SceneInfo, Photos, StoreStart),
         backend: Arc<dyn Backend>,
     ) -> Result<Self> {
         let hub = Arc::new(Hub::default());
@@ -221,7 +226,8 @@ impl Live {
             photos: true,
             ..info
         };
-        let server = viewer.start(info, Some(photos), allow_control, &hub)?;
+        let of_scene = (Some(photos), Some(store_start));
+        let server = viewer.start(info, of_scene, allow_control, &hub)?;
         Ok(Self {
             hub,
             _server: server,

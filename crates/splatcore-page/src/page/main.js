@@ -152,7 +152,7 @@ function stepView(by) {
 
 function frameAll() {
   settle();
-  camera.frame(settings.bounds);
+  camera.frame(settings.bounds, canvas.width / canvas.height);
   change();
 }
 
@@ -311,8 +311,8 @@ function begin(count, degree) {
   if (settings.stream) element('origin').textContent = 'The scene arrives in parts from where this page is; nothing else is loaded or sent.';
   path.list();
   camera.setUp(settings.up);
-  camera.frame(settings.bounds);
   fit();
+  camera.frame(settings.bounds, canvas.width / canvas.height);
   if (goToAddress()) return;
   if (settings.start) goTo(settings.start);
   else if (settings.views.length) chooseView(0);

@@ -11,6 +11,7 @@ export const length = (a) => Math.sqrt(dot(a, a));
 export const unit = (a) => mul(a, 1 / (length(a) || 1));
 
 const STEEPEST = Math.PI / 2 - 0.01;
+const MARGIN = 1.05; // around what is framed
 
 export class Camera {
   constructor() {
@@ -77,11 +78,24 @@ export class Camera {
     if (fov) this.fov = fov;
   }
 
-  frame(bounds) {
-    this.exact = null;
-    this.target = mul(add(bounds[0], bounds[1]), 0.5);
-    const radius = length(sub(bounds[1], bounds[0])) / 2 || 1;
-    this.distance = (0.8 * radius) / Math.tan((this.fov * Math.PI) / 360);
+  // Moves back until a box is seen whole, in the direction of view. `aspect`: width over height of
+  // what is drawn.
+  frame(box, aspect) {
+    this.release();
+    const axes = this.axes();
+    this.target = mul(add(box[0], box[1]), 0.5);
+    const high = Math.tan((this.fov * Math.PI) / 360);
+    const tangents = [high * aspect, high];
+    let distance = 0;
+    for (let corner = 0; corner < 8; corner++) {
+      const offset = this.target.map((v, k) => box[(corner >> k) & 1][k] - v);
+      const depth = dot(axes[2], offset);
+      tangents.forEach((tangent, k) => {
+        const aside = Math.abs(dot(axes[k], offset));
+        distance = Math.max(distance, (MARGIN * aside) / tangent - depth);
+      });
+    }
+    this.distance = distance || 1;
   }
 
   orbit(dx, dy) {

@@ -5,6 +5,7 @@
 
 mod controls;
 mod damage;
+mod framing;
 mod headset;
 mod hotspots;
 mod motion;

@@ -122,6 +122,24 @@ pub async fn small_window(browser: &mut Chromium) {
         .await;
 }
 
+/// A window of a desk, and of a phone that is touched.
+pub const WINDOWS: [[u32; 2]; 2] = [[1280, 720], [390, 844]];
+
+/// A window of this size; a narrow one is a phone's.
+pub async fn window(browser: &mut Chromium, [width, height]: [u32; 2]) {
+    let mobile = width < height;
+    let size = serde_json::json!({
+        "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile,
+    });
+    browser
+        .call("Emulation.setDeviceMetricsOverride", size)
+        .await;
+    let touch = serde_json::json!({ "enabled": mobile });
+    browser
+        .call("Emulation.setTouchEmulationEnabled", touch)
+        .await;
+}
+
 /// The page's picture at [`SIZE`], 8 bits a channel.
 pub async fn pictured(browser: &mut Chromium, camera: &Camera) -> Vec<u8> {
     let pose = serde_json::to_string(&pose(camera)).unwrap();

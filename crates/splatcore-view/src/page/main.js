@@ -230,6 +230,18 @@ function showEdits(edits) {
   showFacts(status, edits);
 }
 
+// Of a view that is wider than the window the whole width is shown.
+function wholeWidth(pose) {
+  const narrow = pose.aspect ? (stage.clientHeight * pose.aspect) / stage.clientWidth : 1;
+  const half = Math.tan((pose.fov * Math.PI) / 360) * Math.max(1, narrow);
+  return { ...pose, fov: (Math.atan(half) * 360) / Math.PI };
+}
+
+function frameAll() {
+  camera.frame(info.frame, stage.clientWidth / stage.clientHeight);
+  change();
+}
+
 function begin(scene) {
   const first = info === null || info.title !== scene.title;
   info = scene;
@@ -238,9 +250,10 @@ function begin(scene) {
   overlay.cameras = info.cameras;
   if (first) {
     camera.setUp(info.up);
-    camera.frame(info.bounds);
+    camera.frame(info.frame, stage.clientWidth / stage.clientHeight);
     overlay.size = camera.distance / 40;
-    if (info.cameras.length) camera.goTo(info.cameras[0]);
+    const first = info.start ?? info.cameras[0];
+    if (first) camera.goTo(info.start ? wholeWidth(first) : first);
     path.show(new Keyframes(info.title));
   }
   say('');
@@ -265,6 +278,7 @@ const connection = new Connection(location.hash.slice(1), {
       picks.get(reply.tag)?.(reply.point);
       picks.delete(reply.tag);
     } else if (reply.type === 'saved' || reply.type === 'exists') saving.hear(reply);
+    else if (reply.type === 'stored') sayFor(reply.message);
     else if (reply.type === 'error') {
       saving.hear(reply);
       saving.failed();
@@ -326,7 +340,8 @@ element('up').oninput = () => {
   camera.setUp(value === 'scene' ? info.up : value.split(',').map(Number));
   change();
 };
-element('frame').onclick = () => { camera.frame(info.bounds); change(); };
+element('frame').onclick = frameAll;
+element('start').onclick = () => connection.send({ type: 'start', view: page.view() });
 element('frusta').onchange = () => { overlay.showCameras = element('frusta').checked; change(); };
 element('camera').onchange = () => {
   const value = element('camera').value;

@@ -9,6 +9,7 @@ export function showScene(info) {
   element('title').textContent = info.title;
   element('training').hidden = !info.training;
   element('control').hidden = !(info.training && info.control);
+  element('start').hidden = !info.stores_start;
   element('cameras').hidden = info.cameras.length === 0;
   element('sh-label').hidden = info.sh_degree === 0;
   for (const option of element('sh').options) option.hidden = option.value > info.sh_degree;

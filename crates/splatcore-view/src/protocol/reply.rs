@@ -2,6 +2,7 @@
 
 use crate::edit::EditStatus;
 use serde::Serialize;
+use splatcore_page::Pose;
 
 /// A text message of the server.
 #[derive(Clone, Debug, Serialize)]
@@ -19,6 +20,11 @@ pub enum Reply<'a> {
         tag: u32,
         /// World units; none where the pixel shows nothing.
         point: Option<[f64; 3]>,
+    },
+    /// The view to begin with was stored.
+    Stored {
+        /// One line: where.
+        message: String,
     },
     /// The scene was saved.
     Saved {
@@ -52,8 +58,14 @@ pub struct SceneInfo {
     pub title: String,
     /// Smallest and largest coordinates without outliers, world units.
     pub bounds: [[f32; 3]; 2],
+    /// Two corners of the box that "frame all" shows, world units.
+    pub frame: [[f64; 3]; 2],
     /// The direction that is up, unit length.
     pub up: [f64; 3],
+    /// Where to begin; if not given at the first camera, or with the whole frame.
+    pub start: Option<Pose>,
+    /// Whether this browser may store another view to begin with.
+    pub stores_start: bool,
     /// Degree of the spherical harmonics.
     pub sh_degree: u8,
     /// Cameras of photos, in the order in which photos are asked for.

@@ -57,6 +57,11 @@ pub enum Request {
         /// Pixels of the longer side, at most.
         size: u32,
     },
+    /// Begin with this view from now on: it is stored with the scene.
+    Start {
+        /// The view.
+        view: ViewRequest,
+    },
     /// Change the training run.
     Control {
         /// How.

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use splatcore_core::Camera;
+use splatcore_page::Pose;
 
 /// Longest side of a view, pixels.
 const LARGEST_SIDE: u32 = 4096;
@@ -102,6 +103,16 @@ pub struct Look {
 }
 
 impl ViewRequest {
+    /// Where the view is seen from, for a request that [`ViewRequest::look`] accepts.
+    pub fn pose(&self) -> Pose {
+        Pose {
+            position: self.position,
+            rotation: self.rotation,
+            fov: self.fov,
+            aspect: Some(f64::from(self.width.max(1)) / f64::from(self.height.max(1))),
+        }
+    }
+
     /// Checks every value.
     ///
     /// # Errors

@@ -10,4 +10,5 @@ mod connections;
 mod edit_browser;
 mod editing;
 mod server;
+mod start;
 mod support;

@@ -3,13 +3,14 @@
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Camera, Gaussians, random::Rng};
 use splatcore_cpu::CpuBackend;
+use splatcore_page::Pose;
 use splatcore_view::drawing::Variants;
 use splatcore_view::edit::{Editor, SavePlace};
 use splatcore_view::protocol::{CameraInfo, SceneInfo, Status};
 use splatcore_view::{Hub, Listen, Server, ServerOptions, serve};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 pub fn scene() -> Gaussians {
@@ -25,12 +26,17 @@ pub fn scene() -> Gaussians {
     scene
 }
 
+/// What "frame all" shows.
+pub const FRAME: [[f64; 3]; 2] = [[-1.5, -2.5, -0.5], [1.5, 0.5, 0.5]];
+
 /// A server with a drawing thread.
 pub struct Viewer {
     server: Option<Server>,
     pub hub: Arc<Hub>,
     stop: Arc<AtomicBool>,
     drawing: Option<JoinHandle<()>>,
+    /// The view to begin with that a browser stored last.
+    pub stored: Arc<Mutex<Option<Pose>>>,
     /// Where scenes are saved.
     pub folder: tempfile::TempDir,
 }
@@ -43,12 +49,19 @@ impl Viewer {
             0 => Ok((vec![200u8; (size * size * 3) as usize], size, size)),
             _ => Err(format!("there is no photo {index}")),
         };
+        let stored = Arc::new(Mutex::default());
+        let kept = Arc::clone(&stored);
+        let store = move |pose: Pose| {
+            *kept.lock().unwrap() = Some(pose);
+            Ok(String::from("stored"))
+        };
         let options = ServerOptions {
             listen: Listen::Loopback { port: 0 },
             control,
             info: SceneInfo {
                 title: "test".into(),
                 bounds: [[-2.0; 3], [2.0; 3]],
+                frame: FRAME,
                 up: [0.0, -1.0, 0.0],
                 sh_degree: 1,
                 cameras: vec![camera()],
@@ -57,6 +70,7 @@ impl Viewer {
                 ..SceneInfo::default()
             },
             photos: Some(Arc::new(photos)),
+            store_start: Some(Arc::new(store)),
         };
         hub.publish(Status {
             gaussians: 200,
@@ -87,6 +101,7 @@ impl Viewer {
             hub,
             stop,
             drawing: Some(drawing),
+            stored,
             folder,
         }
     }

@@ -3,6 +3,20 @@
 use splatcore_core::Gaussians;
 use splatcore_core::gaussians::sigmoid;
 
+/// So many Gaussians are looked at to find where a scene is; the rest would change nothing.
+const SAMPLED: usize = 200_000;
+
+/// Indices of Gaussians that stand for all: every one, or every so many.
+pub fn sampled(scene: &Gaussians) -> impl Iterator<Item = usize> + use<> {
+    sampled_of(scene, SAMPLED)
+}
+
+/// As [`sampled`], of at most so many.
+pub fn sampled_of(scene: &Gaussians, most: usize) -> impl Iterator<Item = usize> + use<> {
+    let count = scene.len();
+    (0..count).step_by(count.div_ceil(most).max(1))
+}
+
 /// The median of the visible Gaussians' centres, and a radius around it; nothing of an empty scene.
 /// The radius is such that 95 % of them lie within, but at most 2.5 times as many units as the
 /// nearer half needs: a far background must not make a dot of what the photos were about.

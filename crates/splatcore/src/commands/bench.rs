@@ -30,7 +30,8 @@ use steps::Steps;
 use timing::Measured;
 
 /// Runs the command.
-pub fn run(args: Args) -> Result<()> {
+pub fn run(mut args: Args) -> Result<()> {
+    args.cameras.fixed = true;
     for (file, flag) in [(&args.json, "--json"), (&args.html, "--html")] {
         if let Some(file) = file {
             output::check_file_writable(file, flag)?;

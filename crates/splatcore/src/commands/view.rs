@@ -1,15 +1,18 @@
 //! `splatcore view`: a scene, a finished run or a dataset in the browser.
 
 use crate::backends::BackendArgs;
-use crate::load;
+use crate::cameras::NamedCamera;
 use crate::output::{counted, one_line};
 use crate::scene_source::{SceneSource, Typed};
-use crate::up::Up;
+use crate::start::StartArgs;
+use crate::up::{Evidence, Up};
 use crate::viewing::{self, ViewerArgs, scene_info, shrunk};
+use crate::{load, sharing};
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Gaussians, camera};
-use splatcore_data::dataset::{Dataset, LoadOptions, Split};
+use splatcore_data::dataset::{Dataset, Entry, LoadOptions, Split};
+use splatcore_page::View;
 use splatcore_train::{Config, init};
 use splatcore_view::protocol::{SceneInfo, Status};
 use splatcore_view::{Hub, Photos};
@@ -35,6 +38,8 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
     #[command(flatten)]
+    start: StartArgs,
+    #[command(flatten)]
     viewer: ViewerArgs,
     #[command(flatten)]
     backend: BackendArgs,
@@ -57,47 +62,28 @@ pub fn run(args: Args) -> Result<()> {
             (gaussians, antialias, photos_of(source, &args)?)
         }
     };
-    let backend = args.backend.open()?;
-    let title = args.path.file_name().unwrap_or_default().to_string_lossy();
-    let held_out: Vec<usize> = dataset
-        .iter()
-        .flat_map(|d| d.select(Split::Test, 8))
-        .collect();
-    let entries = dataset
-        .iter()
-        .flat_map(|dataset| &dataset.entries)
-        .enumerate();
-    let cameras = entries.map(|(i, entry)| {
-        let held_out = held_out.binary_search(&i).is_ok();
-        (&*entry.name, &entry.camera.camera, held_out)
-    });
-    let known = match &typed {
-        Typed::Scene(source) => source.up(),
-        Typed::Dataset => dataset.as_ref().map(Up::of_dataset),
+    let source = match &typed {
+        Typed::Scene(source) => Some(source),
+        Typed::Dataset => None,
     };
-    let title = title.into_owned();
-    let info = match (&dataset, &typed) {
+    let backend = args.backend.open()?;
+    let cameras = match &dataset {
+        Some(dataset) => of_dataset(dataset),
         // Without photos, from where the run's were taken.
-        (None, Typed::Scene(source)) => {
-            let recorded = source.cameras().unwrap_or_default();
-            let cameras = recorded
-                .iter()
-                .map(|named| (&*named.name, &named.camera, named.held_out));
-            scene_info(title, &gaussians, cameras, known)
-        }
-        _ => SceneInfo {
-            photos: dataset.is_some(),
-            ..scene_info(title, &gaussians, cameras, known)
-        },
+        None => source.and_then(SceneSource::cameras).unwrap_or_default(),
+    };
+    let info = SceneInfo {
+        photos: dataset.is_some(),
+        ..info(&args, source, &gaussians, &cameras, dataset.as_ref())?
     };
     let hub = Arc::new(Hub::default());
     hub.publish(Status {
         gaussians: gaussians.len(),
         ..Status::default()
     });
-    let _server = args
-        .viewer
-        .start(info, dataset.map(photos), args.allow_control, &hub)?;
+    let of_scene = (dataset.map(photos), source.map(SceneSource::store_start));
+    let control = args.allow_control;
+    let _server = args.viewer.start(info, of_scene, control, &hub)?;
     eprintln!(
         "{}; Ctrl-C ends the program",
         counted(gaussians.len(), "Gaussian")
@@ -106,11 +92,42 @@ pub fn run(args: Args) -> Result<()> {
         antialias,
         ..RenderOptions::default()
     };
-    let place = match &typed {
-        Typed::Scene(source) => Some(viewing::save_place(source.file(), antialias)),
-        Typed::Dataset => None,
-    };
+    let place = source.map(|source| viewing::save_place(source.file(), antialias));
     viewing::show(&hub, &*backend, gaussians, &options, place)
+}
+
+/// What there is to see, and where to begin.
+fn info(
+    args: &Args,
+    source: Option<&SceneSource>,
+    gaussians: &Gaussians,
+    cameras: &[NamedCamera],
+    dataset: Option<&Dataset>,
+) -> Result<SceneInfo> {
+    let view = |named: &NamedCamera| sharing::view(named.name.clone(), &named.camera);
+    let views: Vec<View> = cameras.iter().map(view).collect();
+    let known = dataset.map(Up::of_dataset);
+    let known = known.filter(|up| up.from != Evidence::Assumed);
+    let up = args.start.up(source, known, &views, gaussians);
+    eprintln!("up: {up}");
+    let title = args.path.file_name().unwrap_or_default().to_string_lossy();
+    let shown = cameras
+        .iter()
+        .map(|named| (&*named.name, &named.camera, named.held_out));
+    Ok(SceneInfo {
+        start: args.start.pose(source, gaussians, up.direction, &views)?,
+        ..scene_info(title.into_owned(), gaussians, shown, Some(up))
+    })
+}
+
+/// The cameras of a dataset, in the order of its photos.
+fn of_dataset(dataset: &Dataset) -> Vec<NamedCamera> {
+    let held_out = dataset.select(Split::Test, 8);
+    let named = |(i, entry): (usize, &Entry)| NamedCamera {
+        held_out: held_out.binary_search(&i).is_ok(),
+        ..NamedCamera::new(entry.name.clone(), entry.camera.camera.clone())
+    };
+    dataset.entries.iter().enumerate().map(named).collect()
 }
 
 /// The photos of a scene, if they are known and still there.

@@ -3,6 +3,7 @@
 
 use super::files::Files;
 use crate::output;
+use crate::sharing::path_pose;
 use crate::up::Up;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
@@ -143,6 +144,10 @@ impl Facts {
         let unit = |up: &Up| (up.direction.iter().map(|v| v * v).sum::<f64>() - 1.0).abs() < 1e-3;
         if !numbers.into_iter().all(f64::is_finite) || !facts.up.iter().all(unit) {
             bail!("{shown}: its direction of up is none");
+        }
+        let start = facts.start.as_ref().map(path_pose);
+        if let Some(defect) = start.and_then(|pose| pose.defect()) {
+            bail!("{shown}: its view to begin with is none: {defect}");
         }
         Ok(facts)
     }

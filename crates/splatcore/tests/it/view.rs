@@ -1,8 +1,8 @@
 //! `splatcore view` and `train --view`: a browser's side by hand.
 
-use crate::common::{photos, program, succeeds, text, write_scene};
+use crate::common::{json, photos, program, splatcore, succeeds, text, write_scene};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
@@ -125,6 +125,80 @@ fn a_scene_is_shown_until_ctrl_c() {
     watched.say(serde_json::json!({"type": "photo", "index": 3, "size": 32}));
     while watched.next().is_ok() {}
     assert_eq!(watched.program.interrupt(), Some(0));
+}
+
+/// A view that a browser stores is where the viewer, a page and an orbit begin from then on.
+#[test]
+fn a_view_that_is_stored_is_begun_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    // Alone, the scene has another name than that of a run.
+    let alone = folder.path().join("alone.ply");
+    std::fs::rename(&scene, &alone).unwrap();
+    let show = ["view", text(&alone), "--no-browser"];
+    let mut watched = Watched::start(&show);
+    let info = watched.next().unwrap();
+    assert_eq!(info["stores_start"], true);
+    // It begins at the view that shows most, outside the cloud.
+    let eye: Vec<f64> = serde_json::from_value(info["start"]["position"].clone()).unwrap();
+    assert!(eye.iter().map(|v| v * v).sum::<f64>() > 1.0, "{info}");
+    let view = serde_json::json!({
+        "seq": 1, "position": [1, -2, -6], "fov": 50, "width": 64, "height": 48,
+        "rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    });
+    watched.say(serde_json::json!({"type": "start", "view": view}));
+    let reply = loop {
+        match watched.next() {
+            Ok(reply) if reply["type"] != "status" => break reply,
+            _ => continue,
+        }
+    };
+    assert_eq!(reply["type"], "stored", "{reply}");
+    assert_eq!(watched.program.interrupt(), Some(0));
+    let stored = folder.path().join("alone.view.json");
+    let stored = json(&std::fs::read_to_string(&stored).unwrap());
+    assert_eq!(
+        stored["start"]["position"],
+        serde_json::json!([1.0, -2.0, -6.0])
+    );
+
+    let mut watched = Watched::start(&show);
+    assert_eq!(watched.next().unwrap()["start"], stored["start"]);
+    assert_eq!(watched.program.interrupt(), Some(0));
+
+    let page = folder.path().join("page.html");
+    let start = |more: &[&str]| {
+        succeeds(&[&["export", text(&alone), "-o", text(&page)][..], more].concat());
+        let html = std::fs::read_to_string(&page).unwrap();
+        let (_, rest) = html.split_once("id=\"settings\">").unwrap();
+        json(rest.split_once("</script>").unwrap().0)["start"].clone()
+    };
+    assert_eq!(start(&[]), stored["start"]);
+    let typed = start(&["--start", "0,0,-9:0,0,1"]);
+    assert_eq!(typed["position"], serde_json::json!([0.0, 0.0, -9.0]));
+    assert_eq!(typed["rotation"][2], serde_json::json!([0.0, 0.0, 1.0]));
+    assert_ne!(start(&["--start", "auto"]), stored["start"]);
+    assert_ne!(start(&["--distance", "2"]), stored["start"]);
+
+    // An orbit begins there; a picture is made of a view that is typed.
+    let (orbit, one) = (folder.path().join("orbit"), folder.path().join("one"));
+    let size = ["--size", "64x48"];
+    let render = |out: &Path, more: &[&str]| {
+        let first = ["render", text(&alone), "-o", text(out)];
+        succeeds(&[&first[..], &size, more].concat());
+    };
+    render(&orbit, &["--orbit", "2"]);
+    render(&one, &["--start", "1,-2,-6:1,-2,0"]);
+    let read = |file: PathBuf| image::open(file).unwrap().into_rgb8().into_raw();
+    let (first, typed) = (
+        read(orbit.join("orbit_0000.png")),
+        read(one.join("start.png")),
+    );
+    let most = first.iter().zip(&typed).map(|(a, b)| a.abs_diff(*b)).max();
+    assert!(most <= Some(2), "{most:?}");
+    assert!(typed.iter().any(|v| *v > 30));
+    let wrong = ["render", text(&alone), "-o", text(&one), "--start", "a.jpg"];
+    splatcore(&wrong).assert().code(2);
 }
 
 /// What a browser may ask for.

@@ -77,7 +77,8 @@ fn one(scene: &Scene, pipeline: Pipeline) -> Result<evaluate::Scene> {
     if let Some([width, height]) = scene.size {
         words.extend(["--size".into(), format!("{width}x{height}")]);
     }
-    let cameras = Cameras::try_parse_from(words)?.cameras;
+    let mut cameras = Cameras::try_parse_from(words)?.cameras;
+    cameras.fixed = true;
     let (cameras, background) = cameras.resolve(&source, &gaussians)?;
     let options = RenderOptions {
         pipeline,
