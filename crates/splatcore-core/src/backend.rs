@@ -16,7 +16,7 @@ mod visibility;
 
 pub use error::BackendError;
 pub use frame::{FrameCounts, RenderOptions, Rendered, StripCounts};
-pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring};
+pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring, budget_room};
 pub use state::LearnerState;
 pub use step::{LearningRates, Statistic, StepPlan};
 pub use times::{Profile, StageTimes, Timed};

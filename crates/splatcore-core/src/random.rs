@@ -99,6 +99,20 @@ pub fn uniform_at(seed: u64, step: u64, index: u64, lane: u64) -> f32 {
     (bits >> 40) as f32 * (1.0 / (1 << 24) as f32)
 }
 
+/// Where keys of draws are among the random numbers of a Gaussian; splits and noise have 0 to 3,
+/// MCMC 4 and 5.
+const DRAW: u64 = 6;
+
+/// A key for Gaussian `index`: those with the K largest keys are a draw of K without replacement in
+/// proportion to the weights (Efraimidis and Spirakis 2006, whose u^(1/weight) has the same order).
+/// 0, the least, without weight.
+pub fn draw_key(seed: u64, step: u64, index: u64, weight: f32) -> f32 {
+    match weight > 0.0 {
+        true => weight / (1.0 - uniform_at(seed, step, index, DRAW)).ln().abs(),
+        false => 0.0,
+    }
+}
+
 /// Three standard normals for (seed, step, index).
 pub fn normal3(seed: u64, step: u64, index: u64) -> [f32; 3] {
     let pair = |lane: u64| {
@@ -142,6 +156,25 @@ mod tests {
         assert!((sum / (3.0 * n)).abs() < 0.02);
         assert!((square / (3.0 * n) - 1.0).abs() < 0.03);
         assert!((cross / (2.0 * n)).abs() < 0.03);
+    }
+
+    /// Of weights 1, 2 and 5 the first draw takes each in proportion; what weighs nothing is last.
+    #[test]
+    fn keys_draw_in_proportion_to_weights() {
+        let weights = [1.0, 2.0, 5.0, 0.0];
+        let mut first = [0u32; 4];
+        for step in 0..20_000 {
+            let keys: Vec<f32> = (0..4)
+                .map(|i| draw_key(9, step, i, weights[i as usize]))
+                .collect();
+            assert!(keys[3] == 0.0 && keys[..3].iter().all(|&key| key > 0.0));
+            let largest = (0..4).max_by(|&a, &b| keys[a].total_cmp(&keys[b]));
+            first[largest.unwrap()] += 1;
+        }
+        for (count, weight) in first.into_iter().zip(weights) {
+            let share = f64::from(count) / 20_000.0;
+            assert!((share - f64::from(weight) / 8.0).abs() < 0.012, "{first:?}");
+        }
     }
 
     #[test]

@@ -29,6 +29,12 @@ pub struct Correction {
 }
 
 impl Correction {
+    /// No correction.
+    pub const NONE: Self = Self {
+        first: 1.0,
+        second: 1.0,
+    };
+
     /// For step `t`, from 1.
     pub fn new(t: u32) -> Self {
         let t = t.max(1) as f64;

@@ -2,11 +2,11 @@
 //! touches each Gaussian once. Twin: `splatcore_reference::twin::densify`.
 
 use splatcore_core::Gaussians;
-use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores};
+use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores, budget_room};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::learned_masks::is_on;
-use splatcore_core::random::{Rng, normal3};
+use splatcore_core::random::{Rng, draw_key, normal3};
 use splatcore_core::smoothing::ceiling_logit;
 
 /// INRIA's split replaces a Gaussian by this many.
@@ -20,27 +20,7 @@ const MAX_COPIES: usize = 51;
 /// has one.
 pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> RefineReport {
     let mut report = match *refine {
-        Refine::Adc {
-            gradient_threshold,
-            split_scale,
-            min_opacity,
-            max_scale,
-            max_gaussians,
-            ref consistency,
-            seed,
-            step,
-        } => {
-            let agreed = |i: usize| match (consistency, scores) {
-                (Some(consistency), Some(scores)) => {
-                    scores.bad[i] >= consistency.min_bad * scores.views as f32
-                }
-                _ => true,
-            };
-            let thresholds = [gradient_threshold, split_scale];
-            let mut report = grow(state, thresholds, agreed, max_gaussians, seed, step);
-            report.pruned = prune(state, min_opacity, max_scale);
-            report
-        }
+        Refine::Adc { .. } => adc(state, refine, scores),
         Refine::Prune {
             min_importance,
             max_bad_share,
@@ -77,6 +57,10 @@ pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores
             reset_opacity(state, ceiling);
             RefineReport::default()
         }
+        Refine::FadeOpacity { factor, floor } => {
+            fade_opacity(state, factor, floor);
+            RefineReport::default()
+        }
         Refine::Mcmc {
             min_opacity,
             growth,
@@ -96,6 +80,40 @@ pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores
         }
     };
     report.count = state.gaussians.len();
+    report
+}
+
+/// Adaptive density control: growth, then pruning.
+fn adc(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> RefineReport {
+    let &Refine::Adc {
+        gradient_threshold,
+        split_scale,
+        min_opacity,
+        max_scale,
+        max_gaussians,
+        ref consistency,
+        budget,
+        seed,
+        step,
+    } = refine
+    else {
+        return RefineReport::default();
+    };
+    let agreed = |i: usize| match (consistency, scores) {
+        (Some(consistency), Some(scores)) => {
+            scores.bad[i] >= consistency.min_bad * scores.views as f32
+        }
+        _ => true,
+    };
+    let chosen = match budget {
+        None => largest_gradients(state, gradient_threshold, agreed, max_gaussians),
+        Some(share) => {
+            let room = budget_room(share, state.gaussians.len(), max_gaussians);
+            drawn_by_gradient(state, agreed, room, (seed, step))
+        }
+    };
+    let mut report = clone_and_split(state, chosen, split_scale, (seed, step));
+    report.pruned = prune(state, min_opacity, max_scale);
     report
 }
 
@@ -132,26 +150,48 @@ fn append_copy(state: &mut LearnerState, i: usize) {
     state.masks.push_copy(i);
 }
 
-/// Clone and split (Kerbl et al. 2023, section 5.2), largest gradients first where the limit bites.
-fn grow(
-    state: &mut LearnerState,
-    [threshold, split_scale]: [f32; 2],
+/// Those at the threshold, in order; where the limit bites those with the largest gradients.
+fn largest_gradients(
+    state: &LearnerState,
+    threshold: f32,
     agreed: impl Fn(usize) -> bool,
     limit: usize,
-    seed: u64,
-    step: u32,
-) -> RefineReport {
+) -> Vec<usize> {
     let n = state.gaussians.len();
     let gradient = |i: usize| state.gradient_sum[i] / state.seen[i].max(1) as f32;
-    let mut chosen: Vec<usize> = (0..n)
-        .filter(|&i| gradient(i) >= threshold && agreed(i))
-        .collect();
-    let room = limit.saturating_sub(n);
+    let chosen = (0..n).filter(|&i| gradient(i) >= threshold && agreed(i));
+    largest(chosen.collect(), gradient, limit.saturating_sub(n))
+}
+
+/// A draw of `room` without replacement in proportion to the sum of gradients, in order.
+fn drawn_by_gradient(
+    state: &LearnerState,
+    agreed: impl Fn(usize) -> bool,
+    room: usize,
+    (seed, step): (u64, u32),
+) -> Vec<usize> {
+    let key = |i: usize| draw_key(seed, step.into(), i as u64, state.gradient_sum[i]);
+    let chosen = (0..state.gaussians.len()).filter(|&i| key(i) > 0.0 && agreed(i));
+    largest(chosen.collect(), key, room)
+}
+
+/// The `room` largest of the chosen, ties by index, in order.
+fn largest(mut chosen: Vec<usize>, value: impl Fn(usize) -> f32, room: usize) -> Vec<usize> {
     if chosen.len() > room {
-        chosen.sort_by(|&a, &b| gradient(b).total_cmp(&gradient(a)).then(a.cmp(&b)));
+        chosen.sort_by(|&a, &b| value(b).total_cmp(&value(a)).then(a.cmp(&b)));
         chosen.truncate(room);
         chosen.sort_unstable();
     }
+    chosen
+}
+
+/// Clone and split (Kerbl et al. 2023, section 5.2).
+fn clone_and_split(
+    state: &mut LearnerState,
+    chosen: Vec<usize>,
+    split_scale: f32,
+    (seed, step): (u64, u32),
+) -> RefineReport {
     let (split, cloned): (Vec<usize>, Vec<usize>) = chosen
         .into_iter()
         .partition(|&i| largest_scale(&state.gaussians, i) > split_scale);
@@ -235,6 +275,17 @@ fn reset_opacity(state: &mut LearnerState, ceiling: f32) {
     }
     state.first.opacity_logits.fill(0.0);
     state.second.opacity_logits.fill(0.0);
+}
+
+fn fade_opacity(state: &mut LearnerState, factor: f32, floor: f32) {
+    for value in &mut state.gaussians.opacity_logits {
+        let faded = (sigmoid(*value) * factor).max(floor);
+        *value = value.min(logit(faded));
+    }
+    let (n, degree) = (state.gaussians.len(), state.gaussians.sh_degree);
+    state.first = Gaussians::zeros(n, degree);
+    state.second = Gaussians::zeros(n, degree);
+    (0..state.masks.logits.len()).for_each(|i| state.masks.clear_moments(i));
 }
 
 /// `count` draws with replacement among `candidates`, proportional to opacity.

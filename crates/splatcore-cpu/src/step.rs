@@ -207,7 +207,10 @@ impl<'a> Update<'a> {
             camera: KernelCamera::new(camera, &plan.render),
             count: state.gaussians.len(),
             degree: plan.render.sh_degree.min(state.gaussians.sh_degree),
-            correction: Correction::new(plan.step),
+            correction: match plan.bias_correction {
+                true => Correction::new(plan.step),
+                false => Correction::NONE,
+            },
             parameters: Rows::new(&mut state.gaussians),
             first: Rows::new(&mut state.first),
             second: Rows::new(&mut state.second),

@@ -13,8 +13,8 @@
 //! - Steps scale with `iterations` (see [`crate::Config::complete`]).
 
 use crate::config::{
-    Background, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, ResolvedConfig,
-    Strategy,
+    Background, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule,
+    ResolvedConfig, Strategy,
 };
 use splatcore_core::backend::{
     Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
@@ -38,6 +38,12 @@ pub const SMOOTHING_EVERY: u32 = 100;
 
 /// Steps between two removals of masked Gaussians, as in Compact-3DGS' code.
 pub const PRUNE_MASKED_EVERY: u32 = 1000;
+
+/// Halving of opacities.
+const HALVING: Refine = Refine::FadeOpacity {
+    factor: 0.5,
+    floor: 1.0 / 128.0,
+};
 
 /// The schedule of one run.
 #[derive(Clone, Debug)]
@@ -66,14 +72,25 @@ impl Schedule {
     pub fn rates(&self, step: u32) -> LearningRates {
         let rates = &self.config.rates;
         let means = log_linear(rates.means, rates.means_final, self.progress(step));
+        let share = self.share_of_rates(step);
         LearningRates {
             means: (means * self.extent) as f32,
-            log_scales: rates.scales as f32,
-            rotations: rates.rotations as f32,
-            opacity_logits: rates.opacity as f32,
-            sh_base: rates.sh_base as f32,
-            sh_rest: rates.sh_rest as f32,
+            log_scales: (share * rates.scales) as f32,
+            rotations: (share * rates.rotations) as f32,
+            opacity_logits: (share * rates.opacity) as f32,
+            sh_base: (share * rates.sh_base) as f32,
+            sh_rest: (share * rates.sh_rest) as f32,
         }
+    }
+
+    /// What the rates but for the means' are multiplied by: 1 until densification ends, from there
+    /// on a straight line to `lr-final-share` at the last step.
+    fn share_of_rates(&self, step: u32) -> f64 {
+        let c = &self.config;
+        let from = c.densify.until.min(c.iterations);
+        let left = f64::from(c.iterations - from).max(1.0);
+        let t = f64::from(step.saturating_sub(from)) / left;
+        1.0 - (1.0 - c.rates.final_share) * t
     }
 
     /// From 0 to 1 at the last step.
@@ -140,6 +157,7 @@ impl Schedule {
             opacity_regulariser: loss.opacity_regulariser as f32,
             scale_regulariser: loss.scale_regulariser as f32,
             sh_regulariser: loss.sh_regulariser as f32,
+            bias_correction: c.bias_correction,
             sparse_adam: c.optimizer == Optimizer::SparseAdam,
             scale: self.scale(step),
             statistics: (c.strategy == Strategy::Adc && step < densify.until).then_some(
@@ -205,6 +223,8 @@ impl Schedule {
                     scoring: self.scoring(step, c.scores.views),
                     min_bad: c.scores.threshold as f32,
                 }),
+                budget: (densify.growing == DensifyGrowth::Budget)
+                    .then(|| self.share_of_budget(step)),
                 seed: c.seed,
                 step,
             },
@@ -218,9 +238,23 @@ impl Schedule {
         })
     }
 
-    /// adc's reset of opacities, if step `step`, before `densify-until`, has one.
+    /// The share of what the set lacks to its limit that it gains in the round of step `step`: the
+    /// same number in each of the rounds that are left, this one among them.
+    fn share_of_budget(&self, step: u32) -> f32 {
+        let densify = &self.config.densify;
+        let last = densify.until.min(self.config.iterations).saturating_sub(1) / densify.every;
+        let left = last.saturating_sub(step / densify.every) + 1;
+        1.0 / left as f32
+    }
+
+    /// adc's reset of opacities, or their halving in its place, if step `step`, before
+    /// `densify-until`, has one.
     fn reset(&self, step: u32) -> Option<Refine> {
         let c = &self.config;
+        if let Some(every) = c.densify.opacity_halving_every {
+            let due = c.strategy == Strategy::Adc && step.is_multiple_of(every);
+            return due.then_some(HALVING);
+        }
         let white = c.data.background == Background::White && step == c.densify.from;
         let due = step.is_multiple_of(c.densify.opacity_reset_every) || white;
         (c.strategy == Strategy::Adc && due).then_some(Refine::ResetOpacity {
@@ -308,8 +342,12 @@ impl Schedule {
     /// photos, it counts as nothing.
     pub fn gaussians_in_the_end(&self, step: u32, gaussians: usize) -> usize {
         let c = &self.config;
-        if c.strategy != Strategy::Mcmc {
-            return gaussians;
+        match c.strategy {
+            Strategy::Adc if c.densify.growing == DensifyGrowth::Budget => {
+                return c.scene.most_gaussians().max(gaussians);
+            }
+            Strategy::Adc => return gaussians,
+            Strategy::Mcmc => {}
         }
         let every = c.densify.every;
         let from = (step / every).max(c.densify.from / every);

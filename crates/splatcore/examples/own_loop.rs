@@ -91,6 +91,7 @@ fn plan(step: u32, view: usize, extent: f32) -> StepPlan {
         opacity_regulariser: 0.0,
         scale_regulariser: 0.0,
         sh_regulariser: 0.0,
+        bias_correction: true,
         sparse_adam: false,
         scale: 1,
         statistics: (step < DENSIFY_UNTIL).then_some(Statistic::Mean),
@@ -114,6 +115,7 @@ fn densify(
         max_scale: None,
         max_gaussians: 20_000,
         consistency: None,
+        budget: None,
         seed: 0,
         step,
     })?;

@@ -62,6 +62,13 @@ pub struct Consistency {
     pub min_bad: f32,
 }
 
+/// So many grow in a round of adaptive density control that the set gains `share` of what `count`
+/// Gaussians lack to `max_gaussians`, rounded up.
+pub fn budget_room(share: f32, count: usize, max_gaussians: usize) -> usize {
+    let lacking = max_gaussians.saturating_sub(count);
+    ((lacking as f64 * share as f64).ceil() as usize).min(lacking)
+}
+
 /// A change of the set of Gaussians. Deterministic: the same state and the same values give the
 /// same result.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +88,11 @@ pub enum Refine {
         max_gaussians: usize,
         /// What else growth asks for.
         consistency: Option<Consistency>,
+        /// `None`: all at or above the threshold grow. A share: whatever their gradients, so many
+        /// that the set gains this share of what it lacks to its limit ([`budget_room`]) are drawn
+        /// without replacement, in proportion to the sum of their gradient norms since the last
+        /// refinement ([`crate::random::draw_key`]). What no view saw is not drawn.
+        budget: Option<f32>,
         /// Of the run.
         seed: u64,
         /// Of this refinement.
@@ -125,6 +137,14 @@ pub enum Refine {
     ResetOpacity {
         /// 0.01 in INRIA's code.
         ceiling: f32,
+    },
+    /// Multiplies every opacity by `factor`, but lowers none below `floor` and raises none; clears
+    /// all moments.
+    FadeOpacity {
+        /// From 0 to 1.
+        factor: f32,
+        /// From 0 to 1.
+        floor: f32,
     },
     /// MCMC (Kheradmand et al. 2024): Gaussians at or below `min_opacity` move onto ones drawn with
     /// probability proportional to opacity, then the set grows by `growth` in the same way; sources

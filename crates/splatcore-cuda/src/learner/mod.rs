@@ -171,7 +171,11 @@ impl Profiled for CudaLearner {
 
 impl Deferred for CudaLearner {
     fn queue_refine(&mut self, refine: &Refine) -> Result<Option<RefineReport>, BackendError> {
-        if self.guessed && !matches!(refine, Refine::ResetOpacity { .. }) {
+        let counts = !matches!(
+            refine,
+            Refine::ResetOpacity { .. } | Refine::FadeOpacity { .. }
+        );
+        if self.guessed && counts {
             self.synchronise()?;
         }
         if !self.densify.can_launch(&self.state, refine) {

@@ -173,7 +173,7 @@ impl CudaLearner {
             // A reset leaves the count alone, and is not told what it is.
             Pending::Step(_)
             | Pending::Refine {
-                refine: Refine::ResetOpacity { .. },
+                refine: Refine::ResetOpacity { .. } | Refine::FadeOpacity { .. },
                 ..
             } => None,
             Pending::Refine { launched, .. } => Some(launched.before),

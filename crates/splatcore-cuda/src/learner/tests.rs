@@ -45,6 +45,7 @@ fn refine(step: u32) -> Refine {
         max_scale: None,
         max_gaussians: 160,
         consistency: None,
+        budget: None,
         seed: 5,
         step,
     }

@@ -293,6 +293,7 @@ fn refinements(max_gaussians: usize) -> [Refine; 3] {
         max_scale: Some(100.0),
         max_gaussians,
         consistency: None,
+        budget: None,
         seed: 1,
         step: 1,
     };

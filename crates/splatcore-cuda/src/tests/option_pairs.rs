@@ -28,10 +28,14 @@ use std::sync::Arc;
 type Set = fn(&mut Config);
 
 /// Options that change what is computed, by the names of their flags.
-const OPTIONS: [(&str, Set); 18] = [
+const OPTIONS: [(&str, Set); 19] = [
     ("strategy mcmc", |c| c.strategy = Some(Strategy::Mcmc)),
     ("densify-statistic absolute", |c| {
         c.densify_statistic = Some(DensifyStatistic::Absolute);
+    }),
+    ("opacity-halving-every", |c| {
+        (c.opacity_halving_every, c.lr_final_share) = (Some(4), Some(0.5));
+        c.no_bias_correction = Some(true);
     }),
     ("prune-floaters", |c| c.prune_floaters = Some(0.97)),
     ("max-scale", |c| c.max_scale = Some(0.02)),

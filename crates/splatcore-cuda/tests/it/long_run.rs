@@ -49,6 +49,7 @@ fn refine(adc: bool, step: u32) -> Refine {
             max_scale: None,
             max_gaussians: MOST_GAUSSIANS,
             consistency: None,
+            budget: None,
             seed: 5,
             step,
         },

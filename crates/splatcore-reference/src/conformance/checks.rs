@@ -117,6 +117,8 @@ pub const CHECKS: &[Check] = &[
         refine::scales_keep_to_their_limit,
     ),
     ("opacity reset caps", refine::opacity_reset_caps),
+    ("opacity fades", refine::opacity_fades),
+    ("adc draws by the budget", refine::adc_draws_by_the_budget),
     (
         "filters stay with their Gaussians",
         refine::filters_stay_with_their_gaussians,

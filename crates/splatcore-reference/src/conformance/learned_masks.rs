@@ -129,7 +129,8 @@ fn masks_learned(
             format!("{what}: the second moment of mask {i} is {second}, {moment} is right")
         })?;
         let rate = PLAN.rate as f64;
-        let wanted = old.logits[i] as f64 + adam::update(first, second, rate, plan.step);
+        let corrected = adam::step_of_correction(plan);
+        let wanted = old.logits[i] as f64 + adam::update(first, second, rate, corrected);
         ensure(
             (new.logits[i] as f64 - wanted).abs() <= 1e-4 * rate + 1e-6,
             || {

@@ -44,6 +44,7 @@ pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
         opacity_regulariser: 0.0,
         scale_regulariser: 0.0,
         sh_regulariser: 0.0,
+        bias_correction: true,
         sparse_adam: false,
         scale: 1,
         statistics: Some(Statistic::Mean),
@@ -154,7 +155,8 @@ fn adam_was_applied(
             1e-4,
         )?;
         for k in 0..new.len() {
-            let want = old[k] + adam::update(first[k], second[k], rate, plan.step);
+            let corrected = adam::step_of_correction(plan);
+            let want = old[k] + adam::update(first[k], second[k], rate, corrected);
             let allowed = 1e-4 * rate + 2e-7 * want.abs();
             ensure((new[k] - want).abs() <= allowed, || {
                 format!(
@@ -253,6 +255,7 @@ fn steps_of_pipeline(
         // The ramp of degrees: coefficients that are not in use must stay as they are.
         plan.render.sh_degree = step.min(2) as u8 - 1;
         plan.render.antialias = filters.is_some();
+        plan.bias_correction = step < 4;
         learner.step(&plan).map_err(said)?;
         let after = learner.snapshot().map_err(said)?;
         let twin = twin_step(&before, &views[view], &plan);

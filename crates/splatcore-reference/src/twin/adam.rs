@@ -4,7 +4,7 @@
 
 use super::project::{Shape, sigmoid};
 use super::scene::{Group, Scene};
-use splatcore_core::backend::LearningRates;
+use splatcore_core::backend::{LearningRates, StepPlan};
 use splatcore_core::random::normal3;
 
 /// Decay of the first moment.
@@ -18,6 +18,14 @@ pub const EPSILON: f64 = 1e-15;
 pub fn moments(first: &mut f64, second: &mut f64, gradient: f64) {
     *first = BETA_1 * *first + (1.0 - BETA_1) * gradient;
     *second = BETA_2 * *second + (1.0 - BETA_2) * gradient * gradient;
+}
+
+/// The step whose bias correction a step takes: its own, or one at which nothing is left to do.
+pub fn step_of_correction(plan: &StepPlan) -> u32 {
+    match plan.bias_correction {
+        true => plan.step,
+        false => i32::MAX as u32,
+    }
 }
 
 /// By how much a number moves at step `step` (from 1), given its moments after the update.

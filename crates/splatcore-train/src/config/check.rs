@@ -127,6 +127,7 @@ impl ResolvedConfig {
         )?;
         require_all(
             &[
+                ("lr-final-share", rates.final_share),
                 ("ssim-weight", loss.ssim_weight),
                 ("score-error", scores.error),
                 ("prune-bad-share", prune.bad_share),

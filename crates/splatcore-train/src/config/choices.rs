@@ -37,6 +37,17 @@ pub enum DensifyScore {
     Consistent,
 }
 
+/// How many Gaussians grow in a round, and which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum DensifyGrowth {
+    /// All at the threshold (Kerbl et al. 2023).
+    #[default]
+    Threshold,
+    /// As many as bring the set on a straight line to its limit, drawn by their gradients.
+    Budget,
+}
+
 /// Where the arithmetic happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]

@@ -6,12 +6,14 @@
 //! that its strategy does not look at.
 
 use super::{
-    ConfigError, DensifyScore, DensifyStatistic, Idle, ResolutionSchedule, ResolvedConfig, Setting,
-    Strategy,
+    ConfigError, DensifyGrowth, DensifyScore, DensifyStatistic, Idle, ResolutionSchedule,
+    ResolvedConfig, Setting, Strategy,
 };
 
 const ADC: Setting = Setting::new("strategy", "adc");
 const MCMC: Setting = Setting::new("strategy", "mcmc");
+const THRESHOLD: Setting = Setting::new("densify-growth", "threshold");
+const NO_HALVING: Setting = Setting::new("opacity-halving-every", "0");
 const CONSISTENT: Setting = Setting::new("densify-score", "consistent");
 const COARSE: Setting = Setting::new("resolution-schedule", "coarse-to-fine");
 const FULL: Setting = Setting::new("resolution-schedule", "full");
@@ -77,12 +79,20 @@ impl ResolvedConfig {
         let prunes = self.prune.importance > 0.0 || prunes_bad || self.prune.floaters.is_some();
         let adc = self.strategy == Strategy::Adc;
         let coarse = self.data.resolution == ResolutionSchedule::CoarseToFine;
+        let budget = self.densify.growing == DensifyGrowth::Budget;
+        let halves = self.densify.opacity_halving_every.is_some();
         let (used, reason) = match key {
+            "densify-gradient" if adc => (!budget, Idle::Only(&[THRESHOLD])),
+            "opacity-reset-every" | "opacity-reset-to" if adc => {
+                (!halves, Idle::Only(&[NO_HALVING]))
+            }
             "densify-gradient"
+            | "densify-growth"
             | "split-scale"
             | "prune-scale"
             | "opacity-reset-every"
-            | "opacity-reset-to" => (adc, Idle::Only(&[ADC])),
+            | "opacity-reset-to"
+            | "opacity-halving-every" => (adc, Idle::Only(&[ADC])),
             "noise-rate" | "growth" => (!adc, Idle::Only(&[MCMC])),
             "score-views" | "score-threshold" => (consistent, Idle::Only(&[CONSISTENT])),
             "score-error" => (
@@ -189,6 +199,8 @@ mod tests {
             ("prune-scale", "0.5", ""),
             ("opacity-reset-every", "500", ""),
             ("opacity-reset-to", "0.5", ""),
+            ("densify-growth", "budget", ""),
+            ("opacity-halving-every", "500", ""),
             ("noise-rate", "0", "--strategy mcmc"),
             ("growth", "0.5", "--strategy mcmc"),
             ("score-views", "3", "--densify-score consistent"),
@@ -224,6 +236,19 @@ mod tests {
             );
             let sound = layered(None, &format!("--{key} {value} {cure}"));
             assert!(sound.is_ok(), "{sound:?}");
+        }
+        for (line, only) in [
+            (
+                "--densify-growth budget --densify-gradient 1e-4",
+                "densify-growth = threshold",
+            ),
+            (
+                "--opacity-halving-every 500 --opacity-reset-to 0.1",
+                "opacity-halving-every = 0",
+            ),
+        ] {
+            let error = layered(None, line).unwrap_err();
+            assert!(error.contains(only), "{error}");
         }
         // The default, said aloud, is what the user gets.
         assert!(layered(None, "--strategy mcmc --split-scale 0.01").is_ok());

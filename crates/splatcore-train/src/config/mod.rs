@@ -28,7 +28,7 @@ mod resolved;
 mod settings;
 
 pub use choices::{
-    BackendChoice, Background, DensifyScore, DensifyStatistic, Moments, Optimizer,
+    BackendChoice, Background, DensifyGrowth, DensifyScore, DensifyStatistic, Moments, Optimizer,
     ResolutionSchedule, Strategy,
 };
 pub use error::{ConfigError, Idle, Setting};

@@ -1,7 +1,7 @@
 //! Which value a setting has: the given one, or the default. No other place has a default.
 
 use super::choices::{
-    BackendChoice, Background, DensifyScore, DensifyStatistic, Moments, Optimizer,
+    BackendChoice, Background, DensifyGrowth, DensifyScore, DensifyStatistic, Moments, Optimizer,
     ResolutionSchedule, Strategy,
 };
 use super::error::ConfigError;
@@ -15,6 +15,8 @@ use splatcore_core::Pipeline;
 /// The number of iterations for which the literature states its schedules.
 pub const REFERENCE_ITERATIONS: u32 = 30_000;
 
+/// Gaussians at most where a limit is needed and none is given.
+const BUDGET: usize = 1_000_000;
 /// mcmc: growth a round, and steps between two rounds, in a run of [`Config::complete`]'s reference
 /// length (3dgs-mcmc).
 const GROWTH: f64 = 0.05;
@@ -98,6 +100,7 @@ impl Config {
             saving: given.saving(),
             scene: given.scene(),
             optimizer: given.config.optimizer.unwrap_or(Optimizer::Adam),
+            bias_correction: !given.config.no_bias_correction.unwrap_or(false),
             rates: given.rates(),
             loss: given.loss(),
             densify: given.densify(),
@@ -216,7 +219,10 @@ impl Given {
         Scene {
             sh_degree: c.sh_degree.unwrap_or(3),
             sh_every: c.sh_every.unwrap_or((self.iterations / 10).clamp(1, 1000)),
-            max_gaussians: c.max_gaussians.or(self.by_strategy(None, Some(1_000_000))),
+            max_gaussians: c.max_gaussians.or(match self.growing() {
+                DensifyGrowth::Budget => Some(BUDGET),
+                DensifyGrowth::Threshold => self.by_strategy(None, Some(BUDGET)),
+            }),
             antialias: c.antialias.unwrap_or(false),
             init_opacity: c.init_opacity.unwrap_or(self.by_strategy(0.1, 0.5)),
             init_scale: c.init_scale.unwrap_or(self.init_scale()),
@@ -233,6 +239,7 @@ impl Given {
             opacity: c.lr_opacity.unwrap_or(self.by_strategy(0.025, 0.05)),
             scales: c.lr_scales.unwrap_or(5e-3),
             rotations: c.lr_rotations.unwrap_or(1e-3),
+            final_share: c.lr_final_share.unwrap_or(1.0),
             exposure: c.lr_exposure.unwrap_or(0.01),
             exposure_final: c.lr_exposure_final.unwrap_or(0.001),
             masks: c.lr_masks.unwrap_or(0.01),
@@ -259,7 +266,10 @@ impl Given {
             DensifyStatistic::Mean => 2e-4,
             DensifyStatistic::Absolute => 3e-4,
         };
-        let until = self.steps(self.by_strategy(15_000, 25_000));
+        let until = self.steps(match self.growing() {
+            DensifyGrowth::Threshold => self.by_strategy(15_000, 25_000),
+            DensifyGrowth::Budget => self.by_strategy(24_000, 25_000),
+        });
         Densify {
             from: c
                 .densify_from
@@ -268,14 +278,21 @@ impl Given {
             every: self.densify_every(),
             gradient: c.densify_gradient.unwrap_or(gradient),
             statistic,
+            growing: self.growing(),
             score: c.densify_score.unwrap_or(DensifyScore::Gradient),
             split_scale: c.split_scale.unwrap_or(0.01),
             min_opacity: c.min_opacity.unwrap_or(0.005),
             opacity_reset_every: c.opacity_reset_every.unwrap_or(self.reset_every()),
             opacity_reset_to: c.opacity_reset_to.unwrap_or(0.01),
+            opacity_halving_every: c.opacity_halving_every.filter(|&every| every > 0),
             growth: c.growth.unwrap_or(self.growth()),
             noise_rate: c.noise_rate.unwrap_or(5e5),
         }
+    }
+
+    fn growing(&self) -> DensifyGrowth {
+        let given = self.config.densify_growth;
+        given.unwrap_or(DensifyGrowth::Threshold)
     }
 
     /// The run's length in reference lengths.

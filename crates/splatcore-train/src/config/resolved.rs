@@ -1,8 +1,8 @@
 //! The settings of a run, each with a value.
 
 use super::{
-    BackendChoice, Background, Config, DensifyScore, DensifyStatistic, Moments, Optimizer, Preset,
-    ResolutionSchedule, Strategy,
+    BackendChoice, Background, Config, DensifyGrowth, DensifyScore, DensifyStatistic, Moments,
+    Optimizer, Preset, ResolutionSchedule, Strategy,
 };
 use splatcore_core::Pipeline;
 use splatcore_data::dataset::LoadOptions;
@@ -29,6 +29,8 @@ pub struct ResolvedConfig {
     pub scene: Scene,
     /// Which Gaussians the optimiser touches in a step.
     pub optimizer: Optimizer,
+    /// Whether Adam's moments are corrected for their start at zero.
+    pub bias_correction: bool,
     /// Learning rates.
     pub rates: Rates,
     /// What the loss is.
@@ -125,6 +127,9 @@ pub struct Rates {
     pub scales: f64,
     /// Rotations.
     pub rotations: f64,
+    /// What the rates of colours, opacities, scales and rotations are multiplied by at the last
+    /// step.
+    pub final_share: f64,
     /// Exposures at the first step.
     pub exposure: f64,
     /// Exposures at the last step.
@@ -163,6 +168,8 @@ pub struct Densify {
     pub gradient: f64,
     /// adc: which norm that is.
     pub statistic: DensifyStatistic,
+    /// adc: how many grow.
+    pub growing: DensifyGrowth,
     /// adc: what growth asks for besides.
     pub score: DensifyScore,
     /// adc: split above this share of the extent, clone below.
@@ -173,6 +180,8 @@ pub struct Densify {
     pub opacity_reset_every: u32,
     /// adc: highest opacity after a reset.
     pub opacity_reset_to: f64,
+    /// adc: steps between halvings of opacities, in place of resets; `None` for resets.
+    pub opacity_halving_every: Option<u32>,
     /// mcmc: growth a round.
     pub growth: f64,
     /// mcmc: random walk, times the means' learning rate; 0 for none.
@@ -236,7 +245,6 @@ impl ResolvedConfig {
             scene,
             rates,
             loss,
-            densify,
             scores,
             prune,
             ..
@@ -258,6 +266,7 @@ impl ResolvedConfig {
             moments: Some(compute.moments),
             antialias: Some(scene.antialias),
             optimizer: Some(self.optimizer),
+            no_bias_correction: Some(!self.bias_correction),
             resolution_schedule: Some(data.resolution),
             coarse_until: Some(data.coarse_until),
             checkpoint_every: match saving.checkpoints {
@@ -273,6 +282,7 @@ impl ResolvedConfig {
             lr_opacity: Some(rates.opacity),
             lr_scales: Some(rates.scales),
             lr_rotations: Some(rates.rotations),
+            lr_final_share: Some(rates.final_share),
             lr_exposure: Some(rates.exposure),
             lr_exposure_final: Some(rates.exposure_final),
             lr_masks: Some(rates.masks),
@@ -282,14 +292,7 @@ impl ResolvedConfig {
             scale_regulariser: Some(loss.scale_regulariser),
             sh_regulariser: Some(loss.sh_regulariser),
             learned_masks: Some(loss.masks.unwrap_or(0.0)),
-            noise_rate: Some(densify.noise_rate),
             sh_every: Some(scene.sh_every),
-            densify_from: Some(densify.from),
-            densify_until: Some(densify.until),
-            densify_every: Some(densify.every),
-            densify_gradient: Some(densify.gradient),
-            densify_statistic: Some(densify.statistic),
-            densify_score: Some(densify.score),
             score_views: Some(scores.views),
             score_error: Some(scores.error),
             score_threshold: Some(scores.threshold),
@@ -298,14 +301,33 @@ impl ResolvedConfig {
             prune_floaters: Some(prune.floaters.unwrap_or(0.0)),
             max_scale: Some(prune.max_scale.unwrap_or(0.0)),
             prune_every: Some(prune.every),
-            split_scale: Some(densify.split_scale),
             prune_scale: Some(prune.scale),
-            min_opacity: Some(densify.min_opacity),
-            opacity_reset_every: Some(densify.opacity_reset_every),
-            opacity_reset_to: Some(densify.opacity_reset_to),
-            growth: Some(densify.growth),
             init_opacity: Some(scene.init_opacity),
             init_scale: Some(scene.init_scale),
+            ..self.densify.to_settings()
+        }
+    }
+}
+
+impl Densify {
+    /// These settings one by one.
+    fn to_settings(&self) -> Config {
+        Config {
+            noise_rate: Some(self.noise_rate),
+            densify_from: Some(self.from),
+            densify_until: Some(self.until),
+            densify_every: Some(self.every),
+            densify_gradient: Some(self.gradient),
+            densify_statistic: Some(self.statistic),
+            densify_growth: Some(self.growing),
+            densify_score: Some(self.score),
+            split_scale: Some(self.split_scale),
+            min_opacity: Some(self.min_opacity),
+            opacity_reset_every: Some(self.opacity_reset_every),
+            opacity_reset_to: Some(self.opacity_reset_to),
+            opacity_halving_every: Some(self.opacity_halving_every.unwrap_or(0)),
+            growth: Some(self.growth),
+            ..Config::UNSET
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The settings, and what they do.
 
 use super::choices::{
-    BackendChoice, Background, DensifyScore, DensifyStatistic, Moments, Optimizer,
+    BackendChoice, Background, DensifyGrowth, DensifyScore, DensifyStatistic, Moments, Optimizer,
     ResolutionSchedule, Strategy,
 };
 use super::preset::{self, Preset};
@@ -95,6 +95,10 @@ pub struct Config {
     /// reach them, which changes quality a little
     #[arg(long, value_name = "NAME", value_enum)]
     pub optimizer: Option<Optimizer>,
+    /// Let the optimiser's first steps be larger, as its averages of gradients are still short:
+    /// without the correction of Kingma & Ba. Quality only
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub no_bias_correction: Option<bool>,
     /// At which size photos are learnt from: full, or coarse-to-fine, a quarter of each side at
     /// first, then half, then full. The coarse steps take a fraction of the time; memory hardly
     /// changes. Quality may gain (large structures first) or lose (fewer steps on fine detail)
@@ -141,6 +145,11 @@ pub struct Config {
     /// Learning rate of the rotations. Quality only
     #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
     pub lr_rotations: Option<f64>,
+    /// Learning rates of colours, opacities, scales and rotations fall after --densify-until, to
+    /// this share of themselves at the last step; 1 keeps them. Lower ends calmer, too low ends
+    /// too early. Quality only
+    #[arg(long, value_name = "SHARE", help_heading = "Learning rates")]
+    pub lr_final_share: Option<f64>,
     /// Learning rate of the photos' exposures (with --exposure) at the first step. A photo learns
     /// only when it is shown: a short run on many photos needs a higher one. Quality only
     #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
@@ -197,8 +206,8 @@ pub struct Config {
     /// at first, and leaves fewer rounds
     #[arg(long, value_name = "STEP", help_heading = "Densification")]
     pub densify_from: Option<u32>,
-    /// ... and before this step [at 30000 iterations adc: 15000, mcmc: 25000]; 0 keeps the starting
-    /// set. Later means more Gaussians: more detail, time and memory
+    /// ... and before this step [at 30000 iterations adc: 15000, by a budget 24000, mcmc: 25000]; 0
+    /// keeps the starting set. Later means more Gaussians: more detail, time and memory
     #[arg(long, value_name = "STEP", help_heading = "Densification")]
     pub densify_until: Option<u32>,
     /// Steps between two rounds of adding and removing [100; in short mcmc runs fewer, down to 20].
@@ -217,6 +226,11 @@ pub struct Config {
     /// --densify-gradient
     #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
     pub densify_statistic: Option<DensifyStatistic>,
+    /// adc: how many grow: threshold, all that --densify-gradient admits, or budget, as many as
+    /// bring the set on a straight line to --max-gaussians [1000000] at --densify-until, drawn in
+    /// proportion to their gradients. Time and memory are known in advance then
+    #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
+    pub densify_growth: Option<DensifyGrowth>,
     /// adc: what growth asks for besides the gradient: gradient, nothing, or consistent, that
     /// several photos agree that the picture is bad there (FastGS): far fewer Gaussians, less time
     /// and memory, and some detail lost. A round costs about as much as --score-views steps
@@ -282,6 +296,11 @@ pub struct Config {
     /// adc: highest opacity after a reset. Lower clears more haze and takes longer to recover from
     #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
     pub opacity_reset_to: Option<f64>,
+    /// adc: halve all opacities (none below 1/128) and clear the optimiser's moments every N steps
+    /// before --densify-until, in place of resets; 0 resets. Clears haze and lets what was hidden
+    /// learn; costs quality for a while, less than a reset
+    #[arg(long, value_name = "N", help_heading = "Densification")]
+    pub opacity_halving_every: Option<u32>,
     /// mcmc: growth per round, 0.05 for 5 %, until --max-gaussians [0.05 every 100 steps at the
     /// preset's iterations, or at 30000; otherwise so that the limit is reached at the same share
     /// of the run]. Higher reaches the final time per step, memory and detail sooner
@@ -304,14 +323,16 @@ macro_rules! with_settings {
     ($apply:ident) => {
         $apply! {
             preset iterations strategy max_gaussians sh_degree max_size test_every seed background
-            backend threads deterministic pipeline moments antialias optimizer resolution_schedule
-            coarse_until checkpoint_every eval_every lr_means lr_means_final lr_sh_base lr_sh_rest
-            lr_opacity lr_scales lr_rotations lr_exposure lr_exposure_final lr_masks ssim_weight
-            exposure opacity_regulariser scale_regulariser sh_regulariser learned_masks noise_rate
-            sh_every densify_from densify_until densify_every densify_gradient densify_statistic
+            backend threads deterministic pipeline moments antialias optimizer no_bias_correction
+            resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final
+            lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_final_share lr_exposure
+            lr_exposure_final lr_masks ssim_weight exposure opacity_regulariser scale_regulariser
+            sh_regulariser learned_masks noise_rate sh_every densify_from densify_until
+            densify_every densify_gradient densify_statistic densify_growth
             densify_score score_views score_error score_threshold prune_importance prune_bad_share
             prune_floaters max_scale prune_every split_scale prune_scale min_opacity
-            opacity_reset_every opacity_reset_to growth init_opacity init_scale
+            opacity_reset_every opacity_reset_to opacity_halving_every growth init_opacity
+            init_scale
         }
     };
 }

@@ -253,7 +253,10 @@ impl Trainer {
         for refine in self.schedule.refinements(step) {
             let told = !matches!(
                 refine,
-                Refine::ResetOpacity { .. } | Refine::SmoothingFilter | Refine::LimitScales { .. }
+                Refine::ResetOpacity { .. }
+                    | Refine::FadeOpacity { .. }
+                    | Refine::SmoothingFilter
+                    | Refine::LimitScales { .. }
             );
             match self.learner.queue_refine(&refine)? {
                 None => self.queued.push_back((step, told)),

@@ -340,6 +340,10 @@ impl Learner for MockLearner {
             }
             Refine::Prune { min_importance, .. } => self.prune(0.1 * min_importance),
             Refine::ResetOpacity { ceiling } => self.reset_opacity(ceiling),
+            Refine::FadeOpacity { .. } => RefineReport {
+                count: self.count(),
+                ..RefineReport::default()
+            },
             Refine::Mcmc {
                 growth,
                 max_gaussians,

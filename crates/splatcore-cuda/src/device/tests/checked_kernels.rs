@@ -152,6 +152,7 @@ fn adc(learner: &mut dyn Learner) -> Said {
         max_scale: Some(10.0),
         max_gaussians,
         consistency,
+        budget: None,
         seed: 7,
         step: 100,
     };

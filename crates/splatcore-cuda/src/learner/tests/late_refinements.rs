@@ -22,6 +22,7 @@ fn adc(step: u32) -> Refine {
         max_scale: None,
         max_gaussians: 300,
         consistency: None,
+        budget: None,
         seed: 5,
         step,
     }
@@ -121,6 +122,7 @@ fn rounds_may_outgrow_their_room() {
             max_scale: None,
             max_gaussians: usize::MAX,
             consistency: None,
+            budget: None,
             seed: 5,
             step: 3,
         };
@@ -171,6 +173,7 @@ fn the_count_is_what_was_seen() {
         max_scale: None,
         max_gaussians: 1000,
         consistency: None,
+        budget: None,
         seed: 5,
         step,
     };

@@ -53,6 +53,7 @@ fn adc_above(gradient_threshold: f32, max_gaussians: usize) -> Refine {
         max_scale: None,
         max_gaussians,
         consistency: None,
+        budget: None,
         seed: 1,
         step: 6,
     }

@@ -71,7 +71,13 @@ impl Rates {
     /// What a step of training says, with the bias corrections of Adam in it.
     pub fn new(plan: &StepPlan) -> Self {
         let t = plan.step.max(1) as f64;
-        let first = 1.0 / (1.0 - BETA1.powf(t));
+        let [first, second] = match plan.bias_correction {
+            true => [
+                1.0 / (1.0 - BETA1.powf(t)),
+                1.0 / (1.0 - BETA2.powf(t)).sqrt(),
+            ],
+            false => [1.0, 1.0],
+        };
         let scale = |rate: f32| (rate as f64 * first) as f32;
         let rates = &plan.rates;
         Self {
@@ -81,7 +87,7 @@ impl Rates {
             opacity_logits: scale(rates.opacity_logits),
             sh_base: scale(rates.sh_base),
             sh_rest: scale(rates.sh_rest),
-            second_correction: (1.0 / (1.0 - BETA2.powf(t)).sqrt()) as f32,
+            second_correction: second as f32,
             opacity_regulariser: plan.opacity_regulariser,
             scale_regulariser: plan.scale_regulariser,
             noise: plan.noise.unwrap_or(0.0),

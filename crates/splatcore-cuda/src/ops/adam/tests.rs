@@ -300,6 +300,7 @@ fn refinements_keep_moments_with_their_rows() {
         max_scale: None,
         max_gaussians: 260,
         consistency: None,
+        budget: None,
         seed: 5,
         step: 6,
     };
@@ -420,6 +421,7 @@ fn at_most_450_bytes_a_gaussian() {
         max_scale: None,
         max_gaussians: n,
         consistency: None,
+        budget: None,
         seed: 1,
         step: 1,
     };

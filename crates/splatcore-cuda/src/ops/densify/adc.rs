@@ -12,7 +12,7 @@ use crate::device::Buffer;
 use crate::ops::score::DeviceScores;
 use crate::ops::state::{LOG_SCALES, MEANS, OPACITIES, ROTATIONS, State};
 use splatcore_core::BackendError;
-use splatcore_core::backend::Refine;
+use splatcore_core::backend::{Refine, budget_room};
 
 /// INRIA's split divides the scales by this.
 const SPLIT_SHRINK: f32 = 0.8 * SPLIT_INTO as f32;
@@ -58,6 +58,9 @@ impl Densify {
             gradient_threshold,
             max_gaussians,
             ref consistency,
+            budget,
+            seed,
+            step,
             ..
         } = refine
         else {
@@ -73,8 +76,16 @@ impl Densify {
             ),
             _ => (0, 0.0),
         };
-        let room = max_gaussians.saturating_sub(n);
-        self.choose(state, &work, gradient_threshold, agreement, room)?;
+        let room = match budget {
+            None => max_gaussians.saturating_sub(n),
+            Some(share) => budget_room(share, n, max_gaussians),
+        };
+        match budget {
+            None => self.choose(state, &work, gradient_threshold, agreement, room)?,
+            Some(_) => {
+                self.draw_by_gradient(state, &work, (seed, step.into()), agreement, room)?;
+            }
+        }
         self.decide(state, refine, &work)?;
         let counted = Counted {
             kept: self.count(&work, KEPT, n, totals::KEPT)?,

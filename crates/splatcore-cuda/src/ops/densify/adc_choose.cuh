@@ -3,6 +3,7 @@
 
 #pragma once
 #include "gaussian_actions.cuh"
+#include "random.cuh"
 
 // Values of a digit of the selection, and the place of a key's first digit.
 #define DIGITS (1u << DIGIT_BITS)
@@ -16,6 +17,31 @@ __device__ __forceinline__ float mean_gradient(const float* gradient_sum, const 
 // without scores (`bad` is null).
 __device__ __forceinline__ bool agreed(const float* bad, float min_bad, u32 i) {
     return !bad || bad[i] >= min_bad;
+}
+
+// The lane of a Gaussian's random numbers that draws take; DRAW of splatcore_core::random.
+#define DRAW_LANE 6
+
+// Keys of a draw without replacement in proportion to `gradient_sum` (Efraimidis and Spirakis
+// 2006): those who have the K largest are drawn. 0 without weight. The selection divides by `ones`.
+// Parameters of `draw_keys`; in Rust by the same name.
+struct DrawKeysParams {
+    ReadOnly<float> gradient_sum;  // [count], summed statistic for densification
+    u32 n;                         // Gaussians
+    u64 seed;
+    u64 step;
+    float* keys;  // [n]
+    u32* ones;    // [n]
+};
+extern "C" __global__ void __launch_bounds__(THREADS)
+    draw_keys(const __grid_constant__ DrawKeysParams args) {
+    begin_kernel();
+    const u32 i = item();
+    if (i >= args.n) return;
+    const float weight = args.gradient_sum[i];
+    const float drawn = fabsf(logf(1.0f - uniform_at(args.seed, args.step, i, DRAW_LANE)));
+    args.keys[i] = weight > 0.0f ? weight / drawn : 0.0f;
+    args.ones[i] = 1;
 }
 
 // Maps floats to integers of the same order.

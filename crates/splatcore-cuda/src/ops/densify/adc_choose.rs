@@ -3,7 +3,9 @@
 use super::actions::EQUAL;
 use super::densifier::{Densify, Work};
 use super::kernels::DIGIT_BITS;
-use super::params::{AdcAdmitParams, AdcChooseParams, SelectDigitParams, SelectHistogramParams};
+use super::params::{
+    AdcAdmitParams, AdcChooseParams, DrawKeysParams, SelectDigitParams, SelectHistogramParams,
+};
 use super::pool::Lent;
 use super::totals;
 use crate::device::params::Address;
@@ -33,16 +35,64 @@ impl Densify {
         (bad, min_bad): (u64, f32),
         room: usize,
     ) -> Result<(), BackendError> {
-        let n = state.count;
         let candidates = Candidates {
             gradient_sum: state.gradient_sum.address(),
             seen: state.seen.address(),
-            n: n as u32,
-            // Nothing is at least "not a number".
-            threshold: if room == 0 { f32::NAN } else { threshold },
+            n: state.count as u32,
+            threshold,
             bad,
             min_bad,
         };
+        self.choose_among(candidates, work, room)
+    }
+
+    /// Marks who grows: `room` Gaussians drawn without replacement in proportion to the sum of
+    /// their gradients.
+    pub(super) fn draw_by_gradient(
+        &self,
+        state: &State,
+        work: &Work<'_>,
+        (seed, step): (u64, u64),
+        (bad, min_bad): (u64, f32),
+        room: usize,
+    ) -> Result<(), BackendError> {
+        let n = state.count;
+        let (keys, ones) = (self.indices(n)?, self.indices(n)?);
+        let candidates = Candidates {
+            gradient_sum: keys.address(),
+            seen: ones.address(),
+            n: n as u32,
+            threshold: f32::MIN_POSITIVE,
+            bad,
+            min_bad,
+        };
+        self.each(
+            self.kernels.draw_keys,
+            n,
+            &DrawKeysParams {
+                gradient_sum: state.gradient_sum.address(),
+                n: candidates.n,
+                seed,
+                step,
+                keys: candidates.gradient_sum,
+                ones: candidates.seen,
+            },
+        )?;
+        self.choose_among(candidates, work, room)
+    }
+
+    /// Marks the candidates, or if they are more than `room`, the largest, ties by index.
+    fn choose_among(
+        &self,
+        mut candidates: Candidates,
+        work: &Work<'_>,
+        room: usize,
+    ) -> Result<(), BackendError> {
+        let n = candidates.n as usize;
+        if room == 0 {
+            // Nothing is at least "not a number".
+            candidates.threshold = f32::NAN;
+        }
         let limited = room > 0 && room < n;
         let selection = match limited {
             true => Some(self.select_largest(candidates, room)?),

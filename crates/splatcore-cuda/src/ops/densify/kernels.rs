@@ -2,10 +2,11 @@
 
 use super::params::{
     AdcAdmitParams, AdcChooseParams, AdcDecideParams, BeginRefinementParams, CapOpacityParams,
-    ClearRowsParams, CopyRowsParams, DecideSizesParams, EndRefinementParams, GatherRowsParams,
-    ListCountParams, ListWriteParams, McmcDrawParams, McmcMarkDeadParams, McmcShareParams,
-    PruneMarkParams, PutRowsParams, ScanSumsParams, SelectDigitParams, SelectHistogramParams,
-    SplitChildrenParams, WeightScanParams, WeightSumsParams,
+    ClearRowsParams, CopyRowsParams, DecideSizesParams, DrawKeysParams, EndRefinementParams,
+    FadeOpacityParams, GatherRowsParams, ListCountParams, ListWriteParams, McmcDrawParams,
+    McmcMarkDeadParams, McmcShareParams, PruneMarkParams, PutRowsParams, ScanSumsParams,
+    SelectDigitParams, SelectHistogramParams, SplitChildrenParams, WeightScanParams,
+    WeightSumsParams,
 };
 use super::{actions, totals};
 use crate::device::params::Params;
@@ -47,6 +48,7 @@ kernels!(
     list_write: ListWriteParams,
     select_histogram: SelectHistogramParams,
     select_digit: SelectDigitParams,
+    draw_keys: DrawKeysParams,
     adc_choose: AdcChooseParams,
     adc_admit: AdcAdmitParams,
     adc_decide: AdcDecideParams,
@@ -54,6 +56,7 @@ kernels!(
     split_children: SplitChildrenParams,
     prune_mark: PruneMarkParams,
     cap_opacity: CapOpacityParams,
+    fade_opacity: FadeOpacityParams,
     mcmc_mark_dead: McmcMarkDeadParams,
     weight_sums: WeightSumsParams,
     weight_scan: WeightScanParams,

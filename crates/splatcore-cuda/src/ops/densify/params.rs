@@ -82,6 +82,16 @@ kernel_params! {
         actions: Address,
     }
 
+    /// Parameters of `draw_keys` (adc_choose.cuh).
+    pub struct DrawKeysParams {
+        gradient_sum: Address,
+        n: u32,
+        seed: u64,
+        step: u64,
+        keys: Address,
+        ones: Address,
+    }
+
     /// Parameters of `adc_admit` (adc_choose.cuh).
     pub struct AdcAdmitParams {
         equals: Address,
@@ -134,6 +144,14 @@ kernel_params! {
         ceiling: f32,
         log_scales: Address,
         smoothing: Address,
+    }
+
+    /// Parameters of `fade_opacity` (reset_opacity.cuh).
+    pub struct FadeOpacityParams {
+        logits: Address,
+        all: Address,
+        factor: f32,
+        floor: f32,
     }
 
     /// Parameters of `mcmc_mark_dead` (mcmc.cuh).

@@ -18,7 +18,9 @@ impl Densify {
             Refine::Adc {
                 consistency: None, ..
             } => state.count + self.growth_of(state.count),
-            Refine::Mcmc { .. } | Refine::ResetOpacity { .. } => state.count,
+            Refine::Mcmc { .. } | Refine::ResetOpacity { .. } | Refine::FadeOpacity { .. } => {
+                state.count
+            }
             _ => return false,
         };
         state.count > 0 && is_plenty(&self.device, state.bytes_of(2 * most))
@@ -135,6 +137,9 @@ impl Densify {
             }
             Refine::SmoothingFilter | Refine::LimitScales { .. } => {}
             Refine::ResetOpacity { ceiling } => self.reset_opacity(state, *ceiling, numbers)?,
+            &Refine::FadeOpacity { factor, floor } => {
+                self.fade_opacity(state, (factor, floor), numbers)?;
+            }
             Refine::Mcmc { .. } => self.mcmc(state, refine, numbers)?,
         }
         self.one(

@@ -1,4 +1,4 @@
-// Opacity reset: caps every opacity.
+// Opacity reset: caps every opacity. Fading: lowers every opacity by a factor.
 
 #pragma once
 #include "gaussian_actions.cuh"
@@ -28,4 +28,20 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         ceiling = logf(most / (1.0f - most));
     }
     args.logits[i] = fminf(args.logits[i], ceiling);
+}
+
+// Parameters of `fade_opacity`; in Rust by the same name.
+struct FadeOpacityParams {
+    float* logits;
+    ReadOnly<u64> all;
+    float factor;
+    float floor;  // no opacity is lowered below it
+};
+extern "C" __global__ void __launch_bounds__(THREADS)
+    fade_opacity(const __grid_constant__ FadeOpacityParams args) {
+    begin_kernel();
+    const u32 i = item();
+    if (i >= args.all[0]) return;
+    const float faded = fmaxf(opacity_of(args.logits[i]) * args.factor, args.floor);
+    args.logits[i] = fminf(args.logits[i], logf(faded / (1.0f - faded)));
 }

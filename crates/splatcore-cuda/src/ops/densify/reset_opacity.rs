@@ -1,7 +1,9 @@
-//! Opacity reset: caps every opacity and clears its moments.
+//! Opacity reset: caps every opacity and clears its moments. Fading: lowers every opacity by a
+//! factor and clears all moments.
 
+use super::arrays::arrays;
 use super::densifier::Densify;
-use super::params::CapOpacityParams;
+use super::params::{CapOpacityParams, FadeOpacityParams};
 use super::totals::{self, Numbers};
 use crate::ops::state::{LOG_SCALES, OPACITIES, State};
 use splatcore_core::BackendError;
@@ -36,6 +38,33 @@ impl Densify {
         let [_, first, second] = group.row_bytes();
         for (moments, row_bytes) in [(&group.first, first), (&group.second, second)] {
             self.clear(moments, row_bytes, 0, all, state.count)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn fade_opacity(
+        &self,
+        state: &mut State,
+        (factor, floor): (f32, f32),
+        numbers: Numbers,
+    ) -> Result<(), BackendError> {
+        let (logits, all) = (
+            state.groups[OPACITIES].parameters.address(),
+            numbers.at(totals::ALL),
+        );
+        let count = state.count;
+        self.each(
+            self.kernels.fade_opacity,
+            count,
+            &FadeOpacityParams {
+                logits,
+                all,
+                factor,
+                floor,
+            },
+        )?;
+        for array in arrays(state).filter(|array| array.moments) {
+            self.clear(array.buffer, array.row_bytes, 0, all, count)?;
         }
         Ok(())
     }

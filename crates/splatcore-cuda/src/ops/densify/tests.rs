@@ -54,6 +54,7 @@ fn adc(gradient_threshold: f32, max_scale: Option<f32>, max_gaussians: usize) ->
         max_scale,
         max_gaussians,
         consistency: None,
+        budget: None,
         seed: 3,
         step: 600,
     }
@@ -198,6 +199,32 @@ fn scoring() -> Scoring {
 }
 
 #[test]
+fn growth_by_a_budget_is_the_cpus() {
+    let Some(device) = device() else { return };
+    let n = 1001;
+    let before = state(14, n, 1);
+    let drawn = |share, limit| {
+        let mut refine = adc(f32::INFINITY, None, limit);
+        if let Refine::Adc { budget, .. } = &mut refine {
+            *budget = Some(share);
+        }
+        let report = assert_same_as_cpu(&device, &before, &refine);
+        report.cloned + report.split
+    };
+    assert_eq!(drawn(0.25, n + 200), 50);
+    assert_eq!(drawn(1.0, n + 1), 1);
+    assert_eq!(drawn(1.0, n), 0);
+    // More room than candidates.
+    let all = drawn(1.0, 100_000);
+    assert!(all > 600 && all < n, "{all}");
+    let fade = Refine::FadeOpacity {
+        factor: 0.5,
+        floor: 0.25,
+    };
+    assert_same_as_cpu(&device, &before, &fade);
+}
+
+#[test]
 fn growth_by_agreement_is_the_cpus() {
     let Some(device) = device() else { return };
     let n = 1001;
@@ -218,6 +245,7 @@ fn growth_by_agreement_is_the_cpus() {
             min_opacity,
             max_scale,
             max_gaussians,
+            budget: None,
             consistency: Some(Consistency {
                 scoring: scoring(),
                 min_bad,

@@ -169,8 +169,9 @@ pub(super) fn report(refine: &Refine, numbers: &[u64; PLACES]) -> RefineReport {
             added: number(ADDED),
             ..report
         },
-        Refine::SmoothingFilter | Refine::LimitScales { .. } | Refine::ResetOpacity { .. } => {
-            report
-        }
+        Refine::SmoothingFilter
+        | Refine::LimitScales { .. }
+        | Refine::ResetOpacity { .. }
+        | Refine::FadeOpacity { .. } => report,
     }
 }

@@ -7,6 +7,7 @@ use crate::twin::project::{Shape, sigmoid};
 use crate::twin::{Scene, matrix};
 use splatcore_core::Gaussians;
 use splatcore_core::backend::{Backend, LearnerState, Refine};
+use splatcore_core::random::draw_key;
 
 fn adc(gradient_threshold: f32, min_opacity: f32, max_gaussians: usize) -> Refine {
     Refine::Adc {
@@ -16,6 +17,7 @@ fn adc(gradient_threshold: f32, min_opacity: f32, max_gaussians: usize) -> Refin
         max_scale: None,
         max_gaussians,
         consistency: None,
+        budget: None,
         seed: 3,
         step: 600,
     }
@@ -203,6 +205,54 @@ pub fn adc_prunes_and_respects_the_limit(backend: &dyn Backend) -> Outcome {
         ensure(wrong.is_none(), || {
             format!("limit {limit}: Gaussian {wrong:?} grew out of turn")
         })?;
+    }
+    Ok(())
+}
+
+/// Which Gaussians a draw of `room` takes.
+fn twin_draw(before: &LearnerState, room: usize) -> Vec<bool> {
+    let n = before.gaussians.len();
+    let key = |i: usize| draw_key(3, 600, i as u64, before.gradient_sum[i]);
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&a, &b| key(b).total_cmp(&key(a)));
+    let mut taken = vec![false; n];
+    for &i in order.iter().take(room).filter(|&&i| key(i) > 0.0) {
+        taken[i] = true;
+    }
+    taken
+}
+
+/// Growth by a budget: so many are drawn whatever their gradients, and then cloned or split.
+pub fn adc_draws_by_the_budget(backend: &dyn Backend) -> Outcome {
+    let before = state(64, 300);
+    for (share, room) in [(0.125, 50), (1.0, 400)] {
+        let mut refine = adc(f32::INFINITY, 0.1, 700);
+        if let Refine::Adc { budget, .. } = &mut refine {
+            *budget = Some(share);
+        }
+        let (report, after) = refined(backend, &before, &refine)?;
+        let taken = twin_draw(&before, room);
+        let count = taken.iter().filter(|&&taken| taken).count();
+        ensure(report.cloned + report.split == count, || {
+            format!("{report:?}; a draw of {room} takes {count}")
+        })?;
+        ensure(
+            count > 40 && report.cloned > 5 && report.split > 5 && report.pruned > 5,
+            || format!("the scene tests nothing: {report:?}"),
+        )?;
+        statistics_are_clear(&after)?;
+        let families = families(&before.gaussians, &after.gaussians)?;
+        for (i, family) in families.iter().enumerate() {
+            let opacity = sigmoid(before.gaussians.opacity_logits[i] as f64);
+            let expected = match (opacity < 0.1, taken[i]) {
+                (true, _) => 0,
+                (false, false) => 1,
+                (false, true) => 2,
+            };
+            ensure(family.len() == expected, || {
+                format!("Gaussian {i} became {} Gaussians", family.len())
+            })?;
+        }
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ mod mcmc;
 mod scales;
 mod scores;
 
-pub use adc::{adc_clones_and_splits, adc_prunes_and_respects_the_limit};
+pub use adc::{adc_clones_and_splits, adc_draws_by_the_budget, adc_prunes_and_respects_the_limit};
 pub use filters::{filters_stay_with_their_gaussians, opacity_reset_caps_filtered_opacities};
 pub use floaters::floaters_go;
 pub use masks::masks_stay_with_their_gaussians;
@@ -64,6 +64,7 @@ fn both_strategies(min_opacity_of_adc: f32) -> [Refine; 2] {
         max_scale: None,
         max_gaussians,
         consistency: None,
+        budget: None,
         seed,
         step,
     };
@@ -211,5 +212,45 @@ pub fn opacity_reset_caps(backend: &dyn Backend) -> Outcome {
             && rest.first == before.first
             && rest.second == before.second,
         || "an opacity reset changed something else".into(),
+    )
+}
+
+/// Opacities fall by the factor, none below the floor, and none rises; all moments are cleared, the
+/// rest stays.
+pub fn opacity_fades(backend: &dyn Backend) -> Outcome {
+    let before = state(65, 100);
+    let (factor, floor) = (0.5, 0.3);
+    let fade = Refine::FadeOpacity { factor, floor };
+    let (report, after) = refined(backend, &before, &fade)?;
+    ensure(report.count == 100, || format!("{report:?}"))?;
+    let mut kinds = [0; 3];
+    for i in 0..100 {
+        let (old, new) = (
+            sigmoid(before.gaussians.opacity_logits[i] as f64),
+            sigmoid(after.gaussians.opacity_logits[i] as f64),
+        );
+        let floor = f64::from(floor);
+        let (kind, want) = match old {
+            _ if old < floor => (0, old),
+            _ if 0.5 * old < floor => (1, floor),
+            _ => (2, 0.5 * old),
+        };
+        kinds[kind] += 1;
+        ensure((new - want).abs() < 1e-5, || {
+            format!("the opacity of Gaussian {i} went from {old} to {new}, {want} is right")
+        })?;
+        ensure(moments_are_zero(&after, i), || {
+            format!("Gaussian {i} keeps moments")
+        })?;
+    }
+    ensure(kinds.iter().all(|&kind| kind > 5), || {
+        format!("the scene tests nothing: {kinds:?}")
+    })?;
+    let mut rest = after.gaussians.clone();
+    rest.opacity_logits = before.gaussians.opacity_logits.clone();
+    ensure(
+        rest == before.gaussians
+            && (&after.gradient_sum, &after.seen) == (&before.gradient_sum, &before.seen),
+        || "fading changed something else".into(),
     )
 }

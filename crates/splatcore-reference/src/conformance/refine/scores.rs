@@ -250,6 +250,7 @@ fn growth(backend: &dyn Backend, pipeline: Pipeline, before: &LearnerState, seen
         min_opacity: 0.0,
         max_scale: None,
         max_gaussians: 10_000,
+        budget: None,
         consistency: Some(Consistency {
             scoring: scoring(pipeline, 2, seen),
             min_bad: MIN_BAD as f32,

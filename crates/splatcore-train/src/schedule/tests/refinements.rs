@@ -1,6 +1,7 @@
 //! What follows which step.
 
 use super::*;
+use splatcore_core::backend::budget_room;
 
 #[test]
 fn adc_refines_when_inria_does() {
@@ -34,6 +35,7 @@ fn adc_refines_when_inria_does() {
             max_scale: None,
             max_gaussians: usize::MAX,
             consistency: None,
+            budget: None,
             seed: 0,
             step: 600,
         }
@@ -391,4 +393,67 @@ fn the_final_number_is_that_of_every_round_in_turn() {
         scheduled(&endless, 1.0).gaussians_in_the_end(0, 1000),
         1_000_000
     );
+}
+
+/// The set reaches its limit in the last round, by equal steps wherever it starts.
+#[test]
+fn a_budget_is_reached_on_a_straight_line() {
+    let config = Config {
+        densify_growth: Some(DensifyGrowth::Budget),
+        densify_until: Some(1650),
+        iterations: Some(2000),
+        max_gaussians: Some(50_000),
+        ..PLAIN
+    };
+    let (mut count, mut counts) = (10_000, Vec::new());
+    for (_, refine) in refinements(&config) {
+        if let Refine::Adc {
+            budget: Some(share),
+            max_gaussians,
+            ..
+        } = refine
+        {
+            count += budget_room(share, count, max_gaussians);
+            counts.push(count);
+        }
+    }
+    assert_eq!(counts.len(), 16);
+    assert!(
+        (0..16).all(|k| counts[k].abs_diff(12_500 + 2500 * k) < 20),
+        "{counts:?}"
+    );
+    assert_eq!(counts[15], 50_000);
+    let schedule = scheduled(&config, 1.0);
+    assert_eq!(schedule.gaussians_in_the_end(0, 10_000), 50_000);
+}
+
+#[test]
+fn halvings_come_in_place_of_resets() {
+    let config = Config {
+        opacity_halving_every: Some(2500),
+        ..PLAIN
+    };
+    assert!(resets(&config).is_empty());
+    let halvings = steps_of(&refinements(&config), |r| {
+        matches!(r, Refine::FadeOpacity { factor: 0.5, .. })
+    });
+    assert_eq!(halvings, [2500, 5000, 7500, 10_000, 12_500]);
+}
+
+/// From the end of densification on, but for the means.
+#[test]
+fn rates_fall_to_their_final_share() {
+    let config = Config {
+        lr_final_share: Some(0.1),
+        ..PLAIN
+    };
+    let (falling, plain) = (scheduled(&config, 2.0), scheduled(&PLAIN, 2.0));
+    let share = |step| {
+        let (now, then) = (falling.rates(step), plain.rates(step));
+        assert_eq!(now.means, then.means);
+        assert!((now.log_scales / then.log_scales - now.sh_base / then.sh_base).abs() < 1e-6);
+        now.opacity_logits / then.opacity_logits
+    };
+    assert_eq!((share(1), share(15_000)), (1.0, 1.0));
+    assert!((share(22_500) - 0.55).abs() < 1e-6 && (share(30_000) - 0.1).abs() < 1e-6);
 }

@@ -80,6 +80,7 @@ impl Steps {
             opacity_regulariser: 0.0,
             scale_regulariser: 0.0,
             sh_regulariser: 0.0,
+            bias_correction: true,
             sparse_adam: false,
             scale: 1,
             statistics: Some(Statistic::Mean),
