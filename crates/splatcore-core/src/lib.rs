@@ -13,6 +13,7 @@ pub mod gaussians;
 pub mod half;
 pub mod image;
 pub mod learned_masks;
+pub mod linear;
 pub mod metrics;
 pub mod pipeline;
 pub mod precision;

@@ -13,8 +13,9 @@
 use crate::keyframes::{CameraPath, Easing, Keyframe, Pose};
 use crate::linear::distance;
 use crate::motion::{Motion, Speed};
-use crate::rotation::{matrix, nearer, quaternion};
+use crate::rotation::{matrix, nearer};
 use crate::spline::{catmull_rom, hermite, monotone};
+use splatcore_core::linear::quaternion_from_rotation;
 
 /// A path that can be asked for the pose at any time.
 #[derive(Clone, Debug)]
@@ -219,7 +220,7 @@ fn keys(keyframes: &[Keyframe]) -> Vec<Key> {
     }
     let mut quaternions: Vec<[f64; 4]> = Vec::with_capacity(keyframes.len());
     for keyframe in keyframes {
-        let q = quaternion(keyframe.pose.rotation);
+        let q = quaternion_from_rotation(&keyframe.pose.rotation);
         quaternions.push(quaternions.last().map_or(q, |&before| nearer(q, before)));
     }
     let log_fovs: Vec<f64> = keyframes.iter().map(|k| k.pose.fov.ln()).collect();

@@ -1,6 +1,7 @@
 //! Small linear algebra: a 3x3 system, and the axes of a cloud of points.
 
 use splatcore_core::camera::{cross, dot, normalize};
+use splatcore_core::linear::eigen;
 
 /// `x` with `a x = b`, by Cramer's rule; `None` if `a` (rows) is singular within 1e-12 of its size.
 pub fn solve(a: [[f64; 3]; 3], b: [f64; 3]) -> Option<[f64; 3]> {
@@ -22,7 +23,7 @@ pub fn solve(a: [[f64; 3]; 3], b: [f64; 3]) -> Option<[f64; 3]> {
 }
 
 /// Unit axes of a cloud of points about a centre, from the widest to the narrowest spread:
-/// eigenvectors of the covariance, by cyclic Jacobi rotations (Golub & Van Loan, section 8.5).
+/// eigenvectors of the covariance.
 pub fn principal_axes(points: &[[f64; 3]], centre: [f64; 3]) -> [[f64; 3]; 3] {
     let mut a = [[0.0; 3]; 3];
     for point in points {
@@ -33,30 +34,9 @@ pub fn principal_axes(points: &[[f64; 3]], centre: [f64; 3]) -> [[f64; 3]; 3] {
             }
         }
     }
-    let mut vectors = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-    for _ in 0..30 {
-        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
-            if a[p][q] == 0.0 {
-                continue;
-            }
-            let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
-            let t = theta.signum() / (theta.abs() + theta.hypot(1.0));
-            let c = 1.0 / t.hypot(1.0);
-            let s = t * c;
-            for k in 0..3 {
-                (a[k][p], a[k][q]) = (c * a[k][p] - s * a[k][q], s * a[k][p] + c * a[k][q]);
-            }
-            for k in 0..3 {
-                (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
-                (vectors[p][k], vectors[q][k]) = (
-                    c * vectors[p][k] - s * vectors[q][k],
-                    s * vectors[p][k] + c * vectors[q][k],
-                );
-            }
-        }
-    }
+    let (values, vectors) = eigen(a);
     let mut order = [0, 1, 2];
-    order.sort_by(|&i, &j| a[j][j].total_cmp(&a[i][i]));
+    order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
     order.map(|k| normalize(vectors[k]).unwrap_or([0.0; 3]))
 }
 

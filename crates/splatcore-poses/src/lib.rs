@@ -17,7 +17,6 @@
 
 mod check;
 mod child;
-mod eigen;
 mod error;
 mod groups;
 mod job;

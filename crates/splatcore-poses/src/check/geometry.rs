@@ -1,7 +1,7 @@
 //! Where the cameras stand and look.
 
-use crate::eigen;
 use splatcore_core::camera::{dot, normalize, rotation_from_quaternion};
+use splatcore_core::linear::eigen;
 use splatcore_data::dataset::colmap::ColmapImage;
 
 /// Cameras are on a line if their spread across it is below this share of that along it.
@@ -69,7 +69,7 @@ fn on_a_line(positions: &[[f64; 3]]) -> bool {
             }
         }
     }
-    let (values, _) = eigen::symmetric(covariance);
+    let (values, _) = eigen(covariance);
     let mut spread = values.map(|v| v.max(0.0).sqrt());
     spread.sort_by(f64::total_cmp);
     spread[2] > 0.0 && spread[1] < THIN * spread[2]

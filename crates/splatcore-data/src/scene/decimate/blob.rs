@@ -3,6 +3,7 @@
 use splatcore_core::Gaussians;
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::gaussians::sigmoid;
+use splatcore_core::linear::{eigen, quaternion_from_rotation};
 use std::f64::consts::PI;
 
 /// The basis function of degree 0.
@@ -197,13 +198,16 @@ impl Blob {
 
     /// Writes the moments as a Gaussian's parameters.
     pub fn store(&self, gaussians: &mut Gaussians, i: usize) {
-        let (variances, axes) = eigen(self.covariance);
+        let [xx, yy, zz, xy, xz, yz] = self.covariance;
+        let (variances, rows) = eigen([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]);
         gaussians.means[i] = self.mean.map(|v| v as f32);
         gaussians.log_scales[i] = variances.map(|v| {
             let least = (-2.0 * LARGEST_LOG_SCALE).exp();
             (0.5 * v.max(least).ln()) as f32
         });
-        gaussians.rotations[i] = quaternion(axes);
+        // The columns of the rotation are the axes.
+        let turn = std::array::from_fn(|i| std::array::from_fn(|k| rows[k][i]));
+        gaussians.rotations[i] = quaternion_from_rotation(&turn).map(|v| v as f32);
         let alpha = self.opacity.clamp(1e-7, LARGEST_OPACITY);
         gaussians.opacity_logits[i] = (alpha / (1.0 - alpha)).ln() as f32;
     }
@@ -213,64 +217,6 @@ impl Blob {
 fn axes(wxyz: [f32; 4]) -> [[f64; 3]; 3] {
     let still = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     rotation_from_quaternion(wxyz.map(f64::from)).unwrap_or(still)
-}
-
-/// Eigenvalues, and eigenvectors as the columns of a rotation, by Jacobi's method.
-fn eigen([xx, yy, zz, xy, xz, yz]: [f64; 6]) -> ([f64; 3], [[f64; 3]; 3]) {
-    let mut m = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
-    let mut v = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-    for _ in 0..32 {
-        let off = m[0][1].powi(2) + m[0][2].powi(2) + m[1][2].powi(2);
-        let size = m[0][0].powi(2) + m[1][1].powi(2) + m[2][2].powi(2);
-        if off <= 1e-30 * size {
-            break;
-        }
-        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
-            if m[p][q] == 0.0 {
-                continue;
-            }
-            let theta = (m[q][q] - m[p][p]) / (2.0 * m[p][q]);
-            let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-            let c = 1.0 / (t * t + 1.0).sqrt();
-            let s = t * c;
-            for k in 0..3 {
-                let (a, b) = (m[k][p], m[k][q]);
-                (m[k][p], m[k][q]) = (c * a - s * b, s * a + c * b);
-            }
-            for k in 0..3 {
-                let (a, b) = (m[p][k], m[q][k]);
-                (m[p][k], m[q][k]) = (c * a - s * b, s * a + c * b);
-                let (a, b) = (v[k][p], v[k][q]);
-                (v[k][p], v[k][q]) = (c * a - s * b, s * a + c * b);
-            }
-        }
-    }
-    ([m[0][0], m[1][1], m[2][2]], v)
-}
-
-/// The quaternion w, x, y, z of a rotation matrix (Shepperd 1978: by the largest component).
-fn quaternion(m: [[f64; 3]; 3]) -> [f32; 4] {
-    let squares = [
-        1.0 + m[0][0] + m[1][1] + m[2][2],
-        1.0 + m[0][0] - m[1][1] - m[2][2],
-        1.0 - m[0][0] + m[1][1] - m[2][2],
-        1.0 - m[0][0] - m[1][1] + m[2][2],
-    ];
-    let largest = (1..4).fold(
-        0,
-        |best, i| if squares[i] > squares[best] { i } else { best },
-    );
-    let [a, b, c] = [m[2][1] - m[1][2], m[0][2] - m[2][0], m[1][0] - m[0][1]];
-    let [d, e, f] = [m[1][0] + m[0][1], m[0][2] + m[2][0], m[2][1] + m[1][2]];
-    let own = squares[largest];
-    let q = match largest {
-        0 => [own, a, b, c],
-        1 => [a, own, d, e],
-        2 => [b, d, own, f],
-        _ => [c, e, f, own],
-    };
-    let length = q.iter().map(|v| v * v).sum::<f64>().sqrt();
-    q.map(|v| (v / length) as f32)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::wrong::{Notes, Wrong};
 use crate::scene::y_up;
 use rayon::prelude::*;
 use splatcore_core::camera::rotation_from_quaternion;
+use splatcore_core::linear::quaternion_from_rotation;
 use splatcore_core::{Gaussians, sh};
 
 type Linear = [[f64; 3]; 3];
@@ -64,7 +65,7 @@ pub fn to_ply(
     let harmonics = sh::Rotation::new(turn);
     let size = lengths.iter().sum::<f64>() / 3.0;
     let even = lengths.iter().all(|l| (l - size).abs() <= ROUNDING * size);
-    let rotation = (even && determinant(&turn) > 0.0).then(|| quaternion(&turn));
+    let rotation = (even && determinant(&turn) > 0.0).then(|| quaternion_from_rotation(&turn));
     if rotation.is_none() {
         notes.add("a node stretches or mirrors its splats: their axes were made anew");
     }
@@ -118,7 +119,7 @@ fn stretch(linear: &Linear, log_scales: &mut [f32; 3], q: &mut [f32; 4]) {
         // An axis has no sign.
         turn.iter_mut().for_each(|row| row[2] = -row[2]);
     }
-    *q = quaternion(&turn).map(|v| v as f32);
+    *q = quaternion_from_rotation(&turn).map(|v| v as f32);
 }
 
 /// Rotates pairs of columns until all are perpendicular; the sum of their outer products stays.
@@ -159,32 +160,6 @@ fn determinant(m: &Linear) -> f64 {
     m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
         - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
         + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0])
-}
-
-/// The quaternion `w, x, y, z` of a rotation, from its largest component.
-fn quaternion(r: &Linear) -> [f64; 4] {
-    // Four times the squares of the components.
-    let squares = [
-        1.0 + r[0][0] + r[1][1] + r[2][2],
-        1.0 + r[0][0] - r[1][1] - r[2][2],
-        1.0 - r[0][0] + r[1][1] - r[2][2],
-        1.0 - r[0][0] - r[1][1] + r[2][2],
-    ];
-    let (wx, wy, wz) = (r[2][1] - r[1][2], r[0][2] - r[2][0], r[1][0] - r[0][1]);
-    let (xy, xz, yz) = (r[0][1] + r[1][0], r[0][2] + r[2][0], r[1][2] + r[2][1]);
-    let largest = (0..4).fold(
-        0,
-        |best, i| if squares[i] > squares[best] { i } else { best },
-    );
-    let four = squares[largest];
-    let q = match largest {
-        0 => [four, wx, wy, wz],
-        1 => [wx, four, xy, xz],
-        2 => [wy, xy, four, yz],
-        _ => [wz, xz, yz, four],
-    };
-    let length = q.iter().map(|v| v * v).sum::<f64>().sqrt();
-    q.map(|v| v / length)
 }
 
 /// First `b`, then `a`.
