@@ -9,7 +9,6 @@ use splatcore_cuda::device::emulated::PRELUDE;
 use splatcore_cuda::programs;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::path::Path;
 
 /// Runs each command for its errors alone.
 fn check(commands: &[serde_json::Value]) -> Result<(), Box<dyn Error>> {
@@ -29,8 +28,9 @@ fn check(commands: &[serde_json::Value]) -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").ok_or("run me by `cargo run`")?;
-    let package = Path::new(&package);
+    // Without Cargo in the repository's root.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR");
+    let package = std::path::absolute(package.unwrap_or("crates/splatcore-cuda".into()))?;
     let ops_folder = package.join("src/ops");
     let mut headers = Vec::new();
     let mut kernel_files = BTreeMap::new();

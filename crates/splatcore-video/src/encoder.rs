@@ -1,6 +1,6 @@
 //! What an encoder is, and the kinds of files.
 
-use crate::VideoError;
+use crate::{HAS_AV1, VideoError};
 use std::path::PathBuf;
 
 /// Takes frames of one size and writes a file.
@@ -77,11 +77,13 @@ pub enum Output {
 }
 
 impl Output {
-    /// What a video of a name is written with. Without a codec: H.264 by ffmpeg, for WebM VP9; AV1
-    /// without ffmpeg. `ffmpeg` is what [`crate::find_ffmpeg`] found.
+    /// What a video of a name is written with. Without a codec: H.264 by ffmpeg, for WebM VP9;
+    /// without ffmpeg AV1, if this build has it ([`crate::HAS_AV1`]). `ffmpeg` is what
+    /// [`crate::find_ffmpeg`] found.
     ///
     /// # Errors
-    /// If the container cannot hold the codec, or ffmpeg is needed and missing.
+    /// If the container cannot hold the codec, or what is needed is missing: ffmpeg, or the encoder
+    /// that is built in.
     pub fn video(
         container: Container,
         codec: Option<Codec>,
@@ -89,12 +91,12 @@ impl Output {
     ) -> Result<Self, VideoError> {
         let default = match container {
             Container::WebM => Codec::Vp9,
-            Container::Mp4 if ffmpeg.is_none() => Codec::BuiltIn,
+            Container::Mp4 if ffmpeg.is_none() && HAS_AV1 => Codec::BuiltIn,
             _ => Codec::H264,
         };
         let codec = codec.unwrap_or(default);
         if codec == Codec::BuiltIn && container == Container::Mp4 {
-            return Ok(Self::Av1);
+            return HAS_AV1.then_some(Self::Av1).ok_or(VideoError::NoAv1);
         }
         let fits = match container {
             Container::Mp4 | Container::Mkv => codec != Codec::BuiltIn,

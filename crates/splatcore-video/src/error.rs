@@ -21,6 +21,9 @@ pub enum VideoError {
         /// What was asked for.
         what: String,
     },
+    /// AV1 without ffmpeg, which this build leaves out.
+    #[error("this build has no encoder of its own")]
+    NoAv1,
     /// There is no ffmpeg, and what was asked for needs it.
     #[error("{what} needs ffmpeg, which is not on the PATH; install it")]
     NoFfmpeg {

@@ -17,6 +17,7 @@
 //! | how are several samples of a pixel averaged | `average.rs` |
 
 mod apng;
+#[cfg(feature = "av1")]
 mod av1;
 mod average;
 mod encoder;
@@ -34,3 +35,6 @@ pub use error::VideoError;
 pub use ffmpeg::find as find_ffmpeg;
 pub use frames::FrameFolder;
 pub use open::open;
+
+/// Whether this build writes AV1 without ffmpeg: the feature `av1`.
+pub const HAS_AV1: bool = cfg!(feature = "av1");

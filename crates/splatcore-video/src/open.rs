@@ -1,7 +1,9 @@
 //! Starts the encoder of a kind of file.
 
+#[cfg(feature = "av1")]
+use crate::av1;
 use crate::encoder::{Encoder, Job, Output};
-use crate::{VideoError, apng, av1, ffmpeg, gif};
+use crate::{VideoError, apng, ffmpeg, gif};
 use std::fs::File;
 
 /// Starts a file.
@@ -26,7 +28,10 @@ pub fn open(output: &Output, job: Job) -> Result<Box<dyn Encoder>, VideoError> {
         Output::Ffmpeg(program, codec, container) => {
             Box::new(ffmpeg::Ffmpeg::start(program, *codec, *container, job)?)
         }
+        #[cfg(feature = "av1")]
         Output::Av1 => Box::new(av1::Av1::start(job)?),
+        #[cfg(not(feature = "av1"))]
+        Output::Av1 => return Err(VideoError::NoAv1),
         Output::Apng => Box::new(apng::Apng::start(job)?),
         Output::Gif => Box::new(gif::Gif::start(job)?),
     })

@@ -24,6 +24,7 @@ pub fn padded(rgb: &[u8], [width, height]: [u32; 2]) -> Vec<u8> {
 
 /// Luma, and both differences at half the size, of a frame of even size: the matrix of ITU-R BT.709
 /// in limited range, 8 bits; a difference is that of the mean of four pixels.
+#[cfg(feature = "av1")]
 pub fn planes(rgb: &[u8], [width, height]: [u32; 2]) -> [Vec<u8>; 3] {
     let (width, height) = (width as usize, height as usize);
     let pixel = |x: usize, y: usize| -> [f32; 3] {
@@ -60,6 +61,7 @@ mod tests {
     use super::*;
 
     /// Values of the standard's colour bars at 100 %.
+    #[cfg(feature = "av1")]
     #[test]
     fn bars_have_the_standards_values() {
         let bars = [

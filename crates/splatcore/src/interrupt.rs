@@ -36,6 +36,7 @@ impl Guard {
     }
 
     /// Starts to listen while kernels are searched for. One at a time.
+    #[cfg(feature = "lab")]
     pub fn start_searching() -> Result<Self> {
         Self::listen(SEARCHING)
     }

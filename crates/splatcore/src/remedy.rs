@@ -7,7 +7,7 @@ use splatcore_data::DataError;
 use splatcore_poses::PosesError;
 use splatcore_train::config::{ConfigError, Setting};
 use splatcore_train::{Difference, TrainError};
-use splatcore_video::VideoError;
+use splatcore_video::{HAS_AV1, VideoError};
 use std::path::Path;
 
 /// What can be done about an error, if one of its causes tells.
@@ -21,9 +21,8 @@ pub fn of(error: &anyhow::Error) -> Option<String> {
             of_data(error)
         } else if let Some(error) = cause.downcast_ref::<PosesError>() {
             of_poses(error)
-        } else if let Some(VideoError::NoFfmpeg { .. }) = cause.downcast_ref() {
-            let other = "or write a .mp4 with --codec built-in, or a folder of frames";
-            Some(other.to_owned())
+        } else if let Some(error) = cause.downcast_ref::<VideoError>() {
+            of_video(error)
         } else {
             cause.downcast_ref::<ConfigError>().and_then(of_config)
         }
@@ -36,6 +35,22 @@ pub fn explained(error: &BackendError) -> String {
         Some(remedy) => format!("{error}; {remedy}"),
         None => error.to_string(),
     }
+}
+
+fn of_video(error: &VideoError) -> Option<String> {
+    let remedy = match error {
+        VideoError::NoFfmpeg { .. } if HAS_AV1 => {
+            "or write a .mp4 with --codec built-in, or a folder of frames"
+        }
+        VideoError::NoFfmpeg { .. } => {
+            "or write a folder of frames, or build splatcore with `--features av1`"
+        }
+        VideoError::NoAv1 => {
+            "leave --codec out where ffmpeg is installed, or build splatcore with `--features av1`"
+        }
+        _ => return None,
+    };
+    Some(remedy.to_owned())
 }
 
 fn of_training(error: &TrainError) -> Option<String> {

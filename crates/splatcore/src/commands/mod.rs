@@ -8,6 +8,10 @@ pub mod doctor;
 pub mod eval;
 pub mod export;
 pub mod info;
+#[cfg(feature = "lab")]
+pub mod lab;
+#[cfg(not(feature = "lab"))]
+#[path = "no_lab.rs"]
 pub mod lab;
 pub mod poses;
 pub mod prune;

@@ -143,6 +143,10 @@ fn films_and_what_is_beside_them() {
     ]
     .concat();
     for name in ["out.gif", "out.png", "film.mp4"] {
+        if name == "film.mp4" && !cfg!(feature = "av1") {
+            println!("skipped: this build has no AV1 encoder; test with --features full");
+            return;
+        }
         let out = folder.path().join(name);
         let (stem, extension) = name.split_once('.').unwrap();
         let built_in = ["--codec", "built-in"];
@@ -162,8 +166,10 @@ fn films_and_what_is_beside_them() {
             scale["white"].as_f64().is_some_and(|white| white > 0.0),
             "{scale}"
         );
+        if name == "out.png" {
+            assert!(picture(&out).dimensions() == (48, 32));
+        }
     }
-    assert!(picture(&folder.path().join("out.png")).dimensions() == (48, 32));
     let Ok(probe) = Command::new("ffprobe")
         .args(["-v", "error", "-count_frames", "-show_entries"])
         .args(["stream=width,height,nb_read_frames", "-of", "csv=p=0"])

@@ -299,3 +299,19 @@ fn a_closed_pipe_is_no_failure() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+/// What a build without the features `lab` and `av1` says of them.
+#[cfg(not(any(feature = "lab", feature = "av1")))]
+#[test]
+fn what_was_left_out_is_said() {
+    let line = fails(&["lab", "status", "exp", "--json"]);
+    let remedy = "--features lab -- lab status exp --json`";
+    assert!(line.contains("no kernel lab") && line.contains(remedy), "{line}");
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let film = folder.path().join("film.mp4");
+    let to = ["-o", text(&film), "--codec", "built-in", "--size", "32x32"];
+    let orbit = ["render", text(&scene), "--path", "orbit"];
+    let line = fails(&[&orbit[..], &to].concat());
+    assert!(line.contains("--features av1"), "{line}");
+}

@@ -8,7 +8,9 @@ use anyhow::{Result, bail};
 use serde_json::json;
 use splatcore_data::file::{Draft, write_png};
 use splatcore_data::lock::FolderLock;
-use splatcore_video::{Codec, Container, Encoder, FrameFolder, Job, Output, find_ffmpeg, open};
+use splatcore_video::{
+    Codec, Container, Encoder, FrameFolder, HAS_AV1, Job, Output, find_ffmpeg, open,
+};
 use std::path::{Path, PathBuf};
 
 /// Where frames go.
@@ -73,7 +75,7 @@ impl Target {
             ),
         };
         let ffmpeg = find_ffmpeg();
-        if ffmpeg.is_none() && codec.is_none() && container == Container::Mp4 {
+        if HAS_AV1 && ffmpeg.is_none() && codec.is_none() && container == Container::Mp4 {
             eprintln!(
                 "ffmpeg is not installed: the built-in AV1 encoder takes its place, which takes \
                  several times as long"
