@@ -7,11 +7,11 @@ pub use draft::Draft;
 pub(crate) use leftovers::{Held, UNFINISHED, completing, held, remove_of_dead};
 pub use leftovers::{Unfinished, remove_own_unfinished};
 
-use crate::DataError;
-use image::{ImageFormat, RgbImage};
+use crate::{DataError, picture};
+use image::ExtendedColorType;
 use splatcore_core::Image;
 use std::fs::File;
-use std::io::{BufWriter, Cursor, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// Writes a file beside its final name, then renames it. Missing parent folders are made.
@@ -58,15 +58,12 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), DataError> {
 /// If the image does not hold width times height pixels, or the file cannot be written.
 pub fn write_png(path: &Path, image: &Image) -> Result<(), DataError> {
     let (width, height) = (image.width, image.height);
-    let picture = RgbImage::from_raw(width, height, image.to_bytes()).ok_or_else(|| {
+    let rgb = ExtendedColorType::Rgb8;
+    let bytes = picture::png(&image.to_bytes(), [width, height], rgb).map_err(|_| {
         let problem = format!("the image is not {width}x{height}");
         DataError::new(path, problem, "give as many pixels as its size says")
     })?;
-    let mut bytes = Cursor::new(Vec::new());
-    picture
-        .write_to(&mut bytes, ImageFormat::Png)
-        .map_err(|error| DataError::write(path, &std::io::Error::other(error)))?;
-    write_bytes(path, bytes.get_ref())
+    write_bytes(path, &bytes)
 }
 
 #[cfg(test)]

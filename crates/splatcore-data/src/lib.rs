@@ -12,6 +12,7 @@ mod same_file;
 mod words;
 
 pub mod dataset;
+pub mod picture;
 pub mod procedural;
 pub mod scene;
 

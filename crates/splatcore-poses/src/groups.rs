@@ -3,8 +3,7 @@
 use crate::photos::Found;
 use crate::{Cameras, PosesError};
 use exif::{In, Tag, Value};
-use image::ImageReader;
-use splatcore_data::DataError;
+use splatcore_data::{DataError, picture};
 use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::Path;
@@ -127,18 +126,7 @@ fn unequal(groups: &BTreeMap<String, Vec<usize>>, facts: &[Facts]) -> Option<(us
 }
 
 fn read(path: &Path) -> Result<Facts, PosesError> {
-    let reader = ImageReader::open(path)
-        .and_then(|reader| reader.with_guessed_format())
-        .map_err(|e| DataError::read(path, &e))?;
-    let size = reader.into_dimensions().map_err(|error| {
-        let words: Vec<String> = error
-            .to_string()
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect();
-        let problem = format!("is no image that can be read ({})", words.join(" "));
-        DataError::new(path, problem, "save it again as JPEG or PNG, or remove it")
-    })?;
+    let size = picture::size(path)?;
     let file = std::fs::File::open(path).map_err(|e| DataError::read(path, &e))?;
     // Photos without EXIF, or with broken EXIF, are as good as others.
     let exif = exif::Reader::new()

@@ -8,10 +8,11 @@
 
 use crate::output;
 use anyhow::{Context, Result, bail};
-use image::{ImageBuffer, Luma};
+use image::{EncodableLayout, Luma};
 use serde::Serialize;
 use splatcore_core::backend::Rendered;
 use splatcore_data::file::write_bytes;
+use splatcore_data::picture;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -152,19 +153,16 @@ fn beside(picture: &Path, suffix: &str, kind: &str, taken: &mut HashSet<PathBuf>
 }
 
 /// A grey PNG of one channel, complete or not at all.
-fn write_grey<T>(path: &Path, [width, height]: [u32; 2], values: Vec<T>) -> Result<()>
+fn write_grey<T>(path: &Path, size: [u32; 2], values: Vec<T>) -> Result<()>
 where
     T: image::Primitive,
     Luma<T>: image::PixelWithColorType<Subpixel = T>,
-    [T]: image::EncodableLayout,
+    [T]: EncodableLayout,
 {
-    let picture: ImageBuffer<Luma<T>, Vec<T>> = ImageBuffer::from_raw(width, height, values)
-        .with_context(|| format!("{}: the image is not {width}x{height}", path.display()))?;
-    let mut bytes = std::io::Cursor::new(Vec::new());
-    picture
-        .write_to(&mut bytes, image::ImageFormat::Png)
+    let colour = <Luma<T> as image::PixelWithColorType>::COLOR_TYPE;
+    let bytes = picture::png(values.as_bytes(), size, colour)
         .with_context(|| path.display().to_string())?;
-    Ok(write_bytes(path, bytes.get_ref())?)
+    Ok(write_bytes(path, &bytes)?)
 }
 
 /// What every .npy file of version 1.0 starts with.

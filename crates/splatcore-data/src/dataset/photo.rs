@@ -3,10 +3,11 @@
 //! (see `views.rs`).
 
 use super::{linear, unread};
-use crate::{DataError, foreign};
+use crate::picture::Source;
+use crate::{DataError, foreign, picture};
 use image::codecs::openexr::OpenExrDecoder;
 use image::metadata::Orientation;
-use image::{DynamicImage, GrayImage, ImageDecoder, ImageFormat, ImageReader, RgbImage};
+use image::{DynamicImage, GrayImage, ImageDecoder, ImageFormat, RgbImage};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
@@ -18,9 +19,7 @@ pub(super) fn size(path: &Path) -> Result<(u32, u32), DataError> {
     if let Some((problem, remedy)) = unread::format(&[], path) {
         return Err(DataError::new(path, problem, remedy));
     }
-    let reader = ImageReader::open(path)
-        .and_then(|reader| reader.with_guessed_format())
-        .map_err(|e| DataError::read(path, &e))?;
+    let reader = picture::of_file(path).map_err(|e| DataError::read(path, &e))?;
     let (width, height) = reader.into_dimensions().map_err(|e| {
         let mut start = Vec::new();
         let opened = std::fs::File::open(path);
@@ -41,8 +40,7 @@ pub(super) fn size(path: &Path) -> Result<(u32, u32), DataError> {
 
 /// Whether the header declares an alpha channel; false if it cannot be read.
 pub(super) fn has_alpha(path: &Path) -> bool {
-    let reader = ImageReader::open(path).and_then(|reader| reader.with_guessed_format());
-    reader
+    picture::of_file(path)
         .ok()
         .and_then(|reader| reader.into_decoder().ok())
         .is_some_and(|decoder| decoder.color_type().has_alpha())
@@ -51,8 +49,7 @@ pub(super) fn has_alpha(path: &Path) -> bool {
 /// A quarter turn (perhaps with a mirror) that EXIF asks for, if it does.
 pub(super) fn quarter_turn(path: &Path) -> Option<Orientation> {
     use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
-    let reader = ImageReader::open(path).and_then(|reader| reader.with_guessed_format());
-    let mut decoder = reader.ok()?.into_decoder().ok()?;
+    let mut decoder = picture::of_file(path).ok()?.into_decoder().ok()?;
     let turn = decoder.orientation().ok()?;
     matches!(turn, Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH).then_some(turn)
 }
@@ -164,9 +161,7 @@ fn decode_any(path: &Path) -> Result<DynamicImage, DataError> {
     if let Some(error) = accident(path, &bytes) {
         return Err(error);
     }
-    let reader = ImageReader::new(Cursor::new(&bytes))
-        .with_guessed_format()
-        .map_err(|e| DataError::read(path, &e))?;
+    let reader = picture::of_bytes(&bytes).map_err(|e| DataError::read(path, &e))?;
     let associated = reader.format() == Some(ImageFormat::OpenExr);
     match reader.format() {
         Some(ImageFormat::Jpeg) => check_jpeg(&bytes, path)?,
@@ -214,7 +209,8 @@ fn undecodable(path: &Path, error: &image::ImageError) -> DataError {
 /// bytes for one.
 fn check_exr(bytes: &[u8], path: &Path) -> Result<(), DataError> {
     const MOST: u64 = 1 << 11;
-    let decoder = OpenExrDecoder::new(Cursor::new(bytes)).map_err(|e| undecodable(path, &e))?;
+    let decoder = OpenExrDecoder::new(Source::Bytes(Cursor::new(bytes)))
+        .map_err(|e| undecodable(path, &e))?;
     if decoder.total_bytes() <= MOST * bytes.len() as u64 {
         return Ok(());
     }

@@ -16,6 +16,7 @@ pub mod y4m;
 
 use crate::{Job, Observer, PosesError};
 use image::codecs::jpeg::JpegEncoder;
+use image::codecs::png::PngEncoder;
 use image::{ImageEncoder, RgbImage};
 use reader::Reader;
 use splatcore_data::{DataError, file};
@@ -106,7 +107,7 @@ fn write(path: &Path, image: &RgbImage, png: bool) -> Result<(), PosesError> {
     let (width, height) = image.dimensions();
     let colour = image::ExtendedColorType::Rgb8;
     let encoded = match png {
-        true => image.write_to(&mut bytes, image::ImageFormat::Png),
+        true => PngEncoder::new(&mut bytes).write_image(image.as_raw(), width, height, colour),
         false => JpegEncoder::new_with_quality(&mut bytes, QUALITY).write_image(
             image.as_raw(),
             width,

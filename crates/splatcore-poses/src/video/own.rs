@@ -6,7 +6,8 @@ use super::measure::{Measured, shrink};
 use super::reader::{Reader, Seen, Survey, Taken};
 use super::y4m;
 use crate::PosesError;
-use image::{ImageFormat, ImageReader, Limits};
+use image::codecs::jpeg::JpegDecoder;
+use image::{DynamicImage, ImageDecoder, Limits};
 use splatcore_data::DataError;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
@@ -81,15 +82,16 @@ impl Own<'_> {
         y4m::Frames::new(self.open()?).map_err(|e| self.odd(&e))
     }
 
-    fn decode(&self, jpeg: Vec<u8>) -> Result<image::DynamicImage, PosesError> {
-        let mut reader = ImageReader::with_format(Cursor::new(jpeg), ImageFormat::Jpeg);
+    fn decode(&self, jpeg: Vec<u8>) -> Result<DynamicImage, PosesError> {
         let mut limits = Limits::default();
         limits.max_image_width = Some(LARGEST_SIDE);
         limits.max_image_height = Some(LARGEST_SIDE);
-        reader.limits(limits);
-        reader
-            .decode()
-            .map_err(|e| self.odd(&std::io::Error::other(e.to_string())))
+        let decoded = JpegDecoder::new(Cursor::new(jpeg)).and_then(|mut decoder| {
+            limits.reserve(decoder.total_bytes())?;
+            decoder.set_limits(limits)?;
+            DynamicImage::from_decoder(decoder)
+        });
+        decoded.map_err(|e| self.odd(&std::io::Error::other(e.to_string())))
     }
 }
 

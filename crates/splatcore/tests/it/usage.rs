@@ -306,7 +306,10 @@ fn a_closed_pipe_is_no_failure() {
 fn what_was_left_out_is_said() {
     let line = fails(&["lab", "status", "exp", "--json"]);
     let remedy = "--features lab -- lab status exp --json`";
-    assert!(line.contains("no kernel lab") && line.contains(remedy), "{line}");
+    assert!(
+        line.contains("no kernel lab") && line.contains(remedy),
+        "{line}"
+    );
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let film = folder.path().join("film.mp4");

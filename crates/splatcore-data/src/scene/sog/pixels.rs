@@ -2,10 +2,9 @@
 
 use super::files::Files;
 use super::meta::{CENTROIDS, Meta, PALETTE_ROW};
-use crate::DataError;
 use crate::words::one_line;
-use image::{ColorType, ImageDecoder, ImageFormat, ImageReader, Limits};
-use std::io::Cursor;
+use crate::{DataError, picture};
+use image::{ColorType, ImageDecoder, ImageFormat, Limits};
 
 /// Pixels beyond those of its Gaussians that an image may have: the next power of two of both sides
 /// is usual.
@@ -130,9 +129,7 @@ impl<'a> Image<'a> {
 }
 
 fn decoder(bytes: &[u8]) -> Result<impl ImageDecoder + '_, String> {
-    let reader = ImageReader::new(Cursor::new(bytes))
-        .with_guessed_format()
-        .map_err(|e| described(&e))?;
+    let reader = picture::of_bytes(bytes).map_err(|e| described(&e))?;
     match reader.format() {
         // The format allows any lossless 8-bit format; these two are seen.
         Some(ImageFormat::WebP | ImageFormat::Png) => {
