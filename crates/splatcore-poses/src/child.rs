@@ -174,6 +174,8 @@ impl Running {
             .stderr(stderr);
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        #[cfg(target_os = "linux")]
+        end_with_this_process(&mut command);
         let child = command.spawn().map_err(|error| PosesError::Program {
             program: call.program.clone(),
             problem: format!("cannot be started ({error}); check the path"),
@@ -240,6 +242,27 @@ impl Drop for Running {
             self.end();
         }
     }
+}
+
+/// The system kills the program when this one is killed, which could end it no other way: it would
+/// write on into the database that the next call uses.
+#[cfg(target_os = "linux")]
+fn end_with_this_process(command: &mut Command) {
+    use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+    use std::os::unix::process::CommandExt;
+    let this = i32::try_from(std::process::id())
+        .ok()
+        .and_then(Pid::from_raw);
+    let ask = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // It may have been killed before it asked.
+        match getppid() == this {
+            true => Ok(()),
+            false => Err(std::io::ErrorKind::Interrupted.into()),
+        }
+    };
+    // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
+    unsafe { command.pre_exec(ask) };
 }
 
 /// The file of a program on `PATH`.

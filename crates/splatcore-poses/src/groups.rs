@@ -21,13 +21,17 @@ pub struct Group {
 }
 
 /// Photos in groups, and what is known of them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grouped {
     pub groups: Vec<Group>,
     /// Each photo has a camera of its own; there is one group of all.
     pub each: bool,
     /// Photos whose EXIF data has a focal length.
     pub with_focal_length: usize,
+    /// All photos have one size, and no photo's EXIF data names a camera: they may be frames.
+    pub like_frames: bool,
+    /// Mean size of a photo in pixels.
+    pub size: (f64, f64),
 }
 
 impl Grouped {
@@ -107,10 +111,18 @@ pub fn group(photos: &[Found], cameras: Cameras) -> Result<Grouped, PosesError> 
         .map(|(key, photos)| Group { key, photos })
         .collect();
     let with_focal_length = facts.iter().filter(|facts| facts.has_focal_length).count();
+    let first = facts.first().map(|facts| facts.size);
+    let count = facts.len().max(1) as f64;
+    let mean =
+        |side: fn(&Facts) -> u32| facts.iter().map(|f| f64::from(side(f))).sum::<f64>() / count;
     Ok(Grouped {
         groups,
         each,
         with_focal_length,
+        like_frames: facts
+            .iter()
+            .all(|facts| facts.taken_with.is_none() && Some(facts.size) == first),
+        size: (mean(|facts| facts.size.0), mean(|facts| facts.size.1)),
     })
 }
 

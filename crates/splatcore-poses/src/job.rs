@@ -1,12 +1,15 @@
 //! What is asked for, and who hears of it.
 
+use crate::progress::Progress;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Which pairs of photos are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Matching {
-    /// Sequential for videos and for more than 300 photos whose names count up, else exhaustive.
+    /// Sequential for videos, for 80 photos or more that look like frames of one (names that count
+    /// up in equal steps, one size, no camera in EXIF), and for more than 300 photos whose names
+    /// count up; else exhaustive.
     #[default]
     Auto,
     /// Each photo with each other: time grows with the square of their number.
@@ -135,11 +138,9 @@ pub trait Observer {
     /// Whether to stop. Asked several times a second.
     fn stop(&self) -> bool;
 
-    /// A stage begins: its name, and how many units it has, 0 if that is not known.
-    fn stage(&mut self, name: &str, total: u64);
-
-    /// So many units of the stage are done, of `total`; what happens now.
-    fn progress(&mut self, done: u64, total: u64, detail: &str);
+    /// How far the work is. Told whenever something happens, and twice a second while nothing
+    /// does.
+    fn progress(&mut self, progress: &Progress);
 
     /// Something worth knowing.
     fn note(&mut self, line: &str);

@@ -11,25 +11,36 @@
 //! | what happens in which order, and what is not repeated | `run.rs`, `steps.rs`, `state.rs` |
 //! | which program runs, with which arguments | `program/` |
 //! | how is it started, heard and ended | `child.rs`, `log_lines.rs` |
-//! | which photos are there, which share a camera | `photos.rs`, `groups.rs` |
+//! | how far is it, how long does it still take | `track.rs`, `pace.rs`, `effort.rs` |
+//! | which photos are there, which share a camera, which are compared | `photos.rs`, `groups.rs`, `pairs.rs` |
 //! | which frames of a video are taken, and how | `video/` |
 //! | how good is the result | `check/` |
 
 mod check;
 mod child;
+mod effort;
 mod error;
+mod forecast;
 mod groups;
 mod job;
 mod log_lines;
 mod natural;
+mod pace;
+mod pairs;
 mod photos;
 mod program;
+mod progress;
 mod run;
 mod state;
 mod steps;
+mod track;
 pub mod video;
+mod work;
 
 pub use check::Report;
 pub use error::PosesError;
+pub use forecast::{Forecast, forecast};
 pub use job::{CAMERA_MODELS, Cameras, Job, Mapper, Matching, Observer};
+pub use program::{Installed, installed};
+pub use progress::Progress;
 pub use run::{Outcome, find_poses};

@@ -10,20 +10,39 @@ pub enum Event {
     Registered(u64),
     /// Id of the camera that the last photo got.
     Camera(u32),
-    /// What the mapper does now.
-    Phase(&'static str),
+    /// Features that the last photo has.
+    Features(u64),
+    /// The stage that the global mapper is in, of [`STAGES`] from 0, and what it does.
+    Stage(usize, &'static str),
+    /// What the incremental mapper does now.
+    Doing(&'static str),
     /// Something went wrong: what.
     Error(String),
 }
 
-/// Phases of the global mapper, by words of their lines.
-const PHASES: [(&str, &str); 6] = [
+/// Stages of the global mapper, by words of their lines.
+const GLOBAL: [(&str, &str); STAGES] = [
     ("Calibrating view graph", "focal lengths"),
     ("rotation averaging ===", "rotations"),
     ("track establishment ===", "tracks"),
     ("global positioning ===", "positions"),
     ("bundle adjustment ===", "bundle adjustment"),
     ("retriangulation and refinement ===", "refinement"),
+];
+/// How many stages the global mapper has.
+pub const STAGES: usize = 6;
+
+/// What the incremental mapper does beside registering photos, by how its lines begin.
+const INCREMENTAL: [(&str, &str); 6] = [
+    ("Loading database", "reading matches"),
+    (
+        "Finding good initial image pair",
+        "looking for a pair to begin with",
+    ),
+    ("Global bundle adjustment", "bundle adjustment"),
+    ("Retriangulation", "bundle adjustment"),
+    ("Extracting colors", "colours"),
+    ("Exporting", "writing"),
 ];
 
 /// What a line tells, if it tells something.
@@ -45,10 +64,16 @@ pub fn event(line: &str) -> Option<Event> {
     {
         return Some(Event::Error(what.to_owned()));
     }
-    for start in ["Processed file [", "Matching image [", "Processing image ["] {
+    // Lines of glog name the unit that begins, bare ones and those of files the unit that is done.
+    let begins = u64::from(severity.is_some());
+    for (start, ahead) in [
+        ("Processed file [", 0),
+        ("Matching image [", begins),
+        ("Processing image [", begins),
+    ] {
         if let Some(rest) = text.strip_prefix(start) {
-            let (done, total) = fraction(rest.split_once(']')?.0)?;
-            return Some(Event::Done(done, total));
+            let (number, total) = fraction(rest.split_once(']')?.0)?;
+            return Some(Event::Done(number.saturating_sub(ahead), total));
         }
     }
     for start in ["Matching block [", "Processing block ["] {
@@ -59,7 +84,8 @@ pub fn event(line: &str) -> Option<Event> {
             let done = row
                 .checked_sub(1)?
                 .checked_mul(columns)?
-                .checked_add(column)?;
+                .checked_add(column)?
+                .saturating_sub(begins);
             return Some(Event::Done(done, rows.checked_mul(columns)?));
         }
     }
@@ -76,8 +102,22 @@ pub fn event(line: &str) -> Option<Event> {
         let id = rest.trim_start().strip_prefix('#')?;
         return id.split(' ').next()?.parse().ok().map(Event::Camera);
     }
-    let phase = PHASES.iter().find(|(words, _)| text.contains(words));
-    phase.map(|(_, name)| Event::Phase(name))
+    if let Some(count) = text.strip_prefix("Features:") {
+        return count.trim().parse().ok().map(Event::Features);
+    }
+    for start in ["Initializing with image", "Registering initial image pair"] {
+        if text.starts_with(start) {
+            return Some(Event::Registered(2));
+        }
+    }
+    if let Some((_, what)) = INCREMENTAL
+        .iter()
+        .find(|(start, _)| text.starts_with(start))
+    {
+        return Some(Event::Doing(what));
+    }
+    let stage = GLOBAL.iter().position(|(words, _)| text.contains(words))?;
+    Some(Event::Stage(stage, GLOBAL[stage].1))
 }
 
 /// glog's severity, and the text behind its prefix.
@@ -112,18 +152,26 @@ mod tests {
             ("Matching image [4/40] in 0.120s", Event::Done(4, 40)),
             ("Registering image #5 (3)", Event::Registered(3)),
             (
+                "Initializing with image pair #83 and #51",
+                Event::Registered(2),
+            ),
+            ("  Features:        4096", Event::Features(4096)),
+            (
+                "Finding good initial image pair",
+                Event::Doing("looking for a pair to begin with"),
+            ),
+            (
+                "Global bundle adjustment",
+                Event::Doing("bundle adjustment"),
+            ),
+            (
                 "ERROR: Failed to read image file format.",
                 Event::Error("ERROR: Failed to read image file format.".into()),
             ),
         ] {
             assert_eq!(event(line), Some(wanted), "{line}");
         }
-        for line in [
-            "",
-            "Elapsed time: 0.098 [minutes]",
-            "  Features:        4096",
-            "=> Image sees 1 / 2",
-        ] {
+        for line in ["", "Elapsed time: 0.098 [minutes]", "=> Image sees 1 / 2"] {
             assert_eq!(event(line), None, "{line}");
         }
     }
@@ -135,15 +183,19 @@ mod tests {
         for (text, wanted) in [
             ("Processed file [11/11]", Event::Done(11, 11)),
             ("  Camera:          #1 - OPENCV", Event::Camera(1)),
-            ("Processing block [1/1, 1/1]", Event::Done(1, 1)),
-            ("Processing image [7/9]", Event::Done(7, 9)),
+            ("Processing block [2/3, 1/3]", Event::Done(3, 9)),
+            ("Processing image [7/9]", Event::Done(6, 9)),
+            (
+                "Registering initial image pair #5 and #1",
+                Event::Registered(2),
+            ),
             (
                 "Registering image #10 (num_reg_frames=9)",
                 Event::Registered(10),
             ),
             (
                 "=== Running global positioning ===",
-                Event::Phase("positions"),
+                Event::Stage(3, "positions"),
             ),
         ] {
             assert_eq!(event(&prefixed(text)), Some(wanted), "{text}");

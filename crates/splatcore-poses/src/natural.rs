@@ -46,6 +46,47 @@ pub fn count_up<'a>(names: impl Iterator<Item = &'a str> + Clone) -> bool {
     pairs.all(|(a, b)| a.as_bytes() < b.as_bytes() && pattern(a) == pattern(b))
 }
 
+/// Whether names that [count up](count_up) do so in equal steps, as those of frames that a program
+/// took from a video.
+pub fn equal_steps<'a>(names: impl Iterator<Item = &'a str>) -> bool {
+    let mut steps = Steps::default();
+    names.into_iter().all(|name| steps.goes_on(name))
+}
+
+#[derive(Default)]
+struct Steps {
+    last: Option<Vec<u64>>,
+    step: Option<(usize, u64)>,
+}
+
+impl Steps {
+    /// Whether the next name is one step on.
+    fn goes_on(&mut self, name: &str) -> bool {
+        let numbers: Option<Vec<u64>> = name
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|digits| !digits.is_empty())
+            .map(|digits| digits.parse().ok())
+            .collect();
+        let Some(numbers) = numbers else {
+            return false;
+        };
+        let Some(last) = self.last.replace(numbers.clone()) else {
+            return true;
+        };
+        if last.len() != numbers.len() {
+            return false;
+        }
+        let changed = last.iter().zip(&numbers).enumerate();
+        let mut changed = changed.filter(|(_, (a, b))| a != b);
+        let (Some((place, (a, b))), None) = (changed.next(), changed.next()) else {
+            return false;
+        };
+        let step = b.checked_sub(*a).map(|step| (place, step));
+        step.is_some()
+            && *self.step.get_or_insert(step.unwrap_or_default()) == step.unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +129,15 @@ mod tests {
                 assert!(compare(&a, &c).is_le());
             }
         }
+    }
+
+    #[test]
+    fn frames_count_in_equal_steps() {
+        let equal = |names: &[&str]| equal_steps(names.iter().copied());
+        assert!(equal(&["v2-0001.jpg", "v2-0009.jpg", "v2-0017.jpg"]));
+        assert!(!equal(&["a1.jpg", "a2.jpg", "a4.jpg"]), "one was deleted");
+        assert!(!equal(&["a1b1.jpg", "a2b1.jpg", "a2b2.jpg"]));
+        assert!(!equal(&["a3.jpg", "a2.jpg"]) && !equal(&["a.jpg", "a.jpg"]));
+        assert!(!equal(&["99999999999999999999999.jpg"]));
     }
 }

@@ -52,6 +52,29 @@ pub fn video(path: &Path) -> Result<Found, PosesError> {
     found("video".into(), path.to_path_buf())
 }
 
+/// Lists the photos of a folder, or those of its folder `images` if it holds no others; see
+/// [`list`].
+///
+/// # Errors
+/// As [`list`].
+pub fn of(input: &Path, except: &[PathBuf]) -> Result<Listed, PosesError> {
+    list(&folder_of(input, except)?, except)
+}
+
+/// The folder of the photos: `input` itself, or its folder `images` if all of them are in there.
+///
+/// # Errors
+/// As [`list`].
+pub fn folder_of(input: &Path, except: &[PathBuf]) -> Result<PathBuf, PosesError> {
+    let listed = list(input, except)?;
+    let inner = input.join("images");
+    let direct = listed.photos.iter().any(|p| !p.name.starts_with("images/"));
+    match direct || !inner.is_dir() {
+        true => Ok(input.to_path_buf()),
+        false => Ok(inner),
+    }
+}
+
 /// Lists the photos below a folder, without those below the folders of `except`.
 ///
 /// # Errors

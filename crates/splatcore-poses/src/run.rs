@@ -1,20 +1,22 @@
 //! From photos or a video to a dataset.
 
 use crate::check::Report;
+use crate::effort::Effort;
 use crate::groups::{self, Grouped};
 use crate::photos::{self, Found};
 use crate::program::{Pairs, Program};
 use crate::state::{Features, Finished, State, Video};
 use crate::steps::{Model, Steps};
-use crate::{Job, Mapper, Matching, Observer, PosesError, natural, video};
+use crate::track::Track;
+use crate::work::Work;
+use crate::{Job, Mapper, Matching, Observer, PosesError, pairs, video};
 use splatcore_data::DataError;
-use splatcore_data::lock::FolderLock;
 use std::fs::OpenOptions;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// So many photos are matched each with each unless asked for otherwise.
-const EXHAUSTIVE: usize = 300;
+/// Phases after the frames are taken: features, matching, poses.
+const PHASES: usize = 3;
 /// A global mapper that places a smaller share is not the last word.
 const ENOUGH: f64 = 0.8;
 
@@ -46,16 +48,16 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     let (mut state, old) = earlier(job)?;
     let model = dataset.join("sparse/0");
     let images = dataset.join("images");
-    let found = take_photos(job, &mut state, old, &images, &work.folder, observer)?;
+    let is_video = job.input.is_file();
+    let first = if is_video { video::PHASES + 1 } else { 1 };
+    let mut track = Track::new(observer, first + PHASES - 1);
+    let found = take_photos(job, &mut state, old, &images, &work.folder, &mut track)?;
     let names: Vec<String> = found.iter().map(|photo| photo.name.clone()).collect();
     let grouped = groups::group(&found, job.cameras)?;
     state.features = Some(features(job, &state, &grouped)?);
-    let pairs = pairs(job, &names, state.video.is_some());
-    let pairs_name = match &pairs {
-        Pairs::Exhaustive => "exhaustive".to_owned(),
-        Pairs::Sequential(None) => "sequential".to_owned(),
-        Pairs::Sequential(Some(file)) => format!("sequential, loops by {}", file.display()),
-    };
+    let frames = pairs::look_like_frames(&names, &grouped);
+    let pairs = pairs::choose(job, &names, frames, state.video.is_some());
+    let pairs_name = pairs::described(&pairs);
     if state.matched.as_ref() != Some(&pairs_name) {
         (state.matched, state.finished) = (None, None);
     }
@@ -66,14 +68,17 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         return outcome(&model, &names, program.clone(), finished.clone(), true);
     }
     let program = begin(job, &mut state)?;
-    observer.note(&about(&program, &state, &grouped, names.len(), &pairs_name));
+    track.note(&about(&program, &state, &grouped, names.len(), &pairs_name));
     let log_path = dataset.join("poses.log");
     let log = OpenOptions::new().create(true).append(true).open(&log_path);
     let log = log.map_err(|e| DataError::write(&log_path, &e))?;
     let mut steps = Steps {
         job,
         program: &program,
-        observer,
+        track: &mut track,
+        first,
+        effort: Effort::of(job, &grouped, &program, &state, names.len()),
+        pairs: pairs::count(&pairs, names.len()),
         log: BufWriter::new(log),
         log_path,
         database: dataset.join("poses.db"),
@@ -84,6 +89,11 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         steps.extract(&grouped, &names, &mut state)?;
     }
     if state.matched.is_none() {
+        let chosen = job.matching == Matching::Auto && matches!(pairs, Pairs::Exhaustive(_));
+        let said = pairs::faster(&names, steps.matching_seconds());
+        if let Some(line) = said.filter(|_| chosen) {
+            steps.track.note(&line);
+        }
         steps.pair(&pairs)?;
         state.matched = Some(pairs_name);
         state.write(dataset)?;
@@ -196,7 +206,7 @@ fn take_photos(
     old: Option<State>,
     images: &Path,
     work: &Path,
-    observer: &mut dyn Observer,
+    track: &mut Track<'_>,
 ) -> Result<Vec<Found>, PosesError> {
     let input = &job.input;
     let data = std::fs::metadata(input).map_err(|e| DataError::read(input, &e))?;
@@ -207,18 +217,11 @@ fn take_photos(
     let made = [job.dataset.clone(), images.to_path_buf()];
     let source = match data.is_file() {
         true => {
-            take_frames(job, state, old, images, work, observer)?;
+            take_frames(job, state, old, images, work, track)?;
             images.to_path_buf()
         }
         false => {
-            let listed = photos::list(input, &made)?;
-            let inner = input.join("images");
-            let direct = listed.photos.iter().any(|p| !p.name.starts_with("images/"));
-            let source = if direct || !inner.is_dir() {
-                input.clone()
-            } else {
-                inner
-            };
+            let source = photos::folder_of(input, &made)?;
             state.in_place = same(&source, images);
             if let Some(old) = old.filter(|old| !old.in_place && !state.in_place) {
                 remove_placed(&old, images)?;
@@ -231,7 +234,7 @@ fn take_photos(
         false => photos::list(&source, &made)?,
     };
     if let Some(first) = listed.unread.first() {
-        observer.note(&format!(
+        track.note(&format!(
             "warning: {} photos are left out, such as {first}: save them as JPEG or PNG first",
             listed.unread.len()
         ));
@@ -246,13 +249,13 @@ fn take_photos(
         .take(&listed.photos)
         .map_err(|what| occupied(job, &format!("{what} since")))?;
     if begun && new > 0 {
-        observer.note(&format!(
+        track.note(&format!(
             "{new} photos are new; what is known of the others is kept"
         ));
     }
     if !state.in_place && state.video.is_none() {
         for photo in &listed.photos {
-            if observer.stop() {
+            if track.stop() {
                 let dataset = job.dataset.clone();
                 return Err(PosesError::Stopped { dataset });
             }
@@ -284,7 +287,7 @@ fn take_frames(
     old: Option<State>,
     images: &Path,
     work: &Path,
-    observer: &mut dyn Observer,
+    track: &mut Track<'_>,
 ) -> Result<(), PosesError> {
     let file = photos::video(&job.input)?;
     let wanted = Video {
@@ -314,7 +317,7 @@ fn take_frames(
     }
     let frames = work.join("images");
     std::fs::create_dir_all(&frames).map_err(|e| DataError::write(&frames, &e))?;
-    video::take(job, &frames, observer)?;
+    video::take(job, &frames, track)?;
     let _ = std::fs::remove_dir(images);
     // Without the folder the next call takes the frames again.
     state.video = Some(wanted);
@@ -352,21 +355,9 @@ fn features(job: &Job, state: &State, grouped: &Grouped) -> Result<Features, Pos
     Err(occupied(job, &format!("was begun with {what}")))
 }
 
-/// Which pairs to match.
-fn pairs<'a>(job: &'a Job, names: &[String], video: bool) -> Pairs<'a> {
-    let vocabulary = job.vocabulary.as_deref();
-    let long = names.len() > EXHAUSTIVE && natural::count_up(names.iter().map(String::as_str));
-    match job.matching {
-        Matching::Exhaustive => Pairs::Exhaustive,
-        Matching::Sequential => Pairs::Sequential(vocabulary),
-        Matching::Auto if video || long || vocabulary.is_some() => Pairs::Sequential(vocabulary),
-        Matching::Auto => Pairs::Exhaustive,
-    }
-}
-
 /// Runs the mappers; the name of the one whose models count, and its models, at least one.
 fn map(
-    steps: &mut Steps<'_>,
+    steps: &mut Steps<'_, '_>,
     grouped: &Grouped,
     photos: usize,
 ) -> Result<(&'static str, Vec<Model>), PosesError> {
@@ -387,7 +378,7 @@ fn map(
             (Ok(models), _) => first = models,
             (Err(error @ PosesError::Step { .. }), Mapper::Auto) => {
                 steps
-                    .observer
+                    .track
                     .note(&format!("{error}; trying the incremental mapper"));
             }
             (Err(error), _) => return Err(error),
@@ -396,7 +387,7 @@ fn map(
         if asked == Mapper::Global || placed as f64 >= ENOUGH * photos as f64 {
             return some(steps, "global", first);
         }
-        steps.observer.note(&format!(
+        steps.track.note(&format!(
             "the global mapper placed {placed} of {photos} photos; trying the incremental one"
         ));
     }
@@ -409,7 +400,7 @@ fn map(
 }
 
 fn some(
-    steps: &Steps<'_>,
+    steps: &Steps<'_, '_>,
     mapper: &'static str,
     models: Vec<Model>,
 ) -> Result<(&'static str, Vec<Model>), PosesError> {
@@ -442,35 +433,4 @@ fn install(models: &[Model], place: &Path, work: &Path) -> Result<(), PosesError
         std::fs::rename(place, &old).map_err(failed)?;
     }
     std::fs::rename(&largest.folder, place).map_err(failed)
-}
-
-/// A folder for files in the making, which is removed at the end, and a lock on the dataset.
-struct Work {
-    folder: PathBuf,
-    _lock: FolderLock,
-}
-
-impl Work {
-    fn begin(dataset: &Path, observer: &mut dyn Observer) -> Result<Self, PosesError> {
-        let lock = FolderLock::take(dataset, "poses")?;
-        if let Some(warning) = lock.warning() {
-            observer.note(&format!("warning: {warning}"));
-        }
-        let folder = dataset.join(".splatcore.poses");
-        std::fs::create_dir_all(&folder).map_err(|e| DataError::write(&folder, &e))?;
-        // What a call left that was killed.
-        for name in ["global", "incremental", "images"] {
-            let _ = std::fs::remove_dir_all(folder.join(name));
-        }
-        Ok(Self {
-            folder,
-            _lock: lock,
-        })
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
 }

@@ -28,6 +28,9 @@ pub struct State {
     pub cameras: BTreeMap<String, u32>,
     /// Features of all photos are there.
     pub extracted: bool,
+    /// Features of a photo on average, where they were counted.
+    #[serde(default)]
+    pub feature_count: Option<f64>,
     /// All pairs are matched: which.
     pub matched: Option<String>,
     /// `sparse/0` is there.

@@ -1,23 +1,38 @@
 //! The steps of finding poses: features, matches, models. Each goes on where it was stopped.
 
 use crate::child::{self, Call, End};
+use crate::effort::{self, Effort};
 use crate::groups::Grouped;
-use crate::log_lines::{Event, event};
+use crate::log_lines::{Event, STAGES, event};
 use crate::program::{Extract, Pairs, Program};
 use crate::state::State;
-use crate::{Job, Observer, PosesError};
+use crate::track::Track;
+use crate::{Job, PosesError};
 use splatcore_data::DataError;
 use splatcore_data::dataset::colmap::parse_images_bin;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+/// Registering a photo takes longer the more there are: the time until so many are registered
+/// grows with this power of their number (measured on 97 frames with COLMAP 3.8).
+const MAPPING_POWER: f64 = 1.7;
+/// From so many photos on, the time of their features says how fast the machine is.
+const ENOUGH_MEASURED: u64 = 3;
+
 /// What all steps need.
-pub struct Steps<'a> {
+pub struct Steps<'a, 'b> {
     pub job: &'a Job,
     pub program: &'a Program,
-    pub observer: &'a mut dyn Observer,
+    pub track: &'a mut Track<'b>,
+    /// The number of the phase that finds features; the others follow.
+    pub first: usize,
+    /// What the work costs, as far as is known.
+    pub effort: Effort,
+    /// Pairs of photos that are compared.
+    pub pairs: usize,
     /// `poses.log`.
     pub log: BufWriter<File>,
     pub log_path: PathBuf,
@@ -42,24 +57,30 @@ pub struct Model {
     pub photos: usize,
 }
 
-impl Steps<'_> {
+impl Steps<'_, '_> {
     /// Runs a program; its lines go to the log, what they tell to `hear`.
     fn run(
         &mut self,
         call: &Call,
-        hear: &mut dyn FnMut(&mut dyn Observer, &Event),
+        hear: &mut dyn FnMut(&mut Track<'_>, &Event) -> Result<(), PosesError>,
     ) -> Result<Ended, PosesError> {
         let log_path = &self.log_path;
         let failed = |e: std::io::Error| PosesError::from(DataError::write(log_path, &e));
         let log = &mut self.log;
         writeln!(log, "\n$ {}", call.shown()).map_err(failed)?;
-        let observer = std::cell::RefCell::new(&mut *self.observer);
+        let track = RefCell::new(&mut *self.track);
         let mut said = None;
-        let end = child::run(call, &|| observer.borrow().stop(), &mut |line| {
+        // Asked several times a second, so it is the clock too.
+        let stop = || {
+            let mut track = track.borrow_mut();
+            track.tick();
+            track.stop()
+        };
+        let end = child::run(call, &stop, &mut |line| {
             writeln!(log, "{line}").map_err(failed)?;
             match event(line) {
                 Some(Event::Error(text)) => said = Some(text),
-                Some(event) => hear(&mut **observer.borrow_mut(), &event),
+                Some(event) => hear(&mut track.borrow_mut(), &event)?,
                 None => {}
             }
             Ok(())
@@ -94,11 +115,15 @@ impl Steps<'_> {
         state: &mut State,
     ) -> Result<(), PosesError> {
         let total = names.len() as u64;
-        self.observer.stage("features", total);
+        let expected = self.effort.extraction();
+        let later = self.effort.matching(self.pairs) + self.effort.mapping();
+        let begin = [Some(expected), Some(later)];
+        self.track.begin(self.first, "features", total, begin);
         let list = self.work.join("photos.txt");
         let Some(features) = state.features.clone() else {
             return Ok(());
         };
+        let mut seen = Seen::default();
         let mut before = 0;
         for group in &grouped.groups {
             let lines: String = group
@@ -116,43 +141,74 @@ impl Steps<'_> {
                 camera_id: state.cameras.get(&group.key).copied(),
                 max_size: features.max_size,
             });
-            let mut camera = None;
-            let ended = self.run(&call, &mut |observer, event| match event {
-                Event::Done(done, _) => observer.progress(before + done, total, ""),
-                Event::Camera(id) => camera = camera.or(Some(*id)),
-                _ => {}
-            });
-            if let (Some(id), false) = (camera, grouped.each) {
-                state.cameras.entry(group.key.clone()).or_insert(id);
-                state.write(&self.job.dataset)?;
-            }
+            let dataset = &self.job.dataset;
+            let mut hear = |track: &mut Track<'_>, event: &Event| match event {
+                Event::Done(done, _) => {
+                    track.count(before + done, total);
+                    Ok(())
+                }
+                // Noted at once: a later call that does not know it would make another camera.
+                Event::Camera(id) if !grouped.each && !state.cameras.contains_key(&group.key) => {
+                    state.cameras.insert(group.key.clone(), *id);
+                    state.write(dataset)
+                }
+                Event::Features(count) => {
+                    seen.add(*count, track.seconds());
+                    Ok(())
+                }
+                _ => Ok(()),
+            };
+            let ended = self.run(&call, &mut hear);
             self.check("feature extraction", ended?)?;
             before += group.photos.len() as u64;
         }
+        self.learn(&seen, expected / total.max(1) as f64);
         state.extracted = true;
+        state.feature_count = seen.mean().or(state.feature_count);
         state.write(&self.job.dataset)
+    }
+
+    /// What was seen of features says more of the phases that follow.
+    fn learn(&mut self, seen: &Seen, expected: f64) {
+        self.effort.features = seen.mean().or(self.effort.features);
+        if seen.photos >= ENOUGH_MEASURED {
+            let measured = seen.until / seen.photos as f64;
+            self.effort.slowness *= measured / expected;
+        }
     }
 
     /// Matches photos.
     pub fn pair(&mut self, pairs: &Pairs<'_>) -> Result<(), PosesError> {
-        self.observer.stage("matches", 0);
+        let expected = self.effort.matching(self.pairs);
+        let begin = [Some(expected), Some(self.effort.mapping())];
+        self.track.begin(self.first + 1, "matching", 0, begin);
         let call = self.program.pair(&self.database, pairs);
-        let ended = self.run(&call, &mut |observer, event| {
+        let ended = self.run(&call, &mut |track, event| {
             if let Event::Done(done, total) = event {
-                observer.progress(*done, *total, "");
+                track.count(*done, *total);
             }
+            Ok(())
         })?;
         self.check("matching", ended)
+    }
+
+    /// What matching each photo with the next ones alone takes, and what it takes as it is, in
+    /// seconds.
+    pub fn matching_seconds(&self) -> [f64; 2] {
+        let sequential = effort::sequential_pairs(self.effort.photos);
+        [sequential, self.pairs].map(|pairs| self.effort.matching(pairs))
     }
 
     /// Finds focal lengths where EXIF tells too few of them. Without them the global mapper may
     /// still succeed, so a failure is no end.
     pub fn calibrate(&mut self) -> Result<(), PosesError> {
-        self.observer.stage("focal lengths", 0);
+        let mapping = Some(self.effort.mapping());
+        self.track
+            .begin(self.first + 2, "focal lengths", 0, [Some(0.0), mapping]);
         let call = self.program.calibrate(&self.database);
-        let ended = self.run(&call, &mut |_, _| {})?;
+        let ended = self.run(&call, &mut |_, _| Ok(()))?;
         if !ended.status.success() {
-            self.observer
+            self.track
                 .note("focal lengths could not be found before mapping");
         }
         Ok(())
@@ -162,25 +218,35 @@ impl Steps<'_> {
     /// common.
     pub fn map(&mut self, globally: bool, photos: u64) -> Result<Vec<Model>, PosesError> {
         let (name, step) = match globally {
-            true => ("poses, globally", "the global mapper"),
-            false => ("poses, photo by photo", "the incremental mapper"),
+            true => ("posing all photos", "the global mapper"),
+            false => ("registering photos", "the incremental mapper"),
         };
         let models = self
             .work
             .join(if globally { "global" } else { "incremental" });
         std::fs::create_dir_all(&models).map_err(|e| DataError::write(&models, &e))?;
-        self.observer.stage(name, photos);
+        // The global mapper counts no photos.
+        let total = if globally { 0 } else { photos };
+        let expected = [Some(self.effort.mapping()), Some(0.0)];
+        self.track.begin(self.first + 2, name, total, expected);
         let call = self
             .program
             .map(globally, &self.database, &self.images, &models);
-        let mut phases = 0;
-        let ended = self.run(&call, &mut |observer, event| match event {
-            Event::Registered(count) => observer.progress(*count, photos, ""),
-            Event::Phase(phase) => {
-                phases += 1;
-                observer.progress(0, photos, &format!("{phase} (phase {phases})"));
+        let ended = self.run(&call, &mut |track, event| {
+            match event {
+                Event::Registered(count) => {
+                    let share = *count as f64 / photos.max(1) as f64;
+                    track.mark(*count, photos, share.powf(MAPPING_POWER));
+                    track.detail("");
+                }
+                Event::Stage(stage, name) => {
+                    track.mark(0, 0, *stage as f64 / STAGES as f64);
+                    track.detail(&format!("{name} ({} of {STAGES})", stage + 1));
+                }
+                Event::Doing(what) => track.detail(what),
+                _ => {}
             }
-            _ => {}
+            Ok(())
         })?;
         let found = found(&models)?;
         // Version 3.8 calls it a failure when photos have nothing in common.
@@ -193,6 +259,28 @@ impl Steps<'_> {
         }
         self.check(step, ended)?;
         Ok(found)
+    }
+}
+
+/// Features that were found.
+#[derive(Default)]
+struct Seen {
+    photos: u64,
+    features: u64,
+    /// When the last photo was done, in seconds since the first began.
+    until: f64,
+}
+
+impl Seen {
+    fn add(&mut self, features: u64, now: f64) {
+        self.photos += 1;
+        self.features = self.features.saturating_add(features);
+        self.until = now;
+    }
+
+    /// Features of a photo.
+    fn mean(&self) -> Option<f64> {
+        (self.photos > 0).then(|| self.features as f64 / self.photos as f64)
     }
 }
 

@@ -206,6 +206,17 @@ pub fn decibels(psnr: f64) -> String {
     }
 }
 
+/// Seconds that were estimated: `20 s`, `6 min`, `2.5 h`.
+pub fn about(seconds: f64) -> String {
+    match seconds {
+        s if !s.is_finite() => "?".into(),
+        s if s < 10.0 => format!("{:.0} s", s.max(1.0)),
+        s if s < 90.0 => format!("{:.0} s", (s / 5.0).round() * 5.0),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
 /// A word of a command, quoted for a POSIX shell (on Windows for its own) where needed.
 pub fn quote(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./+=:,@%\\".contains(c);
@@ -258,6 +269,10 @@ mod tests {
         assert_eq!(
             [2.34, 47.0, 200.0, 7500.0].map(duration),
             ["2.3 s", "47 s", "3 min 20 s", "2 h 05 min"]
+        );
+        assert_eq!(
+            [0.2, 7.4, 62.0, 200.0, 9000.0].map(about),
+            ["1 s", "7 s", "60 s", "3 min", "2.5 h"]
         );
         assert_eq!(
             [0, 1, 1200].map(|n| counted(n, "held-out photo")),

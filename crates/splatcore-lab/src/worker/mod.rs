@@ -19,5 +19,5 @@ mod serve;
 pub use child::{Child, Limits, Program};
 pub use error::WorkerError;
 pub use protocol::{Answer, Ask, FrameSpec};
-pub use sandbox::{Confined, confine};
+pub use sandbox::{Confined, confine, has_landlock};
 pub use serve::{refuse, serve};

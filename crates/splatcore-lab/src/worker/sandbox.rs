@@ -42,6 +42,27 @@ pub fn confine(_: &[&Path], _: &[&Path], _: Option<u64>) -> Result<Confined, Str
     })
 }
 
+/// Whether this system has landlock, without which changed kernels are refused on the emulator.
+#[cfg(target_os = "linux")]
+pub fn has_landlock() -> bool {
+    use landlock::{ABI, AccessFs, Ruleset, RulesetAttr, RulesetStatus};
+    // What restricts itself is a thread that ends with this.
+    let asked = std::thread::spawn(|| {
+        let rules = Ruleset::default().handle_access(AccessFs::from_write(ABI::V1));
+        let status = rules
+            .and_then(Ruleset::create)
+            .and_then(|rules| rules.restrict_self());
+        status.is_ok_and(|status| status.ruleset != RulesetStatus::NotEnforced)
+    });
+    asked.join().unwrap_or(false)
+}
+
+/// Whether this system has landlock: it has not.
+#[cfg(not(target_os = "linux"))]
+pub fn has_landlock() -> bool {
+    false
+}
+
 #[cfg(target_os = "linux")]
 fn limits(memory: Option<u64>) -> Result<(), String> {
     use rustix::process::{Resource, Rlimit, Signal};

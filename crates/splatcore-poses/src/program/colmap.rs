@@ -64,6 +64,13 @@ impl Colmap {
         })
     }
 
+    /// Its version, and whether it was built with CUDA, if it is COLMAP.
+    pub fn version(path: &Path) -> Option<(String, bool)> {
+        let call = Call::new(path).arg("help");
+        let (_, text) = child::output(&call, HELP_LIMIT).ok()?;
+        Some((version(&text)?, text.contains("with CUDA")))
+    }
+
     pub fn has_command(&self, name: &str) -> bool {
         self.commands.contains(name)
     }
@@ -102,7 +109,7 @@ impl Colmap {
 
     pub fn pair(&self, database: &Path, pairs: &Pairs<'_>, gpu: bool) -> Call {
         let (command, options) = match pairs {
-            Pairs::Exhaustive => ("exhaustive_matcher", &self.exhaustive),
+            Pairs::Exhaustive(_) => ("exhaustive_matcher", &self.exhaustive),
             Pairs::Sequential(_) => ("sequential_matcher", &self.sequential),
         };
         let mut call = Call::new(&self.path)
@@ -111,6 +118,15 @@ impl Colmap {
         let use_gpu = ["--FeatureMatching.use_gpu", "--SiftMatching.use_gpu"];
         if let Some(option) = use_gpu.iter().find(|name| options.contains(**name)) {
             call = call.args([option, flag(gpu)]);
+        }
+        if let Pairs::Exhaustive(block) = pairs {
+            let names = [
+                "--ExhaustiveMatching.block_size",
+                "--ExhaustivePairing.block_size",
+            ];
+            if let Some(option) = names.iter().find(|name| options.contains(**name)) {
+                call = call.args([option, &block.to_string()]);
+            }
         }
         if let Pairs::Sequential(vocabulary) = pairs {
             call = call.args([

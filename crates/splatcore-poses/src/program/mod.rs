@@ -2,6 +2,7 @@
 
 mod colmap;
 mod gpu;
+mod installed;
 mod pycolmap;
 mod request;
 
@@ -9,6 +10,7 @@ use crate::child::{Call, on_path};
 use crate::{Job, PosesError};
 use std::path::{Path, PathBuf};
 
+pub use installed::{Installed, installed};
 pub use request::{Extract, Pairs};
 
 const HOW_TO_INSTALL: &str = "Debian and Ubuntu: sudo apt install colmap; macOS: brew install \

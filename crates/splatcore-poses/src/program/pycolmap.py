@@ -39,18 +39,18 @@ def extract():
 
 
 def pair():
-    if not job["sequential"]:
-        pycolmap.match_exhaustive(job["database"], device=device())
-        return {}
     newer = hasattr(pycolmap, "SequentialPairingOptions")
-    if newer:
-        options = pycolmap.SequentialPairingOptions()
-    else:
-        options = pycolmap.SequentialMatchingOptions()
+    name = "pairing_options" if newer else "matching_options"
+    kind = "Pairing" if newer else "Matching"
+    if job["block"] is not None:
+        options = getattr(pycolmap, f"Exhaustive{kind}Options")()
+        options.block_size = job["block"]
+        pycolmap.match_exhaustive(job["database"], device=device(), **{name: options})
+        return {}
+    options = getattr(pycolmap, f"Sequential{kind}Options")()
     options.loop_detection = job["vocabulary"] is not None
     if options.loop_detection:
         options.vocab_tree_path = job["vocabulary"]
-    name = "pairing_options" if newer else "matching_options"
     pycolmap.match_sequential(job["database"], device=device(), **{name: options})
     return {}
 

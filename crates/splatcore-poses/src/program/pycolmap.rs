@@ -58,16 +58,16 @@ pub fn extract(python: &Path, what: &Extract<'_>, gpu: bool) -> Call {
 }
 
 pub fn pair(python: &Path, database: &Path, pairs: &Pairs<'_>, gpu: bool) -> Call {
-    let (sequential, vocabulary) = match pairs {
-        Pairs::Exhaustive => (false, None),
-        Pairs::Sequential(vocabulary) => (true, *vocabulary),
+    let (block, vocabulary) = match pairs {
+        Pairs::Exhaustive(block) => (Some(*block), None),
+        Pairs::Sequential(vocabulary) => (None, *vocabulary),
     };
     step(
         python,
         &json!({
             "step": "pair",
             "database": database.to_string_lossy(),
-            "sequential": sequential,
+            "block": block,
             "vocabulary": vocabulary.map(Path::to_string_lossy),
             "gpu": gpu,
         }),

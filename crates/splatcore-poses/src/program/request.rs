@@ -18,7 +18,9 @@ pub struct Extract<'a> {
 
 /// Which pairs of photos to match.
 pub enum Pairs<'a> {
-    Exhaustive,
+    /// In blocks of so many photos against so many. The program stores the matches of a block at
+    /// once: smaller ones lose less when it is killed, and tell more often how far it is.
+    Exhaustive(usize),
     /// With the vocabulary tree for finding loops.
     Sequential(Option<&'a Path>),
 }

@@ -14,7 +14,8 @@ mod ppm;
 mod reader;
 pub mod y4m;
 
-use crate::{Job, Observer, PosesError};
+use crate::track::Track;
+use crate::{Job, PosesError};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::PngEncoder;
 use image::{ImageEncoder, RgbImage};
@@ -30,14 +31,22 @@ const PER_SECOND: f64 = 2.0;
 const FEWEST: usize = 40;
 const MOST: usize = 300;
 
+/// Looking at a video's frames and taking some: phases of the work.
+pub const PHASES: usize = 2;
+
 /// Writes frames of the job's video into a folder.
 ///
 /// # Errors
 /// The video cannot be decoded, no program for it is there, or nothing can be written.
-pub fn take(job: &Job, folder: &Path, observer: &mut dyn Observer) -> Result<(), PosesError> {
+pub fn take(job: &Job, folder: &Path, track: &mut Track<'_>) -> Result<(), PosesError> {
     let path = job.input.as_path();
-    let observer = std::cell::RefCell::new(observer);
-    let stop = || observer.borrow().stop();
+    let track = std::cell::RefCell::new(track);
+    // Asked several times a second, so it is the clock too.
+    let stop = || {
+        let mut track = track.borrow_mut();
+        track.tick();
+        track.stop()
+    };
     let stopped = || PosesError::Stopped {
         dataset: job.dataset.clone(),
     };
@@ -45,11 +54,13 @@ pub fn take(job: &Job, folder: &Path, observer: &mut dyn Observer) -> Result<(),
         Some(kind) => Box::new(own::Own { path, kind }),
         None => Box::new(ffmpeg::Ffmpeg::find(job, path, &stop)?),
     };
-    observer.borrow_mut().stage("looking at frames", 0);
+    track
+        .borrow_mut()
+        .begin(1, "looking at frames", 0, [None; 2]);
     // A program that is ended because of a stop fails.
     let told = |error| if stop() { stopped() } else { error };
     let survey = reader.survey(&mut |seen| {
-        observer.borrow_mut().progress(seen, 0, "");
+        track.borrow_mut().count(seen, 0);
         if stop() { Err(stopped()) } else { Ok(()) }
     });
     let survey = survey.map_err(told)?;
@@ -66,11 +77,13 @@ pub fn take(job: &Job, folder: &Path, observer: &mut dyn Observer) -> Result<(),
         let remedy = "give a video of a walk around the object";
         return Err(DataError::new(path, problem, remedy).into());
     }
-    observer
+    track
         .borrow_mut()
         .note(&chosen.described(found, survey.rate));
     let (total, mut done) = (chosen.frames.len() as u64, 0);
-    observer.borrow_mut().stage("frames", total);
+    track
+        .borrow_mut()
+        .begin(2, "taking frames", total, [None; 2]);
     let mut names = chosen.frames.iter();
     let taken = reader.take(&chosen.frames, &mut |image| {
         if stop() {
@@ -85,7 +98,7 @@ pub fn take(job: &Job, folder: &Path, observer: &mut dyn Observer) -> Result<(),
             )?;
         }
         done += 1;
-        observer.borrow_mut().progress(done, total, "");
+        track.borrow_mut().count(done, total);
         Ok(())
     });
     taken.map_err(told)?;

@@ -2,7 +2,7 @@
 //! printed, and fails or hangs on demand.
 
 use crate::model;
-use splatcore_poses::{Job, Observer};
+use splatcore_poses::{Job, Observer, Progress};
 use std::cell::{Cell, RefCell};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ while [ $# -gt 0 ]; do
 done
 [ -e "$here/log_$command" ] && cat "$here/log_$command"
 if [ -e "$here/hang_$command" ]; then sleep 1000 & echo $! > "$here/sleeper"; wait; fi
+[ -e "$here/slow_$command" ] && sleep $(cat "$here/slow_$command")
 [ -e "$here/kill_$command" ] && kill -9 $$
 if [ -e "$here/fail_$command" ]; then cat "$here/fail_$command"; exit 1; fi
 for model in "$here/models_$command"/*; do
@@ -44,7 +45,8 @@ impl Fake {
         let help = "COLMAP 3.8 -- Structure-from-Motion and Multi-View Stereo\n\
                     (Commit Unknown on Unknown without CUDA)\n";
         let options = "--SiftExtraction.use_gpu arg (=1)\n--SiftExtraction.max_image_size arg\n\
-                       --SiftMatching.use_gpu arg (=1)\n--SequentialMatching.overlap arg\n";
+                       --SiftMatching.use_gpu arg (=1)\n--SequentialMatching.overlap arg\n\
+                       --ExhaustiveMatching.block_size arg (=50)\n";
         let fake = Self::new(help, "", options, photos);
         fake.put(
             "log_feature_extractor",
@@ -154,6 +156,11 @@ pub fn photo(path: &Path) {
 pub struct Ear {
     pub stop_when: Option<PathBuf>,
     pub heard: RefCell<Vec<String>>,
+    /// Estimated seconds left, with each progress.
+    pub left: RefCell<Vec<Option<f64>>>,
+    /// A file that is read with each progress.
+    pub watched: Option<PathBuf>,
+    pub states: RefCell<Vec<String>>,
     pub asked: Cell<usize>,
 }
 
@@ -163,14 +170,24 @@ impl Observer for Ear {
         self.stop_when.as_ref().is_some_and(|path| path.exists())
     }
 
-    fn stage(&mut self, name: &str, total: u64) {
-        self.heard.borrow_mut().push(format!("{name} of {total}"));
-    }
-
-    fn progress(&mut self, done: u64, total: u64, detail: &str) {
-        self.heard
-            .borrow_mut()
-            .push(format!("{done}/{total} {detail}").trim_end().to_owned());
+    fn progress(&mut self, p: &Progress) {
+        let Progress {
+            phase,
+            phases,
+            name,
+            done,
+            total,
+            detail,
+            seconds_left_in_all,
+            ..
+        } = p;
+        let line = format!("{phase}/{phases} {name} {done}/{total} {detail}");
+        self.heard.borrow_mut().push(line.trim_end().to_owned());
+        self.left.borrow_mut().push(*seconds_left_in_all);
+        if let Some(path) = &self.watched {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            self.states.borrow_mut().push(text);
+        }
     }
 
     fn note(&mut self, line: &str) {

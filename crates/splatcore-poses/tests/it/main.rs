@@ -12,4 +12,6 @@ mod real;
 mod runs;
 mod similarity;
 #[cfg(unix)]
+mod tells;
+#[cfg(unix)]
 mod videos;

@@ -41,7 +41,10 @@ fn version_3_8_gets_its_own_options_and_a_dataset_comes_out() {
     assert!(!calls[0].contains("existing_camera_id"));
     assert_eq!(
         calls[1],
-        format!("exhaustive_matcher --database_path {out}/poses.db --SiftMatching.use_gpu 0")
+        format!(
+            "exhaustive_matcher --database_path {out}/poses.db --SiftMatching.use_gpu 0 \
+             --ExhaustiveMatching.block_size 5"
+        )
     );
     assert!(calls[2].starts_with(&format!("mapper --database_path {out}/poses.db")));
     assert_eq!(
@@ -50,13 +53,13 @@ fn version_3_8_gets_its_own_options_and_a_dataset_comes_out() {
     );
     let heard = ear.heard.into_inner();
     for line in [
-        "features of 4",
-        "1/4",
-        "2/4",
-        "matches of 0",
-        "1/1",
-        "poses, photo by photo of 4",
-        "3/4",
+        "1/3 features 0/4",
+        "1/3 features 1/4",
+        "1/3 features 2/4",
+        "2/3 matching 0/0",
+        "2/3 matching 1/1",
+        "3/3 registering photos 0/4",
+        "3/3 registering photos 3/4",
     ] {
         assert!(heard.iter().any(|heard| heard == line), "{line}: {heard:?}");
     }

@@ -1,8 +1,10 @@
 //! `splatcore doctor`: what this machine and this build can do, and whether they compute correctly.
 
 mod cuda;
+mod tools;
 
 use self::cuda::Cuda;
+use self::tools::Tool;
 use crate::backends::{self, DeviceArgs};
 use crate::output;
 use anyhow::{Result, bail};
@@ -15,6 +17,9 @@ use splatcore_data::scene::formats_in_short;
 use splatcore_train::memory::{self, Bytes};
 
 /// Say what this machine and this build can do, and check that they compute correctly.
+///
+/// Also names the other programs that splatcore runs, what each is for, and how to get those that
+/// are missing.
 ///
 /// The self-test takes well under a second on the processor, up to a minute on a card whose kernels
 /// are not in the cache yet. Exit code 1 if a check fails.
@@ -36,6 +41,8 @@ struct Doctor {
     images: &'static str,
     scenes: String,
     datasets: &'static str,
+    /// Other programs, and what the system has.
+    tools: Vec<Tool>,
     self_test: SelfTest,
 }
 
@@ -66,7 +73,10 @@ struct Check {
 pub fn run(args: Args) -> Result<()> {
     backends::check_device(args.device.device)?;
     let checks = self_test(&CpuBackend::new(None));
-    let cuda = Cuda::from(splatcore_cuda::probe(args.device.device));
+    let probe = splatcore_cuda::probe(args.device.device);
+    let nvrtc = probe.compiler.as_ref().ok();
+    let nvrtc = nvrtc.map(|found| (found.version.clone(), found.path.clone()));
+    let cuda = Cuda::from(probe);
     let passed = checks.iter().all(|check| check.passed)
         && cuda.self_test.as_ref().is_none_or(|test| test.passed);
     let doctor = Doctor {
@@ -77,6 +87,7 @@ pub fn run(args: Args) -> Result<()> {
         scenes: formats_in_short(),
         datasets: "COLMAP, transforms.json, Polycam, Record3D, Metashape, RealityScan, Bundler, \
                    LLFF",
+        tools: tools::tools(nvrtc),
         self_test: SelfTest { passed, checks },
     };
     if args.json {
@@ -114,6 +125,7 @@ fn text(doctor: &Doctor) -> String {
         format!("scenes       {}", doctor.scenes),
         format!("datasets     {}", doctor.datasets),
     ]);
+    lines.extend(tools::lines(&doctor.tools));
     for check in &doctor.self_test.checks {
         lines.push(format!(
             "self-test    {} {}: {}",

@@ -2,7 +2,7 @@
 
 use crate::interrupt::Guard;
 use crate::output::{self, WrongUsage, counted, quote, thousands};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use anyhow::{Result, bail};
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
@@ -37,6 +37,20 @@ pub struct Args {
     /// Begin anew; what an earlier call left in DATASET is not used
     #[arg(long)]
     overwrite: bool,
+    /// Search features in photos scaled to this many pixels on the longer side [the program's own
+    /// limit, 3200]. Less is faster and less exact; the dataset keeps the photos' size
+    #[arg(long, value_name = "PX", value_parser = clap::value_parser!(u32).range(100..))]
+    max_size: Option<u32>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How cameras are found, for `poses` and `make`.
+#[derive(clap::Args)]
+pub struct How {
     /// The COLMAP program [`colmap` on PATH]
     #[arg(long, value_name = "PROGRAM")]
     colmap: Option<PathBuf>,
@@ -47,8 +61,9 @@ pub struct Args {
     #[arg(long)]
     no_gpu: bool,
     /// Which photos are compared: exhaustive (each with each; time grows with the square),
-    /// sequential (each with the next ones by name), or auto: sequential for videos and for more
-    /// than 300 photos with names that count up
+    /// sequential (each with the next ones by name), or auto: sequential for videos, for 80 frames
+    /// of one or more (names that count up in equal steps, no camera in EXIF), and for more than
+    /// 300 photos with names that count up
     #[arg(long, value_name = "NAME", default_value = "auto")]
     #[arg(value_parser = PossibleValuesParser::new(Matching::NAMES))]
     matching: String,
@@ -69,10 +84,6 @@ pub struct Args {
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     #[arg(value_parser = PossibleValuesParser::new(Cameras::NAMES))]
     cameras: String,
-    /// Search features in photos scaled to this many pixels on the longer side [the program's own
-    /// limit, 3200]. Less is faster and less exact; the dataset keeps the photos' size
-    #[arg(long, value_name = "PX", value_parser = clap::value_parser!(u32).range(100..))]
-    max_size: Option<u32>,
     /// Frames to take from a video, the sharpest of each of N windows [2 a second, from 40 to 300].
     /// More take longer
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
@@ -84,22 +95,38 @@ pub struct Args {
     /// The ffmpeg program [`ffmpeg` on PATH]
     #[arg(long, value_name = "PROGRAM")]
     ffmpeg: Option<PathBuf>,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+}
+
+impl How {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// A name that is none of the choices.
+    pub fn job(self, input: PathBuf, dataset: PathBuf) -> Result<Job> {
+        Ok(Job {
+            input,
+            dataset,
+            colmap: self.colmap,
+            python: self.python,
+            no_gpu: self.no_gpu,
+            matching: self.matching.parse().map_err(WrongUsage)?,
+            vocabulary: self.vocabulary,
+            mapper: self.mapper.parse().map_err(WrongUsage)?,
+            camera_model: self.camera_model,
+            cameras: self.cameras.parse().map_err(WrongUsage)?,
+            frames: self.frames,
+            png: self.png,
+            ffmpeg: self.ffmpeg,
+            ..Job::default()
+        })
+    }
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let json = args.json;
     let job = job(args)?;
-    let guard = Guard::start_posing()?;
-    let mut watch = Watch {
-        guard,
-        label: String::new(),
-        total: 0,
-        progress: None,
-    };
+    let mut watch = Watch::start()?;
     let outcome = match find_poses(&job, &mut watch) {
         Err(PosesError::Choices(problem)) => return Err(WrongUsage(problem).into()),
         outcome => outcome?,
@@ -145,22 +172,11 @@ fn job(args: Args) -> Result<Job> {
             }
         }
     };
+    let job = args.how.job(args.input, dataset)?;
     Ok(Job {
-        input: args.input,
-        dataset,
         overwrite: args.overwrite,
-        colmap: args.colmap,
-        python: args.python,
-        no_gpu: args.no_gpu,
-        matching: args.matching.parse().map_err(WrongUsage)?,
-        vocabulary: args.vocabulary,
-        mapper: args.mapper.parse().map_err(WrongUsage)?,
-        camera_model: args.camera_model,
-        cameras: args.cameras.parse().map_err(WrongUsage)?,
         max_size: args.max_size,
-        frames: args.frames,
-        png: args.png,
-        ffmpeg: args.ffmpeg,
+        ..job
     })
 }
 
@@ -176,11 +192,22 @@ struct Printed<'a> {
 }
 
 /// Shows progress, hears Ctrl-C.
-struct Watch {
+pub struct Watch {
     guard: Guard,
-    label: String,
-    total: u64,
+    /// The name of the phase that is shown.
+    phase: &'static str,
     progress: Option<Progress>,
+}
+
+impl Watch {
+    /// Begins to hear Ctrl-C.
+    pub fn start() -> Result<Self> {
+        Ok(Self {
+            guard: Guard::start_posing()?,
+            phase: "",
+            progress: None,
+        })
+    }
 }
 
 impl Observer for Watch {
@@ -188,20 +215,22 @@ impl Observer for Watch {
         self.guard.stop_requested()
     }
 
-    fn stage(&mut self, name: &str, total: u64) {
-        // The old bar goes before the new one comes.
-        self.progress = None;
-        (self.label, self.total) = (name.to_owned(), total);
-        self.progress = Some(Progress::new(name, total));
-    }
-
-    fn progress(&mut self, done: u64, total: u64, detail: &str) {
-        if total != self.total {
-            let label = std::mem::take(&mut self.label);
-            self.stage(&label, total);
+    fn progress(&mut self, now: &splatcore_poses::Progress) {
+        if self.phase != now.name || self.progress.is_none() {
+            // The old bar goes before the new one comes.
+            self.progress = None;
+            self.phase = now.name;
+            let label = match progress::in_whole() {
+                true => format!("{}/{} {}", now.phase, now.phases, now.name),
+                false => format!("{} of {}: {}", now.phase, now.phases, now.name),
+            };
+            let progress = Progress::new(&label, now.total);
+            progress.announce(now.seconds_left_in_all);
+            self.progress = Some(progress);
         }
         if let Some(progress) = &self.progress {
-            progress.update(done, || detail.to_owned());
+            progress.set_total(now.total);
+            progress.tell(now.done, now.seconds_left_in_all, || detail(now));
         }
     }
 
@@ -213,10 +242,41 @@ impl Observer for Watch {
     }
 }
 
+/// `about 40 s left, 3 min in all; bundle adjustment`.
+fn detail(now: &splatcore_poses::Progress) -> String {
+    let mut words = Vec::new();
+    if progress::in_whole() {
+        if now.total > 0 {
+            words.push(format!("{} of {}", now.done, now.total));
+        }
+    } else if let Some(left) = now.seconds_left {
+        let mut text = format!("about {} left", output::about(left));
+        let all = now.seconds_left_in_all.unwrap_or(left);
+        if output::about(all) != output::about(left) {
+            text += &format!(", {} in all", output::about(all));
+        }
+        words.push(text);
+    }
+    if !now.detail.is_empty() {
+        words.push(now.detail.clone());
+    }
+    words.join("; ")
+}
+
 /// The report for people.
 fn text(job: &Job, outcome: &Outcome) -> String {
+    let mut lines = found(outcome);
+    lines.push(format!("dataset      {}", job.dataset.display()));
+    if outcome.report.usable {
+        let dataset = quote(&job.dataset.to_string_lossy());
+        lines.push(format!("next         splatcore train {dataset} -o OUT"));
+    }
+    lines.join("\n")
+}
+
+/// How good the poses are, and what to photograph again.
+pub fn found(outcome: &Outcome) -> Vec<String> {
     let report = &outcome.report;
-    let dataset = quote(&job.dataset.to_string_lossy());
     let already = if outcome.already {
         "; found by an earlier call"
     } else {
@@ -257,9 +317,5 @@ fn text(job: &Job, outcome: &Outcome) -> String {
             .iter()
             .map(|advice| format!("advice       {advice}")),
     );
-    lines.push(format!("dataset      {}", job.dataset.display()));
-    if report.usable {
-        lines.push(format!("next         splatcore train {dataset} -o OUT"));
-    }
-    lines.join("\n")
+    lines
 }

@@ -3,7 +3,7 @@
 use super::metrics::Measured;
 use crate::interrupt::Guard;
 use crate::output::{duration, thousands};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::viewing::Live;
 use splatcore_core::View;
 use splatcore_core::backend::{Learner, RenderOptions, Renderer};
@@ -72,7 +72,10 @@ impl Observer for Watch<'_> {
         if let Some(live) = &mut self.live {
             live.progress(p);
         }
-        self.progress.update(p.step.into(), || {
+        // Steps get slower as Gaussians come, so what was planned counts too.
+        let share = f64::from(p.step) / f64::from(p.iterations.max(1));
+        let left = progress::weighed(p.seconds_left, share);
+        self.progress.tell(p.step.into(), Some(left), || {
             format!(
                 // What matters most comes first: a narrow terminal cuts the end.
                 "{} left, {:.1} steps/s, loss {:.4}, {} Gaussians",

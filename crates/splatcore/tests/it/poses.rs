@@ -182,3 +182,34 @@ fn the_report_comes_as_text_and_as_json() {
     assert_eq!(json["unregistered"][1], "3.jpg");
     assert!(folder.path().join("place/sparse/0/images.bin").is_file());
 }
+
+#[cfg(unix)]
+#[test]
+fn doctor_names_the_programs_that_are_there_and_how_to_get_the_others() {
+    let fake = crate::fake_colmap::FakeColmap::new("0");
+    let folder = fake.at("colmap").parent().unwrap().to_owned();
+    // `/bin` for the shell that the pretender runs in, and what that needs.
+    let path = format!("{}:/bin", text(&folder));
+    let run = splatcore(&["doctor", "--json"])
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let tools = json["tools"].as_array().unwrap();
+    let tool = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
+    let colmap = tool("COLMAP");
+    assert_eq!(
+        (&colmap["found"], &colmap["version"]),
+        (&true.into(), &"3.8".into())
+    );
+    for name in ["pycolmap", "ffmpeg", "C++ compiler", "landlock", "ncu"] {
+        let tool = tool(name);
+        assert!(tool["found"].is_boolean(), "{tool}");
+        for key in ["purpose", "remedy"] {
+            assert!(
+                tool[key].as_str().is_some_and(|text| !text.is_empty()),
+                "{tool}"
+            );
+        }
+    }
+}

@@ -15,7 +15,7 @@ mod profile;
 mod replay_server;
 mod report;
 mod run;
-mod sanitizer;
+pub mod sanitizer;
 mod scenes;
 mod status;
 mod toolbox;

@@ -1,4 +1,4 @@
-//! Where compute-sanitizer is.
+//! Where compute-sanitizer and other programs of the CUDA toolkit are.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,24 @@ pub const MISSING: &str = "compute-sanitizer is not at hand; install the CUDA to
 /// The program: in a folder of `PATH`, else below the toolkit that `CUDA_HOME` or `CUDA_PATH`
 /// names, else below /usr/local/cuda.
 pub fn find() -> Option<PathBuf> {
+    find_program(NAME)
+}
+
+/// As [`find`], for another program of the toolkit.
+pub fn find_program(name: &str) -> Option<PathBuf> {
     let homes = ["CUDA_HOME", "CUDA_PATH"].map(|name| std::env::var_os(name).map(PathBuf::from));
     let homes = homes.into_iter().flatten();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    find_in(&path, homes.chain(["/usr/local/cuda".into()]))
+    find_in(name, &path, homes.chain(["/usr/local/cuda".into()]))
 }
 
-fn find_in(path: &OsStr, homes: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+fn find_in(name: &str, path: &OsStr, homes: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
     let below = homes.flat_map(|home| {
         let tools = home.join("compute-sanitizer");
         [home.join("bin"), tools]
     });
     let folders = std::env::split_paths(path).chain(below);
-    let mut programs = folders.map(|folder| folder.join(NAME));
+    let mut programs = folders.map(|folder| folder.join(name));
     programs.find(|program| is_program(program))
 }
 
@@ -58,12 +63,12 @@ mod tests {
         };
         let home = || [root.path().join("cuda")].into_iter();
         let plain = root.path().join("plain");
-        assert_eq!(find_in(plain.as_os_str(), home()), None);
+        assert_eq!(find_in(NAME, plain.as_os_str(), home()), None);
         let below = program("cuda/bin", 0o755);
         // A file that cannot be run is none.
         program("plain", 0o644);
-        assert_eq!(find_in(plain.as_os_str(), home()), Some(below));
+        assert_eq!(find_in(NAME, plain.as_os_str(), home()), Some(below));
         let first = program("plain", 0o755);
-        assert_eq!(find_in(plain.as_os_str(), home()), Some(first));
+        assert_eq!(find_in(NAME, plain.as_os_str(), home()), Some(first));
     }
 }
