@@ -76,6 +76,16 @@ pub struct Opened {
 }
 
 impl Opened {
+    /// The backend's name.
+    pub fn name(&self) -> &str {
+        self.backend.name()
+    }
+
+    /// The backend without a word about the choice.
+    pub fn quietly(self) -> Box<dyn Backend> {
+        self.backend
+    }
+
     /// Says on stderr, in one line, what was chosen and, for `auto`, why.
     pub fn announce(self) -> Box<dyn Backend> {
         eprintln!("{}", self.line);

@@ -1,19 +1,17 @@
 //! `splatcore demo`: the whole way, from photos made here to a report and a page to send.
 
-use crate::output::{self, duration, thousands};
+use crate::backends;
+use crate::ending::{self, Ending};
+use crate::output;
 use crate::progress::Progress;
 use crate::run::{self, Files, Finished, Job, Show};
-use crate::sharing::{self, Choices, SharedScene};
 use crate::viewing::ViewerArgs;
-use crate::{backends, load};
 use anyhow::{Result, bail};
-use splatcore_data::dataset::Split;
-use splatcore_data::file::write_bytes;
 use splatcore_data::lock;
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::BackendChoice;
 use splatcore_train::{Config, ResolvedConfig};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Make a small dataset, train on it, show the result.
 ///
@@ -64,21 +62,6 @@ fn config(args: &Args) -> Result<ResolvedConfig> {
     Ok(settings.resolve()?)
 }
 
-/// The scene as a page that begins where the photos were taken.
-fn write_page(page: &Path, scene: &SharedScene, photos: &Path) -> Result<()> {
-    let dataset = load::dataset(photos, None, 0)?;
-    let shown = dataset.select(Split::Test, 8);
-    let views = shown.iter().map(|i| &dataset.entries[*i]);
-    let choices = Choices {
-        title: "splatcore demo".into(),
-        views: views
-            .map(|entry| sharing::view(entry.name.clone(), &entry.camera.camera))
-            .collect(),
-        ..Choices::default()
-    };
-    Ok(write_bytes(page, scene.page(&choices)?.as_bytes())?)
-}
-
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let (photos, folder) = (args.output.join("photos"), args.output.join("run"));
@@ -125,31 +108,17 @@ pub fn run(args: Args) -> Result<()> {
         }),
         resume_command,
     };
-    let Finished {
-        metrics,
-        scene,
-        live,
-    } = run::run(&job)?;
-    let (found, files) = (&metrics.evaluation, Files::of(&folder));
-    let page = args.output.join("page.html");
-    write_page(&page, &scene, &photos)?;
+    let Finished { scene, live, .. } = run::run(&job)?;
+    let (files, page) = (Files::of(&folder), args.output.join("page.html"));
+    ending::write_page(&page, &scene, "splatcore demo", &folder)?;
     drop(lock);
-    output::print(&format!(
-        "PSNR {:.2} dB, SSIM {:.4} on {} held-out photos; {} Gaussians, trained in {}\nphotos   \
-         {}\nscene    {}  \
-         (opens in any Gaussian splat viewer)\n\
-         report   {}  (photo, render and error side by side)\n\
-         page     {}  (the scene in one file: open it, send it to a friend)",
-        found.psnr,
-        found.ssim,
-        found.views.len(),
-        thousands(found.gaussians as u64),
-        duration(metrics.seconds),
-        photos.display(),
-        files.scene.display(),
-        files.report.display(),
-        page.display()
-    ))?;
+    Ending {
+        photos: &photos,
+        files: &files,
+        page: &page,
+        next: None,
+    }
+    .print()?;
     match live {
         Some(live) => run::stay(live, scene, &job, false),
         None => Ok(()),

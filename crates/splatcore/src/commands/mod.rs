@@ -13,6 +13,7 @@ pub mod lab;
 #[cfg(not(feature = "lab"))]
 #[path = "no_lab.rs"]
 pub mod lab;
+pub mod make;
 pub mod poses;
 pub mod prune;
 pub mod render;

@@ -163,7 +163,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Who typed a value that makes no sense, or that nothing looks at, used the command wrongly; who
 /// has it in a file has a wrong file.
-fn blame(error: ConfigError, typed: &Config) -> anyhow::Error {
+pub fn blame(error: ConfigError, typed: &Config) -> anyhow::Error {
     let is_typed = match &error {
         ConfigError::Value { key, .. } => typed.gives(key),
         ConfigError::Idle { .. } => true,

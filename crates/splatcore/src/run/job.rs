@@ -37,6 +37,7 @@ pub struct Job {
 }
 
 /// How a run is shown in a browser.
+#[derive(Clone)]
 pub struct Show {
     /// Where the viewer listens.
     pub viewer: ViewerArgs,

@@ -1,0 +1,227 @@
+//! Which size a processor can train in some minutes.
+
+use super::asked::Asked;
+use super::probe::{self, StepTime};
+use crate::output::{about, thousands};
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use splatcore_data::dataset::Dataset;
+use splatcore_train::Config;
+use splatcore_train::config::Preset;
+
+/// Seconds in which all shall end.
+pub const TOTAL: f64 = 600.0;
+/// Seconds that training gets if the cameras took most of that.
+pub const MINIMUM: f64 = 180.0;
+/// Share of the time that is planned with: measured figures are off, and other programs run too.
+const PLANNED: f64 = 0.75;
+/// Sizes of photos that are tried, the largest first.
+const SIZES: [u32; 11] = [1600, 1280, 1024, 800, 640, 512, 400, 320, 240, 160, 100];
+/// Fewer steps than this at a size are not worth its detail: a smaller size is taken.
+const ENOUGH_STEPS: f64 = 3000.0;
+/// More steps than this gain little.
+const MOST_STEPS: f64 = 7000.0;
+const LEAST_STEPS: f64 = 300.0;
+/// Gaussians for each pixel of a photo, and their bounds.
+const PER_PIXEL: f64 = 0.5;
+const GAUSSIANS: [f64; 2] = [20_000.0, 300_000.0];
+/// Photos are small at first, and Gaussians few: shares of the final pixels and Gaussians, on
+/// average over a run.
+const MEAN_PIXELS: f64 = 0.72;
+const MEAN_GAUSSIANS: f64 = 0.7;
+/// Seconds between two checkpoints: so much is lost when the program is killed.
+const SAVE_EVERY: f64 = 15.0;
+
+/// What was chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    preset: Option<Preset>,
+    max_size: Option<u32>,
+    iterations: Option<u32>,
+    max_gaussians: Option<usize>,
+    checkpoint_every: u32,
+    /// Expected seconds of training, where they were measured.
+    pub seconds: Option<f64>,
+    /// Expected seconds of a step.
+    step: Option<f64>,
+}
+
+impl Choice {
+    /// The settings.
+    pub fn settings(&self) -> Config {
+        Config {
+            preset: self.preset,
+            max_size: self.max_size,
+            iterations: self.iterations,
+            max_gaussians: self.max_gaussians,
+            checkpoint_every: Some(self.checkpoint_every),
+            ..Config::UNSET
+        }
+    }
+
+    /// In one line, for people, with what was typed.
+    pub fn line(&self, typed: &Config) -> String {
+        let (Some(seconds), Some(step)) = (self.seconds, self.step) else {
+            return "size and length of the training are those that were typed".into();
+        };
+        let all = typed.over(&self.settings()).complete();
+        let size = match all.data.max_size {
+            Some(size) => format!("photos of at most {size} pixels"),
+            None => "photos of full size".into(),
+        };
+        format!(
+            "chosen for this processor: {size}, {} steps, at most {} Gaussians; training takes \
+             about {} (measured: {:.0} ms a step); --max-size, --iterations, --max-gaussians or \
+             --preset choose otherwise",
+            thousands(all.iterations.into()),
+            thousands(all.scene.most_gaussians() as u64),
+            about(seconds),
+            1e3 * step
+        )
+    }
+}
+
+/// Whether size and length of a training are left to this command.
+pub fn is_open(typed: &Config) -> bool {
+    let given = [
+        typed.max_size.is_some(),
+        typed.iterations.is_some(),
+        typed.max_gaussians.is_some(),
+    ];
+    typed.preset.is_none() && given != [true; 3]
+}
+
+/// The settings for a card: the balanced preset, if no other was typed.
+pub fn for_card(typed: &Config) -> Config {
+    Config {
+        preset: typed.preset.or(Some(Preset::Balanced)),
+        ..Config::UNSET
+    }
+}
+
+/// The settings for a processor: measured on this machine with these photos, where they are open.
+/// `budget` are the seconds that training may take.
+pub fn for_processor(asked: &Asked, budget: f64, dataset: &Dataset) -> Result<Choice> {
+    let typed = &asked.typed;
+    if !is_open(typed) {
+        let steps = typed.complete().iterations;
+        return Ok(Choice {
+            preset: typed.preset.or(Some(Preset::Fast)),
+            max_size: None,
+            iterations: None,
+            max_gaussians: None,
+            checkpoint_every: (steps / 50).clamp(5, 500),
+            seconds: None,
+            step: None,
+        });
+    }
+    let passed = asked.begun.elapsed().as_secs_f64();
+    // What earlier calls spent on the cameras is in the plan, what this one spent is on the clock.
+    let left = budget.min(TOTAL - passed).max(MINIMUM);
+    let (time, photo) = probe::measure(asked, dataset)?;
+    Ok(choose(typed, &time, photo, PLANNED * left))
+}
+
+/// The largest size at which enough steps fit into the time; `photo` is the size of the photos.
+fn choose(typed: &Config, time: &StepTime, photo: [u32; 2], seconds: f64) -> Choice {
+    let longest = photo[0].max(photo[1]);
+    let sizes = SIZES.into_iter().filter(|size| *size < longest);
+    let sizes: Vec<Option<u32>> = match typed.max_size {
+        Some(size) => vec![Some(size)],
+        None => std::iter::once(None).chain(sizes.map(Some)).collect(),
+    };
+    let at = |size: Option<u32>| {
+        let scale = size.map_or(1.0, |size| (f64::from(size) / f64::from(longest)).min(1.0));
+        let pixels = scale * scale * f64::from(photo[0]) * f64::from(photo[1]);
+        let gaussians = match typed.max_gaussians {
+            Some(gaussians) => gaussians as f64,
+            None => (PER_PIXEL * pixels).clamp(GAUSSIANS[0], GAUSSIANS[1]),
+        };
+        let step = time.of(MEAN_PIXELS * pixels, MEAN_GAUSSIANS * gaussians);
+        (size, gaussians, step)
+    };
+    let tried: Vec<(Option<u32>, f64, f64)> = sizes.into_iter().map(at).collect();
+    let fits = |(size, _, step): &&(Option<u32>, f64, f64)| {
+        // Photos of full size may be of any size.
+        let known = size.is_some() || longest <= SIZES[0] || typed.max_size.is_some();
+        known && seconds / step >= ENOUGH_STEPS
+    };
+    let last = tried.last().copied().unwrap_or((None, GAUSSIANS[0], 1.0));
+    let (max_size, gaussians, step) = tried.iter().find(fits).copied().unwrap_or(last);
+    let steps = (seconds / step).clamp(LEAST_STEPS, MOST_STEPS);
+    let steps = typed.iterations.unwrap_or(steps as u32 / 100 * 100);
+    Choice {
+        preset: Some(Preset::Fast),
+        max_size: typed.max_size.is_none().then_some(max_size).flatten(),
+        iterations: typed.iterations.is_none().then_some(steps),
+        max_gaussians: typed.max_gaussians.is_none().then_some(gaussians as usize),
+        checkpoint_every: ((SAVE_EVERY / step) as u32).clamp(5, 1000),
+        seconds: Some(f64::from(steps) * step),
+        step: Some(step),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Milliseconds a step for a megapixel and for a hundred thousand Gaussians.
+    fn time(per_megapixel: f64, per_gaussians: f64) -> StepTime {
+        StepTime {
+            fixed: 1e-3,
+            pixel: per_megapixel * 1e-9,
+            gaussian: per_gaussians * 1e-8,
+        }
+    }
+
+    #[test]
+    fn what_is_chosen_fits_into_the_time() {
+        for (slow, seconds) in [(1.0, 400.0), (3.0, 400.0), (10.0, 400.0), (1.0, 120.0)] {
+            let time = time(150.0 * slow, 20.0 * slow);
+            let choice = choose(&Config::UNSET, &time, [4000, 3000], seconds);
+            let planned = choice.seconds.unwrap();
+            assert!(planned <= seconds, "{slow}: {choice:?}");
+            assert!(
+                planned > 0.4 * seconds,
+                "little use is made of it: {choice:?}"
+            );
+            assert!(choice.max_size.is_some(), "never all of 12 megapixels");
+            choice.settings().resolve().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_faster_machine_gets_larger_photos() {
+        let size = |slow: f64| {
+            let time = time(150.0 * slow, 20.0 * slow);
+            let choice = choose(&Config::UNSET, &time, [1416, 1044], 400.0);
+            choice.max_size.unwrap_or(1416)
+        };
+        assert!(size(0.1) > size(1.0) && size(1.0) > size(10.0));
+    }
+
+    #[test]
+    fn what_was_typed_stays() {
+        let typed = Config {
+            max_size: Some(320),
+            iterations: Some(1234),
+            ..Config::UNSET
+        };
+        assert!(is_open(&typed));
+        let choice = choose(&typed, &time(150.0, 20.0), [1416, 1044], 400.0);
+        assert_eq!((choice.max_size, choice.iterations), (None, None));
+        let all = typed.over(&choice.settings()).complete();
+        assert_eq!((all.data.max_size, all.iterations), (Some(320), 1234));
+        let preset = Config {
+            preset: Some(Preset::Quality),
+            ..Config::UNSET
+        };
+        assert!(!is_open(&preset));
+    }
+
+    #[test]
+    fn small_photos_are_taken_as_they_are() {
+        let choice = choose(&Config::UNSET, &time(150.0, 20.0), [64, 48], 400.0);
+        assert_eq!((choice.max_size, choice.iterations), (None, Some(7000)));
+    }
+}

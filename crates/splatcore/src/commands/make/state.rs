@@ -1,0 +1,217 @@
+//! `OUT/make.json`: what was asked for, and what was chosen. What is done shows in the files
+//! themselves.
+
+use super::asked::Asked;
+use super::choice::{self, Choice};
+use super::input::Kind;
+use crate::output;
+use crate::run::{Files, Metrics};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use splatcore_data::dataset::Dataset;
+use splatcore_train::Config;
+use std::path::{Path, PathBuf};
+
+/// Changes when older files can no longer be understood.
+const VERSION: u32 = 1;
+
+/// What was asked for, and what was chosen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    version: u32,
+    /// The input's full path.
+    input: PathBuf,
+    /// Folder of a dataset's photos.
+    images: Option<String>,
+    /// The settings of training that were typed.
+    settings: Config,
+    /// The largest size in which features are searched.
+    pub feature_size: Option<u32>,
+    /// What was chosen for a processor.
+    pub choice: Option<Choice>,
+    /// Photos and cameras of the run, as [`fingerprint`] has them.
+    pub trained_on: Option<String>,
+}
+
+impl State {
+    /// What an earlier call asked for, if that fits; else a new one.
+    ///
+    /// # Errors
+    /// The input or a setting has changed and nothing shall be made anew, or the folder belongs to
+    /// something else.
+    pub fn open(asked: &Asked) -> Result<Self> {
+        let now = Self {
+            version: VERSION,
+            input: std::fs::canonicalize(&asked.input).unwrap_or_else(|_| asked.input.clone()),
+            images: asked.images.clone(),
+            settings: asked.typed.clone(),
+            ..Self::default()
+        };
+        let Some(mut before) = Self::read(&asked.folder)? else {
+            // The folder of photos may be empty but for them; results of others are not touched.
+            for name in ["run", "dataset", "page.html"] {
+                let path = asked.folder.join(name);
+                if path.exists() && !asked.overwrite {
+                    bail!(
+                        "{}: is not of this command; choose another folder with -o, or add \
+                         --overwrite to replace it",
+                        path.display()
+                    );
+                }
+            }
+            asked.remove_run()?;
+            now.write(&asked.folder)?;
+            return Ok(now);
+        };
+        if before.input != now.input {
+            let what = format!("was made from {}", before.input.display());
+            if !asked.overwrite {
+                bail!(
+                    "{}: {what}, not from {}; choose another folder with -o, or add --overwrite \
+                     to begin anew",
+                    asked.folder.display(),
+                    now.input.display()
+                );
+            }
+            before.replace(asked, &what)?;
+            if asked.kind != Kind::Posed {
+                // Its photos are others, so nothing of it can be used.
+                remove_folder(&asked.folder.join("dataset"))?;
+            }
+            now.write(&asked.folder)?;
+            return Ok(now);
+        }
+        if let Some(what) = before.difference(&now)? {
+            before.replace(asked, &what)?;
+        }
+        before.images = now.images;
+        before.settings = now.settings;
+        before.write(&asked.folder)?;
+        Ok(before)
+    }
+
+    /// The first setting that another result follows from, with both values.
+    fn difference(&self, now: &Self) -> Result<Option<String>> {
+        if self.images != now.images {
+            let folder = |state: &Self| state.images.clone().unwrap_or_else(|| "images".into());
+            return Ok(Some(format!(
+                "was made with the photos of {}, not of {}",
+                folder(self),
+                folder(now)
+            )));
+        }
+        let [before, after] = [&self.settings, &now.settings].map(Config::complete);
+        let found = before.difference(&after)?;
+        // The run itself has the values that were chosen.
+        let typed = |config: &Config, key: &str, value: String| match config.gives(key) {
+            true => value,
+            false => "what this command chooses".to_owned(),
+        };
+        Ok(found.map(|(key, before, after)| {
+            let before = typed(&self.settings, &key, before);
+            let after = typed(&now.settings, &key, after);
+            format!("was made with {key} {before}, not {after}")
+        }))
+    }
+
+    fn path(folder: &Path) -> PathBuf {
+        folder.join("make.json")
+    }
+
+    fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = Self::path(folder);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).context(path.display().to_string()),
+        };
+        let state: Self = serde_json::from_str(&text).with_context(|| {
+            format!(
+                "{}: is not what this command wrote; choose another folder with -o, or remove it",
+                path.display()
+            )
+        })?;
+        if state.version != VERSION {
+            bail!(
+                "{}: is of another version of splatcore; choose another folder with -o",
+                path.display()
+            );
+        }
+        Ok(Some(state))
+    }
+
+    /// Writes it, complete or not at all.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        output::write_json(&Self::path(folder), self)
+    }
+
+    /// The settings to train with on a processor: those that were typed over those that are chosen,
+    /// by a measurement where nothing was chosen before. `budget` are the seconds that it may take.
+    pub fn settings_for_processor(
+        &mut self,
+        asked: &Asked,
+        budget: f64,
+        dataset: &Dataset,
+    ) -> Result<Config> {
+        if self.choice.is_none() {
+            let chosen = choice::for_processor(asked, budget, dataset)?;
+            eprintln!("{}", chosen.line(&asked.typed));
+            self.choice = Some(chosen);
+        }
+        let chosen = self.choice.as_ref().map(Choice::settings);
+        Ok(asked.typed.over(&chosen.unwrap_or(Config::UNSET)))
+    }
+
+    /// Removes the run, which does not fit any more, if that was asked for; `what` has changed.
+    ///
+    /// # Errors
+    /// It was not asked for.
+    pub fn replace(&mut self, asked: &Asked, what: &str) -> Result<()> {
+        if !asked.overwrite {
+            bail!(
+                "{}: {what}; add --overwrite to train anew, or choose another folder with -o",
+                asked.run_folder().display()
+            );
+        }
+        (self.trained_on, self.choice) = (None, None);
+        asked.remove_run()
+    }
+
+    /// How long training is expected to take, where that was measured.
+    pub fn training_seconds(&self) -> Option<f64> {
+        self.choice.as_ref().and_then(|choice| choice.seconds)
+    }
+}
+
+/// Names and cameras of photos, and the number of points, as a short text: equal for equal ones.
+pub fn fingerprint(dataset: &Dataset) -> String {
+    // FNV-1a, 64 bits.
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for entry in &dataset.entries {
+        add(entry.name.as_bytes());
+        add(format!("{:?}", entry.camera.camera).as_bytes());
+    }
+    let (photos, points) = (dataset.entries.len(), dataset.points.positions.len());
+    format!("{photos} photos, {points} points, {hash:016x}")
+}
+
+/// Whether a run has come to its end: the report is written last.
+pub fn is_complete(files: &Files) -> bool {
+    let metrics = std::fs::read_to_string(&files.metrics).ok();
+    let metrics = metrics.and_then(|text| serde_json::from_str::<Metrics>(&text).ok());
+    metrics.is_some() && files.scene.is_file() && files.report.is_file()
+}
+
+fn remove_folder(path: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{}: cannot be replaced", path.display()))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,297 @@
+//! `splatcore make`: from photos to a page in one command, which goes on wherever it was killed.
+#![cfg(unix)]
+
+use crate::common::{fails, photos, splatcore, succeeds, text};
+use crate::fake_colmap::FakeColmap;
+use splatcore_core::random::Rng;
+use splatcore_train::Checkpoint;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A short training; nothing of it is left to choose.
+const SHORT: [&str; 12] = [
+    "--backend",
+    "cpu",
+    "--threads",
+    "1",
+    "--max-size",
+    "64",
+    "--max-gaussians",
+    "900",
+    "--iterations",
+    "40",
+    "--checkpoint-every",
+    "1",
+];
+
+fn words(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn photos_become_a_page_and_the_second_call_does_nothing() {
+    let fake = FakeColmap::new("0");
+    let out = fake.at("my out");
+    let arguments = fake.make(&out, &SHORT);
+    let run = splatcore(&arguments).output().unwrap();
+    let stderr = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(0), "{stderr}");
+    let stdout = String::from_utf8(run.stdout).unwrap();
+    for line in ["PSNR ", "photos   ", "scene    ", "report   ", "page     "] {
+        assert!(stdout.contains(line), "{line}: {stdout}");
+    }
+    let next = format!("next     splatcore view '{}'", text(&out.join("run")));
+    assert!(stdout.contains(&next), "{stdout}");
+    assert!(stderr.starts_with("about "), "an estimate first: {stderr}");
+    assert!(
+        stderr.contains("cameras of 10 photos by COLMAP 3.8"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("poses 2/3 matching") && stderr.contains(" left"),
+        "{stderr}"
+    );
+    for file in ["dataset/sparse/0/images.bin", "run/scene.ply", "page.html"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    assert_eq!(
+        fake.calls(),
+        ["feature_extractor", "exhaustive_matcher", "mapper"]
+    );
+    let written = |name: &str| {
+        std::fs::metadata(out.join(name))
+            .unwrap()
+            .modified()
+            .unwrap()
+    };
+    let before = ["run/scene.ply", "run/report.html", "page.html"].map(written);
+    let again = splatcore(&arguments).output().unwrap();
+    let stderr = String::from_utf8(again.stderr).unwrap();
+    assert_eq!(again.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("nothing is left to do"), "{stderr}");
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), stdout);
+    assert_eq!(fake.calls(), Vec::<String>::new());
+    let after = ["run/scene.ply", "run/report.html", "page.html"].map(written);
+    assert_eq!(before, after);
+    // What is missing is made, and nothing else.
+    std::fs::remove_file(out.join("page.html")).unwrap();
+    succeeds(&words(&arguments));
+    assert!(out.join("page.html").is_file());
+    assert_eq!(written("run/scene.ply"), after[0]);
+}
+
+#[test]
+fn what_changed_is_said_and_made_anew_on_request() {
+    let fake = FakeColmap::new("0");
+    let out = fake.at("out");
+    succeeds(&words(&fake.make(&out, &SHORT)));
+    fake.calls();
+    let mut more = SHORT;
+    more[9] = "30";
+    let line = fails(&words(&fake.make(&out, &more)));
+    assert!(
+        line.contains("was made with iterations 40, not 30; add --overwrite to train anew"),
+        "{line}"
+    );
+    let page = std::fs::read(out.join("page.html")).unwrap();
+    let anew: Vec<&str> = more.iter().copied().chain(["--overwrite"]).collect();
+    succeeds(&words(&fake.make(&out, &anew)));
+    assert_eq!(fake.calls(), Vec::<String>::new(), "the cameras are kept");
+    assert!(std::fs::read(out.join("page.html")).unwrap() != page);
+    // The input.
+    let line = fails(&["make", photos(), "-o", text(&out)]);
+    assert!(
+        line.contains("was made from") && line.contains("--overwrite to begin anew"),
+        "{line}"
+    );
+    // A folder of something else.
+    let other = fake.at("other");
+    std::fs::create_dir_all(other.join("run")).unwrap();
+    let line = fails(&["make", photos(), "-o", text(&other)]);
+    assert!(line.contains("is not of this command"), "{line}");
+}
+
+#[test]
+fn a_phase_that_fails_says_how_to_go_on() {
+    let fake = FakeColmap::new("0");
+    let out = fake.at("out");
+    std::fs::write(fake.at("fail_exhaustive_matcher"), "").unwrap();
+    let arguments = fake.make(&out, &SHORT);
+    let run = splatcore(&arguments).output().unwrap();
+    let stderr = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("error: matching failed"), "{stderr}");
+    let on = format!("this goes on: splatcore {}", words(&arguments).join(" "));
+    assert!(stderr.contains(&on), "{stderr}");
+    std::fs::remove_file(fake.at("fail_exhaustive_matcher")).unwrap();
+    fake.calls();
+    succeeds(&words(&arguments));
+    assert_eq!(fake.calls(), ["exhaustive_matcher", "mapper"]);
+}
+
+#[test]
+fn a_dataset_needs_no_cameras_and_a_size_is_chosen_for_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let arguments = [
+        "make",
+        photos(),
+        "-o",
+        text(&out),
+        "--backend",
+        "cpu",
+        "--iterations",
+        "20",
+    ];
+    let run = splatcore(&arguments).output().unwrap();
+    let stderr = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("chosen for this processor: "), "{stderr}");
+    assert!(stderr.contains(" ms a step"), "{stderr}");
+    assert!(!out.join("dataset").exists());
+    let settings = std::fs::read_to_string(out.join("run/config.toml")).unwrap();
+    assert!(settings.contains("iterations = 20\n"), "what was typed");
+}
+
+/// How far a `make` is: phases of the cameras, step of the training, what is complete.
+type Done = (usize, u32, bool, bool);
+
+fn done(out: &Path) -> Done {
+    let poses = std::fs::read_to_string(out.join("dataset/poses.json")).unwrap_or_default();
+    let poses: serde_json::Value = serde_json::from_str(&poses).unwrap_or_default();
+    let phases = [
+        poses["extracted"] == true,
+        !poses["matched"].is_null(),
+        !poses["finished"].is_null(),
+    ];
+    let checkpoint = out.join("run/checkpoint.safetensors");
+    let step = match checkpoint.is_file() {
+        true => Checkpoint::load(&checkpoint).unwrap().step,
+        false => 0,
+    };
+    (
+        phases.iter().filter(|phase| **phase).count(),
+        step,
+        out.join("run/report.html").is_file(),
+        out.join("page.html").is_file(),
+    )
+}
+
+/// Files that are not complete, below a folder.
+fn unfinished(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(".splatcore-")
+        {
+            found.push(path);
+        } else if path.is_dir() {
+            found.extend(unfinished(&path));
+        }
+    }
+    found
+}
+
+fn ended(child: &mut Child, within: Duration) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < within {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{status}");
+            return true;
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    false
+}
+
+/// Kills `make` at random moments, until it was killed so often; begins another one whenever one
+/// came to its end.
+fn kill(kills: usize, seed: u64) {
+    let fake = FakeColmap::new("0.02");
+    let whole = fake.at("whole");
+    let begun = Instant::now();
+    succeeds(&words(&fake.make(&whole, &SHORT)));
+    let took = begun.elapsed();
+    let scene = std::fs::read(whole.join("run/scene.ply")).unwrap();
+    let mut rng = Rng::new(seed, 0);
+    let (mut killed, mut finished, mut met) = (0, 0, [0; 5]);
+    let mut out = fake.at("out 0");
+    let mut before = done(&out);
+    let mut legs = 0;
+    while killed < kills || finished == 0 {
+        legs += 1;
+        assert!(legs < 20 * kills, "{killed} kills, {finished} finished");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
+            .args(fake.make(&out, &SHORT))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Once enough were killed, it may come to its end.
+        let limit = match killed < kills {
+            true => took.mul_f64(0.6 * f64::from(rng.uniform())),
+            false => Duration::from_secs(120),
+        };
+        if ended(&mut child, limit) {
+            assert!(
+                std::fs::read(out.join("run/scene.ply")).unwrap() == scene,
+                "after {killed} kills another scene"
+            );
+            assert!(out.join("page.html").is_file());
+            assert_eq!(unfinished(&out), Vec::<PathBuf>::new());
+            finished += 1;
+            out = fake.at(&format!("out {finished}"));
+            before = done(&out);
+            continue;
+        }
+        child.kill().unwrap(); // SIGKILL
+        let status = child.wait().unwrap();
+        if status.success() {
+            continue; // too late
+        }
+        killed += 1;
+        let now = done(&out);
+        assert!(
+            now >= before,
+            "kill {killed}: from {before:?} back to {now:?}"
+        );
+        let phase = match now {
+            (phases @ 0..3, ..) => phases,
+            (_, 0, ..) => 3,
+            _ => 4,
+        };
+        met[phase] += 1;
+        before = now;
+        let start = Instant::now();
+        while cfg!(target_os = "linux") && fake.runs() {
+            assert!(
+                start.elapsed() < Duration::from_secs(5),
+                "kill {killed}: the other program lives on"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    eprintln!(
+        "{killed} kills in {legs} legs, {finished} came to the end with the same scene; killed \
+         before features were done, before matches, before poses, before training began, after: \
+         {met:?}"
+    );
+    assert!(met.iter().all(|met| *met > 0) || kills < 40, "{met:?}");
+}
+
+#[test]
+fn killed_at_any_moment_make_goes_on() {
+    kill(8, 5);
+}
+
+/// Run by hand: `cargo test --release -p splatcore --test it killed_a_hundred -- --ignored
+/// --nocapture`.
+#[test]
+#[ignore = "takes minutes"]
+fn killed_a_hundred_times_make_loses_nothing() {
+    kill(100, 6);
+}
