@@ -17,10 +17,9 @@ impl Work {
         if let Some(warning) = lock.warning() {
             observer.note(&format!("warning: {warning}"));
         }
-        let folder = dataset.join(".splatcore-poses");
+        let folder = dataset.join(".splatcore.poses");
         std::fs::create_dir_all(&folder).map_err(|e| DataError::write(&folder, &e))?;
         // What a call left that was killed.
-        splatcore_data::file::remove_unfinished(dataset);
         for name in ["global", "incremental", "images"] {
             let _ = std::fs::remove_dir_all(folder.join(name));
         }

@@ -82,7 +82,7 @@ fn described(path: &Path, with_stats: bool) -> Result<SceneInfo, DataError> {
         median_scale,
         antialiased: scene.antialiased,
         notes: scene.notes,
-        stats: with_stats.then(|| stats(scene.rows.as_ref())),
+        stats: with_stats.then(|| stats(scene.rows.as_ref())).transpose()?,
     })
 }
 

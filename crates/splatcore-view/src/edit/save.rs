@@ -2,6 +2,7 @@
 
 use super::history::State;
 use splatcore_core::Gaussians;
+use splatcore_data::DataError;
 use splatcore_data::scene::edit::{Moved, Similarity};
 use splatcore_data::scene::{self, Format, Rows, WriteOptions};
 use std::path::{Path, PathBuf};
@@ -155,10 +156,11 @@ impl Rows for Kept {
         self.scene.sh_degree
     }
 
-    fn gather(&self, which: &[u32], to: &mut Gaussians) {
+    fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError> {
         for &i in which {
             to.push_from(&self.scene, self.order[i as usize] as usize);
         }
+        Ok(())
     }
 }
 

@@ -103,8 +103,6 @@ pub fn run(args: Args) -> Result<()> {
         share: 0.2,
     });
     let lock = output::take_folder(&asked.folder, "make")?;
-    // What a call left that was killed.
-    splatcore_data::file::remove_unfinished(&asked.folder);
     let state = State::open(&asked)?;
     Make { asked, state, show }.all(poses, lock)
 }

@@ -95,7 +95,7 @@ mod tests {
             *mean = [-123_456.7 * i as f32, 1e20, -1e-20];
         }
         scene.log_scales.fill([20.0, -30.0, 1.0]);
-        let text = stats_text(&stats(&scene), Path::new("my scene.ply"));
+        let text = stats_text(&stats(&scene).unwrap(), Path::new("my scene.ply"));
         for line in text.lines() {
             assert!(
                 line.chars().count() <= 110 || line.starts_with("crop"),

@@ -1,9 +1,9 @@
 //! [`ProposedCrop`]: the box around what most likely is the scene.
 
 use super::shape::Shape;
+use crate::DataError;
 use crate::scene::rows::{Rows, in_pieces};
 use serde::Serialize;
-use std::convert::Infallible;
 
 /// The box is wider than the middle 98 % of the means by this share of their extent on each side:
 /// what lies just beyond them mostly belongs to the scene.
@@ -20,20 +20,28 @@ pub struct ProposedCrop {
 
 /// The box around the 1st to the 99th percentile of the means along each axis, and a little more,
 /// rounded outwards to a hundredth of its size; `middle` is these two percentiles of x, y and z.
-pub(super) fn proposed(rows: &dyn Rows, middle: [[f64; 2]; 3]) -> Option<ProposedCrop> {
+///
+/// # Errors
+/// If the rows cannot be read.
+pub(super) fn proposed(
+    rows: &dyn Rows,
+    middle: [[f64; 2]; 3],
+) -> Result<Option<ProposedCrop>, DataError> {
     let sides = middle.map(|[low, high]| side(low, high));
     let [x, y, z] = &sides;
     let shape = format!("box:{},{},{},{},{},{}", x[0], y[0], z[0], x[1], y[1], z[1]);
-    let inside: Shape = shape.parse().ok()?;
+    let Ok(inside) = shape.parse::<Shape>() else {
+        return Ok(None);
+    };
     let mut kept = 0;
-    let Ok(()) = in_pieces(rows, |_, piece| {
+    in_pieces(rows, |_, piece| {
         let means = piece.means.iter();
         kept += means
             .filter(|mean| inside.contains(mean.map(f64::from)))
             .count();
-        Ok::<(), Infallible>(())
-    });
-    Some(ProposedCrop { shape, kept })
+        Ok::<(), DataError>(())
+    })?;
+    Ok(Some(ProposedCrop { shape, kept }))
 }
 
 /// From and to along an axis, as text.
@@ -65,7 +73,7 @@ mod tests {
         }
         g.means[3] = [-900.0, 0.0, 2.0];
         g.means[500] = [0.5, 4e5, 2.0];
-        let crop = stats(&g).crop.unwrap();
+        let crop = stats(&g).unwrap().crop.unwrap();
         let numbers = crop.shape.strip_prefix("box:").unwrap().split(',');
         let numbers: Vec<f64> = numbers.map(|n| n.parse().unwrap()).collect();
         let wanted = [-0.039, -5.39, 2.0, 1.039, 5.39, 2.0];
@@ -75,6 +83,6 @@ mod tests {
         // A hundredth of the size is written, and no more.
         assert!(crop.shape.len() < "box:-0.0390,-5.390,2,1.0390,5.390,2".len());
         assert_eq!(crop.kept, 998);
-        assert!(stats(&Gaussians::empty(0)).crop.is_none());
+        assert!(stats(&Gaussians::empty(0)).unwrap().crop.is_none());
     }
 }
