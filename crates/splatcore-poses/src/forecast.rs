@@ -70,7 +70,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
             (vec![String::new(); frames], grouped)
         }
         false => {
-            let found = photos::of(&job.input, &[job.dataset.clone()])?.photos;
+            let found = photos::of(&job.input, std::slice::from_ref(&job.dataset))?.photos;
             let grouped = groups::group(&found, Cameras::Each)?;
             (found.into_iter().map(|photo| photo.name).collect(), grouped)
         }

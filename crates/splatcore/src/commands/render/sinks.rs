@@ -29,7 +29,7 @@ pub enum Sink {
 /// A video, and its file while it is unfinished.
 pub struct Video {
     encoder: Box<dyn Encoder>,
-    draft: Draft,
+    draft: Box<Draft>,
 }
 
 /// Endings of a frame's files in a folder.
@@ -200,7 +200,7 @@ impl Sink {
 
 impl Video {
     fn open(output: &Output, path: PathBuf, args: &Args, plan: &Plan) -> Result<Self> {
-        let draft = Draft::named_beside(&path)?;
+        let draft = Box::new(Draft::named_beside(&path)?);
         let job = Job {
             place: draft.place().unwrap_or(&path).to_owned(),
             path,
