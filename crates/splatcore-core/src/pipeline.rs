@@ -1,74 +1,23 @@
 //! Which kernels a backend runs: plain data, named as the literature names the methods.
 
+#[macro_use]
+mod names;
+mod backward;
 mod blend;
+mod intersect;
 mod methods;
 
+pub use backward::Backward;
 pub use blend::Blend;
+pub use intersect::Intersect;
 pub use methods::{Fragments, Method, Training};
 
+use crate::precision::{
+    GRADIENT_BEHIND_PUBLISHED, GRADIENT_IN_HALF, GRADIENT_IN_SINGLE, Precision,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-
-/// Which (tile, Gaussian) pairs exist. Losing nothing means that every pair with a fragment of
-/// alpha >= 1/255 exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Intersect {
-    /// Square around the projected 3-sigma circle (INRIA's 3DGS). Cuts what lies beyond.
-    Aabb,
-    /// Box of the ellipse alpha = 1/255, nowhere beyond the 3-sigma square (AdR-Gaussian, Wang et
-    /// al. 2024, equation 10). Cuts what `aabb` cuts.
-    AdaptiveRadius,
-    /// Box of the ellipse alpha = 1/255 (Speedy-Splat, Hanson et al. 2024). Loses nothing.
-    Snugbox,
-    /// The tiles that the ellipse alpha = 1/255 touches (Speedy-Splat). Loses nothing.
-    Accutile,
-    /// Of the 3-sigma square the tiles that the 3-sigma box along the ellipse's axes touches
-    /// (GSCore, Lee et al. 2024). Cuts what lies beyond either.
-    Obb,
-    /// Tiles at whose pixels the largest alpha reaches 1/255, tested tile by tile (StopThePop, Radl
-    /// et al. 2024). Loses nothing.
-    TileCull,
-    /// The ellipse alpha = 1/255 against each tile's rectangle of pixel centres (FlashGS, Feng et
-    /// al. 2024). Loses nothing.
-    Exact,
-}
-
-impl Intersect {
-    /// Whether no fragment that a pixel would keep is lost.
-    pub fn loses_nothing(self) -> bool {
-        match self {
-            Intersect::Aabb | Intersect::AdaptiveRadius | Intersect::Obb => false,
-            Intersect::Snugbox | Intersect::Accutile | Intersect::TileCull | Intersect::Exact => {
-                true
-            }
-        }
-    }
-}
-
-/// How gradients come together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Backward {
-    /// Every pixel adds into the Gaussian's sums (INRIA's 3DGS; Atomic Aggregation, fig. 3).
-    Atomic,
-    /// The lanes of a warp add up by shuffles, then one of them adds into the Gaussian's sums
-    /// (Atomic Aggregation, fig. 7).
-    WarpReduce,
-    /// As [`Backward::WarpReduce`], but a warp of which no lane has anything to add goes on at once
-    /// (Atomic Aggregation, fig. 8).
-    WarpReduceSkip,
-    /// A lane for each Gaussian of a bucket of 32, to which the tile's pixels are passed from lane
-    /// to lane (Taming 3DGS, Mallick et al. 2024, section 5).
-    GaussianParallel,
-    /// Sums over a block of pixels against the pixel basis in f32, then one ordered sum a Gaussian.
-    Subtile,
-    /// The backend's fastest. On CUDA gradients as products on the matrix units, behind
-    /// [`Blend::Splatcore`], whose weights it repeats bit for bit; on the CPU the same as
-    /// [`Backward::Subtile`].
-    Splatcore,
-}
 
 /// One choice for each op that has variants. Written `intersect+blend+backward`, for example
 /// `exact+splatcore+splatcore`; the last part may be left out.
@@ -132,8 +81,8 @@ impl Pipeline {
         };
         Intersect::ALL.iter().flat_map(with).collect()
     }
-    /// Every way to bring gradients together, to compare them: behind the same forward pass (exact +
-    /// scalar), but for [`Backward::Splatcore`], which has its own. A backend may lack some.
+    /// Every way to bring gradients together, to compare them: behind the same forward pass, exact +
+    /// scalar, but for [`Backward::Splatcore`], which has its own. A backend may lack some.
     pub fn backward_variants() -> Vec<Pipeline> {
         let with = |&backward| Pipeline {
             intersect: Intersect::Exact,
@@ -144,6 +93,17 @@ impl Pipeline {
             backward,
         };
         Backward::ALL.iter().map(with).collect()
+    }
+
+    /// Relative L2 error that gradients may have, each parameter group for itself, on a backend
+    /// that has matrix units, if they are computed at all ([`Pipeline::check_training`]). Of a
+    /// forward pass in halves they inherit what is wrong with its image.
+    pub fn gradient_tolerance(self) -> f64 {
+        match (self.blend.precision(), self.backward) {
+            (_, Backward::Splatcore) => GRADIENT_IN_HALF,
+            (Precision::Single, _) => GRADIENT_IN_SINGLE,
+            _ => GRADIENT_BEHIND_PUBLISHED,
+        }
     }
 
     /// Whether gradients and steps run these methods as they are named.
@@ -194,71 +154,6 @@ impl Default for Pipeline {
         Self::AUTO
     }
 }
-
-/// Printed and read by `ALL` and `name()`.
-macro_rules! read_and_shown_by_name {
-    ($kind:ident, $what:literal) => {
-        impl std::fmt::Display for $kind {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-        impl std::str::FromStr for $kind {
-            type Err = String;
-            fn from_str(s: &str) -> Result<Self, String> {
-                $kind::ALL
-                    .iter()
-                    .copied()
-                    .find(|v| v.name() == s)
-                    .ok_or_else(|| {
-                        let known: Vec<_> = $kind::ALL.iter().map(|v| v.name()).collect();
-                        format!(
-                            "unknown {} method '{s}'; known: {}",
-                            $what,
-                            known.join(", ")
-                        )
-                    })
-            }
-        }
-    };
-}
-use read_and_shown_by_name;
-
-macro_rules! names {
-    ($kind:ident, $what:literal, $($variant:ident = $name:literal),+) => {
-        impl $kind {
-            /// Every variant.
-            pub const ALL: &'static [$kind] = &[$($kind::$variant),+];
-            /// The name in the literature and on the command line.
-            pub fn name(self) -> &'static str {
-                match self { $($kind::$variant => $name),+ }
-            }
-        }
-        read_and_shown_by_name!($kind, $what);
-    };
-}
-
-names!(
-    Intersect,
-    "intersect",
-    Aabb = "aabb",
-    AdaptiveRadius = "adaptive-radius",
-    Snugbox = "snugbox",
-    Accutile = "accutile",
-    Obb = "obb",
-    TileCull = "tile-cull",
-    Exact = "exact"
-);
-names!(
-    Backward,
-    "backward",
-    Atomic = "atomic",
-    WarpReduce = "warp-reduce",
-    WarpReduceSkip = "warp-reduce-skip",
-    GaussianParallel = "gaussian-parallel",
-    Subtile = "subtile",
-    Splatcore = "splatcore"
-);
 
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,5 @@
 //! How exact a blend's arithmetic is: what its images are held to.
 
-use crate::pipeline::{Backward, Pipeline};
-
 /// Unit roundoff of an f32, relative.
 pub const SINGLE: f64 = 1.0 / (1 << 24) as f64;
 /// Of a half: half a unit in the last of its 11 bits.
@@ -105,19 +103,6 @@ pub const GRADIENT_IN_HALF: f64 = 5e-3;
 /// to be compared. Found on five cut-outs of a photo: 6e-3 to 2.2e-2, the means' gradients.
 pub const GRADIENT_BEHIND_PUBLISHED: f64 = 3e-2;
 
-impl Pipeline {
-    /// Relative L2 error that gradients may have, each parameter group for itself, on a backend
-    /// that has matrix units, if they are computed at all ([`Pipeline::check_training`]). Of a
-    /// forward pass in halves they inherit what is wrong with its image.
-    pub fn gradient_tolerance(self) -> f64 {
-        match (self.blend.precision(), self.backward) {
-            (_, Backward::Splatcore) => GRADIENT_IN_HALF,
-            (Precision::Single, _) => GRADIENT_IN_SINGLE,
-            _ => GRADIENT_BEHIND_PUBLISHED,
-        }
-    }
-}
-
 /// dB that a method promises whose coefficients are halves about the middle of a tile, and whose
 /// scores may be too: 47 to 60 dB are what TC-GS's authors' code reaches.
 const PLAIN_HALVES: f64 = 45.0;
@@ -158,7 +143,7 @@ pub(crate) fn tensor_gs(tiles: usize) -> Precision {
     })
 }
 
-/// With 1x1 tiles the coefficients are those of [`crate::pipeline::Blend::Frag2Mat`], and nothing else is a half. A
+/// With 1x1 tiles the coefficients are those of `frag2mat`, and nothing else is a half. A
 /// score is a sum of terms of second order in the distance of pixel and mean from the origin, which
 /// grows with the side of the macro-tile: twice the side is four times the error, 12 dB.
 pub(crate) fn tensor_gs_half(tiles: usize) -> Precision {

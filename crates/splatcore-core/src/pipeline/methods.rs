@@ -2,7 +2,8 @@
 //! compile, and nothing else decides by a method's name what this table could say. The kernels that
 //! run on a card are in a table of the same kind there (`ops/blend/methods.rs` of splatcore-cuda).
 
-use super::{Backward, Blend};
+use super::backward::Backward;
+use super::blend::Blend;
 use crate::precision::{EQUAL_QUALITY, HALF, Half, Precision};
 use crate::precision::{SPLATCORE, TC_GS, TC_GS_HALF_PSNR, tensor_gs, tensor_gs_half};
 
@@ -56,62 +57,36 @@ pub enum Training {
 }
 
 const KERBL: &str = "3D Gaussian Splatting, Kerbl et al. 2023";
+const OURS: &str = "splatcore";
+const EARLY_CULL: &str = "TC-GS, Liao et al. 2025, section 4.1";
 const GEMM_GS: &str = "GEMM-GS, Li et al. 2026, section 4.3";
 const TENSOR_GS: &str = "TensorGS, sections 4.2 to 4.4 and 5.4";
 
 /// The entry of a method.
-pub(super) fn of(blend: Blend) -> Method {
+fn of(blend: Blend) -> Method {
+    use {Backward as B, Training as T};
     match blend {
-        Blend::Scalar => Method {
-            name: "scalar",
-            source: KERBL,
-            precision: Precision::Single,
-            fragments: Fragments::Listed,
-            list_side: 1,
-            inverse_depth: true,
-            backward: Backward::Atomic,
-            training: Training::Checkpointed,
-        },
-        Blend::Literal => Method {
-            name: "literal",
-            source: KERBL,
-            precision: Precision::Single,
-            fragments: Fragments::Listed,
-            list_side: 1,
-            inverse_depth: false,
-            backward: Backward::Atomic,
-            training: Training::Never(
-                "its kernel makes images alone, and `scalar` computes the same",
-            ),
-        },
-        Blend::EarlyCull => Method {
-            name: "early-cull",
-            source: "TC-GS, Liao et al. 2025, section 4.1",
-            precision: Precision::Single,
-            fragments: Fragments::Listed,
-            list_side: 1,
-            inverse_depth: false,
-            backward: Backward::Subtile,
-            training: Training::Plain,
-        },
-        Blend::Frag2Mat => tc_gs("frag2mat", Precision::Half(TC_GS)),
-        Blend::TcGs => tc_gs("tc-gs", Precision::Half(TC_GS)),
-        Blend::TcGsHalf => Method {
-            training: Training::Never(
-                "the colour behind a fragment is wrong by the rounding of its transmittance, which \
-                 gradients of trained scenes do not bear",
-            ),
-            ..tc_gs(
-                "tc-gs-half",
-                Precision::Half(Half {
-                    psnr: Some(TC_GS_HALF_PSNR),
-                    transmittance: HALF,
-                    ..TC_GS
-                }),
-            )
-        },
-        Blend::TcGsGlobalFp16 => tc_gs("tc-gs-global-fp16", in_the_image()),
-        Blend::TcGsGlobalTf32 => tc_gs("tc-gs-global-tf32", in_the_image()),
+        Blend::Scalar => in_f32("scalar", KERBL, true, B::Atomic, T::Checkpointed),
+        Blend::Subtile => in_f32("subtile", OURS, true, B::Subtile, T::Checkpointed),
+        Blend::EarlyCull => in_f32("early-cull", EARLY_CULL, false, B::Subtile, T::Plain),
+        Blend::Literal => {
+            let reason = "its kernel makes images alone, and `scalar` computes the same";
+            in_f32("literal", KERBL, false, B::Atomic, T::Never(reason))
+        }
+        Blend::Frag2Mat => tc_gs("frag2mat", Precision::Half(TC_GS), T::Plain),
+        Blend::TcGs => tc_gs("tc-gs", Precision::Half(TC_GS), T::Plain),
+        Blend::TcGsHalf => {
+            let half = Half {
+                psnr: Some(TC_GS_HALF_PSNR),
+                transmittance: HALF,
+                ..TC_GS
+            };
+            let reason = "the colour behind a fragment is wrong by the rounding of its \
+                          transmittance, which gradients of trained scenes do not bear";
+            tc_gs("tc-gs-half", Precision::Half(half), T::Never(reason))
+        }
+        Blend::TcGsGlobalFp16 => tc_gs("tc-gs-global-fp16", in_the_image(), T::Plain),
+        Blend::TcGsGlobalTf32 => tc_gs("tc-gs-global-tf32", in_the_image(), T::Plain),
         Blend::GemmGs => gemm_gs("gemm-gs"),
         Blend::GemmGs32 => gemm_gs("gemm-gs-32"),
         Blend::GemmGs64 => gemm_gs("gemm-gs-64"),
@@ -123,61 +98,78 @@ pub(super) fn of(blend: Blend) -> Method {
         Blend::TensorGs1x1Half => tensors("tensor-gs-1x1-half", 1, tensor_gs_half(1)),
         Blend::TensorGs2x2Half => tensors("tensor-gs-2x2-half", 2, tensor_gs_half(2)),
         Blend::TensorGs4x4Half => tensors("tensor-gs-4x4-half", 4, tensor_gs_half(4)),
-        Blend::Subtile => Method {
-            name: "subtile",
-            source: "splatcore",
-            precision: Precision::Single,
-            fragments: Fragments::Listed,
-            list_side: 1,
-            inverse_depth: true,
-            backward: Backward::Subtile,
-            training: Training::Checkpointed,
-        },
-        Blend::Seele => Method {
-            name: "seele",
-            source: "Seele, Huang et al. 2025, section 4",
-            precision: Precision::Single,
-            fragments: Fragments::OfGroup([4, 2]),
-            list_side: 1,
-            inverse_depth: false,
-            backward: Backward::Splatcore,
-            training: Training::Never("gradients would take in what a group leaves out"),
-        },
-        Blend::GsCore => Method {
-            name: "gscore",
-            source: "GSCore, Lee et al. 2024, subtile skipping",
-            precision: Precision::Single,
-            fragments: Fragments::OfSubTile(8),
-            list_side: 1,
-            inverse_depth: false,
-            backward: Backward::Splatcore,
-            training: Training::Never("gradients would take in what a sub-tile leaves out"),
-        },
-        Blend::StopThePop => Method {
-            name: "stop-the-pop",
-            source: "StopThePop, Radl et al. 2024",
-            precision: Precision::Single,
-            fragments: Fragments::AlongRay,
-            list_side: 1,
-            inverse_depth: false,
-            backward: Backward::Splatcore,
-            training: Training::Never("backward passes go through a list by the depth of means"),
-        },
+        Blend::Seele => other_fragments(
+            "seele",
+            "Seele, Huang et al. 2025, section 4",
+            Fragments::OfGroup([4, 2]),
+            "gradients would take in what a group leaves out",
+        ),
+        Blend::GsCore => other_fragments(
+            "gscore",
+            "GSCore, Lee et al. 2024, subtile skipping",
+            Fragments::OfSubTile(8),
+            "gradients would take in what a sub-tile leaves out",
+        ),
+        Blend::StopThePop => other_fragments(
+            "stop-the-pop",
+            "StopThePop, Radl et al. 2024",
+            Fragments::AlongRay,
+            "backward passes go through a list by the depth of means",
+        ),
         Blend::Splatcore => Method {
             name: "splatcore",
-            source: "splatcore",
+            source: OURS,
             precision: Precision::Half(SPLATCORE),
             fragments: Fragments::Listed,
             list_side: 1,
             inverse_depth: true,
-            backward: Backward::Splatcore,
-            training: Training::ItsOwn,
+            backward: B::Splatcore,
+            training: T::ItsOwn,
         },
     }
 }
 
+/// In f32, of the fragments that are listed.
+fn in_f32(
+    name: &'static str,
+    source: &'static str,
+    inverse_depth: bool,
+    backward: Backward,
+    training: Training,
+) -> Method {
+    Method {
+        name,
+        source,
+        precision: Precision::Single,
+        fragments: Fragments::Listed,
+        list_side: 1,
+        inverse_depth,
+        backward,
+        training,
+    }
+}
+
+/// In f32, of other fragments or in another order, and for this reason not trained.
+fn other_fragments(
+    name: &'static str,
+    source: &'static str,
+    fragments: Fragments,
+    reason: &'static str,
+) -> Method {
+    Method {
+        name,
+        source,
+        precision: Precision::Single,
+        fragments,
+        list_side: 1,
+        inverse_depth: false,
+        backward: Backward::Splatcore,
+        training: Training::Never(reason),
+    }
+}
+
 /// A variant of TC-GS.
-fn tc_gs(name: &'static str, precision: Precision) -> Method {
+fn tc_gs(name: &'static str, precision: Precision, training: Training) -> Method {
     Method {
         name,
         source: "TC-GS, Liao et al. 2025, section 4, tables 5 and 6",
@@ -186,7 +178,7 @@ fn tc_gs(name: &'static str, precision: Precision) -> Method {
         list_side: 1,
         inverse_depth: false,
         backward: Backward::Subtile,
-        training: Training::Plain,
+        training,
     }
 }
 
@@ -224,6 +216,47 @@ fn tensors(name: &'static str, list_side: u32, precision: Precision) -> Method {
         inverse_depth: false,
         backward: Backward::Subtile,
         training: Training::Never("its lists are per macro-tile, the sums of gradients per tile"),
+    }
+}
+
+impl Blend {
+    /// What every backend has.
+    pub const COMMON: &'static [Blend] = &[Blend::Scalar, Blend::Splatcore];
+
+    /// The name in the literature and on the command line.
+    pub fn name(self) -> &'static str {
+        self.method().name
+    }
+
+    /// Its entry in the table.
+    pub fn method(self) -> Method {
+        of(self)
+    }
+
+    /// How exact the method is on matrix units. A backend may be more exact
+    /// ([`crate::Backend::precision`]).
+    pub fn precision(self) -> Precision {
+        self.method().precision
+    }
+
+    /// Whether the image is that of [`Blend::Scalar`] but for roundings. The image of a method that
+    /// blends other fragments, or in another order, is compared with a twin's that does the same.
+    pub fn blends_as_scalar(self) -> bool {
+        self.method().fragments == Fragments::Listed
+    }
+
+    /// The method of an image with depth: this one if it can sum a fourth channel, else
+    /// [`Blend::Subtile`].
+    pub fn with_inverse_depth(self) -> Blend {
+        match self.method().inverse_depth {
+            true => self,
+            false => Blend::Subtile,
+        }
+    }
+
+    /// The backward method that goes with it where none is named.
+    pub fn backward(self) -> Backward {
+        self.method().backward
     }
 }
 

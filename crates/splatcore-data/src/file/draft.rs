@@ -218,7 +218,7 @@ fn is_shortage(error: &std::io::Error) -> bool {
 /// Files that have no name yet.
 #[cfg(target_os = "linux")]
 mod nameless {
-    use super::{folder_of, hidden, named};
+    use crate::file::draft::{folder_of, hidden, named};
     use rustix::fs::{AtFlags, CWD, OFlags, linkat};
     use std::fs::{File, OpenOptions};
     use std::io::{self, ErrorKind, Seek};

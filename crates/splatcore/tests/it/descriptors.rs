@@ -1,6 +1,6 @@
 //! A run has the file descriptors that its results need, whatever connects to its viewer.
 
-use crate::common::{photos, text, write_scene};
+use crate::common::{photos, program, text, write_scene};
 use std::io::{BufRead, BufReader, ErrorKind, Lines, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -15,7 +15,7 @@ const CONNECTIONS: usize = 150;
 fn limited(limit: &str, args: &[&str]) -> (Child, Lines<BufReader<ChildStderr>>) {
     let mut child = Command::new("sh")
         .args(["-c", &format!("ulimit {limit}; exec \"$0\" \"$@\"")])
-        .arg(env!("CARGO_BIN_EXE_splatcore"))
+        .arg(program())
         .args(args)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -1,7 +1,7 @@
 //! `splatcore make`: from photos to a page in one command, which goes on wherever it was killed.
 #![cfg(unix)]
 
-use crate::common::{fails, photos, splatcore, succeeds, text};
+use crate::common::{fails, photos, program, splatcore, succeeds, text};
 use crate::fake_colmap::FakeColmap;
 use splatcore_core::random::Rng;
 use splatcore_train::Checkpoint;
@@ -225,7 +225,7 @@ fn kill(kills: usize, seed: u64) {
     while killed < kills || finished == 0 {
         legs += 1;
         assert!(legs < 20 * kills, "{killed} kills, {finished} finished");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_splatcore"))
+        let mut child = Command::new(program())
             .args(fake.make(&out, &SHORT))
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -1,6 +1,6 @@
 //! Commands that write one file, stopped in the middle: by a kill, by Ctrl-C, by a full disk.
 
-use crate::common::{is_writing, succeeds, text, write_scene};
+use crate::common::{is_writing, program, succeeds, text, write_scene};
 use splatcore::core::Gaussians;
 use splatcore::core::random::Rng;
 use splatcore::data::scene::write_ply;
@@ -23,7 +23,7 @@ fn large_scene(folder: &Path) -> PathBuf {
 }
 
 fn program(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_splatcore"));
+    let mut command = Command::new(program());
     command
         .args(args)
         .stdout(Stdio::null())
@@ -119,7 +119,7 @@ fn a_full_disk_is_one_line_in_every_format() {
         // Writing beyond so many blocks fails, and its signal is ignored.
         let output = Command::new("sh")
             .args(["-c", "trap '' XFSZ; ulimit -f 200; exec \"$0\" \"$@\""])
-            .arg(env!("CARGO_BIN_EXE_splatcore"))
+            .arg(program())
             .args(["convert", text(&scene), "-o", text(&out)])
             .output()
             .unwrap();
