@@ -81,8 +81,8 @@ impl Pipeline {
         };
         Intersect::ALL.iter().flat_map(with).collect()
     }
-    /// Every way to bring gradients together, to compare them: behind the same forward pass, exact +
-    /// scalar, but for [`Backward::Splatcore`], which has its own. A backend may lack some.
+    /// Every way to bring gradients together, to compare them: behind the same forward pass, exact
+    /// and scalar, but for [`Backward::Splatcore`], which has its own. A backend may lack some.
     pub fn backward_variants() -> Vec<Pipeline> {
         let with = |&backward| Pipeline {
             intersect: Intersect::Exact,
