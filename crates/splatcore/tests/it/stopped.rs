@@ -22,7 +22,7 @@ fn large_scene(folder: &Path) -> PathBuf {
     path
 }
 
-fn program(args: &[&str]) -> Command {
+fn started(args: &[&str]) -> Command {
     let mut command = Command::new(program());
     command
         .args(args)
@@ -33,7 +33,7 @@ fn program(args: &[&str]) -> Command {
 
 /// Converts to text and returns when the file is being written.
 fn converting(scene: &Path, to: &Path) -> Child {
-    let mut child = program(&["convert", text(scene), "-o", text(to)])
+    let mut child = started(&["convert", text(scene), "-o", text(to)])
         .spawn()
         .unwrap();
     let folder = to.parent().unwrap();
