@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use score::Score;
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
 use splatcore_core::gaussians::sigmoid;
+use splatcore_core::semantics::Semantics;
 use splatcore_core::{Backend, Gaussians, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_path::Pose;
@@ -32,6 +33,8 @@ const DISTANCES: [f64; 2] = [1.0, 0.75];
 const HEIGHTS: [f64; 2] = [12.0, 30.0];
 /// Directions of a circle and of a place inside.
 const AROUND: usize = 8;
+/// Of the scene's radius: what is nearer to the camera is not drawn.
+const NEAREST: f64 = 0.02;
 /// Of the scene's radius: how far places inside are from its centre.
 const ASIDE: f64 = 0.3;
 
@@ -80,9 +83,15 @@ fn best(
     candidates: &[Candidate],
     radius: f64,
 ) -> Result<usize, BackendError> {
+    let reference = Semantics::default();
     let options = RenderOptions {
         pipeline: Pipeline::MEASURED,
         inverse_depth: true,
+        // What is in the way must be seen, in a scene of any size.
+        semantics: Semantics {
+            near_plane: reference.near_plane.min((NEAREST * radius) as f32),
+            ..reference
+        },
         ..RenderOptions::default()
     };
     let mut scores = Vec::with_capacity(candidates.len());

@@ -76,11 +76,11 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    interrupt::watch()?;
     match args.site {
         true => output::check_writable(&args.output)?,
         false => output::check_file_writable(&args.output, "-o")?,
     }
-    interrupt::watch()?;
     let source = SceneSource::find(&args.scene)?;
     let (mut gaussians, antialias) = source.load()?;
     if let Some(degree) = args

@@ -290,7 +290,8 @@ fn mistakes_are_said_before_anything_is_rendered() {
         "{line}"
     );
     assert!(with(&format!("{out}.avi"), &["--path", "orbit"]).contains(".mp4"));
-    assert!(with(&out, &["--path", "orbit", "--frames", "900-901"]).contains("--frames"));
+    let none = ["--path", "orbit", "--up", "-y", "--frames", "900-901"];
+    assert!(with(&out, &none).contains("--frames"));
     assert!(
         with(
             &format!("{out}.gif"),

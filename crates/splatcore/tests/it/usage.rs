@@ -10,6 +10,7 @@ fn top_level_help() {
   Usage: splatcore <COMMAND>
 
   Commands:
+    make         Photos, a video or a dataset to a scene and a page, in one command
     train        Turn posed photos into a scene of Gaussians
     poses        Find the cameras of photos or of a video: a dataset for `train`
     eval         Measure a scene against photos: PSNR and SSIM
@@ -43,6 +44,7 @@ fn top_level_help() {
 #[test]
 fn every_command_explains_every_flag() {
     for command in [
+        "make",
         "train",
         "poses",
         "eval",

@@ -105,8 +105,8 @@ pub fn run(args: Args) -> Result<()> {
         ));
     }
     if let (Some(output), false) = (output, args.dry_run) {
-        scene_output::check_free(output, args.overwrite)?;
         interrupt::watch()?;
+        scene_output::check_free(output, args.overwrite)?;
     }
     let (rows, antialiased) = edited(&args, &sources, &photos)?;
     let Some((output, format)) = written else {
