@@ -131,7 +131,7 @@ fn only_who_may_control_stores_a_view() {
             say(&mut socket, start()).await;
             let reply = loop {
                 let reply = hear(&mut socket).await;
-                if reply["type"] != "status" {
+                if reply["type"] != "status" && reply["type"] != "edits" {
                     break reply;
                 }
             };
