@@ -84,10 +84,8 @@ pub fn check_file_writable(file: &Path, flag: &str) -> Result<()> {
 fn check_folder(folder: &Path, elsewhere: &str) -> Result<()> {
     let attempt = || -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
-        tempfile::Builder::new()
-            .prefix(".splatcore-")
-            .tempfile_in(folder)?
-            .write_all(b"writable?")
+        // Without a name where the system can do that: a kill leaves nothing.
+        tempfile::tempfile_in(folder)?.write_all(b"writable?")
     };
     let Err(error) = attempt() else {
         return Ok(());

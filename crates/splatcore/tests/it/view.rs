@@ -149,7 +149,7 @@ fn a_view_that_is_stored_is_begun_with() {
     watched.say(serde_json::json!({"type": "start", "view": view}));
     let reply = loop {
         match watched.next() {
-            Ok(reply) if reply["type"] != "status" => break reply,
+            Ok(reply) if reply["type"] != "status" && reply["type"] != "edits" => break reply,
             _ => continue,
         }
     };
