@@ -47,6 +47,10 @@ mod interrupt;
 mod load;
 mod orbit;
 mod output;
+#[cfg_attr(
+    not(feature = "lab"),
+    expect(dead_code, reason = "only the lab starts the program again")
+)]
 mod program;
 mod progress;
 mod remedy;

@@ -1,8 +1,6 @@
 //! What doctor says about other programs: which are there, what each is for, how to get it.
 
-use crate::commands::lab::sanitizer;
 use serde::Serialize;
-use splatcore_lab::worker::has_landlock;
 use splatcore_poses::Installed;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,12 +19,12 @@ pub struct Tool {
     remedy: &'static str,
 }
 
-/// All of them: those that find poses, then those that the kernel lab needs. `nvrtc` is the version
+/// All of them: those that find poses, then those that the kernel lab needs, if this build
+/// has it. `nvrtc` is the version
 /// of NVIDIA's compiler and its file, if it is there.
 pub fn tools(nvrtc: Option<(String, PathBuf)>) -> Vec<Tool> {
     let installed = splatcore_poses::installed();
     let of = |name: &str| installed.iter().find(|tool| tool.name == name);
-    let toolkit = "install the CUDA toolkit, and put its bin folder into PATH or set CUDA_HOME";
     let mut tools = vec![
         of_poses(
             "COLMAP",
@@ -59,14 +57,6 @@ pub fn tools(nvrtc: Option<(String, PathBuf)>) -> Vec<Tool> {
             "the lab's emulator, which checks kernels without a card",
             "Debian and Ubuntu: sudo apt install g++; or set CXX",
         ),
-        Tool {
-            name: "landlock",
-            found: has_landlock(),
-            version: None,
-            path: None,
-            purpose: "confines changed kernels on the emulator (lab)",
-            remedy: "Linux 5.13 or later with landlock among its security modules",
-        },
     ];
     let nvrtc = nvrtc.unzip();
     tools.push(Tool {
@@ -77,6 +67,29 @@ pub fn tools(nvrtc: Option<(String, PathBuf)>) -> Vec<Tool> {
         purpose: "compiles kernels for cards (cuda backend, lab)",
         remedy: "pip install nvidia-cuda-nvrtc",
     });
+    tools.extend(of_lab());
+    tools
+}
+
+/// What the kernel lab needs besides; nothing of a build without it.
+#[cfg(not(feature = "lab"))]
+fn of_lab() -> Vec<Tool> {
+    Vec::new()
+}
+
+/// What the kernel lab needs besides.
+#[cfg(feature = "lab")]
+fn of_lab() -> Vec<Tool> {
+    use crate::commands::lab::sanitizer;
+    let toolkit = "install the CUDA toolkit, and put its bin folder into PATH or set CUDA_HOME";
+    let mut tools = vec![Tool {
+        name: "landlock",
+        found: splatcore_lab::worker::has_landlock(),
+        version: None,
+        path: None,
+        purpose: "confines changed kernels on the emulator (lab)",
+        remedy: "Linux 5.13 or later with landlock among its security modules",
+    }];
     for (name, purpose) in [
         (
             "compute-sanitizer",
