@@ -78,7 +78,7 @@ listed! {
         Seele,
         /// The pixels of a sub-tile, 8x8 of a tile, blend the Gaussians whose 3-sigma box along the
         /// ellipse's axes touches it (GSCore, Lee et al. 2024, subtile skipping). Its lists are
-        /// those of [`Intersect::Obb`].
+        /// those of [`super::Intersect::Obb`].
         GsCore,
         /// Pixels blend by depth along their own ray, which windows of a tile, of 4x4, of 2x2 and
         /// of one pixel put in order one after the other (StopThePop, Radl et al. 2024).

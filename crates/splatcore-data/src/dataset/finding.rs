@@ -9,7 +9,7 @@ const NAMED: usize = 3;
 /// A value that is wrong or unlikely, as plain data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The photo, as [`Entry::name`] spells it; none if it is about the dataset as a whole.
+    /// The photo, as `Entry::name` spells it; none if it is about the dataset as a whole.
     pub photo: Option<String>,
     /// Which value: "focal length fx", "the last row of transform_matrix".
     pub field: String,

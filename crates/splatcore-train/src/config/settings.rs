@@ -227,8 +227,9 @@ pub struct Config {
     #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
     pub densify_statistic: Option<DensifyStatistic>,
     /// adc: how many grow: threshold, all that --densify-gradient admits, or budget, as many as
-    /// bring the set on a straight line to --max-gaussians [1000000] at --densify-until, drawn in
-    /// proportion to their gradients. Time and memory are known in advance then
+    /// bring the set on a straight line to --max-gaussians (1000000 if that is not given) at
+    /// --densify-until, drawn in proportion to their gradients. Time and memory are known in
+    /// advance then
     #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
     pub densify_growth: Option<DensifyGrowth>,
     /// adc: what growth asks for besides the gradient: gradient, nothing, or consistent, that
