@@ -154,7 +154,8 @@ fn alone_and_in_pairs() -> Vec<Vec<usize>> {
 }
 
 /// What is trained on the device: every option alone, and of each strategy and each pipeline all
-/// options at a time but [`FADES`], with which hardly a Gaussian would be left. With `SPLATCORE_CHECK` all pairs whose names hold that.
+/// options at a time but [`FADES`], with which hardly a Gaussian would be left. With
+/// `SPLATCORE_CHECK` all pairs whose names hold that.
 fn on_the_device() -> Vec<Vec<usize>> {
     let mut choices = alone_and_in_pairs();
     if let Ok(wanted) = std::env::var("SPLATCORE_CHECK") {
