@@ -197,7 +197,7 @@ mod tests {
             "..",
             "../x.ply",
             "a/b.ply",
-            "/tmp/x.ply",
+            "/x.ply",
             "a\\b.ply",
             "c:x.ply",
             ".x.ply",
