@@ -19,13 +19,13 @@
 /// Every mask logit at the start, as in the authors' code: `sigmoid` of it is 0.73.
 pub const START: f32 = 1.0;
 /// `ln(0.01 / 0.99)`: a Gaussian whose mask logit is below this is masked.
-pub const LEAST: f32 = -4.595_12;
+pub const MIN: f32 = -4.595_12;
 /// Opacity logit of a masked Gaussian: an opacity of 1e-13, far below the 1/255 that is drawn.
 pub const OFF_OPACITY_LOGIT: f32 = -30.0;
 
 /// Whether a Gaussian with this mask logit is there; one that is not a number is not.
 pub fn is_on(logit: f32) -> bool {
-    logit >= LEAST
+    logit >= MIN
 }
 
 /// How masks learn in a step.
@@ -116,8 +116,8 @@ mod tests {
 
     #[test]
     fn the_constants_are_those_of_the_paper() {
-        assert!((LEAST - logit(0.01)).abs() < 1e-5);
-        assert!(is_on(START) && is_on(LEAST) && !is_on(LEAST - 1e-5) && !is_on(f32::NAN));
+        assert!((MIN - logit(0.01)).abs() < 1e-5);
+        assert!(is_on(START) && is_on(MIN) && !is_on(MIN - 1e-5) && !is_on(f32::NAN));
         assert!((sigmoid(OFF_OPACITY_LOGIT) as f64) < 1e-6 * ALPHA_MIN);
     }
 

@@ -5,7 +5,7 @@ use splatcore_core::semantics::{FRUSTUM_CLAMP, TILE};
 use splatcore_core::{Camera, Choice};
 
 /// Pixels of an image at most, the number that a card takes: 1.4 G, of 40 bytes or more each.
-const MOST_PIXELS: u64 = u32::MAX as u64 / 3;
+const MAX_PIXELS: u64 = u32::MAX as u64 / 3;
 
 /// Refuses a camera that cannot be rendered.
 ///
@@ -17,10 +17,10 @@ pub fn check(camera: &Camera) -> Result<(), BackendError> {
             "this camera cannot be rendered: {defect}"
         )));
     }
-    if u64::from(camera.width) * u64::from(camera.height) > MOST_PIXELS {
+    if u64::from(camera.width) * u64::from(camera.height) > MAX_PIXELS {
         return Err(BackendError::TooLarge {
             what: format!(
-                "{}x{} pixels are more than the {MOST_PIXELS} that this backend renders",
+                "{}x{} pixels are more than the {MAX_PIXELS} that this backend renders",
                 camera.width, camera.height
             ),
             depends_on: &[Choice::ImageSize],

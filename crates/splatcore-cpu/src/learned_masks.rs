@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// From this opacity logit on, 1 + e^logit is that of this logit: the gradient it is multiplied
 /// with is 0 in f32 long before.
-const MOST_LOGIT: f32 = 80.0;
+const MAX_LOGIT: f32 = 80.0;
 
 /// The masks of all Gaussians as slices that threads share by disjoint rows.
 pub(crate) struct MaskRows<'a> {
@@ -50,7 +50,7 @@ impl<'a> MaskRows<'a> {
         let mut gradients = [0.0; ROWS];
         for (i, &logit) in masks.iter().enumerate() {
             // d ln opacity / d logit = 1 - opacity = 1 / (1 + e^logit).
-            let odds = opacity_logits[i].min(MOST_LOGIT).exp();
+            let odds = opacity_logits[i].min(MAX_LOGIT).exp();
             let of_opacity = image.opacity_logits[i] * (1.0 + odds);
             let [x, y, z] = image.log_scales[i];
             let on = sigmoid(logit);

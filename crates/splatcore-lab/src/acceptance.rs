@@ -6,7 +6,7 @@ use crate::summary::Row;
 use serde::{Deserialize, Serialize};
 
 /// The least gain: below, a change is not worth the reading.
-const LEAST_GAIN: f64 = 0.005;
+const MIN_GAIN: f64 = 0.005;
 /// What a scene may lose.
 const WORST_SCENE: f64 = 1.01;
 
@@ -40,7 +40,7 @@ pub fn accept(row: &Row, evidence: &Evidence) -> Result<(), String> {
         return Err(format!("{} was not run: {}", gate.gate, gate.why));
     }
     let noise = (evidence.noise.high - evidence.noise.low) / 2.0;
-    let least = LEAST_GAIN.max(3.0 * noise);
+    let least = MIN_GAIN.max(3.0 * noise);
     let gain = 1.0 - evidence.search.high;
     if gain < least {
         return Err(format!(

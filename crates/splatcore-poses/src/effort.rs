@@ -14,7 +14,7 @@ const PER_PHOTO: f64 = 0.1;
 const PER_MEGAPIXEL: f64 = 1.2;
 /// Features that a photo of a megapixel has, and the program's limit.
 const FEATURES: f64 = 6000.0;
-const MOST_FEATURES: f64 = 8192.0;
+const MAX_FEATURES: f64 = 8192.0;
 /// Seconds to compare two features.
 const PER_COMPARISON: f64 = 28e-9;
 /// Seconds of the mapper for a feature of a photo.
@@ -82,7 +82,7 @@ impl Effort {
 
     fn features(&self) -> f64 {
         self.features
-            .unwrap_or((FEATURES * self.megapixels).min(MOST_FEATURES))
+            .unwrap_or((FEATURES * self.megapixels).min(MAX_FEATURES))
     }
 
     fn scaled(&self, seconds: f64) -> f64 {

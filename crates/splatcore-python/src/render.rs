@@ -233,15 +233,15 @@ fn choice_of(backend: &str) -> PyResult<BackendChoice> {
 /// Opens a backend; the default ones are made once a process.
 ///
 /// # Errors
-/// A card that was asked for cannot be had; no threads, or more than [`MOST_THREADS`].
+/// A card that was asked for cannot be had; no threads, or more than [`MAX_THREADS`].
 pub fn open(
     choice: BackendChoice,
     threads: Option<usize>,
     options: Options,
 ) -> PyResult<Box<dyn Backend>> {
-    if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+    if let Some(threads) = threads.filter(|threads| !(1..=MAX_THREADS).contains(threads)) {
         return Err(PyValueError::new_err(format!(
-            "threads must be 1 to {MOST_THREADS}, found {threads}"
+            "threads must be 1 to {MAX_THREADS}, found {threads}"
         )));
     }
     let cpu = || -> Box<dyn Backend> {
@@ -277,4 +277,4 @@ pub fn open(
 }
 
 /// Thousands of threads take minutes to start, and the result is the same.
-const MOST_THREADS: usize = 256;
+const MAX_THREADS: usize = 256;

@@ -7,7 +7,7 @@ use crate::{Real, Result};
 use rayon::prelude::*;
 
 /// The highest degree.
-pub const MOST_DEGREE: u32 = 4;
+pub const MAX_DEGREE: u32 = 4;
 /// Basis functions of the highest degree.
 const FUNCTIONS: usize = 25;
 /// Rows that a task takes at least.
@@ -32,7 +32,7 @@ pub struct Harmonics<'a, F> {
 
 impl<F: Real> Harmonics<'_, F> {
     fn check(&self) -> Result<usize> {
-        if self.degree > MOST_DEGREE {
+        if self.degree > MAX_DEGREE {
             return wrong("degree", "0 to 4", self.degree);
         }
         let needed = self.used();

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use rstar::RTree;
 
 /// Coordinates whose squares have a finite sum.
-const MOST: f64 = 1e150;
+const MAX: f64 = 1e150;
 
 /// Writes for each of `points` `[N, 3]` the mean squared distance to the 3 nearest others, `[N]`,
 /// as `distCUDA2` of simple-knn. With fewer than 4 points the mean is over those there are; a lone
@@ -25,7 +25,7 @@ pub fn mean_squared_distances<F: Real>(points: &[F], out: &mut [F]) -> Result {
         );
     }
     check_len("squared_distance", out, &[rows.len()])?;
-    let bad = |row: &[F; 3]| !row.iter().all(|v| v.wide().abs() <= MOST);
+    let bad = |row: &[F; 3]| !row.iter().all(|v| v.wide().abs() <= MAX);
     if let Some(row) = rows.iter().position(bad) {
         let found = format!("{:?} in row {row}", rows[row]);
         return wrong("points", "finite", found);

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 
 /// Browsers show frames shorter than two hundredths of a second for ten.
-const MOST_FPS: f64 = 50.0;
+const MAX_FPS: f64 = 50.0;
 /// Of NeuQuant, which chooses the colours of each frame: every tenth pixel teaches it.
 const SPEED: i32 = 10;
 
@@ -24,8 +24,8 @@ impl Gif {
             let problem = "a GIF has at most 65535 pixels a side";
             return Err(VideoError::new(&job.path, problem, "choose a smaller size"));
         };
-        if job.fps > MOST_FPS {
-            let problem = format!("a GIF shows at most {MOST_FPS} frames a second");
+        if job.fps > MAX_FPS {
+            let problem = format!("a GIF shows at most {MAX_FPS} frames a second");
             return Err(VideoError::new(
                 &job.path,
                 problem,

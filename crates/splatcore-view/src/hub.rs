@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 /// Browsers at a time.
-const MOST_CLIENTS: usize = 16;
+const MAX_CLIENTS: usize = 16;
 /// Requests of a browser that may wait, beside that for a view.
-const MOST_TASKS: usize = 32;
+const MAX_TASKS: usize = 32;
 /// While a run is paused, how long to wait for a request before looking whether it goes on.
 const PAUSE_POLL: Duration = Duration::from_millis(100);
 
@@ -301,7 +301,7 @@ impl Hub {
     /// A new browser; none if there are too many.
     pub(crate) fn join(&self, made: mpsc::Sender<Made>) -> Option<u64> {
         let mut state = self.lock();
-        if state.clients.len() >= MOST_CLIENTS {
+        if state.clients.len() >= MAX_CLIENTS {
             return None;
         }
         state.joined += 1;
@@ -326,7 +326,7 @@ impl Hub {
         let mut taken = true;
         self.change(id, |client| match work {
             Work::View(look) => client.view = Some(look),
-            task if client.tasks.len() < MOST_TASKS => client.tasks.push_back(task),
+            task if client.tasks.len() < MAX_TASKS => client.tasks.push_back(task),
             _ => taken = false,
         });
         taken
@@ -415,12 +415,12 @@ mod tests {
         let hub = Hub::default();
         let (sender, _made) = mpsc::channel(2);
         let id = hub.join(sender).unwrap();
-        for tag in 0..MOST_TASKS as u32 {
+        for tag in 0..MAX_TASKS as u32 {
             assert!(hub.ask(id, Work::Pick(look(1), [0.0; 2], tag)));
         }
         assert!(!hub.ask(id, Work::Edit(Edit::Undo)));
         assert!(hub.ask(id, Work::View(look(2))));
-        for tag in 0..MOST_TASKS as u32 {
+        for tag in 0..MAX_TASKS as u32 {
             let work = Work::Pick(look(1), [0.0; 2], tag);
             assert_eq!(hub.take(Duration::ZERO), Some((id, work)));
         }
@@ -431,7 +431,7 @@ mod tests {
     fn browsers_take_turns_and_their_number_is_bounded() {
         let hub = Hub::default();
         let (sender, _made) = mpsc::channel(2);
-        let ids: Vec<u64> = (0..MOST_CLIENTS)
+        let ids: Vec<u64> = (0..MAX_CLIENTS)
             .map(|_| hub.join(sender.clone()).unwrap())
             .collect();
         assert_eq!(hub.join(sender), None);

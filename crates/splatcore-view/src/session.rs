@@ -24,7 +24,7 @@ const SILENCE: Duration = Duration::from_secs(45);
 /// Frames and answers that may wait for the socket.
 const QUEUE: usize = 16;
 /// Longest side of a photo that is sent, pixels.
-const LARGEST_PHOTO: u32 = 2048;
+const MAX_PHOTO: u32 = 2048;
 
 /// Serves a browser until it leaves, breaks the rules, or the server ends.
 pub async fn run(mut socket: WebSocket, shared: Arc<Shared>, guest: Arc<Guest>) {
@@ -223,7 +223,7 @@ impl Session<'_> {
         let Some(photos) = self.shared.photos.clone() else {
             return Err(Gone);
         };
-        let size = size.clamp(16, LARGEST_PHOTO);
+        let size = size.clamp(16, MAX_PHOTO);
         let read = tokio::task::spawn_blocking(move || encoded(&photos, index, size));
         match read.await.map_err(|_| Gone)? {
             Ok(bytes) => send(&mut self.socket, Message::Binary(bytes.into())).await,

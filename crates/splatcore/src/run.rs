@@ -157,7 +157,7 @@ fn shown_scene(job: &Job, up: Option<Up>, scene: &SharedScene, views: &[View]) -
     );
     let shown = || -> Result<Scene> {
         let count = scene.gaussians().len();
-        if count > sharing::MOST_IN_REPORT {
+        if count > sharing::MAX_IN_REPORT {
             let count = counted(count, "Gaussian");
             return Ok(Scene::Hint(format!(
                 "{count} are too many for this file; a page of them: {export}"

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 /// A report holds the page of a scene of at most so many Gaussians, some 4 MB of degree 3. Making
 /// it takes some seconds, and a browser opens it at once.
-pub const MOST_IN_REPORT: usize = 100_000;
+pub const MAX_IN_REPORT: usize = 100_000;
 
 /// What the sender of a page chooses.
 #[derive(Default)]

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Points of the curves that browsers are sent; when there are more, every second is dropped.
-const MOST_POINTS: usize = 400;
+const MAX_POINTS: usize = 400;
 /// Share of means on either side that are no part of the scene's bounds.
 const OUTLIERS: f64 = 0.02;
 
@@ -296,7 +296,7 @@ impl Live {
 
 fn add(points: &mut Vec<(u32, f64)>, point: (u32, f64)) {
     points.push(point);
-    if points.len() > MOST_POINTS {
+    if points.len() > MAX_POINTS {
         let mut odd = false;
         points.retain(|_| {
             odd = !odd;

@@ -19,7 +19,7 @@ const ZONE: usize = 4096;
 /// What addresses are aligned to.
 const ALIGNMENT: usize = 256;
 /// The zone before an allocation is longer by a random number of alignments, below this one.
-const MOST_STEPS: u64 = 64;
+const MAX_STEPS: u64 = 64;
 
 struct Block {
     /// Bytes of the zone before it.
@@ -141,7 +141,7 @@ impl Device for Guarded {
 impl Allocations for Guarded {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
         let mut state = self.state();
-        let steps = next(&mut state.random) % MOST_STEPS;
+        let steps = next(&mut state.random) % MAX_STEPS;
         let before = ZONE + ALIGNMENT * steps as usize;
         let start = self
             .device

@@ -17,7 +17,7 @@ const SWITCHES: [(&str, &[&str]); 6] = [
 ];
 const REGISTERS: &str = "--maxrregcount";
 /// Registers of a thread that a line may set as the most.
-const MOST_REGISTERS: std::ops::RangeInclusive<u32> = 16..=255;
+const MAX_REGISTERS: std::ops::RangeInclusive<u32> = 16..=255;
 
 /// The options that a program's text asks for, and those that all programs have.
 ///
@@ -64,7 +64,7 @@ pub fn of(program: &Program) -> Result<Vec<String>, String> {
 
 fn permitted() -> String {
     let switches = SWITCHES.map(|(name, values)| format!("{name}={}", values.join("|")));
-    let (least, most) = (MOST_REGISTERS.start(), MOST_REGISTERS.end());
+    let (least, most) = (MAX_REGISTERS.start(), MAX_REGISTERS.end());
     format!(
         "kernel text may ask for ({REGISTERS}={least} to {most}, {})",
         switches.join(", ")
@@ -77,7 +77,7 @@ fn option(word: &str) -> Option<(String, String)> {
     let name = format!("--{}", name.strip_prefix("--").or(name.strip_prefix('-'))?);
     if name == REGISTERS {
         let registers: u32 = value.parse().ok()?;
-        let value = MOST_REGISTERS
+        let value = MAX_REGISTERS
             .contains(&registers)
             .then(|| registers.to_string())?;
         return Some((name, value));

@@ -12,7 +12,7 @@ pub(crate) fn float(name: &'static str, value: f64) -> (&'static str, String) {
 
 /// Mask logits below this are of masked Gaussians.
 pub(crate) fn least_mask() -> (&'static str, String) {
-    float("LEAST_MASK", learned_masks::LEAST.into())
+    float("MIN_MASK", learned_masks::MIN.into())
 }
 
 /// A constant that is 0 or 1.

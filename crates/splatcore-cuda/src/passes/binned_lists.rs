@@ -112,7 +112,7 @@ impl BinnedLists {
         let count = macro_tiles::count(view, side);
         let macro_tiles = MacroTiles::new(side, count)?;
         let can = scene.is_spatial
-            && scene.count < bin::MOST_SPLATS
+            && scene.count < bin::MAX_SPLATS
             && self.room <= bin::most_listed(count)
             && !self.cannot_bin;
         can.then_some(macro_tiles)
@@ -194,7 +194,7 @@ impl BinnedLists {
                 false => room,
             }
         };
-        self.room = grown(self.room, counters.longest, bin::MOST_LISTED);
+        self.room = grown(self.room, counters.longest, bin::MAX_LISTED);
         self.large_room = grown(self.large_room, counters.most_large, usize::MAX);
     }
 

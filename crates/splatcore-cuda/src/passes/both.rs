@@ -14,7 +14,7 @@ use splatcore_core::{BackendError, Camera, Choice, checks};
 use std::sync::Arc;
 
 /// Larger images are refused: kernels count the values of three planes in 32 bits.
-const MOST_PIXELS: u64 = u32::MAX as u64 / 3;
+const MAX_PIXELS: u64 = u32::MAX as u64 / 3;
 
 /// See the module's documentation.
 pub struct Passes {
@@ -228,10 +228,10 @@ fn view_of(camera: &Camera, options: &RenderOptions) -> Result<KernelCamera, Bac
             "this camera cannot be rendered: {defect}"
         )));
     }
-    if camera.width as u64 * camera.height as u64 > MOST_PIXELS {
+    if camera.width as u64 * camera.height as u64 > MAX_PIXELS {
         return Err(BackendError::TooLarge {
             what: format!(
-                "{}x{} pixels are more than the {MOST_PIXELS} that this backend can number",
+                "{}x{} pixels are more than the {MAX_PIXELS} that this backend can number",
                 camera.width, camera.height
             ),
             depends_on: &[Choice::ImageSize],

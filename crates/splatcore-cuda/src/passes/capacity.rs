@@ -3,7 +3,7 @@
 use super::both::Passes;
 use crate::ops::bin;
 use crate::ops::counters::Counters;
-use crate::ops::intersect::MOST_PAIRS;
+use crate::ops::intersect::MAX_PAIRS;
 use splatcore_core::{BackendError, Choice};
 
 impl Passes {
@@ -34,12 +34,12 @@ impl Passes {
     /// # Errors
     /// If there are more than can be numbered, or no memory; there is as much room as before then.
     pub fn reserve_pairs(&mut self, pairs: u64) -> Result<(), BackendError> {
-        check_pairs(pairs, MOST_PAIRS as usize)?;
+        check_pairs(pairs, MAX_PAIRS as usize)?;
         let (pairs, before) = (pairs as usize, self.sorted.pair_capacity());
         if pairs <= before {
             return Ok(());
         }
-        let roomy = (pairs + pairs / 4).min(MOST_PAIRS as usize);
+        let roomy = (pairs + pairs / 4).min(MAX_PAIRS as usize);
         self.allocate_pairs(roomy)
             .or_else(|_| self.allocate_pairs(pairs))
             .or_else(|error| {
@@ -53,7 +53,7 @@ impl Passes {
         if self.sorted.pair_capacity() > 0 {
             return Ok(());
         }
-        let guess = (8 * gaussians as u64).clamp(1 << 12, MOST_PAIRS / 2);
+        let guess = (8 * gaussians as u64).clamp(1 << 12, MAX_PAIRS / 2);
         self.reserve_pairs(guess)
             .or_else(|_| self.reserve_pairs(1 << 12))
     }

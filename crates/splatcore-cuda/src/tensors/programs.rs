@@ -14,7 +14,7 @@ pub fn programs() -> Vec<Program> {
         all.push(rasterize::program(channels));
         all.push(rasterize::backward_program(channels));
     }
-    all.extend((0..=harmonics::MOST_DEGREE).map(harmonics::program));
+    all.extend((0..=harmonics::MAX_DEGREE).map(harmonics::program));
     all.push(directions::program());
     all.push(rasterize::indices_program());
     all.push(tile_pairs::program());

@@ -1,7 +1,7 @@
 //! Scenes, images and cards at which a renderer may fail: a clear error or the right image, never
 //! a panic, a hang or a wrong image.
 
-use crate::ops::intersect::MOST_PAIRS;
+use crate::ops::intersect::MAX_PAIRS;
 use crate::tests::support::watched::{Watched, camera, huge, view};
 use splatcore_core::backend::{Backend, Refine, RenderOptions, StepPlan, Timed};
 use splatcore_core::{BackendError, Camera, Choice, Gaussians, Image, Pipeline, Precision, View};
@@ -121,7 +121,7 @@ fn more_pairs_than_can_be_numbered() {
             mean[2] = 4.0;
         }
         let pairs = count as u64 * (side as u64 / 16).pow(2);
-        assert!(pairs > MOST_PAIRS);
+        assert!(pairs > MAX_PAIRS);
         let views = Arc::new(vec![view(small.clone(), false), view(large.clone(), false)]);
         let mut learner = backend.learner(&scene, views).unwrap();
         let error = learner.render(&large, &VANILLA).unwrap_err();

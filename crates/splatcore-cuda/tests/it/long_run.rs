@@ -21,7 +21,7 @@ const STEPS: u32 = 240;
 const REFINE_EVERY: u32 = 5;
 /// Steps between two looks at the memory.
 const LEVEL_EVERY: u32 = 60;
-const MOST_GAUSSIANS: usize = 60;
+const MAX_GAUSSIANS: usize = 60;
 /// Of the heap, which holds the emulator too: a plan that is kept each step is more.
 const SLACK: usize = 4 << 10;
 
@@ -47,7 +47,7 @@ fn refine(adc: bool, step: u32) -> Refine {
             split_scale: 0.1,
             min_opacity: 0.02,
             max_scale: None,
-            max_gaussians: MOST_GAUSSIANS,
+            max_gaussians: MAX_GAUSSIANS,
             consistency: None,
             budget: None,
             seed: 5,
@@ -56,7 +56,7 @@ fn refine(adc: bool, step: u32) -> Refine {
         false => Refine::Mcmc {
             min_opacity: 0.05,
             growth: 0.1,
-            max_gaussians: MOST_GAUSSIANS,
+            max_gaussians: MAX_GAUSSIANS,
             seed: 4,
             step,
         },

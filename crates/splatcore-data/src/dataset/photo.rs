@@ -208,10 +208,10 @@ fn undecodable(path: &Path, error: &image::ImageError) -> DataError {
 /// memory, and half a minute, for them all. Deflate, its usual compression, gives at most 1032
 /// bytes for one.
 fn check_exr(bytes: &[u8], path: &Path) -> Result<(), DataError> {
-    const MOST: u64 = 1 << 11;
+    const MAX: u64 = 1 << 11;
     let decoder = OpenExrDecoder::new(Source::Bytes(Cursor::new(bytes)))
         .map_err(|e| undecodable(path, &e))?;
-    if decoder.total_bytes() <= MOST * bytes.len() as u64 {
+    if decoder.total_bytes() <= MAX * bytes.len() as u64 {
         return Ok(());
     }
     let (width, height) = decoder.dimensions();

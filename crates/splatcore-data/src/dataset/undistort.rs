@@ -7,9 +7,9 @@ use splatcore_core::Camera;
 
 /// The pinhole's focal length is at least this share of the lens camera's: a wider view would
 /// spread the middle of the photo over too few pixels.
-const SMALLEST_ZOOM: f64 = 0.5;
+const MIN_ZOOM: f64 = 0.5;
 /// And at most this many times as long.
-const LARGEST_ZOOM: f64 = 8.0;
+const MAX_ZOOM: f64 = 8.0;
 /// The principal point is put in the middle unless that costs this much more zoom than keeping it.
 const CENTRING_COST: f64 = 1.25;
 
@@ -66,13 +66,13 @@ fn smallest_zoom(source: &LensCamera, target: &Camera, fold: f64) -> Option<f64>
                 })
         })
     };
-    if fits(SMALLEST_ZOOM) {
-        return Some(SMALLEST_ZOOM);
+    if fits(MIN_ZOOM) {
+        return Some(MIN_ZOOM);
     }
-    if !fits(LARGEST_ZOOM) {
+    if !fits(MAX_ZOOM) {
         return None;
     }
-    let (mut low, mut high) = (SMALLEST_ZOOM, LARGEST_ZOOM);
+    let (mut low, mut high) = (MIN_ZOOM, MAX_ZOOM);
     for _ in 0..40 {
         let middle = 0.5 * (low + high);
         if fits(middle) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tempfile::{NamedTempFile, TempPath};
 
 /// Symbolic links that are followed one after another, as many as Linux follows.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// While the process may open no further file, a draft is tried again for so long, since other
 /// threads close theirs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -154,7 +154,7 @@ fn folder_of(path: &Path) -> PathBuf {
 /// Where symbolic links lead, one after another; there need be nothing at the end.
 fn target_of(path: &Path) -> std::io::Result<PathBuf> {
     let mut target = path.to_path_buf();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         match std::fs::symlink_metadata(&target) {
             Ok(metadata) if metadata.is_symlink() => {
                 let next = std::fs::read_link(&target)?;

@@ -151,7 +151,7 @@ fn trained_models_are_read() {
                 .gaussians
                 .opacity_logits
                 .iter()
-                .filter(|&&o| o == spz::LARGEST_LOGIT)
+                .filter(|&&o| o == spz::MAX_LOGIT)
                 .count();
             assert_eq!(full, 5337);
         }

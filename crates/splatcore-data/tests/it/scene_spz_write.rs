@@ -5,7 +5,7 @@ use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use splatcore_core::Gaussians;
 use splatcore_core::gaussians::sigmoid;
-use splatcore_data::scene::spz::{Axes, LARGEST_LOGIT, SpzOptions};
+use splatcore_data::scene::spz::{Axes, MAX_LOGIT, SpzOptions};
 use splatcore_data::scene::{self, SceneFile, WriteOptions};
 use std::io::Read;
 
@@ -212,7 +212,7 @@ fn extremes_are_clamped_and_noted() {
         assert_eq!(got.means[1], [8_388_607.0, 8_388_607.0, -8_388_607.0]);
         assert_eq!(got.log_scales[0], [-10.0, 5.9375, 0.0]);
         assert_eq!(got.log_scales[2], [-10.0, 5.9375, 0.0]);
-        assert_eq!(got.opacity_logits[..2], [LARGEST_LOGIT, -LARGEST_LOGIT]);
+        assert_eq!(got.opacity_logits[..2], [MAX_LOGIT, -MAX_LOGIT]);
         if version > 2 {
             rotation_within_rounding(got.rotations[2], scene.rotations[2], version);
             rotation_within_rounding(got.rotations[4], scene.rotations[4], version);

@@ -208,7 +208,7 @@ fn assignments_are_read_back_and_undone() {
 /// The build knows more names than the texts: such a condition is its business.
 #[test]
 fn a_condition_with_a_name_of_the_builds_is_left_to_it() {
-    let tunables = parse(&texts("#define A 3 // tune: 3 4; when A < MOST\n")).unwrap();
+    let tunables = parse(&texts("#define A 3 // tune: 3 4; when A < MAX\n")).unwrap();
     assert_eq!(tunables[0].values, [3, 4]);
     assert_eq!(tunables[0].condition, None);
 }

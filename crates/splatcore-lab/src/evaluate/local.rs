@@ -483,6 +483,6 @@ fn small(tests: &[TestScene]) -> Vec<TestScene> {
 }
 
 fn is_small(test: &TestScene) -> bool {
-    const MOST: usize = 1200;
-    test.scene.len() <= MOST
+    const MAX: usize = 1200;
+    test.scene.len() <= MAX
 }

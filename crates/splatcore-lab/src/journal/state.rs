@@ -19,7 +19,7 @@ pub struct State {
     pub by_code: HashMap<String, Id>,
     /// Gates that were not run, by judged candidate.
     pub not_run: HashMap<Id, Vec<NotRun>>,
-    /// Counterexamples of a second model, each once, the first `MOST_COUNTEREXAMPLES`: tests of
+    /// Counterexamples of a second model, each once, the first `MAX_COUNTEREXAMPLES`: tests of
     /// every candidate that follows.
     pub counterexamples: Vec<Wanted>,
     /// Device seconds spent.
@@ -27,7 +27,7 @@ pub struct State {
 }
 
 /// Counterexamples that become tests: each makes every later candidate a little dearer.
-pub const MOST_COUNTEREXAMPLES: usize = 32;
+pub const MAX_COUNTEREXAMPLES: usize = 32;
 
 impl State {
     /// Replays entries.
@@ -63,7 +63,7 @@ impl State {
                 let known = &mut self.counterexamples;
                 let example = checked.counterexample.as_ref();
                 let new = example.filter(|&example| !known.contains(example));
-                if known.len() < MOST_COUNTEREXAMPLES {
+                if known.len() < MAX_COUNTEREXAMPLES {
                     known.extend(new.cloned());
                 }
             }

@@ -16,7 +16,7 @@ use serde_json::Value;
 const WINDOW: usize = 20;
 
 /// Candidates before which there is no error rate.
-const LEAST: usize = 6;
+const MIN: usize = 6;
 
 /// Signs of a text of the checker.
 const MAX_TEXT: usize = 1000;
@@ -111,7 +111,7 @@ pub fn asks_first(history: &History) -> bool {
     });
     let last: Vec<bool> = counted.take(WINDOW).collect();
     let wrong = last.iter().filter(|&&wrong| wrong).count();
-    last.len() >= LEAST && 3 * wrong > last.len()
+    last.len() >= MIN && 3 * wrong > last.len()
 }
 
 /// Asks a checker about a candidate. The same candidate gets the same answer, from the record.
@@ -273,8 +273,8 @@ mod tests {
         let wrong = || Verdict::Rejected(Rejection::new(Gate::Result, ""));
         let objected = || Verdict::Rejected(Rejection::new(Gate::CrossCheck, ""));
         let right = || Verdict::Untimed;
-        assert!(!with(&vec![wrong(); LEAST - 1]), "too few");
-        assert!(with(&vec![wrong(); LEAST]));
+        assert!(!with(&vec![wrong(); MIN - 1]), "too few");
+        assert!(with(&vec![wrong(); MIN]));
         let third = [wrong(), wrong(), right(), right(), right(), right()];
         assert!(!with(&third), "a third is not more than a third");
         let more = [wrong(), wrong(), wrong(), right(), right(), right()];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Signs that a key has at least. Shorter ones may stand in a text by chance: they could not be
 /// kept out of it.
-const LEAST_SIGNS: usize = 8;
+const MIN_SIGNS: usize = 8;
 
 type Find = dyn Fn(&str) -> Option<String> + Send + Sync;
 
@@ -38,11 +38,11 @@ impl Keys {
                 variable: variable.to_owned(),
             });
         };
-        if key.len() < LEAST_SIGNS {
+        if key.len() < MIN_SIGNS {
             return Err(ModelError::Setting {
                 role,
                 what: format!(
-                    "key in {variable} has fewer than {LEAST_SIGNS} signs: if the endpoint wants \
+                    "key in {variable} has fewer than {MIN_SIGNS} signs: if the endpoint wants \
                      none, leave out key_env"
                 ),
             });

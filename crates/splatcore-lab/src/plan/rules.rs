@@ -10,7 +10,7 @@ const FULL_OCCUPANCY: f64 = 95.0;
 const IDLE_DRAM: f64 = 20.0;
 
 /// Percent of a frame below which a stage is not worth a search.
-const LEAST_SHARE: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 
 /// A plan of this advice as far as the profile allows it. The share of a frame that the advice's
 /// stages take bounds what it can save: predictions are capped by it.
@@ -37,7 +37,7 @@ pub fn prune(advice: Vec<Advice>, profile: &Profile) -> Plan {
 /// What speaks against an advice.
 fn against(advice: &Advice, profile: &Profile) -> Option<String> {
     if let Some(share) = profile.share_percent(&advice.files)
-        && share < LEAST_SHARE
+        && share < MIN_SHARE
     {
         return Some(format!("its stages take {share:.1} % of the frame"));
     }

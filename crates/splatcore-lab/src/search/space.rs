@@ -60,9 +60,9 @@ pub enum SpaceError {
 }
 
 /// Spaces with more combinations of values than this are not listed.
-const MOST_LISTED: u64 = 1 << 20;
+const MAX_LISTED: u64 = 1 << 20;
 /// Random draws before a space that is not listed counts as exhausted.
-const MOST_DRAWS: usize = 20_000;
+const MAX_DRAWS: usize = 20_000;
 
 /// A finite space.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ impl Space {
         let combinations = space.axes.iter().try_fold(1u64, |product, axis| {
             product.checked_mul(axis.values.len() as u64)
         });
-        if combinations.is_some_and(|combinations| combinations <= MOST_LISTED) {
+        if combinations.is_some_and(|combinations| combinations <= MAX_LISTED) {
             let mut points = Vec::new();
             let mut config = Some(vec![0; space.axes.len()]);
             while let Some(point) = config {
@@ -175,7 +175,7 @@ impl Space {
     /// space that is not listed, also if 20000 draws find none.
     pub fn draw(&self, rng: &mut Rng, wanted: &dyn Fn(&[u16]) -> bool) -> Option<Config> {
         let Some(points) = &self.points else {
-            return (0..MOST_DRAWS).find_map(|_| {
+            return (0..MAX_DRAWS).find_map(|_| {
                 let index = |axis: &Axis| rng.below(axis.values.len()) as u16;
                 let config: Config = self.axes.iter().map(index).collect();
                 (self.allows(&config) && wanted(&config)).then_some(config)

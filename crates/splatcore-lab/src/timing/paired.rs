@@ -98,7 +98,7 @@ pub(crate) fn turn(
 /// The rejection, by [`Gate::Clock`].
 pub fn clocks_agree(series: &[Series]) -> Result<(), Rejection> {
     /// Of the ratio, relative: frames by the clock hold gaps that no kernel can shorten.
-    const MOST: f64 = 0.03;
+    const MAX: f64 = 0.03;
     for one in series {
         let median = |baseline: &[f64], candidate: &[f64]| {
             let mut ratios: Vec<f64> = candidate.iter().zip(baseline).map(|(c, b)| c / b).collect();
@@ -108,7 +108,7 @@ pub fn clocks_agree(series: &[Series]) -> Result<(), Rejection> {
         let device = median(&one.baseline, &one.candidate);
         let clock = median(&one.clock[0], &one.clock[1]);
         // Only a gain that the clock does not confirm is suspicious.
-        if device < 1.0 && clock > device + MOST + 0.5 * (1.0 - device) {
+        if device < 1.0 && clock > device + MAX + 0.5 * (1.0 - device) {
             return Err(Rejection::new(
                 Gate::Clock,
                 format!(

@@ -305,7 +305,7 @@ impl Child {
     /// # Errors
     /// If it does not end in time, or left no such text.
     pub fn finish(mut self, file: &str) -> Result<String, WorkerError> {
-        const LARGEST: u64 = 1 << 20;
+        const MAX: u64 = 1 << 20;
         const PAUSE: Duration = Duration::from_millis(20);
         drop(self.input.take());
         let start = Instant::now();
@@ -319,8 +319,8 @@ impl Child {
             thread::sleep(PAUSE);
         }
         let mut text = Vec::new();
-        let read = File::open(self.path(file))
-            .and_then(|opened| opened.take(LARGEST).read_to_end(&mut text));
+        let read =
+            File::open(self.path(file)).and_then(|opened| opened.take(MAX).read_to_end(&mut text));
         match read {
             Ok(_) => Ok(String::from_utf8_lossy(&text).into_owned()),
             Err(error) => Err(WorkerError::Said(format!("it left no {file} ({error})"))),

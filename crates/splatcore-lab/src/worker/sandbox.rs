@@ -66,7 +66,7 @@ pub fn has_landlock() -> bool {
 #[cfg(target_os = "linux")]
 fn limits(memory: Option<u64>) -> Result<(), String> {
     use rustix::process::{Resource, Rlimit, Signal};
-    const LARGEST_FILE: u64 = 1 << 30;
+    const MAX_FILE: u64 = 1 << 30;
     let limit = |resource, most: u64| {
         let limit = Rlimit {
             current: Some(most),
@@ -75,7 +75,7 @@ fn limits(memory: Option<u64>) -> Result<(), String> {
         rustix::process::setrlimit(resource, limit).map_err(|error| format!("setrlimit: {error}"))
     };
     limit(Resource::Core, 0)?;
-    limit(Resource::Fsize, LARGEST_FILE)?;
+    limit(Resource::Fsize, MAX_FILE)?;
     if let Some(memory) = memory {
         limit(Resource::As, memory)?;
     }

@@ -16,7 +16,7 @@ import { Turn, calm, fly } from './turn.js';
 const STILL_AFTER = 150; // ms without a move
 const SLOW = 50; // ms a frame: draw fewer pixels while moving
 const QUICK = 25;
-const SMALLEST = 0.35;
+const MIN = 0.35;
 // Cosine of 10 degrees. If the order at hand is of a direction further away, the frame waits.
 const CLOSE = 0.985;
 
@@ -101,7 +101,7 @@ function frame(now) {
   last = now;
   if (adapt && gap > 0 && gap < 500) {
     interval = interval ? interval + 0.15 * (gap - interval) : gap;
-    if (interval > SLOW) share = Math.max(SMALLEST, share * 0.97);
+    if (interval > SLOW) share = Math.max(MIN, share * 0.97);
     else if (interval < QUICK) share = Math.min(1, share * 1.02);
     showTimes();
   }

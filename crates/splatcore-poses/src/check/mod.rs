@@ -14,7 +14,7 @@ use std::path::Path;
 /// Below this share of the photos, poses are not worth training on.
 const HALF: f64 = 0.5;
 /// Below this share, something is worth saying.
-const MOST: f64 = 0.9;
+const MAX: f64 = 0.9;
 /// A mean reprojection error above this, in pixels, is worth saying something. COLMAP's results
 /// on sharp photos are mostly below 1.
 const LARGE_ERROR: f64 = 1.5;
@@ -130,7 +130,7 @@ impl Report {
 
     fn advise(&mut self, photos: &[String], registered: &[bool], shape: &Shape) {
         let mut advice = Vec::new();
-        if self.share() < MOST {
+        if self.share() < MAX {
             advice.push(format!(
                 "{} of {} photos have no pose",
                 self.photos - self.registered,

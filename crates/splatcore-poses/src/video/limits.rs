@@ -1,4 +1,4 @@
 //! Bounds of what is read.
 
 /// No frame is larger than this on a side.
-pub const LARGEST_SIDE: u32 = 16384;
+pub const MAX_SIDE: u32 = 16384;

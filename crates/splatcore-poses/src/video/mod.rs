@@ -29,7 +29,7 @@ const QUALITY: u8 = 95;
 /// Frames a second taken where nothing was asked for, and their bounds.
 const PER_SECOND: f64 = 2.0;
 const FEWEST: usize = 40;
-const MOST: usize = 300;
+const MAX: usize = 300;
 
 /// Looking at a video's frames and taking some: phases of the work.
 pub const PHASES: usize = 2;
@@ -112,7 +112,7 @@ pub fn take(job: &Job, folder: &Path, track: &mut Track<'_>) -> Result<(), Poses
 /// How many frames to take of `found`.
 fn usual(found: usize, rate: Option<f64>) -> usize {
     let seconds = found as f64 / rate.filter(|r| (1.0..=240.0).contains(r)).unwrap_or(30.0);
-    ((seconds * PER_SECOND) as usize).clamp(FEWEST, MOST)
+    ((seconds * PER_SECOND) as usize).clamp(FEWEST, MAX)
 }
 
 fn write(path: &Path, image: &RgbImage, png: bool) -> Result<(), PosesError> {

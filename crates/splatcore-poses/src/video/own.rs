@@ -1,7 +1,7 @@
 //! Videos that need no program: Y4M and Motion JPEG.
 
 use super::jpeg_frames::JpegFrames;
-use super::limits::LARGEST_SIDE;
+use super::limits::MAX_SIDE;
 use super::measure::{Measured, shrink};
 use super::reader::{Reader, Seen, Survey, Taken};
 use super::y4m;
@@ -84,8 +84,8 @@ impl Own<'_> {
 
     fn decode(&self, jpeg: Vec<u8>) -> Result<DynamicImage, PosesError> {
         let mut limits = Limits::default();
-        limits.max_image_width = Some(LARGEST_SIDE);
-        limits.max_image_height = Some(LARGEST_SIDE);
+        limits.max_image_width = Some(MAX_SIDE);
+        limits.max_image_height = Some(MAX_SIDE);
         let decoded = JpegDecoder::new(Cursor::new(jpeg)).and_then(|mut decoder| {
             limits.reserve(decoder.total_bytes())?;
             decoder.set_limits(limits)?;

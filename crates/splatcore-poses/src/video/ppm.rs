@@ -1,6 +1,6 @@
 //! A stream of PPM pictures (P6, 8 bits), as ffmpeg writes it into a pipe.
 
-use super::limits::LARGEST_SIDE;
+use super::limits::MAX_SIDE;
 use image::RgbImage;
 use std::io::{Error, ErrorKind, Read, Result};
 
@@ -22,7 +22,7 @@ pub fn next(stream: &mut dyn Read) -> Result<Option<RgbImage>> {
         number("height")?,
         number("largest value")?,
     );
-    let sides = 1..=LARGEST_SIDE;
+    let sides = 1..=MAX_SIDE;
     if !sides.contains(&width) || !sides.contains(&height) || most != 255 {
         return Err(odd(format!(
             "{width}x{height} pixels with values up to {most}"

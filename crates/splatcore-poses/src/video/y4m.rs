@@ -2,7 +2,7 @@
 //! for each frame a line `FRAME` and planes of 8-bit luma and chroma
 //! (<https://wiki.multimedia.cx/index.php/YUV4MPEG2>).
 
-use super::limits::LARGEST_SIDE;
+use super::limits::MAX_SIDE;
 use image::{Rgb, RgbImage};
 use std::io::{BufRead, Error, ErrorKind, Read, Result};
 
@@ -189,7 +189,7 @@ fn header(line: &str) -> Result<Header> {
             _ => {}
         }
     }
-    let sides = 1..=LARGEST_SIDE;
+    let sides = 1..=MAX_SIDE;
     if !sides.contains(&header.width) || !sides.contains(&header.height) {
         return Err(odd(format!(
             "the frames are {}x{} pixels",

@@ -65,7 +65,7 @@ pub struct Described {
 static KNOWN: Mutex<Vec<(Py<PyType>, Option<FromObject>)>> = Mutex::new(Vec::new());
 
 /// How many types are remembered.
-const MOST_TYPES: usize = 32;
+const MAX_TYPES: usize = 32;
 
 /// A contiguous tensor of a type that functions take; `None` for all others, which the tensor's
 /// methods say more about.
@@ -132,7 +132,7 @@ fn of_type(of: &Bound<'_, PyType>) -> Option<FromObject> {
         return *found;
     }
     let found = look_up(of);
-    if known.len() < MOST_TYPES {
+    if known.len() < MAX_TYPES {
         known.push((of.clone().unbind(), found));
     }
     found

@@ -11,7 +11,7 @@ use splatcore::tensors::{Real, adam as adam_op, neighbours, relocation as reloca
 const ROWS: Side = Named("n");
 const D: Side = Named("D");
 const N: Side = Named("N");
-const MOST: Side = Named("n_max");
+const MAX: Side = Named("n_max");
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -88,7 +88,7 @@ fn relocation(
     let opacities = call.floats("opacities", opacities, &[N])?;
     let scales = call.floats("scales", scales, &[N, Is(3)])?;
     let ratios = call.values::<i32>("ratios", ratios, &[N])?;
-    let binoms = call.floats("binoms", binoms, &[MOST, MOST])?;
+    let binoms = call.floats("binoms", binoms, &[MAX, MAX])?;
     let mut new_opacities = call.floats_out("new_opacities", new_opacities, &[N])?;
     let mut new_scales = call.floats_out("new_scales", new_scales, &[N, Is(3)])?;
     if let Some(card) = call.card(stream)? {

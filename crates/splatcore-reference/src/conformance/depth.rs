@@ -16,7 +16,7 @@ use splatcore_core::{Pipeline, Precision, Renderer};
 
 /// Least PSNR in dB of the normalised inverse depth: of f32, and of halves. Measured: 121 and 71 at
 /// worst.
-const LEAST: [f64; 2] = [100.0, 60.0];
+const MIN: [f64; 2] = [100.0, 60.0];
 /// Most that a pixel of it may be off, as a share of the peak, in halves: some ten roundings of
 /// 2^-11 on a weight's way through a batch, half of them in the weights that it is divided by too.
 const WORST_IN_HALVES: f64 = 0.02;
@@ -25,7 +25,7 @@ const WORST_IN_HALVES: f64 = 0.02;
 const DOUBT_MARGIN: f64 = 1.1;
 /// Of the pixels whose transmittance is below 1, so many at least must be far enough from cut-offs
 /// to be compared, unless the image has but a few.
-const LEAST_SURE: f64 = 0.3;
+const MIN_SURE: f64 = 0.3;
 const FEW: usize = 64;
 
 /// Scenes of [`cases`] to look at: usual ones, nothing at all, one pixel, layers of many and of
@@ -185,11 +185,11 @@ fn one_pipeline(
             },
         )?;
     }
-    ensure(all < FEW || sure as f64 >= LEAST_SURE * all as f64, || {
+    ensure(all < FEW || sure as f64 >= MIN_SURE * all as f64, || {
         format!("only {sure} of {all} pixels are far from a cut-off")
     })?;
     let psnr = -10.0 * (square / sure.max(1) as f64).log10();
-    let least = LEAST[(precision != Precision::Single) as usize];
+    let least = MIN[(precision != Precision::Single) as usize];
     ensure(psnr >= least, || {
         format!("PSNR of the inverse depth is {psnr:.1} dB, {least:.0} are needed")
     })

@@ -13,7 +13,7 @@ use splatcore_core::semantics::Semantics;
 use splatcore_core::{Pipeline, Precision, Renderer};
 
 /// Pixels that a scene may have near a cut-off before it tests too little.
-const MOST_DOUBTFUL: f64 = 0.1;
+const MAX_DOUBTFUL: f64 = 0.1;
 
 /// Every scene of [`super::scenes`] and `super::hostile`, every pipeline: f32 within the scene's
 /// tolerance, halves within their bounds; other constants too.
@@ -167,7 +167,7 @@ fn render(
 fn enough_sure_pixels(case: &Case, twin: &TwinFrame) -> Outcome {
     let doubtful = |d: &&twin::Doubt| d.colour > case.image_tolerance;
     let share = twin.doubts.iter().filter(doubtful).count() as f64 / twin.doubts.len() as f64;
-    ensure(share <= MOST_DOUBTFUL, || {
+    ensure(share <= MAX_DOUBTFUL, || {
         format!(
             "{}: {:.0} % of the pixels are near a cut-off",
             case.name,

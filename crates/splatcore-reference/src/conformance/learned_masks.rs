@@ -7,7 +7,7 @@ use super::scenes::{odd_camera, random_scene, views};
 use super::step::{gradient_of, plan, scene_and_views, twin_step};
 use crate::twin::{self, Group, Scene, adam};
 use splatcore_core::backend::{Backend, LearnerState, Refine, RenderOptions, StepPlan};
-use splatcore_core::learned_masks::{LEAST, LearnedMasks, MaskPlan, OFF_OPACITY_LOGIT, is_on};
+use splatcore_core::learned_masks::{LearnedMasks, MIN, MaskPlan, OFF_OPACITY_LOGIT, is_on};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Learner, Pipeline};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const PLAN: MaskPlan = MaskPlan {
 /// The state with masks of which some are far from the threshold, some just above it, and some
 /// below, of Gaussians that have faded.
 fn with_masks(mut state: LearnerState) -> LearnerState {
-    let logits = [1.0, -1.0, LEAST + 0.01, 2.0, LEAST - 0.3];
+    let logits = [1.0, -1.0, MIN + 0.01, 2.0, MIN - 0.3];
     let count = state.gaussians.len();
     state.masks = LearnedMasks {
         logits: (0..count).map(|i| logits[i % 5]).collect(),

@@ -17,7 +17,7 @@ const TOLERANCE: f64 = 1e-4;
 /// A pixel's share of a sum below which units of the sums count (2^-36 a fragment and warp).
 const FLOOR: f64 = 1e-7;
 /// Pixels in doubt may widen all sums together by this share before a scene tests too little.
-const MOST_DOUBTFUL: f64 = 0.3;
+const MAX_DOUBTFUL: f64 = 0.3;
 
 const PIPELINES: [Pipeline; 2] = [Pipeline::AUTO, Pipeline::VANILLA];
 
@@ -83,7 +83,7 @@ fn compare(
         least += twin.transmittance.least;
         most += twin.transmittance.most;
     }
-    ensure(most - least <= MOST_DOUBTFUL * least, || {
+    ensure(most - least <= MAX_DOUBTFUL * least, || {
         format!("{what}: the scene tests little, T adds up to {least} to {most}")
     })
 }

@@ -6,7 +6,7 @@ use splatcore_core::precision::SINGLE;
 
 /// Standard deviations below this count as this for depths (the paper bounds the entries of the
 /// inverse scales by 1000).
-const LEAST_SCALE: f64 = 1e-3;
+const MIN_SCALE: f64 = 1e-3;
 /// Roundings of f32 in a projected centre, and in a chain of operations of a depth.
 pub const ROUNDINGS: f64 = 8.0;
 
@@ -44,9 +44,8 @@ impl AlongRay {
     ) -> Self {
         // Columns are its axes.
         let axes = product(&camera.rotation, rotation);
-        let rows: [[f64; 3]; 3] = std::array::from_fn(|k| {
-            std::array::from_fn(|i| axes[i][k] / scales[k].max(LEAST_SCALE))
-        });
+        let rows: [[f64; 3]; 3] =
+            std::array::from_fn(|k| std::array::from_fn(|i| axes[i][k] / scales[k].max(MIN_SCALE)));
         let reach = camera.translation.iter().fold(view[2], |m, t| m + t.abs());
         Self {
             direction: rows.map(|[x, y, z]| {

@@ -84,7 +84,7 @@ pub fn blend(
 }
 
 /// With more splats in doubt than this, all of a pixel is.
-const MOST_TIPS: usize = 24;
+const MAX_TIPS: usize = 24;
 
 /// A pixel's fragments, front to back.
 pub struct Pixel {
@@ -244,7 +244,7 @@ impl Pixel {
         tips.sort_unstable();
         tips.dedup();
         self.doubt.any |= !tips.is_empty();
-        if tips.len() > MOST_TIPS {
+        if tips.len() > MAX_TIPS {
             self.doubt.colour += brightest;
             self.doubt.transmittance += 1.0;
             return;

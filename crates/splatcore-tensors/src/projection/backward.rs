@@ -10,7 +10,7 @@ use crate::{Real, Result};
 use rayon::prelude::*;
 
 /// Keeps the gradient of a compensation finite where it vanishes; gsplat's value.
-const LEAST_COMPENSATION: f64 = 1e-6;
+const MIN_COMPENSATION: f64 = 1e-6;
 
 /// What the forward pass wrote, and the gradients of that.
 #[derive(Clone, Copy, Debug)]
@@ -272,7 +272,7 @@ fn of_covar2d<F: Real>(
     let mut out = mul(&mul(conic, &g), conic).map(|row| row.map(|v| -v));
     if let (Some(all), Some(v_all)) = (input.compensations, input.v_compensations) {
         let compensation = all[row];
-        let v_square = half * v_all[row] / (compensation + F::of(LEAST_COMPENSATION));
+        let v_square = half * v_all[row] / (compensation + F::of(MIN_COMPENSATION));
         let rest = F::one() - compensation * compensation;
         let determinant = conic[0][0] * conic[1][1] - conic[0][1] * conic[0][1];
         for i in 0..2 {

@@ -10,9 +10,9 @@ use splatcore_core::semantics::ALPHA_MIN;
 
 /// Standard deviations beyond which a fragment of an opaque splat is not drawn: just over
 /// sqrt(2 ln 255).
-const MOST_DEVIATIONS: f64 = 3.33;
+const MAX_DEVIATIONS: f64 = 3.33;
 /// INRIA's lower bound of the squared half difference of a covariance's eigenvalues.
-const LEAST_SPREAD: f64 = 0.1;
+const MIN_SPREAD: f64 = 0.1;
 
 /// How far a splat reaches from its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +186,7 @@ fn determinant<F: Real>(m: &Mat2<F>) -> F {
 
 /// The radii of [`RadiusRule::Gsplat15`]; `None` if alpha is below 1/255 everywhere.
 fn tight<F: Real>(covariance: &Mat2<F>, opacity: Option<F>) -> Option<[F; 2]> {
-    let mut deviations = F::of(MOST_DEVIATIONS);
+    let mut deviations = F::of(MAX_DEVIATIONS);
     if let Some(opacity) = opacity {
         let over = opacity / F::of(ALPHA_MIN);
         if over.is_nan() || over < F::one() {
@@ -200,6 +200,6 @@ fn tight<F: Real>(covariance: &Mat2<F>, opacity: Option<F>) -> Option<[F; 2]> {
 /// The radius of [`RadiusRule::ThreeSigma`].
 fn three_sigma<F: Real>(covariance: &Mat2<F>, determinant: F) -> F {
     let middle = F::of(0.5) * (covariance[0][0] + covariance[1][1]);
-    let spread = (middle * middle - determinant).max(F::of(LEAST_SPREAD));
+    let spread = (middle * middle - determinant).max(F::of(MIN_SPREAD));
     (F::of(3.0) * (middle + spread.sqrt()).sqrt()).ceil()
 }

@@ -24,7 +24,7 @@ const GROWTH: f64 = 0.05;
 const DENSIFY_EVERY: u32 = 100;
 /// mcmc: fewest steps between two rounds that a short run gets unasked. Copies lie in one place at
 /// first; they need some steps to move apart before they are copied again.
-const LEAST_DENSIFY_EVERY: u32 = 20;
+const MIN_DENSIFY_EVERY: u32 = 20;
 /// mcmc: least and most growth a round that a run gets unasked. A round adds whole Gaussians, so
 /// that a set of fewer than 1000 would not grow at less; at more than 1 every Gaussian would have
 /// several copies in its place.
@@ -312,7 +312,7 @@ impl Given {
 
     fn densify_every(&self) -> u32 {
         let scaled = (f64::from(DENSIFY_EVERY) * self.length()).round() as u32;
-        let mcmc = scaled.clamp(LEAST_DENSIFY_EVERY, DENSIFY_EVERY);
+        let mcmc = scaled.clamp(MIN_DENSIFY_EVERY, DENSIFY_EVERY);
         let default = self.by_strategy(DENSIFY_EVERY, mcmc);
         self.config.densify_every.unwrap_or(default)
     }

@@ -12,7 +12,7 @@ use splatcore_core::{Gaussians, View, camera, sh};
 /// that no view has stay as they were.
 const RIDGE: f64 = 1e-2;
 /// Coefficients of the highest degree that is fitted to: 2, of 3.
-const MOST: usize = 9;
+const MAX: usize = 9;
 
 /// The same scene with harmonics up to `degree`, which is lower than its own. `renderer` holds the
 /// scene; a view counts by the Gaussian's share of its image, the sum of alpha T.
@@ -84,15 +84,15 @@ fn colour(row: &[[f32; 3]], basis: &[f64]) -> [f64; 3] {
 #[derive(Clone)]
 struct Sums {
     /// Lower triangle, row by row.
-    matrix: [f32; MOST * (MOST + 1) / 2],
-    right: [[f32; MOST]; 3],
+    matrix: [f32; MAX * (MAX + 1) / 2],
+    right: [[f32; MAX]; 3],
 }
 
 impl Default for Sums {
     fn default() -> Self {
         Self {
-            matrix: [0.0; MOST * (MOST + 1) / 2],
-            right: [[0.0; MOST]; 3],
+            matrix: [0.0; MAX * (MAX + 1) / 2],
+            right: [[0.0; MAX]; 3],
         }
     }
 }
@@ -116,12 +116,12 @@ impl Sums {
 
     /// The change of the first `k` coefficients in each channel, by Cholesky's decomposition; none
     /// for a Gaussian that no view sees.
-    fn solve(&self, k: usize) -> [[f64; MOST]; 3] {
+    fn solve(&self, k: usize) -> [[f64; MAX]; 3] {
         let mut lower = self.matrix.map(f64::from);
         let trace: f64 = (0..k).map(|i| lower[at(i, i)]).sum();
         let mut solution = self.right.map(|row| row.map(f64::from));
         if !(trace > 0.0 && trace.is_finite()) {
-            return [[0.0; MOST]; 3];
+            return [[0.0; MAX]; 3];
         }
         for i in 0..k {
             lower[at(i, i)] += RIDGE * trace / k as f64;

@@ -60,14 +60,14 @@ fn relative_volumes(scene: &Gaussians) -> Vec<f64> {
 }
 
 /// A Gaussian that no view shows counts as this share of the mean.
-const LEAST_WEIGHT: f64 = 0.01;
+const MIN_WEIGHT: f64 = 0.01;
 
 /// How much it matters that a Gaussian is close to what it was, `[n]`: its share of the images, the
 /// sum of alpha T, since an error of its colour is one of the images by that much.
 pub fn weights(visibility: &Visibility) -> Vec<f32> {
     let shares = &visibility.weights;
     let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
-    let least = (LEAST_WEIGHT * mean).max(f64::from(f32::MIN_POSITIVE));
+    let least = (MIN_WEIGHT * mean).max(f64::from(f32::MIN_POSITIVE));
     shares.iter().map(|share| share.max(least) as f32).collect()
 }
 

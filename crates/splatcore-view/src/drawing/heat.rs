@@ -6,8 +6,8 @@ use splatcore_core::semantics::TILE;
 use splatcore_core::{Camera, Image};
 
 /// A tile of so many Gaussians, or more, has the last colour.
-const MOST: u32 = 4095;
-/// From no Gaussian to [`MOST`], dark to bright, at equal distances of log(1 + count).
+const MAX: u32 = 4095;
+/// From no Gaussian to [`MAX`], dark to bright, at equal distances of log(1 + count).
 const COLOURS: [[u8; 3]; 7] = [
     [0, 0, 0],
     [38, 16, 92],
@@ -21,7 +21,7 @@ const COLOURS: [[u8; 3]; 7] = [
 /// What the colours mean, for a legend.
 pub fn scale() -> HeatScale {
     HeatScale {
-        most: MOST,
+        most: MAX,
         tile: TILE as u32,
         colours: COLOURS.to_vec(),
     }
@@ -45,7 +45,7 @@ pub(super) fn image(counts: &TileCounts, camera: &Camera) -> Image {
 
 fn colour(count: u32) -> [f32; 3] {
     let last = COLOURS.len() - 1;
-    let share = f64::from(count).ln_1p() / f64::from(MOST).ln_1p();
+    let share = f64::from(count).ln_1p() / f64::from(MAX).ln_1p();
     let at = share.min(1.0) * last as f64;
     let below = (at as usize).min(last - 1);
     let part = (at - below as f64) as f32;

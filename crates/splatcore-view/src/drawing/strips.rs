@@ -10,7 +10,7 @@ use rayon::prelude::*;
 /// Side of the blocks that are compressed together, pixels: colours have half of the resolution.
 const BLOCK: usize = 16;
 /// Strips have at least so many rows: below, threads cost more than they save.
-const LEAST_ROWS: usize = 64;
+const MIN_ROWS: usize = 64;
 /// Codes of markers: each stands behind a byte 0xff.
 const SOF0: u8 = 0xc0;
 const RST0: u8 = 0xd0;
@@ -26,7 +26,7 @@ pub(super) fn jpeg(rgb: &[u8], width: u32, height: u32, quality: u8) -> Vec<u8> 
 
 /// As [`jpeg`], in at most so many strips.
 fn in_strips(rgb: &[u8], width: u32, height: u32, quality: u8, most: usize) -> Vec<u8> {
-    let rows = (height as usize).div_ceil(most.max(1)).max(LEAST_ROWS);
+    let rows = (height as usize).div_ceil(most.max(1)).max(MIN_ROWS);
     let rows = rows.next_multiple_of(BLOCK);
     let row = 3 * width as usize;
     let strips: Vec<Vec<u8>> = rgb

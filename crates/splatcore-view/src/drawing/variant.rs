@@ -21,7 +21,7 @@ const HIGHLIGHT: [f32; 3] = [1.0, 0.75, 0.1];
 const HIGHLIGHT_SHARE: f32 = 0.65;
 /// A Gaussian is shown where at least this share of the light reaches the eye, on average over the
 /// pixels that it covers: what lies behind a surface gets less.
-const LEAST_LIGHT: f64 = 0.1;
+const MIN_LIGHT: f64 = 0.1;
 /// Longest side of the picture that tells which Gaussians are shown, pixels.
 const SIGHT: u32 = 640;
 /// How old a copy of a scene in training may be while the camera moves: to make one takes long.
@@ -137,7 +137,7 @@ impl<'a> Variants<'a> {
         let seen = renderer.visibility(&camera, options)?;
         let lit = |row: usize| {
             let fragments = seen.fragments[row];
-            fragments > 0 && seen.transmittances[row] >= LEAST_LIGHT * fragments as f64
+            fragments > 0 && seen.transmittances[row] >= MIN_LIGHT * fragments as f64
         };
         let rows = order.iter().enumerate().filter(|(row, _)| lit(*row));
         Ok(Mask::from_indices(self.scene.len(), rows.map(|(_, &i)| i)))

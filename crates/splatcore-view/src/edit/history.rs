@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// Memory that steps may take; beyond it the oldest are forgotten. A step takes at most a quarter
 /// byte a Gaussian for each of two masks.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 
 /// What edits change.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +65,7 @@ impl Default for History {
             past: VecDeque::new(),
             future: Vec::new(),
             bytes: 0,
-            most_bytes: MOST_BYTES,
+            most_bytes: MAX_BYTES,
         }
     }
 }

@@ -6,7 +6,7 @@ use splatcore_core::semantics::NEAR_PLANE;
 use splatcore_data::scene::edit::Shape;
 
 /// Longest side of the picture into which a stroke is painted.
-const MOST_PIXELS: f64 = 1024.0;
+const MAX_PIXELS: f64 = 1024.0;
 
 /// A part of the scene.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +67,7 @@ struct Painted<'a> {
 impl<'a> Painted<'a> {
     fn new(stroke: &'a Stroke) -> Self {
         let camera = &stroke.camera;
-        let scale = (MOST_PIXELS / f64::from(camera.width.max(camera.height))).min(1.0);
+        let scale = (MAX_PIXELS / f64::from(camera.width.max(camera.height))).min(1.0);
         let size =
             [camera.width, camera.height].map(|side| (f64::from(side) * scale).ceil() as usize);
         let mut painted = Self {

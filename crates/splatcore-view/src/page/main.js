@@ -15,8 +15,8 @@ import { Tools } from './tools.js';
 const STILL_AFTER = 150; // ms without a move
 const SLOW = 80; // ms of round trip: halve the size
 const QUICK = 30;
-const SMALLEST = 0.25;
-const LARGEST = 2560; // pixels of the longer side
+const MIN = 0.25;
+const MAX = 2560; // pixels of the longer side
 
 const element = (id) => document.getElementById(id);
 const stage = element('stage');
@@ -38,7 +38,7 @@ function request(still) {
   const channel = element('channel').value;
   // A tile is so many pixels of what is drawn: a smaller picture would have other counts.
   const whole = still || channel === 'heat';
-  const fit = Math.min(1, LARGEST / Math.max(...full)) * (whole ? 1 : share);
+  const fit = Math.min(1, MAX / Math.max(...full)) * (whole ? 1 : share);
   const colour = element('background').value;
   const pose = camera.pose();
   return {
@@ -108,7 +108,7 @@ async function show(header, blob) {
   const trip = performance.now() - (sent.get(header.seq) || performance.now());
   sent.delete(header.seq);
   if (header.codec === 1) {
-    if (trip > SLOW) share = Math.max(SMALLEST, share / 2);
+    if (trip > SLOW) share = Math.max(MIN, share / 2);
     else if (trip < QUICK) share = Math.min(1, share * 2);
   }
   showTimes(header, trip, share);

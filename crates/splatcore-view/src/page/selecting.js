@@ -2,7 +2,7 @@
 import { sub } from './camera.js';
 
 const element = (id) => document.getElementById(id);
-const MOST_POINTS = 1000; // of a stroke
+const MAX_POINTS = 1000; // of a stroke
 
 // `page` has: camera, overlay, stage, info(), view(), send(message), pick(x, y), redraw().
 export class Selecting {
@@ -101,7 +101,7 @@ export class Selecting {
         const [x, y] = points.at(-1);
         overlay.brush = { x: clientX, y: clientY, radius };
         const far = Math.hypot(clientX - x, clientY - y) > radius / 4;
-        if (far && points.length < MOST_POINTS) points.push([clientX, clientY]);
+        if (far && points.length < MAX_POINTS) points.push([clientX, clientY]);
         this.draw();
       },
       end: () => {

@@ -7,9 +7,9 @@ use splatcore_core::camera::normalize;
 use splatcore_data::scene::edit::Shape;
 
 /// Places of a stroke.
-const MOST_POINTS: usize = 2000;
+const MAX_POINTS: usize = 2000;
 /// Pixels.
-const LARGEST_BRUSH: f64 = 1000.0;
+const MAX_BRUSH: f64 = 1000.0;
 
 /// A change of the scene.
 #[derive(Clone, Debug, Deserialize)]
@@ -193,10 +193,10 @@ fn stroke(
     through: bool,
 ) -> Result<Stroke, String> {
     finite(points.iter().flatten().chain([&radius]))?;
-    if points.is_empty() || points.len() > MOST_POINTS {
+    if points.is_empty() || points.len() > MAX_POINTS {
         return Err(format!("a stroke of {} places", points.len()));
     }
-    if !(0.0..=LARGEST_BRUSH).contains(&radius) {
+    if !(0.0..=MAX_BRUSH).contains(&radius) {
         return Err(format!("a brush of {radius} pixels"));
     }
     Ok(Stroke {

@@ -5,9 +5,9 @@ use splatcore_core::Camera;
 use splatcore_page::Pose;
 
 /// Longest side of a view, pixels.
-const LARGEST_SIDE: u32 = 4096;
+const MAX_SIDE: u32 = 4096;
 /// Shortest side of a view, pixels.
-const SMALLEST_SIDE: u32 = 16;
+const MIN_SIDE: u32 = 16;
 
 /// What of a view is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -131,7 +131,7 @@ impl ViewRequest {
         if !(0.01..=4.0).contains(&self.scale) {
             return Err(format!("sizes times {}", self.scale));
         }
-        let side = |pixels: u32| pixels.clamp(SMALLEST_SIDE, LARGEST_SIDE);
+        let side = |pixels: u32| pixels.clamp(MIN_SIDE, MAX_SIDE);
         let (width, height) = (side(self.width), side(self.height));
         let focal = f64::from(height) / (2.0 * (self.fov.to_radians() / 2.0).tan());
         let r = &self.rotation;

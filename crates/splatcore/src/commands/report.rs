@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A chart has so many colours.
-const MOST_RUNS: usize = 4;
+const MAX_RUNS: usize = 4;
 /// Views of which every run's picture is shown.
 const SHOWN_VIEWS: usize = 6;
 
@@ -48,9 +48,9 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    if args.runs.len() > MOST_RUNS {
+    if args.runs.len() > MAX_RUNS {
         let error = format!(
-            "{} runs are too many for one page; give at most {MOST_RUNS}",
+            "{} runs are too many for one page; give at most {MAX_RUNS}",
             args.runs.len()
         );
         return Err(output::WrongUsage(error).into());

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use splatcore_train::{Breakdown, CurvePoint, Evaluation};
 
 /// Points of the curve that are kept; more are thinned.
-const MOST_POINTS: usize = 400;
+const MAX_POINTS: usize = 400;
 
 /// A quality that was measured during a run.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
@@ -101,7 +101,7 @@ pub struct Written {
 
 /// A trainer's curve, thinned.
 pub fn curve(points: &[CurvePoint]) -> Vec<CurvePoint> {
-    let every = points.len().div_ceil(MOST_POINTS).max(1);
+    let every = points.len().div_ceil(MAX_POINTS).max(1);
     let last = points.len().saturating_sub(1);
     let kept = points
         .iter()

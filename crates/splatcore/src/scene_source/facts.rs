@@ -96,12 +96,12 @@ impl DatasetPlace {
 
 /// The way from a folder to a path, both from the root, over at most some folders up.
 fn relative(path: &Path, folder: &Path) -> Option<PathBuf> {
-    const MOST_UP: usize = 3;
+    const MAX_UP: usize = 3;
     let (path, folder): (Vec<Component>, Vec<Component>) =
         (path.components().collect(), folder.components().collect());
     let common = path.iter().zip(&folder).take_while(|(a, b)| a == b).count();
     let up = folder.len() - common;
-    if common == 0 || up > MOST_UP {
+    if common == 0 || up > MAX_UP {
         return None;
     }
     let steps = std::iter::repeat_n(Component::ParentDir, up);

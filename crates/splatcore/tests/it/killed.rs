@@ -14,7 +14,7 @@ const KILLS: u32 = 24;
 /// So many of them must meet one, else nothing was tried that could have gone wrong.
 const HALVES: usize = 6;
 /// A busy machine can be late with every kill, but not for ever.
-const MOST_LEGS: u32 = 200;
+const MAX_LEGS: u32 = 200;
 /// Enough that few legs between two kills come to the end.
 const STEPS: &str = "150";
 /// So many Gaussians that writing takes longer than a step; the points are 400.
@@ -75,7 +75,7 @@ fn killed_at_any_moment_a_run_goes_on() {
     while kills < KILLS || halves < HALVES {
         legs += 1;
         assert!(
-            legs < MOST_LEGS,
+            legs < MAX_LEGS,
             "only {halves} of {kills} kills met a checkpoint in the making"
         );
         let more: &[&str] = if step == 0 {

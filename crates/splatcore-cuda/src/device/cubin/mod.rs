@@ -255,7 +255,7 @@ struct Needs {
 const REGISTERS: u8 = 0x2f;
 const FRAME: u8 = 0x11;
 /// Attributes of `.nv.info.KERNEL`: threads of a block in three directions, barriers.
-const MOST_THREADS: u8 = 0x05;
+const MAX_THREADS: u8 = 0x05;
 const BARRIERS: u8 = 0x4c;
 
 impl Needs {
@@ -276,7 +276,7 @@ impl Needs {
     fn read_own(&mut self, info: &[u8]) {
         for (attribute, value) in attributes(info) {
             match attribute {
-                MOST_THREADS => {
+                MAX_THREADS => {
                     let sides = [0, 4, 8].map(|at| u32_at(value, at).unwrap_or(1));
                     self.most_threads = sides.into_iter().fold(1, u32::saturating_mul);
                 }

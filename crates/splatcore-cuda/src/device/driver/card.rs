@@ -1,6 +1,6 @@
 //! A card as a device: memory, copies, kernels and events through the driver.
 
-use super::{LEAST_CAPABILITY, NoCard, driver_info, no_such_card, words};
+use super::{MIN_CAPABILITY, NoCard, driver_info, no_such_card, words};
 use crate::device::machine_code::{self, Code, Origin};
 use crate::device::{Allocations, Copies, Device, Events, Launches};
 use crate::device::{DeviceError, Event, Kernel, Program, Signature, Tuned};
@@ -72,7 +72,7 @@ impl Card {
         let Some((name, capability, _)) = info.cards.get(ordinal) else {
             return Err(no_such_card(ordinal, &info.cards));
         };
-        if *capability < LEAST_CAPABILITY {
+        if *capability < MIN_CAPABILITY {
             return Err(NoCard {
                 reason: format!(
                     "{name} has compute capability {}.{}, at least 7.5 (Turing) is needed",

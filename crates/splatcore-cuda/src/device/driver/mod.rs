@@ -11,7 +11,7 @@ pub use restore::RestoreContext;
 use cudarc::driver::{result, sys};
 
 /// Least compute capability: the products of `blend_splatcore` need Turing's matrix units.
-pub const LEAST_CAPABILITY: u32 = 75;
+pub const MIN_CAPABILITY: u32 = 75;
 
 /// Why no card can be used, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@
 // splatcore-cpu/src/{project_backward,adam,step}.rs.
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
-// noise. LEARNED_MASKS 1 learns masks too (docs/methods/learned-masks.md); LEAST_MASK and
+// noise. LEARNED_MASKS 1 learns masks too (docs/methods/learned-masks.md); MIN_MASK and
 // OFF_OPACITY_LOGIT are of these. SH_ROW floats of harmonics a Gaussian, BETA1, BETA2, EPSILON
 // (rates.rs), and the constants of moments.cuh and project_backward.cuh.
 //
@@ -297,7 +297,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         update(mask_logit, args.masks_1[i], args.masks_2[i], d_mask * on * (1.0f - on),
                args.rates.mask_rate, correction, 0);
         args.masks[i] = mask_logit;
-        if (!(mask_logit >= LEAST_MASK)) {
+        if (!(mask_logit >= MIN_MASK)) {
             opacity_logit = OFF_OPACITY_LOGIT;
             args.opacity_logits_1[i] = {};
             args.opacity_logits_2[i] = {};

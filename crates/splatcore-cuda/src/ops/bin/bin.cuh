@@ -9,8 +9,8 @@
 // memory are neighbours in space (spatial_order.rs), so the 128 Gaussians of a block of `project`
 // have a dozen pairs of each macro-tile that they touch.
 //
-//   MACRO_TILE_SIDE, 2 or 4; MOST_MACRO_TILES, at least the number of macro-tiles; TOUCHED, at
-//   least the number that a block touches; MOST_LISTED, the most pairs of a list, which with those
+//   MACRO_TILE_SIDE, 2 or 4; MAX_MACRO_TILES, at least the number of macro-tiles; TOUCHED, at
+//   least the number that a block touches; MAX_LISTED, the most pairs of a list, which with those
 //   of a block fit 16 bits.
 //
 // History: docs/log/kernels/lists.md.
@@ -18,14 +18,14 @@
 #pragma once
 #include "macro_tile_rows.cuh"
 
-static_assert(MOST_LISTED + BLOCK <= 1 << 16, "places of pairs are counted in 16 bits");
+static_assert(MAX_LISTED + BLOCK <= 1 << 16, "places of pairs are counted in 16 bits");
 
 // A block's shared memory; `words` and `touched_count` are 0 at first.
 struct Binning {
     union {
-        u32 words[MOST_MACRO_TILES / 2];  // two macro-tiles each
-        u16 counts[MOST_MACRO_TILES];  // the block's pairs of each macro-tile, then the position in
-                                       // its list of the first of them
+        u32 words[MAX_MACRO_TILES / 2];  // two macro-tiles each
+        u16 counts[MAX_MACRO_TILES];  // the block's pairs of each macro-tile, then the position in
+                                      // its list of the first of them
     };
     u32 touched_count;
     u16 touched[TOUCHED];
@@ -56,7 +56,7 @@ __device__ __forceinline__ void reserve_places(Binning& d, u32* macro_tile_count
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
             if (first + k * THREADS >= count) break;
-            d.counts[macro_tiles[k]] = (u16)min(places[k], (u32)MOST_LISTED);
+            d.counts[macro_tiles[k]] = (u16)min(places[k], (u32)MAX_LISTED);
         }
     }
 }

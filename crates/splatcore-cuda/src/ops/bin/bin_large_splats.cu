@@ -21,16 +21,16 @@
 // Now. 21 to 23 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/lists.md.
 
 // Threads; blocks that fit a multiprocessor; atomics of a thread before it waits.
-#define BLOCK 256  // tune: 128 256; when MOST_MACRO_TILES % BLOCK == 0 && BLOCK % LARGE_ROWS == 0
+#define BLOCK 256  // tune: 128 256; when MAX_MACRO_TILES % BLOCK == 0 && BLOCK % LARGE_ROWS == 0
 #define BLOCKS 6   // tune: 3 4 5 6 7 8; when BLOCK * BLOCKS <= 2048
 #define AT_ONCE 4  // tune: 1 2 4 8
-#define TOUCHED MOST_MACRO_TILES
+#define TOUCHED MAX_MACRO_TILES
 
 #include "bin.cuh"
 #include "block_scan.cuh"
 
 #define LARGE_ENTRIES (BLOCK / LARGE_ROWS)
-#define OWN_MACRO_TILES (MOST_MACRO_TILES / BLOCK)
+#define OWN_MACRO_TILES (MAX_MACRO_TILES / BLOCK)
 #define SUMS (MACRO_TILE_SIDE == 2 ? 4 : 3)
 
 // Steps through the macro-tiles row by row; says how many of a macro-tile's tiles lie in the
@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         macro_tiles_x = (args.camera.tiles_x + MACRO_TILE_SIDE - 1) / MACRO_TILE_SIDE,
         count = min(args.counters->large, args.queue_room);
     if (blockIdx.x * LARGE_ENTRIES < count) {
-        for (u32 k = thread; k < MOST_MACRO_TILES / 2; k += BLOCK) binning.words[k] = 0;
+        for (u32 k = thread; k < MAX_MACRO_TILES / 2; k += BLOCK) binning.words[k] = 0;
         if (thread == 0) binning.touched_count = 0;
         __syncthreads();
     }

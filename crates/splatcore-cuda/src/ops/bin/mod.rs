@@ -1,6 +1,6 @@
 //! Binning: launches ops/bin/bin_large_splats.cu and ops/bin/sort_bins.cu, whose headers say how.
 
-use super::intersect::{MOST_PAIRS, footprint};
+use super::intersect::{MAX_PAIRS, footprint};
 use super::sources::program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
@@ -46,13 +46,13 @@ kernel_params! {
 /// side, about the same macro-tiles and pairs.
 pub const SIDES: [u32; 2] = [2, 4];
 /// A pair's compacted index leaves four bits for a small macro-tile's tiles.
-pub const MOST_SPLATS: usize = 1 << 28;
+pub const MAX_SPLATS: usize = 1 << 28;
 /// Macro-tiles that an image may have; few blocks fit a multiprocessor where there may be many.
-const MOST_MACRO_TILES: [usize; 2] = [2304, 8192];
+const MAX_MACRO_TILES: [usize; 2] = [2304, 8192];
 /// Pairs that a list may have: places are counted in 16 bits, with those of a block behind them.
-pub const MOST_LISTED: usize = 0xf000;
+pub const MAX_LISTED: usize = 0xf000;
 /// Memory for the pairs of all macro-tiles, each with room for those of the longest.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 30;
 /// Pairs that a block of `sort_bins` (ops/bin/sort_bins.cu) has at a time.
 pub const ROOM: usize = 2048;
 /// Pairs of a part of a longer list, but for those that a bin has.
@@ -74,21 +74,21 @@ pub struct MacroTiles {
 impl MacroTiles {
     /// For `count` macro-tiles of `side` x `side` tiles; none if there are too many.
     pub fn new(side: u32, count: usize) -> Option<Self> {
-        let most = MOST_MACRO_TILES.into_iter().find(|&most| count <= most)?;
+        let most = MAX_MACRO_TILES.into_iter().find(|&most| count <= most)?;
         Some(Self { side, most })
     }
 
     /// Every kind.
     pub fn all() -> Vec<Self> {
         let with_most = |most| SIDES.map(|side| Self { side, most });
-        MOST_MACRO_TILES.into_iter().flat_map(with_most).collect()
+        MAX_MACRO_TILES.into_iter().flat_map(with_most).collect()
     }
 
     /// What ops/bin/bin.cuh asks for.
     pub(crate) fn constants(self) -> Vec<(&'static str, String)> {
         vec![
-            ("MOST_MACRO_TILES", self.most.to_string()),
-            ("MOST_LISTED", MOST_LISTED.to_string()),
+            ("MAX_MACRO_TILES", self.most.to_string()),
+            ("MAX_LISTED", MAX_LISTED.to_string()),
         ]
     }
 }
@@ -106,12 +106,12 @@ pub fn places(side: u32) -> usize {
 
 /// More pairs than these are refused: their places in the tiles' lists are numbered in 32 bits.
 pub fn most_pairs(side: u32) -> usize {
-    (u32::MAX as usize / places(side)).min(MOST_PAIRS as usize)
+    (u32::MAX as usize / places(side)).min(MAX_PAIRS as usize)
 }
 
 /// Pairs that each of `count` lists can have room for.
 pub fn most_listed(count: usize) -> usize {
-    (MOST_BYTES / (8 * count.max(1))).min(MOST_LISTED)
+    (MAX_BYTES / (8 * count.max(1))).min(MAX_LISTED)
 }
 
 /// Lists, or parts of them, that `pairs` pairs of `count` macro-tiles can be.

@@ -9,7 +9,7 @@
 // memory. It counts depths in 256 bins of their range; each bin becomes as many finer bins as it
 // has pairs, twice, so that a bin has few pairs however depths are spread; pairs of a bin are
 // compared. A warp splits a stretch of the order.
-//   MACRO_TILE_SIDE, 2 or 4; MOST_MACRO_TILES, at least the number of macro-tiles; ROOM pairs that
+//   MACRO_TILE_SIDE, 2 or 4; MAX_MACRO_TILES, at least the number of macro-tiles; ROOM pairs that
 //   a block has at a time; SHARE pairs of a part, more if a bin has more.
 //
 // Launch. Blocks of 256 threads, one for each item that earlier frames had; 48 registers, 36 KB of
@@ -24,7 +24,7 @@
 // Threads, one a bin of 256; blocks that fit a multiprocessor.
 #define BLOCK 256  // tune: 256 512; when ROOM % BLOCK == 0
 #define BLOCKS 5   // tune: 2 3 4 5; when BLOCK * BLOCKS <= 1536
-#define TOUCHED MOST_MACRO_TILES
+#define TOUCHED MAX_MACRO_TILES
 
 #include "bin.cuh"
 #include "block_scan.cuh"

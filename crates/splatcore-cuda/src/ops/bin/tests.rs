@@ -15,8 +15,8 @@ fn pictures_of_too_many_groups_are_not_dealt() {
 
 #[test]
 fn lists_have_room_for_so_many() {
-    assert_eq!(most_listed(1), MOST_LISTED);
+    assert_eq!(most_listed(1), MAX_LISTED);
     for count in [2040, 8192] {
-        assert!(8 * count * most_listed(count) <= MOST_BYTES);
+        assert!(8 * count * most_listed(count) <= MAX_BYTES);
     }
 }

@@ -35,7 +35,7 @@
 #define STEP_UNIT 32768.0f
 #define STEP ((u32)(STEP_UNIT * BEYOND_UNIT * BEYOND_UNIT * SQUARE * SQUARE / (1150.0f * 1150.0f)))
 
-#define LEAST_LIGHT_OF_SAMPLES 0x30003000u  // half2 of TRANSMITTANCE_UNIT / 512
+#define MIN_LIGHT_OF_SAMPLES 0x30003000u  // half2 of TRANSMITTANCE_UNIT / 512
 
 #define LONG 3
 
@@ -213,12 +213,12 @@ __device__ __forceinline__ bool blend_list(Pixels& pixels, SamplesShared& shared
         if (at + 2 * WARP < range.y) next = pairs[at + 2 * WARP];
         __syncwarp();
         bool is_dark = blend_batch(pixels, shared.rows, row, colour_row, lane, alpha_max,
-                                   LEAST_LIGHT_OF_SAMPLES);
+                                   MIN_LIGHT_OF_SAMPLES);
         u32 end = begin + BATCH;
         if (!is_dark && end < range.y) {
             u32 next_row = row + BATCH_BYTES, next_colour_row = colour_row + BATCH_BYTES;
             is_dark = blend_batch(pixels, shared.rows, next_row, next_colour_row, lane, alpha_max,
-                                  LEAST_LIGHT_OF_SAMPLES);
+                                  MIN_LIGHT_OF_SAMPLES);
             end += BATCH;
         }
         if (is_dark || refined == ALL_SQUARES) {

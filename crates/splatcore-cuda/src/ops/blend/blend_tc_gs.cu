@@ -34,9 +34,9 @@
 // A fragment is blended if its exponent, or its alpha, is at least this; a pixel that has stopped
 // blends nothing more (NEVER).
 #if EARLY_CULL
-#define LEAST -LOG2_255
+#define MIN -LOG2_255
 #else
-#define LEAST ALPHA_MIN
+#define MIN ALPHA_MIN
 #endif
 #define NEVER __uint_as_float(0x7f800000u)
 
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
 
     uint2 range = list_range(args.ranges, tile);
     float transmittance = 1.0f, red = 0.0f, green = 0.0f, blue = 0.0f;
-    float least = inside ? LEAST : NEVER;
+    float least = inside ? MIN : NEVER;
 #if COUNT
     u32 evaluated = 0, blended = 0;
 #endif

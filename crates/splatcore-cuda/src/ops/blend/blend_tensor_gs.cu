@@ -38,7 +38,7 @@
 // log2(e)) 32 sqrt(2))^2, about -10000. Halves end at 65504.
 #define LOWEST_CONSTANT -30000.0f
 // The other coefficients are then below 600, unless rounding has taken a needle's whole width.
-#define LARGEST_COEFFICIENT 60000.0f
+#define MAX_COEFFICIENT 60000.0f
 
 // The least alpha of a pixel that has stopped: no alpha is so large.
 #define NO_ALPHA 2.0f
@@ -61,7 +61,7 @@ __device__ __forceinline__ Row make_row(float4 mean2d, float4 conic, float dx, f
     for (int k = 0; k < 5; ++k) largest = fmaxf(largest, fabsf(values[k]));
     // A Gaussian with not-a-number is not blended: if another coefficient is not a number, neither
     // is the constant.
-    bool counts = constant > LOWEST_CONSTANT && largest < LARGEST_COEFFICIENT;
+    bool counts = constant > LOWEST_CONSTANT && largest < MAX_COEFFICIENT;
     u32 halves[3], rests[3];
 #pragma unroll
     for (int k = 0; k < 3; ++k) {

@@ -6,7 +6,7 @@
 #pragma once
 #include "half_rows.cuh"
 
-#define LEAST_SURE \
+#define MIN_SURE \
     0x1ee11ee1u  // half2 of 1.05e-4 TRANSMITTANCE_UNIT: above the least transmittance by more than
                  // halves can be wrong
 
@@ -114,7 +114,7 @@ __device__ __forceinline__ bool weigh_batch(Pixels& pixels, const uint4* rows, u
     }
     look(alphas, left);
     if (__builtin_expect(!__any_sync(FULL_MASK, mask_ge_half2(min_half2(lowest[0], lowest[1]),
-                                                              LEAST_SURE) != FULL_MASK),
+                                                              MIN_SURE) != FULL_MASK),
                          true)) {
 #pragma unroll
         for (int f = 0; f < 2; ++f) {

@@ -34,11 +34,11 @@
 #define PLACES 64  // splats of each warp's queue whose results fit shared memory at a time
 #define PITCH 10   // floats a result: 6 of v, 3 of w, one unused
 #define SUMS 9
-#define LARGEST 5  // dL/dcolour is scaled to less than 2^LARGEST
+#define MAX 5  // dL/dcolour is scaled to less than 2^MAX
 // A floor of the transmittance that v divides by. No fragment that counts leaves less. A stopped
 // pixel has at most 0.0102 of the background behind it; divided by this floor it stays a finite
 // half. An infinite value would turn a weight of 0 into not-a-number.
-#define LEAST_LEFT (0.5f * TRANSMITTANCE_MIN)
+#define MIN_LEFT (0.5f * TRANSMITTANCE_MIN)
 
 // A lane's operands for its pixels, besides their weights.
 struct Gradients {
@@ -104,12 +104,12 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
             // 0 from there on.
             float t =
                 fmaxf((1.0f / ALPHA_UNIT) * (i ? half_high(in_front[f]) : half_low(in_front[f])),
-                      LEAST_LEFT);
+                      MIN_LEFT);
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 // After one splat T stays positive. After two that leave a hundredth each, the
                 // rounding of their weights can make T zero or negative: hence the floor.
-                t = k == 0 ? t - w[k] : fmaxf(t - w[k], LEAST_LEFT);
+                t = k == 0 ? t - w[k] : fmaxf(t - w[k], MIN_LEFT);
                 behind = fmaf(-w[k], g[k], behind);
                 u[k] = fmaf(-behind, reciprocal_approx(t), g[k]);
             }
@@ -190,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #pragma unroll
     for (u32 w = 0; w < BLOCK / WARP; ++w) largest = max(largest, ends[w]);
     // The scale is a power of two; it and its inverse are normal numbers.
-    u32 exponent = min(max(largest >> 23, 1u + LARGEST), 253u + LARGEST) - LARGEST;
+    u32 exponent = min(max(largest >> 23, 1u + MAX), 253u + MAX) - MAX;
     float scale = __uint_as_float((253 - exponent) << 23),
           unscale = __uint_as_float((exponent + 1) << 23);
     // Function `group` (lane / 4) of the basis at pixels 2 member and 2 member + 1, as polynomials

@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (i < args.n) {
         ReadOnly<float> scales = {args.log_scales + 3 * size_t(i)};
         const float largest = largest_scale(scales);
-        const bool on = !args.masks || args.masks[i] >= LEAST_MASK;
+        const bool on = !args.masks || args.masks[i] >= MIN_MASK;
         const bool visible = on && opacity_of(args.opacity_logits[i]) >= args.min_opacity;
         const bool chosen = args.actions[i] & CHOSEN;
         split = chosen && largest > args.split_scale;

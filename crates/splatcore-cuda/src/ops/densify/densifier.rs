@@ -14,7 +14,7 @@ use splatcore_core::BackendError;
 use std::sync::Arc;
 
 /// A round of adc gets room to grow by at least one part in this many.
-const LEAST_GROWTH: usize = 16;
+const MIN_GROWTH: usize = 16;
 /// Blocks a multiprocessor of kernels that walk over tiles.
 const BLOCKS_A_MULTIPROCESSOR: usize = 16;
 
@@ -95,7 +95,7 @@ impl Densify {
     pub(super) fn growth_of(&self, n: usize) -> usize {
         let (rows, of) = self.growth.unwrap_or((n, 2 * n));
         let twice = 2.0 * rows as f64 * n as f64 / of.max(1) as f64;
-        (twice as usize).max(n / LEAST_GROWTH).max(THREADS)
+        (twice as usize).max(n / MIN_GROWTH).max(THREADS)
     }
 
     /// Tells that a round over `before` Gaussians wanted room for so many rows.

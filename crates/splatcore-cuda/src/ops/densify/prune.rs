@@ -37,7 +37,7 @@ impl Densify {
             }
             // Mask logits in their place.
             (Refine::PruneMasked, _) if state.masked => {
-                ([0, 0, state.mask_address()], learned_masks::LEAST, 1.0)
+                ([0, 0, state.mask_address()], learned_masks::MIN, 1.0)
             }
             _ => return Ok(()),
         };

@@ -31,7 +31,7 @@ kernel_params! {
 /// Splats of a block of `expand`, and threads.
 pub const BLOCK: usize = 256;
 /// More pairs than this are refused: the look-back keeps a count in 30 bits.
-pub const MOST_PAIRS: u64 = (1 << 30) - 1;
+pub const MAX_PAIRS: u64 = (1 << 30) - 1;
 
 /// `INTERSECT` of ops/shared/footprint.cuh.
 pub(super) fn footprint(intersect: Intersect) -> (&'static str, String) {

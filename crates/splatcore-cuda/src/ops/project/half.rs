@@ -9,7 +9,7 @@
 use splatcore_core::{Gaussians, sh};
 
 /// Largest half.
-const MOST: f32 = 65504.0;
+const MAX: f32 = 65504.0;
 
 /// Halves of a row, filled up so that rows are whole pieces of 16 bytes.
 pub fn row(sh_degree: u8) -> usize {
@@ -25,7 +25,7 @@ pub fn harmonics(scene: &Gaussians) -> Vec<u16> {
         .zip(scene.sh.chunks_exact(scene.coefficients()))
     {
         for (half, &value) in to.iter_mut().zip(from.as_flattened()) {
-            *half = nearest(value.clamp(-MOST, MOST));
+            *half = nearest(value.clamp(-MAX, MAX));
         }
     }
     rows

@@ -7,10 +7,10 @@
 // and unbinned inference: survivors get compacted indices (`splats`) in the order in which blocks
 // ask; `depths` and `splats` ([n]) are the pairs for the sort by depth, in the order of the
 // Gaussians, which equal depths keep; `pair_counts` has each splat's tiles, `splat_of` the index of
-// each Gaussian. With MOST_MACRO_TILES (BINNED): no compaction; pairs of splats within 2x2
+// each Gaussian. With MAX_MACRO_TILES (BINNED): no compaction; pairs of splats within 2x2
 // macro-tiles are binned here (bin.cuh), others go to `large_queue` (bin_large_splats.cu).
 //   SH_DEGREE in use; SH_ROW numbers stored for a Gaussian: floats, or halves if HALF_SH is 1
-//   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MOST_MACRO_TILES as
+//   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MAX_MACRO_TILES as
 //   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]);
 //   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh).
 //
@@ -26,7 +26,7 @@
 
 // Gaussians of a block, and threads. Ranks in a block are counted in 8 bits.
 #define BLOCK 128  // tune: 32 64 96 128
-#ifdef MOST_MACRO_TILES
+#ifdef MAX_MACRO_TILES
 #define TOUCHED (4 * BLOCK)  // a small footprint lies in four macro-tiles
 #endif
 
@@ -35,11 +35,11 @@
 #include "ray_depth.cuh"
 #include "smoothing.cuh"
 #include "antialias.cuh"
-#ifdef MOST_MACRO_TILES
+#ifdef MAX_MACRO_TILES
 #include "bin.cuh"
 #endif
 
-#ifdef MOST_MACRO_TILES
+#ifdef MAX_MACRO_TILES
 #define BINNED 1
 #else
 #define BINNED 0
@@ -73,11 +73,11 @@ typedef float Harmonic;
 // octaves behind them 32 neighbours share one. Neighbours near the camera must not share keys:
 // mcmc's copies begin at the depth of their original, and such keys changed its trainings. Equal
 // keys keep the order of their Gaussians.
-#define LEAST_DEPTH 1e-4f
+#define MIN_DEPTH 1e-4f
 #define ALL_KEYS (1u << DEPTH_BITS)
 #define NEAR_KEYS (ALL_KEYS / 16 * 15)
 __device__ __forceinline__ u32 depth_key(float depth, const Camera& camera) {
-    u32 base = __float_as_uint(fmaxf(camera.near_plane, LEAST_DEPTH));
+    u32 base = __float_as_uint(fmaxf(camera.near_plane, MIN_DEPTH));
     u32 beyond = (max(__float_as_uint(depth), base) - base) >> (27 - DEPTH_BITS);
     return beyond < NEAR_KEYS ? beyond : min(NEAR_KEYS + ((beyond - NEAR_KEYS) >> 5), ALL_KEYS - 1);
 }
@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if BINNED
     __shared__ Binning binning;
     __shared__ u32 large_count, large_start;
-    for (u32 k = threadIdx.x; k < MOST_MACRO_TILES / 2; k += BLOCK) binning.words[k] = 0;
+    for (u32 k = threadIdx.x; k < MAX_MACRO_TILES / 2; k += BLOCK) binning.words[k] = 0;
     if (threadIdx.x == 0) binning.touched_count = large_count = 0;
 #else
     __shared__ u32 warp_counts[BLOCK / WARP];

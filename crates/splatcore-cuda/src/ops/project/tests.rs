@@ -15,7 +15,7 @@ use splatcore_reference::conformance::scenes::{odd_camera, random_scene};
 use std::sync::Arc;
 
 /// PSNR that images of trained scenes keep, dB.
-const LEAST: f64 = 70.0;
+const MIN: f64 = 70.0;
 
 /// A card or the emulator, and which.
 fn backend() -> Option<(CudaBackend, bool)> {
@@ -109,7 +109,7 @@ fn pictures_of_trained_scenes_are_the_same_to_70_db() {
             views.len(),
             scene.len()
         );
-        assert!(worst >= LEAST, "{name}: {worst:.1} dB");
+        assert!(worst >= MIN, "{name}: {worst:.1} dB");
         assert!(worst.is_finite(), "{name}: nothing was rounded");
     }
 }

@@ -6,7 +6,7 @@
 #include "splat.cuh"
 
 // Inverse scales beyond this count as this for depths: thinner Gaussians are thickened.
-#define MOST_INVERSE_SCALE 1e3f
+#define MAX_INVERSE_SCALE 1e3f
 
 // With U the upper triangular factor of the inverse covariance in view space, UᵀU, over its last
 // entry, and e = U d for the ray d = (x, y, 1): the first two numbers of e are
@@ -36,7 +36,7 @@ __device__ __forceinline__ RayShape make_ray_shape(const Geometry& g, const Came
     float x[3], y[3], z[3], m[3];
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-        float inverse = fminf(1.0f / scales[k], MOST_INVERSE_SCALE);
+        float inverse = fminf(1.0f / scales[k], MAX_INVERSE_SCALE);
         Vec3 view = {dot(row_of(w, 0), axes[k]), dot(row_of(w, 1), axes[k]),
                      dot(row_of(w, 2), axes[k])};
         x[k] = view.x * inverse;

@@ -40,7 +40,7 @@ kernel_params! {
 }
 
 /// The highest degree.
-pub const MOST_DEGREE: usize = 4;
+pub const MAX_DEGREE: usize = 4;
 
 /// What [`forward`] and [`backward`] launch.
 pub(super) fn program(degree: usize) -> Program {
@@ -83,9 +83,9 @@ impl Harmonics {
 
     /// Addresses of directions, coefficients and masks, and sizes as kernels take them.
     fn params(&self) -> Result<([Address; 3], [u32; 3]), BackendError> {
-        if self.degree > MOST_DEGREE {
+        if self.degree > MAX_DEGREE {
             return Err(device_error(format!(
-                "degree is {}, but may be 0 to {MOST_DEGREE}",
+                "degree is {}, but may be 0 to {MAX_DEGREE}",
                 self.degree
             )));
         }

@@ -4,7 +4,7 @@
 // Contract. For each camera of a batch and each of its Gaussians: the mean in the image, the depth,
 // the inverse of the covariance J R C R^T J^T + eps2d I, radii, and sqrt(det / det with eps2d)
 // (Mip-Splatting) if asked for. Radii by `radius_rule`: for each axis as far as alpha can reach
-// MIN_ALPHA, at most MOST_DEVIATIONS standard deviations (StopThePop, Radl et al. 2024, appendix
+// MIN_ALPHA, at most MAX_DEVIATIONS standard deviations (StopThePop, Radl et al. 2024, appendix
 // B.2), or three standard deviations along the longer axis for both (INRIA's code). Splats that are
 // culled, or not numbers, have zeros.
 //
@@ -22,9 +22,9 @@
 #define GSPLAT_15 0
 #define THREE_SIGMA 1
 // Just over sqrt(2 ln 255).
-#define MOST_DEVIATIONS 3.33f
+#define MAX_DEVIATIONS 3.33f
 // INRIA's lower bound of the squared half difference of the eigenvalues.
-#define LEAST_SPREAD 0.1f
+#define MIN_SPREAD 0.1f
 
 // Parameters of `projection`; in Rust by the same name. B batches, C cameras, N Gaussians.
 struct ProjectionParams {
@@ -60,11 +60,11 @@ __device__ __forceinline__ bool extent_of(const ProjectionParams& args, const fl
                                           float compensation, float (&extent)[2]) {
     if (args.radius_rule == THREE_SIGMA) {
         float middle = 0.5f * (blurred[0] + blurred[2]);
-        float spread = fmaxf(middle * middle - determinant, LEAST_SPREAD);
+        float spread = fmaxf(middle * middle - determinant, MIN_SPREAD);
         extent[0] = extent[1] = ceilf(3.0f * sqrtf(middle + sqrtf(spread)));
         return true;
     }
-    float deviations = MOST_DEVIATIONS;
+    float deviations = MAX_DEVIATIONS;
     if (opacity) {
         float over = *opacity * (args.compensations ? compensation : 1.0f) / MIN_ALPHA;
         if (!(over >= 1.0f)) return false;

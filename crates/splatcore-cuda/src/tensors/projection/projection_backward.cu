@@ -19,7 +19,7 @@
 #include "sums.cuh"
 
 // Keeps the gradient of a compensation of 0 finite; gsplat's value.
-#define LEAST_COMPENSATION 1e-6f
+#define MIN_COMPENSATION 1e-6f
 
 // Parameters of `projection_backward`; in Rust by the same name. B batches, C cameras, N Gaussians.
 struct ProjectionBackwardParams {
@@ -57,7 +57,7 @@ __device__ __forceinline__ Mat2 of_covariance(const ProjectionBackwardParams& ar
     Mat2 out = multiply(multiply(p, v), p);
     if (args.v_compensations) {
         float compensation = args.compensations[row];
-        float of_square = 0.5f * args.v_compensations[row] / (compensation + LEAST_COMPENSATION);
+        float of_square = 0.5f * args.v_compensations[row] / (compensation + MIN_COMPENSATION);
         float rest = of_square * (1.0f - compensation * compensation);
         float blur = of_square * args.eps2d * (a * c - b * b);
         out.at[0][0] += rest * a - blur, out.at[1][1] += rest * c - blur;

@@ -32,7 +32,7 @@ pub(in crate::tensors) fn program() -> Program {
     let mut program = sources::program(
         "rasterize_indices.cu",
         vec![
-            ("BLOCK", scene::MOST_THREADS.to_string()),
+            ("BLOCK", scene::MAX_THREADS.to_string()),
             ("BATCH", BATCH.to_string()),
         ],
         [RasterizeIndicesParams::kernel("rasterize_indices")],

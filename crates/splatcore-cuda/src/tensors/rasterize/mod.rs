@@ -80,7 +80,7 @@ fn constants(channels: usize, batch: usize) -> Vec<(&'static str, String)> {
         channels.next_multiple_of(4)
     };
     vec![
-        ("BLOCK", scene::MOST_THREADS.to_string()),
+        ("BLOCK", scene::MAX_THREADS.to_string()),
         ("BATCH", batch.to_string()),
         ("CHANNELS", channels.to_string()),
         ("PADDED", padded.to_string()),
@@ -111,7 +111,7 @@ pub(super) fn backward_program(channels: usize) -> Program {
     // At most 48 KB of shared memory, with the gradients of all pixels.
     let batch = if channels > 8 { 24 } else { 256 };
     let mut constants = constants(channels, batch);
-    constants.push(("MOST_CHANNELS", covering(usize::MAX).to_string()));
+    constants.push(("MAX_CHANNELS", covering(usize::MAX).to_string()));
     let mut program = sources::program(
         "rasterize_backward.cu",
         constants,
@@ -267,7 +267,7 @@ pub fn backward(
         on.queue
             .launch(rasterize_backward, blocks, block, &params)?;
     }
-    let block = scene::MOST_THREADS;
+    let block = scene::MAX_THREADS;
     let blocks = grid(splats.div_ceil(block))?;
     on.queue
         .launch(write_gradients, blocks, block as u32, &written)

@@ -30,7 +30,7 @@
 #define ROWS (CHANNELS > 8 ? 4 : 8)  // splats that a warp adds up at a time
 #define LANES (WARP / ROWS)          // of a splat then
 #define PITCH (ROWS == 4 ? 32 : 36)  // floats a row of 32 pixels; reads are spread over the banks
-#define HAS_FURTHER (CHANNELS == MOST_CHANNELS)  // others cover all channels
+#define HAS_FURTHER (CHANNELS == MAX_CHANNELS)  // others cover all channels
 #define SHAPE_SUMS 8  // of a row of sums, in front of those of its colours
 // Floats of a row of sums.
 #define COLUMNS ((SHAPE_SUMS + CHANNELS + LANES - 1) / LANES * LANES)

@@ -30,9 +30,9 @@ kernel_params! {
 pub(super) static SHARED: &[(&str, &Layout)] = &[("tile_batches.cuh", RasterScene::LAYOUT)];
 
 /// Pixels along the side of the largest tile.
-pub const MOST_TILE_SIZE: usize = 16;
+pub const MAX_TILE_SIZE: usize = 16;
 /// Threads of the largest block, `BLOCK` of the kernels.
-pub(super) const MOST_THREADS: usize = MOST_TILE_SIZE * MOST_TILE_SIZE;
+pub(super) const MAX_THREADS: usize = MAX_TILE_SIZE * MAX_TILE_SIZE;
 
 /// The splats of each tile, as the functions of `tile_pairs` make them.
 #[derive(Clone, Copy, Debug)]
@@ -106,9 +106,9 @@ impl Raster {
     /// # Errors
     /// If lengths do not agree, or the tile size is not 1 to 16.
     pub(super) fn scene(&self) -> Result<RasterScene, BackendError> {
-        if !(1..=MOST_TILE_SIZE).contains(&self.tile_size) {
+        if !(1..=MAX_TILE_SIZE).contains(&self.tile_size) {
             return Err(device_error(format!(
-                "tile_size is {}, but may be 1 to {MOST_TILE_SIZE}",
+                "tile_size is {}, but may be 1 to {MAX_TILE_SIZE}",
                 self.tile_size
             )));
         }

@@ -48,7 +48,7 @@ static SHARED: &[(&str, &Layout)] = &[("rows.cu", MovedRows::LAYOUT)];
 /// Splats of a thread of `list_drawn`.
 const ITEMS: u32 = 4;
 /// Most splats that `list_drawn` counts: the states of its look-back have 30 bits for a number.
-const MOST_SPLATS: usize = (1 << 30) - 1;
+const MAX_SPLATS: usize = (1 << 30) - 1;
 
 /// What this module launches.
 pub(super) fn program() -> Program {
@@ -76,9 +76,9 @@ pub fn list_drawn(
     images: Longs,
 ) -> Result<(), BackendError> {
     let (splats, drawn) = (radii.len() / 2, rows.len());
-    if splats > MOST_SPLATS {
+    if splats > MAX_SPLATS {
         return Err(device_error(format!(
-            "{splats} splats cannot be packed, at most {MOST_SPLATS}: draw fewer images at once"
+            "{splats} splats cannot be packed, at most {MAX_SPLATS}: draw fewer images at once"
         )));
     }
     let mut params = ListDrawnParams {

@@ -6,7 +6,7 @@ use super::program::{TouchedTiles, blocks, program};
 use super::sort::{Sort, memory_of};
 use crate::device::Kernel;
 use crate::device::error::device_error;
-use crate::ops::intersect::MOST_PAIRS;
+use crate::ops::intersect::MAX_PAIRS;
 use crate::ops::sort::ALL_BITS;
 use crate::tensors::{BLOCK, Floats, Ints, Longs, OnStream};
 use splatcore_core::BackendError;
@@ -63,9 +63,9 @@ pub fn order(
     let touched = touched.params(count)?;
     let order = out.splats.with_len("order", count)?;
     let sums = out.sums.with_len("sums", count)?;
-    if count as u64 > MOST_PAIRS {
+    if count as u64 > MAX_PAIRS {
         return Err(device_error(format!(
-            "{count} splats cannot be sorted, at most {MOST_PAIRS}: use fewer Gaussians"
+            "{count} splats cannot be sorted, at most {MAX_PAIRS}: use fewer Gaussians"
         )));
     }
     if count == 0 {
@@ -85,7 +85,7 @@ pub fn order(
         depths: depths.address(),
         touched,
         splats: count as u32,
-        most: MOST_PAIRS as u32,
+        most: MAX_PAIRS as u32,
         keys: sort.keys[0],
         order: sort.values[0],
         // Of the histograms and the states of the sums.
@@ -100,7 +100,7 @@ pub fn order(
         order,
         touched,
         splats: count as u32,
-        most: MOST_PAIRS as u32,
+        most: MAX_PAIRS as u32,
         sums,
         states: sum_states,
     };

@@ -6,7 +6,7 @@ use super::program::{FillPairsParams, WriteIdsParams, blocks};
 use super::sort::{Sort, memory_of};
 use crate::device::error::device_error;
 use crate::device::{Buffer, Kernel};
-use crate::ops::intersect::MOST_PAIRS;
+use crate::ops::intersect::MAX_PAIRS;
 use crate::tensors::{BLOCK, OnStream};
 use splatcore_core::BackendError;
 
@@ -27,9 +27,9 @@ impl Sorting {
         key_bits: u32,
     ) -> Result<Self, BackendError> {
         let total = fill.pairs as usize;
-        if u64::from(fill.pairs) > MOST_PAIRS {
+        if u64::from(fill.pairs) > MAX_PAIRS {
             return Err(device_error(format!(
-                "{total} pairs of splats and tiles cannot be sorted, at most {MOST_PAIRS}: use \
+                "{total} pairs of splats and tiles cannot be sorted, at most {MAX_PAIRS}: use \
                  larger tiles, smaller images or fewer Gaussians"
             )));
         }

@@ -6,7 +6,7 @@
 //! f. Parameters that are 0 are left out of the file. `p3` and `p4` are PhotoScan's.
 
 use crate::dataset::lens::Lens;
-use crate::dataset::limits::LARGEST_SIDE;
+use crate::dataset::limits::MAX_SIDE;
 use crate::words::quoted;
 use roxmltree::Node;
 
@@ -51,7 +51,7 @@ pub(super) fn read(sensor: Node, kind: &str) -> Result<Calibration, String> {
     let side = |name: &str| -> Result<u32, String> {
         let text = resolution.attribute(name).unwrap_or("nothing");
         let side: Option<u64> = text.parse().ok();
-        side.filter(|side| (1..=LARGEST_SIDE).contains(side))
+        side.filter(|side| (1..=MAX_SIDE).contains(side))
             .map(|side| side as u32)
             .ok_or(format!("its sensor's {name} is {text}"))
     };

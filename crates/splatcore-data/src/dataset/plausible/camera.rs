@@ -2,7 +2,7 @@
 
 use super::values::sides;
 use crate::dataset::finding::{Finding, Severity, number, place};
-use crate::dataset::limits::{LARGEST_SIDE, MAX_COORDINATE};
+use crate::dataset::limits::{MAX_COORDINATE, MAX_SIDE};
 use splatcore_core::Camera;
 
 /// Narrowest and widest field of view of a camera, degrees: a telescope; nearly the half space that
@@ -39,7 +39,7 @@ pub fn findings(camera: &Camera) -> Vec<Finding> {
 
 fn size(camera: &Camera) -> Option<Finding> {
     let [width, height] = [camera.width, camera.height];
-    let fits = |side: u32| (1..=LARGEST_SIDE).contains(&u64::from(side));
+    let fits = |side: u32| (1..=MAX_SIDE).contains(&u64::from(side));
     (!fits(width) || !fits(height))
         .then(|| Finding::refused("its size", format!("{width}x{height} pixels"), sides()))
 }

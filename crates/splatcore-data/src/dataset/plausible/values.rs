@@ -1,14 +1,14 @@
 //! Values that are judged while a file is read: a camera does not hold them afterwards.
 
 use crate::dataset::finding::{Finding, number};
-use crate::dataset::limits::LARGEST_SIDE;
+use crate::dataset::limits::MAX_SIDE;
 
 /// How far the last row of a matrix may be from 0 0 0 1.
 const TOLERANCE: f64 = 1e-3;
 
 /// Width and height in pixels.
 pub fn size(width: f64, height: f64) -> Result<(u32, u32), Finding> {
-    let side = |v: f64| (v >= 1.0 && v <= LARGEST_SIDE as f64).then_some(v.round() as u32);
+    let side = |v: f64| (v >= 1.0 && v <= MAX_SIDE as f64).then_some(v.round() as u32);
     side(width).zip(side(height)).ok_or_else(|| {
         let both = format!("{}x{} pixels", number(width), number(height));
         Finding::refused("its size", both, sides())
@@ -17,7 +17,7 @@ pub fn size(width: f64, height: f64) -> Result<(u32, u32), Finding> {
 
 /// What each side of a photo is.
 pub fn sides() -> String {
-    format!("1 to {LARGEST_SIDE} a side")
+    format!("1 to {MAX_SIDE} a side")
 }
 
 /// The last row of a 4x4 matrix called `name`.

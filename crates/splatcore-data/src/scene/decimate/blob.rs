@@ -9,9 +9,9 @@ use std::f64::consts::PI;
 /// The basis function of degree 0.
 const C0: f64 = 0.282_094_791_773_878_14;
 /// Larger log scales are cut, so that no square overflows.
-const LARGEST_LOG_SCALE: f64 = 30.0;
+const MAX_LOG_SCALE: f64 = 30.0;
 /// The opacity of a merged Gaussian is cut here: its logit must be finite.
-const LARGEST_OPACITY: f64 = 0.9999;
+const MAX_OPACITY: f64 = 0.9999;
 /// The constant part of a colour's dot product, for three channels of 0.5 and for opacity itself,
 /// which hides what is behind as much as one channel does.
 const CONSTANT: f64 = 3.0 * 0.25 + 1.0;
@@ -84,7 +84,7 @@ impl Blob {
     pub fn of(gaussians: &Gaussians, i: usize) -> Self {
         let axes = axes(gaussians.rotations[i]);
         let variances = gaussians.log_scales[i].map(|log| {
-            let log = f64::from(log).clamp(-LARGEST_LOG_SCALE, LARGEST_LOG_SCALE);
+            let log = f64::from(log).clamp(-MAX_LOG_SCALE, MAX_LOG_SCALE);
             (2.0 * log).exp()
         });
         let entry = |r: usize, c: usize| -> f64 {
@@ -162,7 +162,7 @@ impl Blob {
         } else {
             self.opacity.max(other.opacity)
         };
-        blob.opacity = blob.opacity.clamp(0.0, LARGEST_OPACITY);
+        blob.opacity = blob.opacity.clamp(0.0, MAX_OPACITY);
         let cost = self.cost(other, &blob, [share, rest], dot, between);
         Merged { blob, share, cost }
     }
@@ -202,13 +202,13 @@ impl Blob {
         let (variances, rows) = eigen([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]);
         gaussians.means[i] = self.mean.map(|v| v as f32);
         gaussians.log_scales[i] = variances.map(|v| {
-            let least = (-2.0 * LARGEST_LOG_SCALE).exp();
+            let least = (-2.0 * MAX_LOG_SCALE).exp();
             (0.5 * v.max(least).ln()) as f32
         });
         // The columns of the rotation are the axes.
         let turn = std::array::from_fn(|i| std::array::from_fn(|k| rows[k][i]));
         gaussians.rotations[i] = quaternion_from_rotation(&turn).map(|v| v as f32);
-        let alpha = self.opacity.clamp(1e-7, LARGEST_OPACITY);
+        let alpha = self.opacity.clamp(1e-7, MAX_OPACITY);
         gaussians.opacity_logits[i] = (alpha / (1.0 - alpha)).ln() as f32;
     }
 }
@@ -295,7 +295,7 @@ mod tests {
                 cost * area,
                 merged.cost
             );
-            if m.opacity < LARGEST_OPACITY {
+            if m.opacity < MAX_OPACITY {
                 assert!((cover / covered - 1.0).abs() < 1e-3, "{cover} {covered}");
             }
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// An empty node is three bytes of JSON: no more of them than this, whatever the file's size.
-const MOST_NODES: usize = 1 << 16;
+const MAX_NODES: usize = 1 << 16;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -150,14 +150,14 @@ fn nodes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Node>, D::Error> {
         type Value = Vec<Node>;
 
         fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-            write!(f, "at most {MOST_NODES} nodes")
+            write!(f, "at most {MAX_NODES} nodes")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Node>, A::Error> {
             let mut nodes = Vec::new();
             while let Some(node) = list.next_element()? {
-                if nodes.len() == MOST_NODES {
-                    return Err(A::Error::custom(format!("more than {MOST_NODES} nodes")));
+                if nodes.len() == MAX_NODES {
+                    return Err(A::Error::custom(format!("more than {MAX_NODES} nodes")));
                 }
                 nodes.push(node);
             }

@@ -37,11 +37,11 @@ use wrong::{Notes, Wrong};
 /// Bytes of floats that any file may unpack to, and how many more for each of its bytes: nodes may
 /// show one mesh many times.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
-const LARGEST_RATIO: u64 = 100;
+const MAX_RATIO: u64 = 100;
 
 /// Reads a scene from the bytes of a .glb file; `path` is for messages only. All splats of the
 /// default scene are merged, each with its node's transform, and turned to PLY's axes. Opacities of
-/// 0 and 1 become logits of ∓[`super::spz::LARGEST_LOGIT`]; a standard deviation of 0, whose log is
+/// 0 and 1 become logits of ∓[`super::spz::MAX_LOGIT`]; a standard deviation of 0, whose log is
 /// infinite, the smallest normal f32.
 ///
 /// # Errors
@@ -68,7 +68,7 @@ fn read(bytes: &[u8], path: &Path) -> Result<SceneFile, Wrong> {
     }
 
     let mut parts = Parts {
-        allowed: ALWAYS_ALLOWED + LARGEST_RATIO * bytes.len() as u64,
+        allowed: ALWAYS_ALLOWED + MAX_RATIO * bytes.len() as u64,
         found: Vec::new(),
     };
     let mut antialiased = false;

@@ -27,7 +27,7 @@ pub(super) fn is_named(path: &Path) -> bool {
 }
 
 /// Reads a scene from the bytes of a .ksplat file; `path` is for messages only. Opacities of 0 and
-/// 1 become logits of ∓[`super::spz::LARGEST_LOGIT`]; a standard deviation of 0, whose log is
+/// 1 become logits of ∓[`super::spz::MAX_LOGIT`]; a standard deviation of 0, whose log is
 /// infinite, the smallest normal f32. Sections of a lower degree than others get zeros.
 ///
 /// # Errors

@@ -16,9 +16,9 @@ use std::io::{Seek, Write};
 use std::path::Path;
 
 /// Log scales are clamped to this and its negative, as PlayCanvas does.
-const LARGEST_SCALE: f32 = 20.0;
+const MAX_SCALE: f32 = 20.0;
 /// Higher coefficients are bytes over this and its negative.
-const LARGEST_SH: f32 = 4.0;
+const MAX_SH: f32 = 4.0;
 /// Highest degree that the format has.
 const HIGHEST_DEGREE: u8 = 3;
 
@@ -131,7 +131,7 @@ fn pack_chunk(piece: &Gaussians, start: usize, bounds: &mut Bounds, words: &mut 
     let values = |i: usize| -> [f32; 9] {
         let [[x, y, z], [u, v, w]] = [piece.means[i], piece.log_scales[i]];
         let [r, g, b] = piece.sh_of(i)[0].map(sh::to_colour);
-        let scales = [u, v, w].map(|s| s.clamp(-LARGEST_SCALE, LARGEST_SCALE));
+        let scales = [u, v, w].map(|s| s.clamp(-MAX_SCALE, MAX_SCALE));
         let [u, v, w] = scales;
         // Not all that asks for a file keeps to finite values, and bounds must be.
         [x, y, z, u, v, w, r, g, b].map(|v| match v.is_nan() {
@@ -169,7 +169,7 @@ fn pack_chunk(piece: &Gaussians, start: usize, bounds: &mut Bounds, words: &mut 
             pack_11_10_11([3, 4, 5].map(|c| share(v, c))),
             red << 24 | green << 16 | blue << 8 | alpha,
         ];
-        let beyond = piece.log_scales[i].iter().any(|s| s.abs() > LARGEST_SCALE);
+        let beyond = piece.log_scales[i].iter().any(|s| s.abs() > MAX_SCALE);
         clamped += u64::from(beyond);
     }
     clamped
@@ -217,9 +217,9 @@ fn sh_bytes(coefficients: &[[f32; 3]], bytes: &mut [u8]) -> bool {
     let mut kept = true;
     for (k, coefficient) in coefficients.iter().enumerate() {
         for (channel, v) in coefficient.iter().enumerate() {
-            let share = f64::from(*v) / f64::from(2.0 * LARGEST_SH) + 0.5;
+            let share = f64::from(*v) / f64::from(2.0 * MAX_SH) + 0.5;
             bytes[channel * coefficients.len() + k] = (share * 256.0) as u8;
-            kept &= v.abs() <= LARGEST_SH;
+            kept &= v.abs() <= MAX_SH;
         }
     }
     kept

@@ -10,7 +10,7 @@ use splatcore_core::{Gaussians, sh};
 /// Real scenes take 12 to 25 bytes a Gaussian, whose floats take 56 to 236. Gaussians beyond this
 /// many times the files' size (and beyond [`ALWAYS_ALLOWED`]) are refused, so that a small file
 /// cannot claim all memory.
-pub const LARGEST_RATIO: u64 = 100;
+pub const MAX_RATIO: u64 = 100;
 /// Bytes of floats that any file may unpack to.
 pub const ALWAYS_ALLOWED: u64 = 64 << 20;
 
@@ -92,7 +92,7 @@ fn check_size(
 ) -> Result<(), DataError> {
     // At most 2³² Gaussians of 236 bytes: no overflow.
     let floats = meta.count as u64 * 4 * (11 + 3 * sh::coefficients(sh_degree)) as u64;
-    if floats.max(pixels) <= ALWAYS_ALLOWED + LARGEST_RATIO * stored {
+    if floats.max(pixels) <= ALWAYS_ALLOWED + MAX_RATIO * stored {
         return Ok(());
     }
     let problem = format!(

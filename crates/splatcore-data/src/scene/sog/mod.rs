@@ -31,7 +31,7 @@ use std::path::Path;
 
 /// Reads a scene from the bytes of a bundled SOG (.sog, a zip archive), or the finest level of a
 /// zipped streamed SOG; `path` is for messages only. Opacities of 0 and 1 become logits of
-/// ∓[`super::spz::LARGEST_LOGIT`].
+/// ∓[`super::spz::MAX_LOGIT`].
 ///
 /// # Errors
 /// If the archive or an image is broken, a file is missing, or meta.json declares what the images

@@ -8,7 +8,7 @@ use image::{ColorType, ImageDecoder, ImageFormat, Limits};
 
 /// Pixels beyond those of its Gaussians that an image may have: the next power of two of both sides
 /// is usual.
-const LARGEST_PADDING: usize = 4;
+const MAX_PADDING: usize = 4;
 /// Such pixels of a small image.
 const ALWAYS_PADDED: usize = 1 << 16;
 /// The palette has at most 65,536 entries.
@@ -16,9 +16,9 @@ const HIGHEST_PALETTE: usize = (1 << 16) / PALETTE_ROW;
 /// Bytes of a file, beyond what its pixels take.
 const ALWAYS_READ: u64 = 1 << 20;
 /// Bytes a pixel: incompressible ones take their own four and a little.
-const LARGEST_PIXEL: u64 = 5;
+const MAX_PIXEL: u64 = 5;
 /// Pixels of a palette of degree 3.
-const LARGEST_PALETTE: u64 = (HIGHEST_PALETTE * PALETTE_ROW * 15) as u64;
+const MAX_PALETTE: u64 = (HIGHEST_PALETTE * PALETTE_ROW * 15) as u64;
 
 /// One image before decoding.
 pub struct Image<'a> {
@@ -35,10 +35,10 @@ pub fn fetch<'a>(meta: &'a Meta, files: &mut Files) -> Result<Vec<Image<'a>>, Da
     let mut images = Vec::with_capacity(meta.files.len());
     for (which, name) in meta.files.iter().enumerate() {
         let pixels = match which {
-            CENTROIDS => LARGEST_PALETTE,
+            CENTROIDS => MAX_PALETTE,
             _ => meta.count as u64,
         };
-        let bytes = files.read(name, LARGEST_PIXEL * pixels + ALWAYS_READ)?;
+        let bytes = files.read(name, MAX_PIXEL * pixels + ALWAYS_READ)?;
         let image = Image::open(name, bytes).map_err(|problem| files.error(name, problem))?;
         let (width, height) = (image.width, image.height);
         let problem = match which {
@@ -51,7 +51,7 @@ pub fn fetch<'a>(meta: &'a Meta, files: &mut Files) -> Result<Vec<Image<'a>>, Da
             }
             _ => {
                 let pixels = width * height;
-                let most = LARGEST_PADDING * meta.count + ALWAYS_PADDED;
+                let most = MAX_PADDING * meta.count + ALWAYS_PADDED;
                 let fits = (meta.count..=most).contains(&pixels);
                 (!fits).then(|| format!("is {width}x{height} pixels for {} Gaussians", meta.count))
             }

@@ -22,10 +22,10 @@ const ROW: usize = 32;
 /// Rows that [`is_plausible`] looks at.
 const LOOKED_AT: usize = 4096;
 /// No real scene has centres or sizes beyond this, in any unit.
-const LARGEST: f32 = 1e9;
+const MAX: f32 = 1e9;
 
 /// Reads a scene from the bytes of a .splat file; `path` is for messages only. Opacities of 0 and 1
-/// become logits of ∓[`super::spz::LARGEST_LOGIT`]; a standard deviation of 0, whose log is
+/// become logits of ∓[`super::spz::MAX_LOGIT`]; a standard deviation of 0, whose log is
 /// infinite, the smallest normal f32.
 ///
 /// # Errors
@@ -87,8 +87,8 @@ pub fn is_plausible(bytes: &[u8]) -> bool {
     let mut good = 0;
     let mut seen = 0;
     for row in rows.iter().step_by(step) {
-        let position = (0..3).all(|c| float(row, c).abs() < LARGEST);
-        let scale = (3..6).all(|c| (0.0..LARGEST).contains(&float(row, c)));
+        let position = (0..3).all(|c| float(row, c).abs() < MAX);
+        let scale = (3..6).all(|c| (0.0..MAX).contains(&float(row, c)));
         good += usize::from(position && scale);
         seen += 1;
     }

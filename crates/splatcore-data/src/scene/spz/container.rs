@@ -16,7 +16,7 @@ const HIGHEST_DEGREE: u8 = 4;
 /// Real scenes pack 2 to 7 times smaller. What a header declares beyond this many times the file's
 /// size is refused (with [`ALWAYS_ALLOWED`] on top, for scenes of equal Gaussians), so that a small
 /// file cannot claim all memory.
-const LARGEST_RATIO: u64 = 100;
+const MAX_RATIO: u64 = 100;
 /// Bytes that any file may unpack to.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
 /// Window that every zstd decoder should support, RFC 8878, 3.1.1.1.2.
@@ -108,7 +108,7 @@ impl Header {
     fn payload(&self, packed: usize, path: &Path) -> Result<u64, DataError> {
         // At most 2³² Gaussians of 95 bytes: no overflow.
         let payload = self.count as u64 * self.strides().iter().sum::<usize>() as u64;
-        let most = ALWAYS_ALLOWED + LARGEST_RATIO * packed as u64;
+        let most = ALWAYS_ALLOWED + MAX_RATIO * packed as u64;
         if payload > most {
             let problem = format!(
                 "the header declares {} Gaussians, {payload} bytes, in a file of {packed}",

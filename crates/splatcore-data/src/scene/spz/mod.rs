@@ -15,7 +15,7 @@ mod options;
 mod quantise;
 mod write;
 
-pub use super::opacity::LARGEST_LOGIT;
+pub use super::opacity::MAX_LOGIT;
 pub use axes::{Axes, SpzAxes};
 pub use options::SpzOptions;
 pub use write::write;
@@ -28,7 +28,7 @@ use std::path::Path;
 
 /// Reads a scene from the bytes of an SPZ file; `path` is for messages only. Axes are converted
 /// from those that the file names, or from SPZ's usual x right, y up, z back, to PLY's x right, y
-/// down, z front. Opacities of 0 and 1 become logits of ∓[`LARGEST_LOGIT`].
+/// down, z front. Opacities of 0 and 1 become logits of ∓[`MAX_LOGIT`].
 ///
 /// # Errors
 /// If the header is broken, declares more than the file can hold, or if the compressed data is

@@ -12,13 +12,13 @@ use splatcore_core::gaussians::sigmoid;
 use std::f64::consts::FRAC_1_SQRT_2;
 
 /// Bits behind the point that every reader knows: steps of 0.0002, up to 2048 from the origin.
-const MOST_BITS: u8 = 12;
+const MAX_BITS: u8 = 12;
 /// Steps of 0.004, up to 32768 from the origin. A few outliers do not make steps larger.
 const BITS_FOR_OUTLIERS: u8 = 8;
 /// One in so many Gaussians may be an outlier.
 const OUTLIERS: u64 = 1000;
 /// The largest 24-bit integer, and negated the smallest that is used.
-const LARGEST: f32 = 8_388_607.0;
+const MAX: f32 = 8_388_607.0;
 
 /// Gaussians that lost more than rounding takes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,10 +55,10 @@ impl Quantiser {
         clamped.means += fill(positions, self.strides[0], &piece.means, |mean, bytes| {
             let fixed = self.change.mean(*mean).map(|v| (v * scale).round());
             for (bytes, fixed) in bytes.chunks_exact_mut(3).zip(fixed) {
-                let fixed = fixed.clamp(-LARGEST, LARGEST) as i32;
+                let fixed = fixed.clamp(-MAX, MAX) as i32;
                 bytes.copy_from_slice(&fixed.to_le_bytes()[..3]);
             }
-            fixed.iter().all(|v| v.abs() <= LARGEST)
+            fixed.iter().all(|v| v.abs() <= MAX)
         });
         fill(alphas, 1, &piece.opacity_logits, |&logit, bytes| {
             bytes[0] = (sigmoid(logit) * 255.0).round() as u8;
@@ -168,13 +168,13 @@ fn smallest_three([w, x, y, z]: [f64; 4]) -> u32 {
 /// than 8 for the sake of one Gaussian in a thousand.
 pub fn fractional_bits(rows: &dyn Rows) -> Result<u8, DataError> {
     // Gaussians by the most bits with which they fit; the last are those that never do.
-    let mut fitting = [0u64; MOST_BITS as usize + 2];
+    let mut fitting = [0u64; MAX_BITS as usize + 2];
     let never = fitting.len() - 1;
     in_pieces(rows, |_, piece| {
         for mean in &piece.means {
             let furthest = mean.iter().fold(0.0f32, |far, v| far.max(v.abs()));
-            let fits = |&bits: &u8| (furthest * f32::from(bits).exp2()).round() <= LARGEST;
-            let most = (0..=MOST_BITS).rev().find(fits);
+            let fits = |&bits: &u8| (furthest * f32::from(bits).exp2()).round() <= MAX;
+            let most = (0..=MAX_BITS).rev().find(fits);
             fitting[most.map_or(never, usize::from)] += 1;
         }
         Ok::<(), DataError>(())
@@ -182,13 +182,13 @@ pub fn fractional_bits(rows: &dyn Rows) -> Result<u8, DataError> {
     // The most bits with which all but so many Gaussians fit.
     let all_but = |outliers: u64| {
         let mut outside = fitting[never];
-        for bits in 0..MOST_BITS {
+        for bits in 0..MAX_BITS {
             outside += fitting[usize::from(bits)];
             if outside > outliers {
                 return bits;
             }
         }
-        MOST_BITS
+        MAX_BITS
     };
     let outliers = rows.len() as u64 / OUTLIERS;
     Ok(all_but(0).max(all_but(outliers).min(BITS_FOR_OUTLIERS)))

@@ -14,7 +14,7 @@ use crate::{DataError, file};
 use std::path::Path;
 
 /// Largest length that a zip archive without extensions can have: .usdz allows no others.
-const LARGEST_PACKAGE: u64 = u32::MAX as u64;
+const MAX_PACKAGE: u64 = u32::MAX as u64;
 
 /// Writes a text layer. Every f32 is the shortest text that reads back as it. The rows are read
 /// once for each array.
@@ -46,7 +46,7 @@ pub fn write_usdz(
     options: &WriteOptions,
     progress: Progress,
 ) -> Result<Written, DataError> {
-    write_package(path, rows, options, progress, LARGEST_PACKAGE)
+    write_package(path, rows, options, progress, MAX_PACKAGE)
 }
 
 fn write_package(

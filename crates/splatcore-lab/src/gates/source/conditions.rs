@@ -9,7 +9,7 @@ use crate::gates::{Gate, Rejection};
 use std::collections::HashSet;
 
 /// Literals up to this are tile and warp sizes.
-const LARGEST_SMALL: u64 = 64;
+const MAX_SMALL: u64 = 64;
 
 /// The gate.
 pub fn check(pair: &Pair, items: &[Item], old: &[Item]) -> Result<(), Rejection> {
@@ -316,7 +316,7 @@ fn comparison(
     let large = |token: Option<&Token>| {
         token
             .and_then(|token| numbers.value(token))
-            .filter(|value| *value > LARGEST_SMALL)
+            .filter(|value| *value > MAX_SMALL)
     };
     let is_bracket = |token: &&Token| matches!(token.text, "(" | ")");
     let before = || tokens[..at].iter().rev();

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 /// Bytes that a kernel's variable may be aligned to.
-const MOST_ALIGNED: u64 = 256;
+const MAX_ALIGNED: u64 = 256;
 
 /// The gate.
 pub fn check(pair: &Pair) -> Result<(), Rejection> {
@@ -234,7 +234,7 @@ fn is_far_aligned(tokens: &[Token], at: usize) -> Option<()> {
         return None;
     }
     let inside = &tokens[at..assembly::end_of_brackets(tokens, at + 1)];
-    let is_far = |token: &Token| number(token.text).is_some_and(|n| n > MOST_ALIGNED);
+    let is_far = |token: &Token| number(token.text).is_some_and(|n| n > MAX_ALIGNED);
     let is_shifted = inside.iter().any(|t| matches!(t.text, "<<" | "+"));
     (is_shifted || inside.iter().any(is_far)).then_some(())
 }

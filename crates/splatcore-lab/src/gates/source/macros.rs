@@ -26,7 +26,7 @@ use crate::gates::{Gate, Rejection};
 use std::collections::{HashMap, HashSet};
 
 /// Tokens that one use may become.
-const MOST_TOKENS: u64 = 4096;
+const MAX_TOKENS: u64 = 4096;
 
 /// New definitions of a file keep the rules above.
 pub fn check(pair: &Pair) -> Result<(), Rejection> {
@@ -268,7 +268,7 @@ fn check_growth(pair: &Pair) -> Result<(), Rejection> {
             next.insert(*name, bodies.iter().map(of).max().unwrap_or(0));
         }
         let largest = next.iter().max_by_key(|(_, tokens)| **tokens);
-        if let Some((name, _)) = largest.filter(|(_, tokens)| **tokens > MOST_TOKENS) {
+        if let Some((name, _)) = largest.filter(|(_, tokens)| **tokens > MAX_TOKENS) {
             let line = pair
                 .new
                 .directives
@@ -278,7 +278,7 @@ fn check_growth(pair: &Pair) -> Result<(), Rejection> {
             return Err(pair.reject(
                 Gate::Directives,
                 line,
-                format!("the macro {name} becomes more than {MOST_TOKENS} tokens; shorten it"),
+                format!("the macro {name} becomes more than {MAX_TOKENS} tokens; shorten it"),
             ));
         }
         if next == known {

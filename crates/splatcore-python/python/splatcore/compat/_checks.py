@@ -10,7 +10,7 @@ import torch
 
 FLOATS = (torch.float32, torch.float64)
 # What native functions take for a size.
-MOST = 2**31 - 1
+MAX = 2**31 - 1
 
 
 def same_kind(
@@ -82,8 +82,8 @@ def size(name: str, value: Any) -> int:
         raise TypeError(f"{name} must be an int, found {type(value).__name__}") from None
     if number < 1:
         raise ValueError(f"{name} must be positive, found {number}")
-    if number > MOST:
-        raise ValueError(f"{name} must be {MOST} at most, found {number}")
+    if number > MAX:
+        raise ValueError(f"{name} must be {MAX} at most, found {number}")
     return int(number)
 
 

@@ -3,12 +3,12 @@
 use super::super::outcome::{Outcome, ensure, gather};
 use super::{both_strategies, ensure_much_changed, families, refined, state};
 use splatcore_core::backend::{Backend, LearnerState, Refine};
-use splatcore_core::learned_masks::{LEAST, LearnedMasks, is_on};
+use splatcore_core::learned_masks::{LearnedMasks, MIN, is_on};
 
 /// A state in which every Gaussian has another mask and other moments of it; every seventh is
 /// masked.
 fn masked(seed: u64, count: usize) -> LearnerState {
-    let mask = |i: usize| if i % 7 == 3 { LEAST - 1.0 } else { LEAST };
+    let mask = |i: usize| if i % 7 == 3 { MIN - 1.0 } else { MIN };
     LearnerState {
         masks: LearnedMasks {
             logits: (0..count).map(|i| mask(i) + 1e-3 * i as f32).collect(),

@@ -20,8 +20,8 @@ const SIZES: [u32; 11] = [1600, 1280, 1024, 800, 640, 512, 400, 320, 240, 160, 1
 /// Fewer steps than this at a size are not worth its detail: a smaller size is taken.
 const ENOUGH_STEPS: f64 = 3000.0;
 /// More steps than this gain little.
-const MOST_STEPS: f64 = 7000.0;
-const LEAST_STEPS: f64 = 300.0;
+const MAX_STEPS: f64 = 7000.0;
+const MIN_STEPS: f64 = 300.0;
 /// Gaussians for each pixel of a photo, and their bounds.
 const PER_PIXEL: f64 = 0.5;
 const GAUSSIANS: [f64; 2] = [20_000.0, 300_000.0];
@@ -148,7 +148,7 @@ fn choose(typed: &Config, time: &StepTime, photo: [u32; 2], seconds: f64) -> Cho
     };
     let last = tried.last().copied().unwrap_or((None, GAUSSIANS[0], 1.0));
     let (max_size, gaussians, step) = tried.iter().find(fits).copied().unwrap_or(last);
-    let steps = (seconds / step).clamp(LEAST_STEPS, MOST_STEPS);
+    let steps = (seconds / step).clamp(MIN_STEPS, MAX_STEPS);
     let steps = typed.iterations.unwrap_or(steps as u32 / 100 * 100);
     Choice {
         preset: Some(Preset::Fast),

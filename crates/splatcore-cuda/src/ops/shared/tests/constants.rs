@@ -3,7 +3,7 @@
 
 use crate::ops::constants::WARP;
 use crate::ops::counters::{LENGTHS, REFINED_LISTS};
-use crate::ops::intersect::{MOST_PAIRS, footprint};
+use crate::ops::intersect::{MAX_PAIRS, footprint};
 use crate::ops::sources::SOURCES;
 use crate::tests::support::half::to_half;
 use splatcore_core::pipeline::Intersect;
@@ -70,7 +70,7 @@ fn headers_have_the_numbers_of_rust() {
     assert_eq!(text, format!("{halves:#x}u"), "two halves of {least}");
     // A count of the look-back must not reach the bits of its state.
     let text = definition("device.cuh", "STATE_VALUE");
-    assert_eq!(text, format!("{MOST_PAIRS:#x}u"));
+    assert_eq!(text, format!("{MAX_PAIRS:#x}u"));
     assert_eq!(definition("splat.cuh", "REFINED_LISTS"), "(LENGTHS + 1)");
     assert_eq!(REFINED_LISTS, LENGTHS + 1);
 }

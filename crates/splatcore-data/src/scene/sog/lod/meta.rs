@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
 
 /// Levels that a scene may have; real ones have 3 to 8.
-const MOST_LEVELS: u64 = 64;
+const MAX_LEVELS: u64 = 64;
 
 /// What lod-meta.json says.
 pub struct LodMeta {
@@ -50,9 +50,9 @@ impl LodMeta {
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let raw: Raw = serde_json::from_slice(plain(text))
             .map_err(|e| format!("is no streamed SOG ({})", one_line(&e)))?;
-        if !(1..=MOST_LEVELS).contains(&raw.levels) {
+        if !(1..=MAX_LEVELS).contains(&raw.levels) {
             return Err(format!(
-                "has {} levels, 1 to {MOST_LEVELS} are read",
+                "has {} levels, 1 to {MAX_LEVELS} are read",
                 raw.levels
             ));
         }

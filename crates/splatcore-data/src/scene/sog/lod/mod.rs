@@ -10,7 +10,7 @@ mod write;
 
 pub use write::write_streamed;
 
-use super::decode::{ALWAYS_ALLOWED, Decoded, LARGEST_RATIO, decode};
+use super::decode::{ALWAYS_ALLOWED, Decoded, MAX_RATIO, decode};
 use super::files::{Files, LOD_META, META};
 use crate::DataError;
 use crate::scene::scene_file::SceneFile;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Bytes of a lod-meta.json in an archive: so many for each of the archive's.
-const LARGEST_TEXT: u64 = 20;
+const MAX_TEXT: u64 = 20;
 
 /// Reads a level from the files of a folder or an archive; `text` is that of lod-meta.json, if it
 /// was read already. `bundle` is the size of the archive, if there is one.
@@ -34,7 +34,7 @@ pub(super) fn read(
     let text = match text {
         Some(text) => text,
         None => {
-            let most = super::meta::LONGEST + LARGEST_TEXT * bundle.unwrap_or(0);
+            let most = super::meta::LONGEST + MAX_TEXT * bundle.unwrap_or(0);
             content = files.read(LOD_META, most)?;
             &content
         }
@@ -171,7 +171,7 @@ impl Join {
         let degree = gaussians.sh_degree.max(self.all.sh_degree);
         let count = (self.all.len() + gaussians.len()) as u64;
         let floats = count * 4 * (11 + 3 * sh::coefficients(degree)) as u64;
-        if floats > ALWAYS_ALLOWED + LARGEST_RATIO * stored || count > u64::from(u32::MAX) {
+        if floats > ALWAYS_ALLOWED + MAX_RATIO * stored || count > u64::from(u32::MAX) {
             let problem = format!("has {count} Gaussians and more in files of {stored} bytes");
             return Err(files.error(LOD_META, problem));
         }

@@ -4,7 +4,7 @@ use splatcore_core::Gaussians;
 use splatcore_core::camera::rotation_from_quaternion;
 
 /// Nodes with no more Gaussians are not split, however far they reach.
-const SMALLEST: usize = 256;
+const MIN: usize = 256;
 /// Standard deviations to which a Gaussian reaches in its box.
 const REACH: f32 = 3.0;
 
@@ -71,7 +71,7 @@ pub fn build(mut items: Vec<Item>, limits: Limits) -> Node {
     let size = |c: usize| means[1][c] / 2.0 - means[0][c] / 2.0; // halves do not overflow
     let longest = (1..3).fold(0, |best, c| if size(c) > size(best) { c } else { best });
     let small = items.len() <= limits.gaussians && size(longest) <= limits.extent / 2.0;
-    if small || items.len() <= SMALLEST.min(limits.gaussians) {
+    if small || items.len() <= MIN.min(limits.gaussians) {
         return Node {
             min,
             max,

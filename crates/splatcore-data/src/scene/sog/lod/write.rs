@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Levels that are written at most.
-const MOST_LEVELS: u32 = 16;
+const MAX_LEVELS: u32 = 16;
 
 /// Writes a streamed SOG; `path` is that of its lod-meta.json. Level 0 holds all Gaussians, each
 /// further level half of them by [`decimate`](crate::scene::decimate()). A tree of boxes covers all
@@ -107,7 +107,7 @@ fn older(path: &Path) -> Vec<String> {
 
 /// The levels, as many as there are Gaussians to halve.
 fn levels(finest: Gaussians, count: u32, progress: Progress) -> Vec<Gaussians> {
-    let count = count.clamp(1, MOST_LEVELS);
+    let count = count.clamp(1, MAX_LEVELS);
     let mut levels = vec![finest];
     while (levels.len() as u32) < count
         && let Some(last) = levels.last().filter(|last| last.len() > 1)

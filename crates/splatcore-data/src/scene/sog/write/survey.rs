@@ -2,7 +2,7 @@
 
 use super::codebook::{ENTRIES, Histogram};
 use crate::DataError;
-use crate::scene::opacity::LARGEST_LOGIT;
+use crate::scene::opacity::MAX_LOGIT;
 use crate::scene::rows::{PIECE, Rows};
 use crate::scene::written::{Progress, WriteOptions};
 use splatcore_core::Gaussians;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The highest degree that SOG holds.
 const HIGHEST_DEGREE: u8 = 3;
 /// Larger coefficients mean nothing, and squares of their differences would overflow.
-const LARGEST_COEFFICIENT: f32 = 1e9;
+const MAX_COEFFICIENT: f32 = 1e9;
 
 /// Rows as SOG can hold them: degree 3 at most, all values finite. Unsound Gaussians become
 /// invisible ones, so that those after them keep their places.
@@ -71,18 +71,18 @@ impl Rows for Sound<'_> {
         for i in first..to.len() {
             let logit = &mut to.opacity_logits[i];
             if logit.is_infinite() {
-                *logit = LARGEST_LOGIT.copysign(*logit);
+                *logit = MAX_LOGIT.copysign(*logit);
             }
             if !to.is_sound(i) {
                 self.unsound.fetch_add(1, Ordering::Relaxed);
                 to.means[i] = [0.0; 3];
                 to.log_scales[i] = [0.0; 3];
                 to.rotations[i] = [1.0, 0.0, 0.0, 0.0];
-                to.opacity_logits[i] = -LARGEST_LOGIT;
+                to.opacity_logits[i] = -MAX_LOGIT;
                 to.sh[i * k..(i + 1) * k].fill([0.0; 3]);
             }
             for v in to.sh[i * k..(i + 1) * k].as_flattened_mut() {
-                *v = v.clamp(-LARGEST_COEFFICIENT, LARGEST_COEFFICIENT);
+                *v = v.clamp(-MAX_COEFFICIENT, MAX_COEFFICIENT);
             }
         }
         Ok(())

@@ -223,7 +223,7 @@ def _fit(given: Given, options: _Options) -> bool:
         and (degree is None or (tail[1] == 3 and 0 <= degree <= 4 and (degree + 1) ** 2 <= tail[0]))
         and type(options.width) is type(options.height) is type(options.tile_size) is int
         and min(options.width, options.height, options.tile_size) > 0
-        and max(options.width, options.height, options.tile_size) <= _checks.MOST
+        and max(options.width, options.height, options.tile_size) <= _checks.MAX
         and colors.dtype == means.dtype
         and options.render_mode in RENDER_MODES
         and options.rasterize_mode in RASTERIZE_MODES

@@ -24,7 +24,7 @@ pub const ROUNDED: f64 = 1.0 / 2048.0;
 /// rounded to a half.
 const SINGLE: f64 = 16.0 / 16_777_216.0;
 /// Half of the smallest step of a half: what rounding loses of the smallest numbers.
-const SMALLEST: f64 = 1.0 / 33_554_432.0;
+const MIN: f64 = 1.0 / 33_554_432.0;
 /// Largest error of an image in f32, as in the conformance suite's scenes.
 const IMAGE_TOLERANCE: f64 = 2e-5;
 
@@ -55,7 +55,7 @@ fn exponent_error(splat: &Splat, pixel: [usize; 2], local: bool) -> f64 {
     let loss = |v: f64, u: f64| {
         // Products of n + 1/2 with n below 16 have 10 digits at most.
         let exact = local || pixel.iter().all(|&p| p < TILE);
-        (v * u).abs() * (if exact { ROUNDED } else { 2.0 * ROUNDED } + SINGLE) + SMALLEST * u.abs()
+        (v * u).abs() * (if exact { ROUNDED } else { 2.0 * ROUNDED } + SINGLE) + MIN * u.abs()
     };
     terms.into_iter().map(|(v, u)| loss(v, u)).sum::<f64>() + SINGLE * cancelled
 }
