@@ -49,10 +49,16 @@ pub enum PosesError {
     #[error("{0}")]
     Choices(String),
     /// The caller asked for a stop. What was done is kept; the same call goes on.
-    #[error("stopped; what was done is kept in {}", dataset.display())]
+    #[error(
+        "stopped; what was done is kept in {}{}",
+        dataset.display(),
+        repeated.map_or(String::new(), |step| format!(", but {step} begins anew"))
+    )]
     Stopped {
         /// The dataset's folder.
         dataset: PathBuf,
+        /// What keeps nothing of what it did, and begins anew.
+        repeated: Option<&'static str>,
     },
     /// The photos have too little in common: no model came out.
     #[error(

@@ -4,13 +4,18 @@ use crate::effort::{self, Effort};
 use crate::groups::{self, Grouped};
 use crate::program::{Pairs, Program};
 use crate::state::State;
+use crate::video::{self, Told};
 use crate::{Cameras, Job, PosesError, pairs, photos};
 
-/// Frames that a video has, and their size, where nothing is known of it.
-const FRAMES: usize = 150;
-const FRAME: (f64, f64) = (1920.0, 1080.0);
-/// Seconds to look at a video and to take a frame.
-const PER_FRAME: f64 = 0.3;
+/// What a video is taken for where its file does not tell.
+const UNKNOWN: Told = Told {
+    seconds: 75.0,
+    frames: 2250.0,
+    size: (1920.0, 1080.0),
+};
+/// Seconds of one core to look at a frame of a megapixel of a video, and to take it.
+const PER_LOOK: f64 = 0.012;
+const PER_FRAME: f64 = 0.06;
 
 /// What finding poses will take.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +30,12 @@ pub struct Forecast {
     pub photos: usize,
     /// The largest size of photos in which features are searched, if that is not the program's.
     pub max_size: Option<u32>,
+    /// Width and height of most photos, pixels; 0 where nothing is left to do.
+    pub size: (f64, f64),
+    /// The input is a video.
+    pub video: bool,
+    /// Each photo is compared with each.
+    pub exhaustive: bool,
     /// Estimated seconds. A rough figure: photos differ.
     pub seconds: f64,
     /// Estimated seconds if each photo were only compared with the next ones, where that is much
@@ -49,6 +60,9 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
             card: false,
             photos: earlier.photos.len(),
             max_size: earlier.features.and_then(|features| features.max_size),
+            size: (0.0, 0.0),
+            video: earlier.video.is_some(),
+            exhaustive: false,
             seconds: 0.0,
             sequential_seconds: None,
         });
@@ -60,11 +74,16 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         ..job.clone()
     };
     let video = job.input.is_file();
+    let told = match video {
+        true => video::told(&job).unwrap_or(UNKNOWN),
+        false => UNKNOWN,
+    };
     let (names, grouped) = match video {
         true => {
-            let frames = job.frames.map_or(FRAMES, |frames| frames as usize);
+            let usual = video::usual_of_seconds(told.seconds).min((told.frames as usize).max(2));
+            let frames = job.frames.map_or(usual, |frames| frames as usize);
             let grouped = Grouped {
-                size: FRAME,
+                size: told.size,
                 ..Grouped::default()
             };
             (vec![String::new(); frames], grouped)
@@ -78,24 +97,40 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
     let frames = pairs::look_like_frames(&names, &grouped);
     let chosen = pairs::choose(&job, &names, frames, video);
     let effort = Effort::of(&job, &grouped, &program, &earlier, names.len());
+    let taking = match video && earlier.video.is_none() {
+        true => {
+            let looks = PER_LOOK * told.frames + PER_FRAME * names.len() as f64;
+            looks * told.size.0 * told.size.1 / 1e6 / effort.cores
+        }
+        false => 0.0,
+    };
+    // What an earlier call has done is not done again.
+    let extraction = match earlier.extracted {
+        true => 0.0,
+        false => effort.extraction(),
+    };
+    let described = pairs::described(&chosen);
+    let matched = earlier.matched.as_ref() == Some(&described);
     let seconds = |pairs| {
-        let taking = if video {
-            PER_FRAME * names.len() as f64
-        } else {
-            0.0
+        let matching = match matched {
+            true => 0.0,
+            false => effort.matching(pairs),
         };
-        taking + effort.extraction() + effort.matching(pairs) + effort.mapping()
+        taking + extraction + matching + effort.mapping()
     };
     let all = seconds(pairs::count(&chosen, names.len()));
     let sequential = seconds(effort::sequential_pairs(names.len()));
     let exhaustive = matches!(chosen, Pairs::Exhaustive(_));
-    let worth = exhaustive && pairs::faster(&names, [sequential, all]).is_some();
+    let worth = exhaustive && !matched && pairs::faster(&names, [sequential, all]).is_some();
     Ok(Forecast {
         done: false,
         program: program.name,
         card,
         photos: names.len(),
         max_size: job.max_size,
+        size: grouped.size,
+        video,
+        exhaustive,
         seconds: all,
         sequential_seconds: worth.then_some(sequential),
     })

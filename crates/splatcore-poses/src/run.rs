@@ -59,7 +59,7 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     let pairs = pairs::choose(job, &names, frames, state.video.is_some());
     let pairs_name = pairs::described(&pairs);
     if state.matched.as_ref() != Some(&pairs_name) {
-        (state.matched, state.finished) = (None, None);
+        (state.matched, state.finished, state.mapping) = (None, None, false);
     }
     if let (Some(finished), Some(program)) = (&state.finished, &state.program)
         && finished.asked == job.mapper.name()
@@ -98,6 +98,13 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         state.matched = Some(pairs_name);
         state.write(dataset)?;
     }
+    if state.mapping {
+        let note = "the mapper was ended before it was done, and begins anew; features and \
+                    matches are kept";
+        steps.track.note(note);
+    }
+    state.mapping = true;
+    state.write(dataset)?;
     let (mapper, models) = map(&mut steps, &grouped, names.len())?;
     install(&models, &model, &work.folder)?;
     let finished = Finished {
@@ -105,7 +112,7 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         mapper: mapper.into(),
         models: models.iter().map(|model| model.photos).collect(),
     };
-    state.finished = Some(finished.clone());
+    (state.mapping, state.finished) = (false, Some(finished.clone()));
     state.write(dataset)?;
     outcome(&model, &names, program.name, finished, false)
 }
@@ -257,7 +264,10 @@ fn take_photos(
         for photo in &listed.photos {
             if track.stop() {
                 let dataset = job.dataset.clone();
-                return Err(PosesError::Stopped { dataset });
+                return Err(PosesError::Stopped {
+                    dataset,
+                    repeated: None,
+                });
             }
             photos::place(photo, images)?;
         }

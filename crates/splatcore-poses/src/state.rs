@@ -33,6 +33,9 @@ pub struct State {
     pub feature_count: Option<f64>,
     /// All pairs are matched: which.
     pub matched: Option<String>,
+    /// A mapper has begun. It keeps nothing until it ends.
+    #[serde(default)]
+    pub mapping: bool,
     /// `sparse/0` is there.
     pub finished: Option<Finished>,
 }

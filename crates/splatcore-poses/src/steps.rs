@@ -90,6 +90,7 @@ impl Steps<'_, '_> {
             End::Exited(status) => Ok(Ended { status, said }),
             End::Stopped => Err(PosesError::Stopped {
                 dataset: self.job.dataset.clone(),
+                repeated: None,
             }),
         }
     }
@@ -247,6 +248,13 @@ impl Steps<'_, '_> {
                 _ => {}
             }
             Ok(())
+        });
+        let ended = ended.map_err(|error| match error {
+            PosesError::Stopped { dataset, .. } => PosesError::Stopped {
+                dataset,
+                repeated: Some("the mapper"),
+            },
+            error => error,
         })?;
         let found = found(&models)?;
         // Version 3.8 calls it a failure when photos have nothing in common.

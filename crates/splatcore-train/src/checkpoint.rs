@@ -14,6 +14,9 @@ mod masks;
 
 pub use file::{FORMAT, VERSION};
 
+/// Bytes of a header that is looked at by itself.
+const MAX_HEADER: u64 = 16 << 20;
+
 use crate::observer::CurvePoint;
 use crate::view_order::ViewOrder;
 use file::{Reader, Tensor};
@@ -23,7 +26,7 @@ use splatcore_core::exposure::Exposures;
 use splatcore_core::random::Rng;
 use splatcore_core::{Gaussians, LearnerState, sh};
 use splatcore_data::DataError;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// Everything that a run is between two steps.
@@ -178,6 +181,25 @@ impl Checkpoint {
     pub fn load(path: &Path) -> Result<Self, DataError> {
         let bytes = std::fs::read(path).map_err(|e| DataError::read(path, &e))?;
         read_all(&Reader::open(path, &bytes)?)
+    }
+
+    /// Step and seconds of training of a file that [`Checkpoint::save`] wrote, by its header alone;
+    /// none of any other file. Quick also where the state is large.
+    pub fn progress(path: &Path) -> Option<(u32, f64)> {
+        let mut file = std::fs::File::open(path).ok()?;
+        let mut length = [0; 8];
+        file.read_exact(&mut length).ok()?;
+        let length = u64::from_le_bytes(length);
+        if length > MAX_HEADER {
+            return None;
+        }
+        let mut header = Vec::new();
+        file.take(length).read_to_end(&mut header).ok()?;
+        let header: Value = serde_json::from_slice(&header).ok()?;
+        let metadata = header.get("__metadata__")?;
+        let number = |key: &str| metadata.get(key)?.as_str()?.parse::<f64>().ok();
+        (metadata.get("format")?.as_str()? == FORMAT)
+            .then_some((number("step")? as u32, number("seconds")?))
     }
 }
 

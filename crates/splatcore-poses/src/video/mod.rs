@@ -15,7 +15,7 @@ mod reader;
 pub mod y4m;
 
 use crate::track::Track;
-use crate::{Job, PosesError};
+use crate::{Job, PosesError, child};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::PngEncoder;
 use image::{ImageEncoder, RgbImage};
@@ -49,6 +49,7 @@ pub fn take(job: &Job, folder: &Path, track: &mut Track<'_>) -> Result<(), Poses
     };
     let stopped = || PosesError::Stopped {
         dataset: job.dataset.clone(),
+        repeated: Some("the search for frames"),
     };
     let reader: Box<dyn Reader + '_> = match own::Kind::of(path)? {
         Some(kind) => Box::new(own::Own { path, kind }),
@@ -109,10 +110,32 @@ pub fn take(job: &Job, folder: &Path, track: &mut Track<'_>) -> Result<(), Poses
     Ok(())
 }
 
+/// What a video's file says of itself, before any frame is looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Told {
+    /// Seconds that it lasts.
+    pub seconds: f64,
+    /// Frames in it.
+    pub frames: f64,
+    /// Pixels of a frame: width, height.
+    pub size: (f64, f64),
+}
+
+/// What the file of the job's video says of itself, as far as ffmpeg understands it.
+pub fn told(job: &Job) -> Option<Told> {
+    let program = job.ffmpeg.clone().or_else(|| child::on_path("ffmpeg"))?;
+    ffmpeg::told(&program, &job.input)
+}
+
+/// How many frames are taken of a video that lasts so many seconds.
+pub fn usual_of_seconds(seconds: f64) -> usize {
+    ((seconds * PER_SECOND) as usize).clamp(FEWEST, MAX)
+}
+
 /// How many frames to take of `found`.
 fn usual(found: usize, rate: Option<f64>) -> usize {
     let seconds = found as f64 / rate.filter(|r| (1.0..=240.0).contains(r)).unwrap_or(30.0);
-    ((seconds * PER_SECOND) as usize).clamp(FEWEST, MAX)
+    usual_of_seconds(seconds)
 }
 
 fn write(path: &Path, image: &RgbImage, png: bool) -> Result<(), PosesError> {

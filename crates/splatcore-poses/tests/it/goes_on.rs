@@ -27,6 +27,8 @@ fn a_stop_ends_the_program_and_what_it_started_and_the_next_call_goes_on() {
         let start = Instant::now();
         let error = find_poses(&fake.job(), &mut ear).unwrap_err();
         assert!(matches!(error, PosesError::Stopped { .. }), "{error}");
+        let anew = error.to_string().ends_with("but the mapper begins anew");
+        assert_eq!(anew, command == "mapper", "{error}");
         assert!(
             start.elapsed() < Duration::from_secs(5),
             "{:?}",
@@ -42,7 +44,12 @@ fn a_stop_ends_the_program_and_what_it_started_and_the_next_call_goes_on() {
         let first = fake.commands();
         assert_eq!(first.last().unwrap(), command);
         std::fs::remove_file(fake.at(&hang)).unwrap();
-        find_poses(&fake.job(), &mut Ear::default()).unwrap();
+        let mut ear = Ear::default();
+        find_poses(&fake.job(), &mut ear).unwrap();
+        let heard = ear.heard.into_inner();
+        let mut notes = heard.iter();
+        let said = notes.any(|note| note.starts_with("note: the mapper was ended"));
+        assert_eq!(said, command == "mapper", "{heard:?}");
         let calls = fake.calls();
         let commands: Vec<&str> = calls.iter().filter_map(|c| c.split(' ').next()).collect();
         assert_eq!(commands, then);

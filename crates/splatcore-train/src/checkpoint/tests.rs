@@ -104,6 +104,8 @@ fn a_checkpoint_survives_the_disk_bit_for_bit() {
         checkpoint.save(&path).unwrap();
         let read = Checkpoint::load(&path).unwrap();
         assert_eq!(read, checkpoint);
+        let progress = Checkpoint::progress(&path).unwrap();
+        assert_eq!(progress, (checkpoint.step, checkpoint.seconds));
         assert_eq!(bits(&read.state), bits(&checkpoint.state));
         assert_eq!(read.seconds.to_bits(), checkpoint.seconds.to_bits());
         let again = folder.path().join("again");
@@ -122,6 +124,8 @@ fn damaged_files_are_errors_not_panics() {
     example(9, 1).save(&path).unwrap();
     let good = std::fs::read(&path).unwrap();
     let try_bytes = |bytes: &[u8]| read_all(&Reader::open(&path, bytes)?);
+    std::fs::write(folder.path().join("other"), [0xff; 99]).unwrap();
+    assert_eq!(Checkpoint::progress(&folder.path().join("other")), None);
     for length in [0, 5, 8, 100, good.len() / 2, good.len() - 1] {
         let error = try_bytes(&good[..length]).unwrap_err().to_string();
         assert!(

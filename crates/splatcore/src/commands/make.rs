@@ -6,6 +6,7 @@ mod choice;
 mod input;
 mod plan;
 mod probe;
+mod sample;
 mod state;
 
 use crate::backends::DeviceArgs;
@@ -51,6 +52,9 @@ pub struct Args {
     /// Folder of a dataset's photos in place of `images`, for example images_4
     #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
+    /// Turn the scene upright: -y is up in it, as most programs expect
+    #[arg(long)]
+    upright: bool,
     /// Show the training in a browser, and the scene afterwards, until Ctrl-C
     #[arg(long)]
     view: bool,
@@ -86,6 +90,7 @@ pub fn run(args: Args) -> Result<()> {
         kind,
         folder: args.output,
         images: args.images,
+        upright: args.upright,
         overwrite: args.overwrite,
         device: args.device.device,
         typed,
@@ -124,8 +129,11 @@ struct Make {
 impl Make {
     /// All phases, one after the other; what is done already is not done again.
     fn all(mut self, poses: splatcore_poses::Job, lock: FolderLock) -> Result<()> {
-        let plan = Plan::new(&self.asked, &poses, &self.state)?;
+        let plan = Plan::new(&self.asked, &poses, &mut self.state)?;
         eprintln!("{}", plan.line());
+        if let Some(chosen) = &plan.chosen {
+            eprintln!("{}", chosen.line(&self.asked.typed));
+        }
         let whole = Whole::begin(plan.phases());
         if self.asked.kind != Kind::Posed {
             whole.enter("poses", None);
@@ -219,7 +227,13 @@ impl Make {
         }
         let files = Files::of(&asked.run_folder());
         let settings = match plan.cpu {
-            true => state.settings_for_processor(asked, plan.budget, &dataset)?,
+            true => {
+                if let Some(chosen) = state.choose_for_processor(asked, plan.budget, &dataset)? {
+                    eprintln!("{}", chosen.line(&asked.typed));
+                    whole.enter("training", chosen.seconds);
+                }
+                state.settings(asked)
+            }
             false => asked.typed.over(&choice::for_card(&asked.typed)),
         };
         drop(dataset);
@@ -238,12 +252,12 @@ impl Make {
             device: asked.device,
             resume,
             overwrite: !resume,
-            upright: false,
+            // A run that goes on knows it.
+            upright: asked.upright && !resume,
             time_limit: None,
             show: self.show.clone(),
             resume_command: asked.again.clone(),
         };
-        whole.enter("training", state.training_seconds());
         let Finished { scene, live, .. } = run::run(&job)?;
         Ok(Trained {
             scene: Some(scene),

@@ -43,10 +43,17 @@ fn photos_become_a_page_and_the_second_call_does_nothing() {
     }
     let next = format!("next     splatcore view '{}'", text(&out.join("run")));
     assert!(stdout.contains(&next), "{stdout}");
-    assert!(stderr.starts_with("about "), "an estimate first: {stderr}");
+    let first = stderr.lines().next().unwrap();
+    assert!(first.starts_with("about "), "an estimate first: {stderr}");
     assert!(
-        stderr.contains("cameras of 10 photos by COLMAP 3.8"),
-        "{stderr}"
+        first.contains("(10 photos by COLMAP 3.8, features at 1000 px)"),
+        "{first}"
+    );
+    // Forty steps of small photos take no minutes, and it knows so before it begins.
+    assert!(!first.contains(" min"), "{first}");
+    assert!(
+        first.contains("(photos of at most 64 pixels, 40 steps, at most 900 Gaussians)"),
+        "{first}"
     );
     assert!(
         stderr.contains("poses 2/3 matching") && stderr.contains(" left"),
@@ -152,6 +159,25 @@ fn a_dataset_needs_no_cameras_and_a_size_is_chosen_for_this_machine() {
     assert!(!out.join("dataset").exists());
     let settings = std::fs::read_to_string(out.join("run/config.toml")).unwrap();
     assert!(settings.contains("iterations = 20\n"), "what was typed");
+}
+
+#[test]
+fn the_scene_is_turned_upright_on_request_and_no_run_changes_it_in_silence() {
+    let fake = FakeColmap::new("0");
+    let out = fake.at("out");
+    let upright: Vec<&str> = SHORT.iter().copied().chain(["--upright"]).collect();
+    succeeds(&words(&fake.make(&out, &upright)));
+    let facts = std::fs::read_to_string(out.join("run/run.json")).unwrap();
+    let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
+    let up: Vec<f64> = serde_json::from_value(facts["up"]["direction"].clone()).unwrap();
+    assert!(up[1] < -0.999_999, "{up:?}");
+    assert!(facts["turned"].is_array(), "{facts}");
+    let line = fails(&words(&fake.make(&out, &SHORT)));
+    assert!(
+        line.contains("was made with --upright, not without; add --overwrite"),
+        "{line}"
+    );
+    succeeds(&words(&fake.make(&out, &upright)));
 }
 
 /// How far a `make` is: phases of the cameras, step of the training, what is complete.

@@ -17,6 +17,8 @@ pub struct Asked {
     pub folder: PathBuf,
     /// Folder of a dataset's photos in place of `images`.
     pub images: Option<String>,
+    /// Turn the scene upright.
+    pub upright: bool,
     /// Make anew what does not fit.
     pub overwrite: bool,
     /// Which card computes.

@@ -6,8 +6,8 @@ use crate::output::{about, thousands};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use splatcore_data::dataset::Dataset;
-use splatcore_train::Config;
 use splatcore_train::config::Preset;
+use splatcore_train::{Config, ResolvedConfig};
 
 /// Seconds in which all shall end.
 pub const TOTAL: f64 = 600.0;
@@ -29,6 +29,8 @@ const GAUSSIANS: [f64; 2] = [20_000.0, 300_000.0];
 /// average over a run.
 const MEAN_PIXELS: f64 = 0.72;
 const MEAN_GAUSSIANS: f64 = 0.7;
+/// What takes at most this share of the time is worth a word.
+const HALF: f64 = 0.6;
 /// Seconds between two checkpoints: so much is lost when the program is killed.
 const SAVE_EVERY: f64 = 15.0;
 
@@ -40,10 +42,21 @@ pub struct Choice {
     iterations: Option<u32>,
     max_gaussians: Option<usize>,
     checkpoint_every: u32,
+    /// Size and length were left to this command.
+    #[serde(default = "yes")]
+    open: bool,
     /// Expected seconds of training, where they were measured.
     pub seconds: Option<f64>,
     /// Expected seconds of a step.
     step: Option<f64>,
+    /// What would make it shorter, and to how many seconds.
+    #[serde(default)]
+    pub shorter: Vec<(String, f64)>,
+}
+
+/// Of files that do not say.
+fn yes() -> bool {
+    true
 }
 
 impl Choice {
@@ -61,23 +74,36 @@ impl Choice {
 
     /// In one line, for people, with what was typed.
     pub fn line(&self, typed: &Config) -> String {
-        let (Some(seconds), Some(step)) = (self.seconds, self.step) else {
-            return "size and length of the training are those that were typed".into();
+        let what = self.described(typed);
+        let takes = match (self.seconds, self.step) {
+            (Some(seconds), Some(step)) => format!(
+                "training takes about {} (measured: {:.0} ms a step)",
+                about(seconds),
+                1e3 * step
+            ),
+            _ => "how long it takes was not measured".into(),
         };
+        match self.open {
+            true => format!(
+                "chosen for this processor: {what}; {takes}; --max-size, --iterations, \
+                 --max-gaussians or --preset choose otherwise"
+            ),
+            false => format!("as typed: {what}; {takes}"),
+        }
+    }
+
+    /// Size and length: `photos of at most 640 pixels, 3,000 steps, at most 90,000 Gaussians`.
+    pub fn described(&self, typed: &Config) -> String {
         let all = typed.over(&self.settings()).complete();
         let size = match all.data.max_size {
             Some(size) => format!("photos of at most {size} pixels"),
             None => "photos of full size".into(),
         };
-        format!(
-            "chosen for this processor: {size}, {} steps, at most {} Gaussians; training takes \
-             about {} (measured: {:.0} ms a step); --max-size, --iterations, --max-gaussians or \
-             --preset choose otherwise",
-            thousands(all.iterations.into()),
-            thousands(all.scene.most_gaussians() as u64),
-            about(seconds),
-            1e3 * step
-        )
+        let most = match all.scene.max_gaussians {
+            Some(most) => format!(", at most {} Gaussians", thousands(most as u64)),
+            None => String::new(),
+        };
+        format!("{size}, {} steps{most}", thousands(all.iterations.into()))
     }
 }
 
@@ -102,24 +128,94 @@ pub fn for_card(typed: &Config) -> Config {
 /// The settings for a processor: measured on this machine with these photos, where they are open.
 /// `budget` are the seconds that training may take.
 pub fn for_processor(asked: &Asked, budget: f64, dataset: &Dataset) -> Result<Choice> {
-    let typed = &asked.typed;
-    if !is_open(typed) {
-        let steps = typed.complete().iterations;
-        return Ok(Choice {
-            preset: typed.preset.or(Some(Preset::Fast)),
-            max_size: None,
-            iterations: None,
-            max_gaussians: None,
-            checkpoint_every: (steps / 50).clamp(5, 500),
-            seconds: None,
-            step: None,
-        });
-    }
     let passed = asked.begun.elapsed().as_secs_f64();
     // What earlier calls spent on the cameras is in the plan, what this one spent is on the clock.
     let left = budget.min(TOTAL - passed).max(MINIMUM);
-    let (time, photo) = probe::measure(asked, dataset)?;
-    Ok(choose(typed, &time, photo, PLANNED * left))
+    let time = probe::measure(asked, dataset)?;
+    let photo = probe::photo_size(dataset);
+    Ok(settled(&asked.typed, &time, photo, PLANNED * left))
+}
+
+/// What [`for_processor`] will be about, before the cameras of photos of a size are known.
+pub fn foreseen(asked: &Asked, budget: f64, photo: [u32; 2]) -> Result<Choice> {
+    let time = probe::foresee(asked, photo)?;
+    Ok(settled(&asked.typed, &time, photo, PLANNED * budget))
+}
+
+/// What is chosen where something is open, else what was typed, with its time.
+fn settled(typed: &Config, time: &StepTime, photo: [u32; 2], seconds: f64) -> Choice {
+    let mut choice = match is_open(typed) {
+        true => choose(typed, time, photo, seconds),
+        false => as_typed(typed, time, photo),
+    };
+    choice.shorter = shorter(typed, &choice, time, photo);
+    choice
+}
+
+/// Seconds of a step at these settings.
+fn seconds_of_step(all: &ResolvedConfig, time: &StepTime, photo: [u32; 2]) -> f64 {
+    let pixels = pixels_at(all.data.max_size, photo);
+    let gaussians = match all.scene.max_gaussians {
+        Some(most) => most as f64,
+        None => (PER_PIXEL * pixels).max(GAUSSIANS[1]),
+    };
+    time.of(MEAN_PIXELS * pixels, MEAN_GAUSSIANS * gaussians)
+}
+
+/// Pixels of a photo of at most this size.
+fn pixels_at(size: Option<u32>, photo: [u32; 2]) -> f64 {
+    let longest = f64::from(photo[0].max(photo[1]));
+    let scale = size.map_or(1.0, |size| (f64::from(size) / longest).min(1.0));
+    scale * scale * f64::from(photo[0]) * f64::from(photo[1])
+}
+
+fn as_typed(typed: &Config, time: &StepTime, photo: [u32; 2]) -> Choice {
+    let preset = typed.preset.or(Some(Preset::Fast));
+    let config = Config {
+        preset,
+        ..typed.clone()
+    };
+    let all = config.complete();
+    let step = seconds_of_step(&all, time, photo);
+    Choice {
+        preset,
+        max_size: None,
+        iterations: None,
+        max_gaussians: None,
+        checkpoint_every: (all.iterations / 50).clamp(5, 500),
+        open: false,
+        seconds: Some(f64::from(all.iterations) * step),
+        step: Some(step),
+        shorter: Vec::new(),
+    }
+}
+
+/// Ways to train in about half the time: smaller photos, or fewer steps.
+fn shorter(
+    typed: &Config,
+    choice: &Choice,
+    time: &StepTime,
+    photo: [u32; 2],
+) -> Vec<(String, f64)> {
+    let all = typed.over(&choice.settings()).complete();
+    let seconds =
+        |all: &ResolvedConfig| f64::from(all.iterations) * seconds_of_step(all, time, photo);
+    let (present, longest) = (seconds(&all), photo[0].max(photo[1]));
+    let shown = all.data.max_size.unwrap_or(longest).min(longest);
+    let mut ways = Vec::new();
+    for size in SIZES.into_iter().filter(|size| *size < shown) {
+        let mut less = all.clone();
+        less.data.max_size = Some(size);
+        if seconds(&less) <= HALF * present {
+            ways.push((format!("--max-size {size}"), seconds(&less)));
+            break;
+        }
+    }
+    let steps = all.iterations / 2;
+    if f64::from(steps) >= MIN_STEPS {
+        ways.push((format!("--iterations {steps}"), 0.5 * present));
+    }
+    ways
 }
 
 /// The largest size at which enough steps fit into the time; `photo` is the size of the photos.
@@ -131,8 +227,7 @@ fn choose(typed: &Config, time: &StepTime, photo: [u32; 2], seconds: f64) -> Cho
         None => std::iter::once(None).chain(sizes.map(Some)).collect(),
     };
     let at = |size: Option<u32>| {
-        let scale = size.map_or(1.0, |size| (f64::from(size) / f64::from(longest)).min(1.0));
-        let pixels = scale * scale * f64::from(photo[0]) * f64::from(photo[1]);
+        let pixels = pixels_at(size, photo);
         let gaussians = match typed.max_gaussians {
             Some(gaussians) => gaussians as f64,
             None => (PER_PIXEL * pixels).clamp(GAUSSIANS[0], GAUSSIANS[1]),
@@ -156,8 +251,10 @@ fn choose(typed: &Config, time: &StepTime, photo: [u32; 2], seconds: f64) -> Cho
         iterations: typed.iterations.is_none().then_some(steps),
         max_gaussians: typed.max_gaussians.is_none().then_some(gaussians as usize),
         checkpoint_every: ((SAVE_EVERY / step) as u32).clamp(5, 1000),
+        open: true,
         seconds: Some(f64::from(steps) * step),
         step: Some(step),
+        shorter: Vec::new(),
     }
 }
 
@@ -217,6 +314,26 @@ mod tests {
             ..Config::UNSET
         };
         assert!(!is_open(&preset));
+    }
+
+    #[test]
+    fn what_is_typed_has_a_forecast_and_ways_to_halve_it() {
+        let typed = Config {
+            preset: Some(Preset::Quality),
+            ..Config::UNSET
+        };
+        let time = time(150.0, 20.0);
+        let choice = settled(&typed, &time, [1416, 1044], 400.0);
+        // 30,000 steps of 1.48 megapixels and a million Gaussians, both on average over the run.
+        let expected = 30_000.0 * (1e-3 + 0.72 * 1.478 * 0.15 + 0.7 * 10.0 * 0.02);
+        let seconds = choice.seconds.unwrap();
+        let ratio = seconds / expected;
+        assert!((ratio - 1.0).abs() < 0.01, "{seconds} {expected}");
+        let all: Vec<&str> = choice.shorter.iter().map(|(way, _)| &**way).collect();
+        assert!(all[0].starts_with("--max-size "), "{all:?}");
+        assert_eq!(all[1], "--iterations 15000");
+        let mut less = choice.shorter.iter().map(|(_, less)| *less);
+        assert!(less.all(|less| less <= 0.6 * seconds));
     }
 
     #[test]

@@ -4,21 +4,36 @@ use super::asked::Asked;
 use super::choice::{self, Choice, MINIMUM, TOTAL};
 use super::input::Kind;
 use super::state::{self, State};
-use crate::backends;
-use crate::output::{about, counted};
+use crate::output::{about, counted, thousands};
 use crate::progress::Phase;
 use crate::run::Files;
-use anyhow::Result;
+use crate::{backends, load};
+use anyhow::{Context, Result};
 use splatcore_poses::{Forecast, forecast};
+use splatcore_train::Checkpoint;
 
 /// Features of photos are searched at this size without a graphics card: the time of matching falls
 /// with the fourth power of the size, and cameras remain exact enough to train at the sizes that a
 /// processor can.
 const FEATURE_SIZE: u32 = 1000;
-/// Seconds that training is expected to take on a card.
+/// Seconds that 15,000 steps are expected to take on a card: a rough figure, as cards differ.
 const ON_CARD: f64 = 60.0;
-/// Seconds to measure the held-out photos, and to write the page, after training.
+const STEPS_ON_CARD: f64 = 15_000.0;
+/// Seconds to measure the held-out photos, and to write the page, after training: at most, on a
+/// processor that trains some minutes.
 pub const AFTER: f64 = 15.0;
+/// Seconds to write the page, and for each of its Gaussians.
+const PAGE: f64 = 1.0;
+const PAGE_PER_GAUSSIAN: f64 = 4e-5;
+/// Gaussians of a page where nothing is known of them.
+const USUAL_GAUSSIANS: f64 = 300_000.0;
+/// What takes longer than this, in seconds, is worth a word about what would be shorter.
+const LONG: f64 = 60.0;
+/// What takes less than this share is shorter.
+const SHORTER: f64 = 0.7;
+/// The smallest size in which a search of features is proposed, and the fewest frames.
+const LEAST_SIZE: u32 = 500;
+const LEAST_FRAMES: usize = 60;
 
 /// What is left to do.
 pub struct Plan {
@@ -28,43 +43,108 @@ pub struct Plan {
     pub feature_size: Option<u32>,
     /// Seconds that are left for training if all shall end within [`TOTAL`].
     pub budget: f64,
+    /// Size and length of the training, where they were chosen just now.
+    pub chosen: Option<Choice>,
     poses: Option<Forecast>,
     /// Expected seconds; none if an earlier call trained.
     training: Option<f64>,
-    page: bool,
-    /// Size and length of the training are chosen for this machine.
-    chooses: bool,
+    /// Size and length of the training, for people.
+    training_is: String,
+    /// Expected seconds; none if it is there.
+    page: Option<f64>,
+    /// What would make it shorter, and what it would take.
+    shorter: Vec<String>,
 }
 
 impl Plan {
-    /// Looks at what is there, and estimates the rest.
-    pub fn new(asked: &Asked, poses: &splatcore_poses::Job, state: &State) -> Result<Self> {
-        let cpu = backends::for_training(&asked.typed.complete(), asked.device)?.name() == "cpu";
+    /// Looks at what is there, and estimates the rest: from the photos' number and size, and from
+    /// steps that are timed on this machine. What is chosen for a dataset with cameras stays in
+    /// `state`.
+    pub fn new(asked: &Asked, poses: &splatcore_poses::Job, state: &mut State) -> Result<Self> {
+        let backend = backends::for_training(&asked.typed.complete(), asked.device)?;
+        let mut shorter = Vec::new();
         let forecast = match asked.kind {
             Kind::Posed => None,
             Kind::Photos | Kind::Video => {
                 let mut job = poses.clone();
                 job.max_size = job.max_size.or(state.feature_size);
-                Some(forecast(&job, Some(FEATURE_SIZE))?)
+                let forecast = forecast(&job, Some(FEATURE_SIZE))?;
+                shorter = shorter_cameras(&job, &forecast)?;
+                Some(forecast)
             }
         };
         let spent = forecast.as_ref().map_or(0.0, |poses| poses.seconds);
-        let budget = (TOTAL - AFTER - spent).max(MINIMUM);
-        let complete = state::is_complete(&Files::of(&asked.run_folder()));
-        let expected = match (&state.choice, cpu) {
-            (Some(Choice { seconds, .. }), true) => seconds.unwrap_or(budget),
-            (None, true) => budget,
-            (_, false) => ON_CARD,
-        };
-        Ok(Self {
-            cpu,
+        let mut plan = Self {
+            cpu: backend.name() == "cpu",
             feature_size: forecast.as_ref().and_then(|poses| poses.max_size),
-            budget,
-            training: (!complete).then_some(expected),
-            page: !asked.page().is_file(),
-            chooses: cpu && state.choice.is_none() && choice::is_open(&asked.typed),
+            budget: (TOTAL - AFTER - spent).max(MINIMUM),
+            chosen: None,
             poses: forecast,
-        })
+            training: None,
+            training_is: String::new(),
+            page: None,
+            shorter,
+        };
+        let gaussians = match state::is_complete(&Files::of(&asked.run_folder())) {
+            true => USUAL_GAUSSIANS,
+            false => plan.foresee_training(asked, state)?,
+        };
+        let page = PAGE + PAGE_PER_GAUSSIAN * gaussians;
+        plan.page = (!asked.page().is_file()).then_some(page);
+        Ok(plan)
+    }
+
+    /// Estimates the training; gives how many Gaussians its scene may have.
+    fn foresee_training(&mut self, asked: &Asked, state: &mut State) -> Result<f64> {
+        let choice = match self.cpu {
+            true => Some(self.choice(asked, state)?),
+            false => None,
+        };
+        let settings = match &choice {
+            Some(choice) => choice.settings(),
+            None => choice::for_card(&asked.typed),
+        };
+        let all = asked.typed.over(&settings).complete();
+        let (count, steps) = (thousands(all.iterations.into()), f64::from(all.iterations));
+        self.training_is = match &choice {
+            Some(choice) => choice.described(&asked.typed),
+            None => format!("{count} steps on the graphics card"),
+        };
+        let checkpoint = Files::of(&asked.run_folder()).checkpoint;
+        self.training = Some(match Checkpoint::progress(&checkpoint) {
+            // A run that was stopped goes on, at the pace that it had.
+            Some((step, seconds)) if step > 0 => {
+                self.training_is += &format!(", from step {}", thousands(step.into()));
+                seconds / f64::from(step) * (steps - f64::from(step)).max(0.0)
+            }
+            _ => match &choice {
+                Some(choice) => {
+                    let expected = choice.seconds.unwrap_or(self.budget);
+                    let ways = choice.shorter.iter().filter(|_| expected > LONG);
+                    let ways = ways.map(|(way, less)| format!("{way} (training {})", about(*less)));
+                    self.shorter.extend(ways);
+                    expected
+                }
+                None => ON_CARD * steps / STEPS_ON_CARD,
+            },
+        });
+        let most = all.scene.max_gaussians;
+        Ok(most.map_or(USUAL_GAUSSIANS, |most| most as f64))
+    }
+
+    /// What a processor trains: as it was chosen, as it is chosen now where cameras are known, else
+    /// what it will be about.
+    fn choice(&mut self, asked: &Asked, state: &mut State) -> Result<Choice> {
+        if let Some(choice) = &state.choice {
+            return Ok(choice.clone());
+        }
+        if let Some(poses) = self.poses.as_ref().filter(|poses| !poses.done) {
+            let size = [poses.size.0, poses.size.1].map(|side| side.max(1.0) as u32);
+            return choice::foreseen(asked, self.budget, size);
+        }
+        let dataset = load::dataset(&asked.dataset(), asked.images.as_deref(), 0)?;
+        self.chosen = state.choose_for_processor(asked, self.budget, &dataset)?;
+        self.chosen.clone().context("nothing was chosen")
     }
 
     /// The phases for the progress.
@@ -77,7 +157,7 @@ impl Plan {
         vec![
             phase("poses", poses),
             phase("training", self.training),
-            phase("page", self.page.then_some(AFTER)),
+            phase("page", self.page),
         ]
     }
 
@@ -85,55 +165,70 @@ impl Plan {
     pub fn line(&self) -> String {
         let mut parts = Vec::new();
         let mut all = 0.0;
-        let mut add = |what: String, seconds: f64| {
+        let mut add = |what: &str, seconds: f64, how: &str| {
             all += seconds;
-            parts.push(format!("{what} {}", about(seconds)));
+            parts.push(format!("{what} {}{how}", about(seconds)));
         };
         if let Some(poses) = self.poses.as_ref().filter(|poses| !poses.done) {
-            let photos = counted(poses.photos, "photo");
-            add(
-                format!("cameras of {photos} by {}", poses.program),
-                poses.seconds,
-            );
+            let what = if poses.video { "frame" } else { "photo" };
+            let size = match poses.max_size {
+                Some(size) => format!(", features at {size} px"),
+                None => String::new(),
+            };
+            let photos = counted(poses.photos, what);
+            let how = format!(" ({photos} by {}{size})", poses.program);
+            add("cameras", poses.seconds, &how);
         }
         if let Some(seconds) = self.training {
-            let most = if self.chooses {
-                "training at most"
-            } else {
-                "training"
-            };
-            add(most.into(), seconds);
+            add("training", seconds, &format!(" ({})", self.training_is));
         }
-        if self.page {
-            add("page".into(), AFTER);
+        if let Some(seconds) = self.page {
+            add("page", seconds, "");
         }
         if parts.is_empty() {
             return "nothing is left to do: an earlier call came to the end".into();
         }
-        let shorter = self.shorter();
-        let shorter = match shorter.is_empty() {
+        let shorter = match self.shorter.is_empty() {
             true => String::new(),
-            false => format!("; shorter with {}", shorter.join(", or ")),
+            false => format!("; shorter with {}", self.shorter.join(", or ")),
         };
         format!("about {}: {}{shorter}", about(all), parts.join(", "))
     }
+}
 
-    /// What would make it shorter.
-    fn shorter(&self) -> Vec<String> {
-        let mut ways = Vec::new();
-        if let Some(poses) = self.poses.as_ref().filter(|poses| !poses.done) {
-            if let Some(seconds) = poses.sequential_seconds {
-                ways.push(format!(
-                    "--matching sequential, if each photo shows much of the next one (cameras {})",
-                    about(seconds)
-                ));
-            } else if poses.seconds > 60.0 {
-                ways.push("a smaller --feature-size, or fewer photos".into());
-            }
-        }
-        if self.training.is_some() && self.chooses {
-            ways.push("a smaller --max-size and fewer --iterations".into());
-        }
-        ways
+/// What would make the search for cameras shorter.
+fn shorter_cameras(job: &splatcore_poses::Job, now: &Forecast) -> Result<Vec<String>> {
+    let mut ways = Vec::new();
+    if now.done || now.seconds < LONG {
+        return Ok(ways);
     }
+    let mut add = |way: &str, seconds: f64| {
+        if seconds < SHORTER * now.seconds {
+            ways.push(format!("{way} (cameras {})", about(seconds)));
+        }
+    };
+    if let Some(seconds) = now.sequential_seconds {
+        let way = "--matching sequential, if each photo shows much of the next one";
+        add(way, seconds);
+    }
+    let frames = now.photos / 2;
+    if now.video && frames >= LEAST_FRAMES {
+        let fewer = splatcore_poses::Job {
+            frames: u32::try_from(frames).ok(),
+            ..job.clone()
+        };
+        let seconds = forecast(&fewer, now.max_size)?.seconds;
+        add(&format!("--frames {frames}"), seconds);
+    }
+    let longest = now.size.0.max(now.size.1) as u32;
+    let size = now.max_size.unwrap_or(3200).min(longest) * 7 / 10 / 100 * 100;
+    if size >= LEAST_SIZE {
+        let smaller = splatcore_poses::Job {
+            max_size: Some(size),
+            ..job.clone()
+        };
+        let seconds = forecast(&smaller, None)?.seconds;
+        add(&format!("--feature-size {size}"), seconds);
+    }
+    Ok(ways)
 }

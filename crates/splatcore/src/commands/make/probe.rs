@@ -1,6 +1,7 @@
 //! How long a step takes on this machine with these photos: a few seconds of real steps.
 
 use super::asked::Asked;
+use super::sample;
 use crate::backends;
 use anyhow::Result;
 use splatcore_core::{Backend, Gaussians, View, camera};
@@ -56,16 +57,50 @@ impl StepTime {
     }
 }
 
-/// Times steps; also the size of the dataset's photos.
-pub fn measure(asked: &Asked, dataset: &Dataset) -> Result<(StepTime, [u32; 2])> {
-    let backend = backends::for_training(&asked.typed.complete(), asked.device)?.quietly();
+/// Times steps on photos of a dataset.
+pub fn measure(asked: &Asked, dataset: &Dataset) -> Result<StepTime> {
     let all = dataset.select(Split::Train, 8);
     let shown = all.len().min(PHOTOS);
     let indices: Vec<usize> = (0..shown).map(|i| all[i * all.len() / shown]).collect();
-    let photo = dataset.entries.first().map_or([1, 1], |entry| {
+    let load = |config: &Config| -> Result<Vec<View>> {
+        let options = config.complete().load_options();
+        Ok(dataset.load_views(&indices, &options, &|_, _| {})?)
+    };
+    let points = &dataset.points;
+    time(
+        asked,
+        photo_size(dataset),
+        &load,
+        &points.positions,
+        &points.colours,
+    )
+}
+
+/// Times steps where no cameras are known yet, on a ball of points and photos of noise of that
+/// size: what these take is near what a dataset takes, but not the same.
+pub fn foresee(asked: &Asked, photo: [u32; 2]) -> Result<StepTime> {
+    let (positions, colours) = sample::ball(GAUSSIANS);
+    let load = |config: &Config| Ok(sample::views(photo, config.max_size, PHOTOS));
+    time(asked, photo, &load, &positions, &colours)
+}
+
+/// Width and height of a dataset's photos.
+pub fn photo_size(dataset: &Dataset) -> [u32; 2] {
+    dataset.entries.first().map_or([1, 1], |entry| {
         let camera = &entry.camera.camera;
         [camera.width, camera.height]
-    });
+    })
+}
+
+/// Times steps on the views that `load` gives for settings, which begin with Gaussians of points.
+fn time(
+    asked: &Asked,
+    photo: [u32; 2],
+    load: &dyn Fn(&Config) -> Result<Vec<View>>,
+    positions: &[[f32; 3]],
+    colours: &[[u8; 3]],
+) -> Result<StepTime> {
+    let backend = backends::for_training(&asked.typed.complete(), asked.device)?.quietly();
     let longest = photo[0].max(photo[1]);
     let sizes = SIZES.map(|size| size.min(longest));
     // Photos smaller than that: half of them and all.
@@ -75,8 +110,8 @@ pub fn measure(asked: &Asked, dataset: &Dataset) -> Result<(StepTime, [u32; 2])>
     };
     let measured = |size: u32, more: usize| -> Result<(f64, f64, f64)> {
         let config = config(size);
-        let views = dataset.load_views(&indices, &config.complete().load_options(), &|_, _| {})?;
-        let start = gaussians(dataset, &config, &views, more);
+        let views = load(&config)?;
+        let start = gaussians(positions, colours, &config, &views, more);
         let pixels = views.first().map_or(1.0, |view| {
             f64::from(view.photo.width) * f64::from(view.photo.height)
         });
@@ -88,7 +123,7 @@ pub fn measure(asked: &Asked, dataset: &Dataset) -> Result<(StepTime, [u32; 2])>
         measured(sizes[1], 1)?,
         measured(sizes[0], MORE)?,
     ];
-    Ok((StepTime::solve(three), photo))
+    Ok(StepTime::solve(three))
 }
 
 fn config(size: u32) -> Config {
@@ -103,13 +138,17 @@ fn config(size: u32) -> Config {
     }
 }
 
-/// The Gaussians of the dataset's points, `more` times as many on the same surfaces.
-fn gaussians(dataset: &Dataset, config: &Config, views: &[View], more: usize) -> Gaussians {
+/// The Gaussians of points, `more` times as many on the same surfaces.
+fn gaussians(
+    positions: &[[f32; 3]],
+    colours: &[[u8; 3]],
+    config: &Config,
+    views: &[View],
+    more: usize,
+) -> Gaussians {
     let extent = camera::extent(views.iter().map(|view| &view.camera));
-    let points = &dataset.points;
     let config = config.complete();
-    let mut start =
-        init::from_points(&points.positions, &points.colours, &config, extent).gaussians;
+    let mut start = init::from_points(positions, colours, &config, extent).gaussians;
     start.opacity_logits.fill(OPACITY);
     let smaller = 0.5 * (more as f32).ln();
     for scales in &mut start.log_scales {

@@ -23,6 +23,9 @@ pub struct State {
     input: PathBuf,
     /// Folder of a dataset's photos.
     images: Option<String>,
+    /// The scene is turned upright.
+    #[serde(default)]
+    upright: bool,
     /// The settings of training that were typed.
     settings: Config,
     /// The largest size in which features are searched.
@@ -44,6 +47,7 @@ impl State {
             version: VERSION,
             input: std::fs::canonicalize(&asked.input).unwrap_or_else(|_| asked.input.clone()),
             images: asked.images.clone(),
+            upright: asked.upright,
             settings: asked.typed.clone(),
             ..Self::default()
         };
@@ -84,7 +88,7 @@ impl State {
         if let Some(what) = before.difference(&now)? {
             before.replace(asked, &what)?;
         }
-        before.images = now.images;
+        (before.images, before.upright) = (now.images, now.upright);
         before.settings = now.settings;
         before.write(&asked.folder)?;
         Ok(before)
@@ -99,6 +103,11 @@ impl State {
                 folder(self),
                 folder(now)
             )));
+        }
+        if self.upright != now.upright {
+            let how = |upright: bool| if upright { "with" } else { "without" };
+            let [before, after] = [self.upright, now.upright].map(how);
+            return Ok(Some(format!("was made {before} --upright, not {after}")));
         }
         let [before, after] = [&self.settings, &now.settings].map(Config::complete);
         let found = before.difference(&after)?;
@@ -145,21 +154,25 @@ impl State {
         output::write_json(&Self::path(folder), self)
     }
 
-    /// The settings to train with on a processor: those that were typed over those that are chosen,
-    /// by a measurement where nothing was chosen before. `budget` are the seconds that it may take.
-    pub fn settings_for_processor(
+    /// Chooses the settings to train with on a processor, by a measurement, if nothing was chosen
+    /// before; gives what it chose. `budget` are the seconds that training may take.
+    pub fn choose_for_processor(
         &mut self,
         asked: &Asked,
         budget: f64,
         dataset: &Dataset,
-    ) -> Result<Config> {
-        if self.choice.is_none() {
-            let chosen = choice::for_processor(asked, budget, dataset)?;
-            eprintln!("{}", chosen.line(&asked.typed));
-            self.choice = Some(chosen);
+    ) -> Result<Option<Choice>> {
+        if self.choice.is_some() {
+            return Ok(None);
         }
+        self.choice = Some(choice::for_processor(asked, budget, dataset)?);
+        Ok(self.choice.clone())
+    }
+
+    /// The settings to train with: those that were typed over those that were chosen.
+    pub fn settings(&self, asked: &Asked) -> Config {
         let chosen = self.choice.as_ref().map(Choice::settings);
-        Ok(asked.typed.over(&chosen.unwrap_or(Config::UNSET)))
+        asked.typed.over(&chosen.unwrap_or(Config::UNSET))
     }
 
     /// Removes the run, which does not fit any more, if that was asked for; `what` has changed.
@@ -175,11 +188,6 @@ impl State {
         }
         (self.trained_on, self.choice) = (None, None);
         asked.remove_run()
-    }
-
-    /// How long training is expected to take, where that was measured.
-    pub fn training_seconds(&self) -> Option<f64> {
-        self.choice.as_ref().and_then(|choice| choice.seconds)
     }
 }
 
