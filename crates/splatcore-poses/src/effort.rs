@@ -13,12 +13,14 @@ const USUAL_SIZE: f64 = 3200.0;
 const PER_PHOTO: f64 = 0.1;
 const PER_MEGAPIXEL: f64 = 1.2;
 /// Features that a photo of a megapixel has, and the program's limit.
-const FEATURES: f64 = 6000.0;
+const FEATURES: f64 = 12_000.0;
 const MAX_FEATURES: f64 = 8192.0;
-/// Seconds to compare two features.
+/// Seconds to compare two features, and for each pair of photos beside that.
 const PER_COMPARISON: f64 = 28e-9;
-/// Seconds of the mapper for a feature of a photo.
-const PER_MAPPED_FEATURE: f64 = 2e-4;
+const PER_PAIR: f64 = 0.08;
+/// Seconds of the mapper for a photo, and for a feature of it.
+const PER_MAPPED: f64 = 0.35;
+const PER_MAPPED_FEATURE: f64 = 1e-4;
 /// How much faster a graphics card finds and compares features than one core.
 const CARD: f64 = 30.0;
 /// Photos that sequential matching compares with the next ones, and how often the distance is
@@ -71,12 +73,14 @@ impl Effort {
 
     /// Seconds to compare so many pairs of photos.
     pub fn matching(&self, pairs: usize) -> f64 {
-        self.scaled(pairs as f64 * self.features().powi(2) * PER_COMPARISON)
+        let pair = PER_PAIR + self.features().powi(2) * PER_COMPARISON;
+        self.scaled(pairs as f64 * pair)
     }
 
     /// Seconds to find the poses. The card does not help.
     pub fn mapping(&self) -> f64 {
-        let seconds = self.photos as f64 * self.features() * PER_MAPPED_FEATURE;
+        let photo = PER_MAPPED + self.features() * PER_MAPPED_FEATURE;
+        let seconds = self.photos as f64 * photo;
         seconds * self.slowness / self.cores
     }
 

@@ -4,6 +4,7 @@
 
 use crate::output::counted;
 use anyhow::{Context, Result};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 const IDLE: u8 = 0;
@@ -13,6 +14,9 @@ const FINISHED: u8 = 3;
 const POSING: u8 = 4;
 const FINETUNING: u8 = 5;
 const SEARCHING: u8 = 6;
+
+/// The command that goes on, of work that keeps what is done.
+static GOES_ON: OnceLock<String> = OnceLock::new();
 
 static STATE: AtomicU8 = AtomicU8::new(IDLE);
 
@@ -72,6 +76,14 @@ pub fn watch() -> Result<()> {
     result.context("Ctrl-C cannot be watched")
 }
 
+/// From now on Ctrl-C at any time loses nothing that is done: this command goes on, as is said.
+pub fn goes_on(command: &str) -> Result<()> {
+    watch()?;
+    // A second command in one process does not happen; the first would stay.
+    let _ = GOES_ON.set(command.to_owned());
+    Ok(())
+}
+
 /// From now on there is nothing to lose: Ctrl-C ends the program, which has done its work.
 pub fn finished() -> Result<()> {
     watch()?;
@@ -99,9 +111,12 @@ fn handle() {
         let written = splatcore_data::file::remove_own_unfinished();
         match STATE.load(Ordering::SeqCst) {
             FINISHED => std::process::exit(0),
-            IDLE => match written {
-                0 => eprintln!("interrupted; nothing was written"),
-                _ => eprintln!("interrupted; {} complete", counted(written, "file")),
+            IDLE => match (written, GOES_ON.get()) {
+                (_, Some(command)) => {
+                    eprintln!("interrupted; what is done is kept, this goes on: {command}");
+                }
+                (0, None) => eprintln!("interrupted; nothing was written"),
+                (_, None) => eprintln!("interrupted; {} complete", counted(written, "file")),
             },
             // It has been said already what is saved and what is not.
             _ => eprintln!("interrupted"),

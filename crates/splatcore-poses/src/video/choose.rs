@@ -51,7 +51,10 @@ pub fn choose(frames: &[Measured], wanted: usize) -> Chosen {
 impl Chosen {
     /// For people.
     pub fn described(&self, found: usize, rate: Option<f64>) -> String {
-        let rate = rate.map_or(String::new(), |rate| format!(" at {rate:.4} a second"));
+        let rounded = |rate: f64| (100.0 * rate).round() / 100.0;
+        let rate = rate.map_or(String::new(), |rate| {
+            format!(" at {} a second", rounded(rate))
+        });
         let still = match self.still {
             0 => String::new(),
             n => format!("; {n} more show what the one before shows"),

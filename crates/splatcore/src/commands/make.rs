@@ -17,7 +17,7 @@ use crate::progress::Whole;
 use crate::run::{self, Files, Finished, Job, Show};
 use crate::sharing::SharedScene;
 use crate::viewing::ViewerArgs;
-use crate::{load, program};
+use crate::{interrupt, load, program};
 use anyhow::{Result, bail};
 use asked::Asked;
 use input::Kind;
@@ -129,6 +129,7 @@ struct Make {
 impl Make {
     /// All phases, one after the other; what is done already is not done again.
     fn all(mut self, poses: splatcore_poses::Job, lock: FolderLock) -> Result<()> {
+        interrupt::goes_on(&self.asked.again)?;
         let plan = Plan::new(&self.asked, &poses, &mut self.state)?;
         eprintln!("{}", plan.line());
         if let Some(chosen) = &plan.chosen {

@@ -162,6 +162,40 @@ fn a_dataset_needs_no_cameras_and_a_size_is_chosen_for_this_machine() {
 }
 
 #[test]
+fn ctrl_c_between_two_phases_says_what_goes_on() {
+    let fake = FakeColmap::new("0");
+    let out = fake.at("out");
+    let arguments = fake.make(&out, &SHORT);
+    let child = Command::new(program())
+        .args(&arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // From here on steps are timed for the forecast.
+    let begun = Instant::now();
+    while !out.join("make.json").is_file() {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    let on = format!("this goes on: splatcore {}", words(&arguments).join(" "));
+    let stopped = stderr.contains("the same command goes on");
+    assert!(stderr.contains(&on) || stopped, "{stderr}");
+    assert!(!stderr.contains("nothing was written"), "{stderr}");
+}
+
+#[test]
 fn the_scene_is_turned_upright_on_request_and_no_run_changes_it_in_silence() {
     let fake = FakeColmap::new("0");
     let out = fake.at("out");

@@ -139,8 +139,14 @@ impl Plan {
             return Ok(choice.clone());
         }
         if let Some(poses) = self.poses.as_ref().filter(|poses| !poses.done) {
+            if let Some(choice) = &state.foreseen {
+                return Ok(choice.clone());
+            }
             let size = [poses.size.0, poses.size.1].map(|side| side.max(1.0) as u32);
-            return choice::foreseen(asked, self.budget, size);
+            let choice = choice::foreseen(asked, self.budget, size)?;
+            state.foreseen = Some(choice.clone());
+            state.write(&asked.folder)?;
+            return Ok(choice);
         }
         let dataset = load::dataset(&asked.dataset(), asked.images.as_deref(), 0)?;
         self.chosen = state.choose_for_processor(asked, self.budget, &dataset)?;

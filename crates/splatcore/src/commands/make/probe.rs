@@ -22,8 +22,13 @@ const MORE: usize = 4;
 const WARM_UP: u32 = 3;
 const FEWEST: u32 = 6;
 const LONG: Duration = Duration::from_millis(1200);
+/// The same for what is only foreseen.
+const SHORT: Duration = Duration::from_millis(400);
 /// Opacity of the Gaussians as a logit: those of a trained scene hide what is behind them.
 const OPACITY: f32 = 1.0;
+
+/// Positions of points, and their colours.
+type Points<'a> = (&'a [[f32; 3]], &'a [[u8; 3]]);
 
 /// Seconds of a step: a sum of three parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,13 +72,8 @@ pub fn measure(asked: &Asked, dataset: &Dataset) -> Result<StepTime> {
         Ok(dataset.load_views(&indices, &options, &|_, _| {})?)
     };
     let points = &dataset.points;
-    time(
-        asked,
-        photo_size(dataset),
-        &load,
-        &points.positions,
-        &points.colours,
-    )
+    let points = (&*points.positions, &*points.colours);
+    time(asked, photo_size(dataset), &load, points, LONG)
 }
 
 /// Times steps where no cameras are known yet, on a ball of points and photos of noise of that
@@ -81,7 +81,7 @@ pub fn measure(asked: &Asked, dataset: &Dataset) -> Result<StepTime> {
 pub fn foresee(asked: &Asked, photo: [u32; 2]) -> Result<StepTime> {
     let (positions, colours) = sample::ball(GAUSSIANS);
     let load = |config: &Config| Ok(sample::views(photo, config.max_size, PHOTOS));
-    time(asked, photo, &load, &positions, &colours)
+    time(asked, photo, &load, (&positions, &colours), SHORT)
 }
 
 /// Width and height of a dataset's photos.
@@ -97,8 +97,8 @@ fn time(
     asked: &Asked,
     photo: [u32; 2],
     load: &dyn Fn(&Config) -> Result<Vec<View>>,
-    positions: &[[f32; 3]],
-    colours: &[[u8; 3]],
+    points: Points<'_>,
+    long: Duration,
 ) -> Result<StepTime> {
     let backend = backends::for_training(&asked.typed.complete(), asked.device)?.quietly();
     let longest = photo[0].max(photo[1]);
@@ -111,12 +111,12 @@ fn time(
     let measured = |size: u32, more: usize| -> Result<(f64, f64, f64)> {
         let config = config(size);
         let views = load(&config)?;
-        let start = gaussians(positions, colours, &config, &views, more);
+        let start = gaussians(points, &config, &views, more);
         let pixels = views.first().map_or(1.0, |view| {
             f64::from(view.photo.width) * f64::from(view.photo.height)
         });
         let count = start.len() as f64;
-        Ok((pixels, count, step(&config, &*backend, views, start)?))
+        Ok((pixels, count, step(&config, &*backend, views, start, long)?))
     };
     let three = [
         measured(sizes[0], 1)?,
@@ -139,16 +139,10 @@ fn config(size: u32) -> Config {
 }
 
 /// The Gaussians of points, `more` times as many on the same surfaces.
-fn gaussians(
-    positions: &[[f32; 3]],
-    colours: &[[u8; 3]],
-    config: &Config,
-    views: &[View],
-    more: usize,
-) -> Gaussians {
+fn gaussians(points: Points<'_>, config: &Config, views: &[View], more: usize) -> Gaussians {
     let extent = camera::extent(views.iter().map(|view| &view.camera));
     let config = config.complete();
-    let mut start = init::from_points(positions, colours, &config, extent).gaussians;
+    let mut start = init::from_points(points.0, points.1, &config, extent).gaussians;
     start.opacity_logits.fill(OPACITY);
     let smaller = 0.5 * (more as f32).ln();
     for scales in &mut start.log_scales {
@@ -171,7 +165,13 @@ fn gaussians(
 }
 
 /// Seconds of a step.
-fn step(config: &Config, backend: &dyn Backend, views: Vec<View>, start: Gaussians) -> Result<f64> {
+fn step(
+    config: &Config,
+    backend: &dyn Backend,
+    views: Vec<View>,
+    start: Gaussians,
+    long: Duration,
+) -> Result<f64> {
     let config = Config {
         max_gaussians: Some(start.len()),
         ..config.clone()
@@ -179,7 +179,7 @@ fn step(config: &Config, backend: &dyn Backend, views: Vec<View>, start: Gaussia
     let mut trainer = Trainer::new(&config.resolve()?, backend, Arc::new(views), start)?;
     trainer.run_ahead(&mut Stretch::of(WARM_UP, Duration::ZERO))?;
     let (begun, before) = (Instant::now(), trainer.step());
-    trainer.run_ahead(&mut Stretch::of(FEWEST, LONG))?;
+    trainer.run_ahead(&mut Stretch::of(FEWEST, long))?;
     let steps = trainer.step() - before;
     Ok(begun.elapsed().as_secs_f64() / f64::from(steps.max(1)))
 }

@@ -32,6 +32,9 @@ pub struct State {
     pub feature_size: Option<u32>,
     /// What was chosen for a processor.
     pub choice: Option<Choice>,
+    /// What the choice was thought to be about, before the cameras were known.
+    #[serde(default)]
+    pub foreseen: Option<Choice>,
     /// Photos and cameras of the run, as [`fingerprint`] has them.
     pub trained_on: Option<String>,
 }
@@ -186,7 +189,7 @@ impl State {
                 asked.run_folder().display()
             );
         }
-        (self.trained_on, self.choice) = (None, None);
+        (self.trained_on, self.choice, self.foreseen) = (None, None, None);
         asked.remove_run()
     }
 }
