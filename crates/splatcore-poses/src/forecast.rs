@@ -34,8 +34,6 @@ pub struct Forecast {
     pub size: (f64, f64),
     /// The input is a video.
     pub video: bool,
-    /// Each photo is compared with each.
-    pub exhaustive: bool,
     /// Estimated seconds. A rough figure: photos differ.
     pub seconds: f64,
     /// Estimated seconds if each photo were only compared with the next ones, where that is much
@@ -54,18 +52,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         .unwrap_or_default();
     let model = job.dataset.join("sparse/0/images.bin");
     if earlier.finished.is_some() && model.is_file() {
-        return Ok(Forecast {
-            done: true,
-            program: String::new(),
-            card: false,
-            photos: earlier.photos.len(),
-            max_size: earlier.features.and_then(|features| features.max_size),
-            size: (0.0, 0.0),
-            video: earlier.video.is_some(),
-            exhaustive: false,
-            seconds: 0.0,
-            sequential_seconds: None,
-        });
+        return Ok(nothing_left(earlier));
     }
     let program = Program::find(job)?;
     let card = program.gpu.is_some();
@@ -98,10 +85,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
     let chosen = pairs::choose(&job, &names, frames, video);
     let effort = Effort::of(&job, &grouped, &program, &earlier, names.len());
     let taking = match video && earlier.video.is_none() {
-        true => {
-            let looks = PER_LOOK * told.frames + PER_FRAME * names.len() as f64;
-            looks * told.size.0 * told.size.1 / 1e6 / effort.cores
-        }
+        true => taking(&told, names.len()) / effort.cores,
         false => 0.0,
     };
     // What an earlier call has done is not done again.
@@ -130,8 +114,28 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         max_size: job.max_size,
         size: grouped.size,
         video,
-        exhaustive,
         seconds: all,
         sequential_seconds: worth.then_some(sequential),
     })
+}
+
+/// Where an earlier call has done all.
+fn nothing_left(earlier: State) -> Forecast {
+    Forecast {
+        done: true,
+        program: String::new(),
+        card: false,
+        photos: earlier.photos.len(),
+        max_size: earlier.features.and_then(|features| features.max_size),
+        size: (0.0, 0.0),
+        video: earlier.video.is_some(),
+        seconds: 0.0,
+        sequential_seconds: None,
+    }
+}
+
+/// Seconds of one core to look at a video and to take so many of its frames.
+fn taking(told: &Told, frames: usize) -> f64 {
+    let looks = PER_LOOK * told.frames + PER_FRAME * frames as f64;
+    looks * told.size.0 * told.size.1 / 1e6
 }

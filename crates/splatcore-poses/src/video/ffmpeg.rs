@@ -3,7 +3,7 @@
 use super::measure::{Measured, SMALL, shrink};
 use super::pipe::Pipe;
 use super::reader::{Reader, Seen, Survey, Taken};
-use super::{Told, ppm, y4m};
+use super::{ppm, y4m};
 use crate::child::{self, Call};
 use crate::{Job, PosesError};
 use splatcore_data::DataError;
@@ -142,40 +142,6 @@ fn look(
     }
 }
 
-/// What a file says of itself.
-pub fn told(program: &Path, path: &Path) -> Option<Told> {
-    let call = Call::new(program)
-        .args(["-hide_banner", "-nostdin", "-i"])
-        .arg(path);
-    // Without an output it says what the file is, and fails.
-    let (_, text) = child::output(&call, Duration::from_secs(10)).ok()?;
-    parse(&text)
-}
-
-/// `Duration: 00:01:02.50, ...` and `Stream #0:0: Video: h264 ..., 1280x720 [...], 30 fps, ...`.
-fn parse(text: &str) -> Option<Told> {
-    let (_, after) = text.split_once("Duration: ")?;
-    let mut seconds = 0.0;
-    for part in after.split(',').next()?.split(':') {
-        seconds = 60.0 * seconds + part.trim().parse::<f64>().ok()?;
-    }
-    let stream = text.lines().find(|line| line.contains(" Video: "))?;
-    let words = || stream.split([' ', ',']);
-    let size = words().find_map(|word| {
-        let (width, height) = word.split_once('x')?;
-        let side = |text: &str| text.parse::<f64>().ok().filter(|side| *side >= 2.0);
-        Some((side(width)?, side(height)?))
-    })?;
-    let words: Vec<&str> = words().collect();
-    let rate = words.windows(2).find(|pair| pair[1] == "fps");
-    let rate = rate.and_then(|pair| pair[0].parse::<f64>().ok());
-    Some(Told {
-        seconds,
-        frames: seconds * rate.unwrap_or(30.0),
-        size,
-    })
-}
-
 /// Whether `5.1.9-0+deb12u1 Copyright ...` is older than 5.1; builds from git (`N-...`) are not.
 fn is_older_than_5_1(version: &str) -> bool {
     let mut numbers = version
@@ -191,22 +157,6 @@ fn is_older_than_5_1(version: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_tells_its_length_and_size() {
-        let text = "Input #0, mov,mp4,m4a, from 'a.mp4':\n  Duration: 00:01:02.50, start: 0.0, \
-                    bitrate: 80 kb/s\n  Stream #0:0[0x1](und): Video: h264 (High) (avc1 / \
-                    0x31637661), yuv420p(progressive), 1280x720 [SAR 1:1 DAR 16:9], 78 kb/s, 24 \
-                    fps, 24 tbr, 12288 tbn (default)\n";
-        let wanted = Told {
-            seconds: 62.5,
-            frames: 1500.0,
-            size: (1280.0, 720.0),
-        };
-        assert_eq!(parse(text), Some(wanted));
-        assert_eq!(parse("a.mp4: Invalid data found"), None);
-        assert_eq!(parse("Duration: N/A, bitrate: N/A"), None);
-    }
 
     #[test]
     fn versions_are_compared_as_numbers() {

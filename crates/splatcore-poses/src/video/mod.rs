@@ -12,10 +12,11 @@ mod own;
 mod pipe;
 mod ppm;
 mod reader;
+mod told;
 pub mod y4m;
 
 use crate::track::Track;
-use crate::{Job, PosesError, child};
+use crate::{Job, PosesError};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::PngEncoder;
 use image::{ImageEncoder, RgbImage};
@@ -23,6 +24,7 @@ use reader::Reader;
 use splatcore_data::{DataError, file};
 use std::io::Cursor;
 use std::path::Path;
+pub use told::{Told, told};
 
 /// Quality of the JPEG files.
 const QUALITY: u8 = 95;
@@ -108,23 +110,6 @@ pub fn take(job: &Job, folder: &Path, track: &mut Track<'_>) -> Result<(), Poses
         return Err(DataError::new(path, problem, "check that the file is complete").into());
     }
     Ok(())
-}
-
-/// What a video's file says of itself, before any frame is looked at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told {
-    /// Seconds that it lasts.
-    pub seconds: f64,
-    /// Frames in it.
-    pub frames: f64,
-    /// Pixels of a frame: width, height.
-    pub size: (f64, f64),
-}
-
-/// What the file of the job's video says of itself, as far as ffmpeg understands it.
-pub fn told(job: &Job) -> Option<Told> {
-    let program = job.ffmpeg.clone().or_else(|| child::on_path("ffmpeg"))?;
-    ffmpeg::told(&program, &job.input)
 }
 
 /// How many frames are taken of a video that lasts so many seconds.
