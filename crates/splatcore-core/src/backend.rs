@@ -6,6 +6,7 @@
 //! a training loop needs. Everything between a photo going in and a snapshot coming out stays on
 //! the device.
 
+mod engine;
 mod error;
 mod frame;
 mod refine;
@@ -14,11 +15,12 @@ mod step;
 mod times;
 mod visibility;
 
+pub use engine::{Engine, StepFrame, take_step};
 pub use error::BackendError;
 pub use frame::{FrameCounts, RenderOptions, Rendered, StripCounts};
 pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring, budget_room};
 pub use state::LearnerState;
-pub use step::{LearningRates, Statistic, StepPlan};
+pub use step::{BETAS, LearningRates, Statistic, StepPlan};
 pub use times::{Profile, StageTimes, Timed};
 pub use visibility::{Scored, TileCounts, Visibility};
 
@@ -120,9 +122,9 @@ pub trait Renderer: Scored + Send {
 /// A scene that learns. It also tells where its time goes ([`Profiled`]) and may put work off
 /// ([`Deferred`]).
 pub trait Learner: Renderer + Profiled + Deferred {
-    /// Takes one step. A device may take it later: an error may be of a step before.
+    /// Takes one step: [`take_step`]. A device may take it later: an error may be of a step before.
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError>;
-    /// The loss of the last step. May wait for the device: call it rarely.
+    /// The loss of the last step, the mean over its views. May wait for the device: call it rarely.
     fn last_loss(&mut self) -> Result<f64, BackendError>;
     /// Changes the set of Gaussians, and waits for what comes of it.
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError>;

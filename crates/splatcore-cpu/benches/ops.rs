@@ -8,7 +8,7 @@
 //! ```
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use splatcore_core::backend::{RenderOptions, Statistic};
+use splatcore_core::backend::{BETAS, RenderOptions, Statistic};
 use splatcore_core::pipeline::{Backward, Blend, Intersect, Pipeline};
 use splatcore_core::random::Rng;
 use splatcore_core::semantics::TILE;
@@ -318,7 +318,7 @@ fn bench_adam(c: &mut Criterion, f: &Fixture) {
                 rate: 1.25e-4,
                 keep: 1.0,
             };
-            adam(f.level, &mut group, Correction::new(100));
+            adam(f.level, &mut group, Correction::new(100, BETAS));
         })
     });
 }

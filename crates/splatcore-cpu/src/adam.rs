@@ -1,4 +1,4 @@
-//! `adam`: Kingma & Ba 2015 as INRIA uses it: beta 0.9 and 0.999, epsilon 1e-15, bias correction by
+//! `adam`: Kingma & Ba 2015 as INRIA uses it: the plan's betas, epsilon 1e-15, bias correction by
 //! the step's number.
 //!
 //! Every Gaussian is updated in every step, seen or not, as torch's Adam does: an unseen one has
@@ -10,12 +10,9 @@
 //! exactly 0. Twin: `splatcore_reference::twin::adam`.
 
 use crate::simd::{Lanes, dispatch};
+use splatcore_core::backend::StepPlan;
 use std::ops::Range;
 
-/// Decay of the first moment.
-pub const BETA1: f32 = 0.9;
-/// Decay of the second moment.
-pub const BETA2: f32 = 0.999;
 /// Keeps the quotient finite.
 pub const EPSILON: f32 = 1e-15;
 
@@ -26,21 +23,32 @@ pub struct Correction {
     pub(crate) first: f64,
     /// 1 / sqrt(1 - beta2^t).
     pub(crate) second: f32,
+    /// Decays of the first and the second moment.
+    pub(crate) betas: [f32; 2],
 }
 
 impl Correction {
-    /// No correction.
-    pub const NONE: Self = Self {
-        first: 1.0,
-        second: 1.0,
-    };
-
-    /// For step `t`, from 1.
-    pub fn new(t: u32) -> Self {
-        let t = t.max(1) as f64;
+    /// For step `t`, from 1, with these decays.
+    pub fn new(t: u32, betas: [f64; 2]) -> Self {
+        let betas = betas.map(|beta| beta as f32);
+        let missing = betas.map(|beta| 1.0 - f64::from(beta).powf(f64::from(t.max(1))));
         Self {
-            first: 1.0 / (1.0 - (BETA1 as f64).powf(t)),
-            second: (1.0 / (1.0 - (BETA2 as f64).powf(t)).sqrt()) as f32,
+            first: 1.0 / missing[0],
+            second: (1.0 / missing[1].sqrt()) as f32,
+            betas,
+        }
+    }
+
+    /// As a step asks for it.
+    pub fn of(plan: &StepPlan) -> Self {
+        let all = Self::new(plan.step, plan.betas);
+        match plan.bias_correction {
+            true => all,
+            false => Self {
+                first: 1.0,
+                second: 1.0,
+                ..all
+            },
         }
     }
 }
@@ -115,7 +123,7 @@ fn kernel<L: Lanes>(group: &mut Group<'_>, correction: Correction) {
     let (base, rest) = (scale(group.base_rate), scale(group.rate));
     if group.used == group.stride && base == rest && group.keep == 1.0 {
         let len = group.parameters.len();
-        update::<L>(group, 0, len, rest, correction.second);
+        update::<L>(group, 0, len, rest, correction);
         return;
     }
     // A vector may run past `used` into coefficients whose gradients and moments are 0: their
@@ -129,42 +137,45 @@ fn kernel<L: Lanes>(group: &mut Group<'_>, correction: Correction) {
         let mut c = 0;
         while c < group.used && c + L::WIDTH <= group.stride {
             let keep = L::load(&keeps[c..]);
-            vector::<L>(
-                group,
-                row + c,
-                L::load(&rates[c..]),
-                keep,
-                correction.second,
-            );
+            vector::<L>(group, row + c, L::load(&rates[c..]), keep, correction);
             c += L::WIDTH;
         }
         for c in c..group.used {
-            single(group, row + c, rates[c], keeps[c], correction.second);
+            single(group, row + c, rates[c], keeps[c], correction);
         }
         row += group.stride;
     }
 }
 
 #[inline(always)]
-fn update<L: Lanes>(group: &mut Group<'_>, from: usize, len: usize, rate: f32, second: f32) {
+fn update<L: Lanes>(
+    group: &mut Group<'_>,
+    from: usize,
+    len: usize,
+    rate: f32,
+    correction: Correction,
+) {
     let mut at = from;
     while at + L::WIDTH <= from + len {
-        vector::<L>(group, at, L::splat(rate), L::splat(1.0), second);
+        vector::<L>(group, at, L::splat(rate), L::splat(1.0), correction);
         at += L::WIDTH;
     }
     for at in at..from + len {
-        single(group, at, rate, 1.0, second);
+        single(group, at, rate, 1.0, correction);
     }
 }
 
 #[inline(always)]
-fn vector<L: Lanes>(group: &mut Group<'_>, at: usize, rate: L, keep: L, second: f32) {
+fn vector<L: Lanes>(group: &mut Group<'_>, at: usize, rate: L, keep: L, correction: Correction) {
+    let [beta1, beta2] = correction.betas;
     let g = L::load(&group.gradients[at..]);
     let m = L::load(&group.first[at..]);
     let v = L::load(&group.second[at..]);
-    let m = L::splat(BETA1).mul_add(m, L::splat(1.0 - BETA1) * g);
-    let v = L::splat(BETA2).mul_add(v, L::splat(1.0 - BETA2) * g * g);
-    let divisor = v.sqrt().mul_add(L::splat(second), L::splat(EPSILON));
+    let m = L::splat(beta1).mul_add(m, L::splat(1.0 - beta1) * g);
+    let v = L::splat(beta2).mul_add(v, L::splat(1.0 - beta2) * g * g);
+    let divisor = v
+        .sqrt()
+        .mul_add(L::splat(correction.second), L::splat(EPSILON));
     let p = L::load(&group.parameters[at..]) * keep - (rate * m) / divisor;
     p.store(&mut group.parameters[at..]);
     m.store(&mut group.first[at..]);
@@ -172,11 +183,13 @@ fn vector<L: Lanes>(group: &mut Group<'_>, at: usize, rate: L, keep: L, second: 
 }
 
 #[inline(always)]
-fn single(group: &mut Group<'_>, at: usize, rate: f32, keep: f32, second: f32) {
+fn single(group: &mut Group<'_>, at: usize, rate: f32, keep: f32, correction: Correction) {
+    let [beta1, beta2] = correction.betas;
     let g = group.gradients[at];
-    let m = BETA1 * group.first[at] + (1.0 - BETA1) * g;
-    let v = BETA2 * group.second[at] + (1.0 - BETA2) * g * g;
-    group.parameters[at] = group.parameters[at] * keep - rate * m / (v.sqrt() * second + EPSILON);
+    let m = beta1 * group.first[at] + (1.0 - beta1) * g;
+    let v = beta2 * group.second[at] + (1.0 - beta2) * g * g;
+    group.parameters[at] =
+        group.parameters[at] * keep - rate * m / (v.sqrt() * correction.second + EPSILON);
     group.first[at] = m;
     group.second[at] = v;
 }

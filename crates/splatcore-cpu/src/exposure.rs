@@ -6,8 +6,9 @@
 //! it was: `blend_backward` reads it. What it is for: [`splatcore_core::exposure`]. Twin:
 //! `splatcore_reference::twin::exposure`.
 
-use crate::adam::{BETA1, BETA2, Correction, EPSILON};
+use crate::adam::{Correction, EPSILON};
 use rayon::prelude::*;
+use splatcore_core::backend::BETAS;
 use splatcore_core::exposure::{Exposure, Exposures, IDENTITY, PULL, of_colour};
 
 /// Pixels that are summed together; parts are added up in their order, whichever thread made them.
@@ -100,11 +101,12 @@ pub fn update(exposures: &mut Exposures, view: usize, gradient: &[f64; 12], rate
         &mut exposures.first[view],
         &mut exposures.second[view],
     );
-    let correction = Correction::new(exposures.seen[view]);
+    let correction = Correction::new(exposures.seen[view], BETAS);
+    let [beta1, beta2] = correction.betas;
     for k in 0..12 {
         let g = gradient[k] as f32;
-        let m = BETA1 * first[k] + (1.0 - BETA1) * g;
-        let v = BETA2 * second[k] + (1.0 - BETA2) * g * g;
+        let m = beta1 * first[k] + (1.0 - beta1) * g;
+        let v = beta2 * second[k] + (1.0 - beta2) * g * g;
         let rate = (rate as f64 * correction.first) as f32;
         let moved = rate * m / (v.sqrt() * correction.second + EPSILON);
         parameters[k] -= moved + PULL * (deviation[k] / views) as f32;

@@ -92,14 +92,42 @@ impl Frame {
         options: &RenderOptions,
         blend: bool,
     ) -> Result<(), BackendError> {
-        camera::check(camera)?;
-        let kernel_camera = KernelCamera::new(camera, options);
         if blend {
-            self.check_room(kernel_camera.size)?;
+            self.check_room([camera.width, camera.height].map(|side| side as usize))?;
         }
+        self.project(level, scene, camera, options)?;
+        self.lists(level, camera, options)?;
+        if blend {
+            self.image(level, camera, options)?;
+        }
+        Ok(())
+    }
+
+    /// From Gaussians to splats. Call inside the thread pool, as what follows.
+    pub fn project(
+        &mut self,
+        level: Level,
+        scene: Scene<'_>,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<(), BackendError> {
+        camera::check(camera)?;
+        let camera = KernelCamera::new(camera, options);
         self.timed("project", |frame| {
-            frame.project(level, scene, &kernel_camera)
+            frame.project_chunks(level, scene, &camera)
         });
+        Ok(())
+    }
+
+    /// From splats to the lists of the tiles. After [`Frame::project`] of the same camera and
+    /// options.
+    pub fn lists(
+        &mut self,
+        level: Level,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<(), BackendError> {
+        let kernel_camera = KernelCamera::new(camera, options);
         self.timed("sort", |frame| {
             frame.visible.clear();
             for (chunk, &count) in frame.counts.iter().enumerate() {
@@ -131,10 +159,19 @@ impl Frame {
             depends_on: &[Choice::ImageSize, Choice::Pipeline],
         })?;
         self.prepare_tiles(kernel_camera.tiles);
-        if blend {
-            self.timed("blend", |frame| frame.blend(level, &kernel_camera, options))?;
-        }
         Ok(())
+    }
+
+    /// From lists to pixels. After [`Frame::lists`] of the same camera and options.
+    pub fn image(
+        &mut self,
+        level: Level,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<(), BackendError> {
+        let camera = KernelCamera::new(camera, options);
+        self.check_room(camera.size)?;
+        self.timed("blend", |frame| frame.blend(level, &camera, options))
     }
 
     /// Refuses an image for which the system has no memory, before buffers grow: the program would
@@ -160,7 +197,7 @@ impl Frame {
         })
     }
 
-    fn project(&mut self, level: Level, scene: Scene<'_>, camera: &KernelCamera) {
+    fn project_chunks(&mut self, level: Level, scene: Scene<'_>, camera: &KernelCamera) {
         let count = scene.opacity_logits.len();
         self.splats.resize(count, Splat::default());
         self.in_view.resize(count, 0);

@@ -1,40 +1,39 @@
 //! A scene that learns on the CPU.
 
 use crate::densify::{densify, remove};
-use crate::exposure::{self, Exposed};
+use crate::exposure::Exposed;
 use crate::floaters;
 use crate::frame::Frame;
 use crate::limit_scales::limit_scales;
 use crate::loss::Loss;
 use crate::reduced::Reduced;
 use crate::renderer::{check, counts, gradients, render, stage_times, tile_counts, visibility};
-use crate::scene::Scene;
 use crate::score::score;
 use crate::smoothing::filters;
-use crate::step::update;
+use crate::step_buffers::StepBuffers;
 use crate::workers::Workers;
 use splatcore_core::backend::{
     BackendError, Deferred, FrameCounts, Learner, LearnerState, Profile, Profiled, Refine,
     RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes, StepPlan, TileCounts,
-    Timed, Visibility,
+    Timed, Visibility, take_step,
 };
-use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
-use splatcore_core::learned_masks::LearnedMasks;
+use splatcore_core::exposure::Exposure;
 use splatcore_core::smoothing::fuse;
-use splatcore_core::{Camera, Gaussians, Image, View, checks, reduce};
+use splatcore_core::{Camera, Gaussians, Image, View, checks};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Parameters, moments, statistics, photos and the buffers of a step.
 pub struct CpuLearner {
-    workers: Workers,
-    state: LearnerState,
-    views: Arc<Vec<View>>,
-    reduced: Reduced,
-    frame: Frame,
-    exposed: Exposed,
-    loss: Loss,
-    last_loss: f64,
+    pub(crate) workers: Workers,
+    pub(crate) state: LearnerState,
+    pub(crate) views: Arc<Vec<View>>,
+    pub(crate) reduced: Reduced,
+    pub(crate) frame: Frame,
+    pub(crate) exposed: Exposed,
+    pub(crate) loss: Loss,
+    /// What the step under way has so far.
+    pub(crate) step: StepBuffers,
     profile: Profile,
 }
 
@@ -53,7 +52,7 @@ impl CpuLearner {
             frame: Frame::default(),
             exposed: Exposed::default(),
             loss: Loss::default(),
-            last_loss: 0.0,
+            step: StepBuffers::default(),
             profile: Profile::default(),
         })
     }
@@ -173,65 +172,11 @@ impl Deferred for CpuLearner {
 
 impl Learner for CpuLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        let views = self.views.clone();
-        let view = views.get(plan.view).ok_or_else(|| {
-            BackendError::Input(format!(
-                "there is no view {}; there are {}",
-                plan.view,
-                views.len()
-            ))
-        })?;
-        reduce::check(plan.scale)?;
-        let (level, pool) = (self.workers.level, self.workers.pool.clone());
-        let transform = plan.exposure.map(|_| {
-            let known = self.state.exposures.parameters.get(plan.view);
-            known.copied().unwrap_or(IDENTITY)
-        });
-        let behind = exposure::background(transform.as_ref(), plan.render.background);
-        let (camera, photo) = self.reduced.get(plan.view, view, plan.scale, behind);
-        pool.install(|| {
-            let (gaussians, smoothing) = (&self.state.gaussians, &self.state.smoothing);
-            let scene = Scene::with_smoothing(gaussians, smoothing, plan.render.sh_degree);
-            self.frame
-                .forward(level, scene, camera, &plan.render, true)?;
-            let (loss, exposed) = (&mut self.loss, &mut self.exposed);
-            if let Some(transform) = &transform {
-                self.frame
-                    .timed("exposure", |frame| exposed.apply(transform, &frame.colour));
-            }
-            self.last_loss = self.frame.timed("loss", |frame| {
-                let colour = match transform {
-                    Some(_) => &exposed.image,
-                    None => &frame.colour,
-                };
-                loss.fill(level, colour, &photo, plan.ssim_weight)
-            });
-            let of_transform = transform.map(|transform| {
-                self.frame.timed("exposure", |frame| {
-                    exposed.backward(&transform, &frame.colour, &mut loss.gradient)
-                })
-            });
-            let gradient = self.loss.gradient.each_ref().map(|plane| plane.as_slice());
-            self.frame.backward(level, camera, &plan.render, gradient)?;
-            let state = &mut self.state;
-            if plan.masks.is_some() && state.masks.is_empty() {
-                state.masks = LearnedMasks::fresh(state.gaussians.len());
-            }
-            self.frame
-                .timed("update", |frame| update(level, frame, state, camera, plan));
-            if let (Some(rate), Some(gradient)) = (plan.exposure, of_transform) {
-                let exposures = &mut self.state.exposures;
-                if exposures.is_empty() {
-                    *exposures = Exposures::fresh(views.len());
-                }
-                exposure::update(exposures, plan.view, &gradient, rate);
-            }
-            Ok(())
-        })
+        take_step(self, plan)
     }
 
     fn last_loss(&mut self) -> Result<f64, BackendError> {
-        Ok(self.last_loss)
+        Ok(self.step.loss())
     }
 
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {

@@ -12,7 +12,7 @@ use crate::scene::Scene;
 use crate::simd::{Lanes, Rows, dispatch, dot3, load_all, load_columns, store_columns};
 use crate::smoothing::{smooth, smooth_backward};
 use splatcore_core::backend::Statistic;
-use splatcore_core::sh;
+use splatcore_core::{Gaussians, sh};
 use std::f32::consts::{LN_2, LOG2_E};
 
 /// Where gradients of one chunk of Gaussians go: rows are Gaussian minus `first`. Rows of Gaussians
@@ -34,6 +34,29 @@ pub struct GradientRows<'a> {
     pub ndc_norm: &'a mut [f32],
     /// Which norm that is.
     pub statistic: Statistic,
+}
+
+impl<'a> GradientRows<'a> {
+    /// The first `rows` rows of scratch arrays, for Gaussians from `first` on.
+    pub(crate) fn of(
+        first: usize,
+        rows: usize,
+        gradients: &'a mut Gaussians,
+        ndc_norm: &'a mut [f32],
+        statistic: Statistic,
+    ) -> Self {
+        let stride = 3 * gradients.coefficients();
+        Self {
+            first,
+            means: &mut gradients.means.as_flattened_mut()[..3 * rows],
+            log_scales: &mut gradients.log_scales.as_flattened_mut()[..3 * rows],
+            rotations: &mut gradients.rotations.as_flattened_mut()[..4 * rows],
+            opacity_logits: &mut gradients.opacity_logits[..rows],
+            sh: &mut gradients.sh.as_flattened_mut()[..stride * rows],
+            ndc_norm: &mut ndc_norm[..rows],
+            statistic,
+        }
+    }
 }
 
 dispatch! {

@@ -1,8 +1,8 @@
 //! A scene on the CPU, and what a renderer and a learner both do with one.
 
 use crate::frame::Frame;
+use crate::rows::{Rows, rows_backward};
 use crate::scene::Scene;
-use crate::step::{Rows, rows_backward};
 use crate::workers::Workers;
 use splatcore_core::backend::{
     BackendError, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts,

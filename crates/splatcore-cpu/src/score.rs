@@ -8,8 +8,8 @@
 use crate::exposure::{self, Exposed};
 use crate::frame::Frame;
 use crate::reduced::Reduced;
+use crate::rows::chunk_of;
 use crate::scene::Scene;
-use crate::step::chunk_of;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, Scores, Scoring};
 use splatcore_core::random::draw_views;

@@ -1,182 +1,53 @@
-//! From a frame's sums to gradients and updated parameters, [`ROWS`] Gaussians at a time:
-//! `project_backward`, the regularisers, `adam`, the statistics and the noise run one after another
-//! while the rows are in the cache.
+//! From a step's gradients to updated parameters, [`ROWS`] Gaussians at a time. Of a step of one
+//! frame `project_backward`, the regularisers, `adam`, the statistics and the noise run one after
+//! another while the rows are in the cache; of several frames `project_backward` came before
+//! (`batch.rs`).
 
 use crate::adam::{Correction, Group, adam};
+use crate::batch::Batch;
 use crate::camera::KernelCamera;
 use crate::frame::{Frame, ROWS};
 use crate::learned_masks::MaskRows;
 use crate::project::Splat;
 use crate::project_backward::{GradientRows, project_backward};
-use crate::scene::Scene;
+use crate::rows::{RowSlices, Rows, chunk_of, slice_filters};
 use crate::shared::Disjoint;
 use crate::simd::Level;
 use rayon::prelude::*;
-use splatcore_core::backend::{LearnerState, RenderOptions, Statistic, StepPlan};
+use splatcore_core::backend::{LearnerState, StepPlan};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::gaussians::sigmoid;
 use splatcore_core::random::normal3;
-use splatcore_core::{Camera, Gaussians, sh};
+use splatcore_core::{Gaussians, sh};
 use std::ops::Range;
 
-/// The arrays of Gaussians as flat slices that threads share by disjoint rows.
-pub(crate) struct Rows<'a> {
-    means: Disjoint<'a, f32>,
-    log_scales: Disjoint<'a, f32>,
-    rotations: Disjoint<'a, f32>,
-    opacity_logits: Disjoint<'a, f32>,
-    sh: Disjoint<'a, f32>,
-    sh_stride: usize,
-    len: usize,
+/// Where the gradients of a step come from.
+pub(crate) enum Source<'a> {
+    /// The sums of its one frame.
+    Frame(&'a Frame, KernelCamera),
+    /// What its frames added up.
+    Batch(&'a Batch),
 }
 
-/// Some rows of [`Rows`].
-struct RowSlices<'a> {
-    means: &'a mut [f32],
-    log_scales: &'a mut [f32],
-    rotations: &'a mut [f32],
-    opacity_logits: &'a mut [f32],
-    sh: &'a mut [f32],
-}
-
-impl<'a> Rows<'a> {
-    pub fn new(gaussians: &'a mut Gaussians) -> Self {
-        let (len, sh_stride) = (gaussians.len(), 3 * gaussians.coefficients());
-        Self {
-            means: Disjoint::new(gaussians.means.as_flattened_mut()),
-            log_scales: Disjoint::new(gaussians.log_scales.as_flattened_mut()),
-            rotations: Disjoint::new(gaussians.rotations.as_flattened_mut()),
-            opacity_logits: Disjoint::new(&mut gaussians.opacity_logits),
-            sh: Disjoint::new(gaussians.sh.as_flattened_mut()),
-            sh_stride,
-            len,
-        }
-    }
-
-    /// # Safety
-    /// No two live results may overlap.
-    unsafe fn get(&self, first: usize, rows: usize) -> RowSlices<'_> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            RowSlices {
-                means: self.means.get(3 * first, 3 * rows),
-                log_scales: self.log_scales.get(3 * first, 3 * rows),
-                rotations: self.rotations.get(4 * first, 4 * rows),
-                opacity_logits: self.opacity_logits.get(first, rows),
-                sh: self.sh.get(self.sh_stride * first, self.sh_stride * rows),
-            }
-        }
-    }
-}
-
-impl RowSlices<'_> {
-    fn scene<'a>(&'a self, sh_stride: usize, sh_degree: u8, smoothing: &'a [f32]) -> Scene<'a> {
-        Scene {
-            smoothing,
-            means: self.means,
-            log_scales: self.log_scales,
-            rotations: self.rotations,
-            opacity_logits: self.opacity_logits,
-            sh: self.sh,
-            sh_stride,
-            sh_degree,
-        }
-    }
-}
-
-/// The rows `first..first + rows` of a scene.
-fn slice_scene<'a>(scene: &Scene<'a>, first: usize, rows: usize) -> Scene<'a> {
-    Scene {
-        means: &scene.means[3 * first..3 * (first + rows)],
-        log_scales: &scene.log_scales[3 * first..3 * (first + rows)],
-        rotations: &scene.rotations[4 * first..4 * (first + rows)],
-        opacity_logits: &scene.opacity_logits[first..first + rows],
-        sh: &scene.sh[scene.sh_stride * first..scene.sh_stride * (first + rows)],
-        smoothing: slice_filters(scene.smoothing, first, rows),
-        ..*scene
-    }
-}
-
-/// The same rows of the 3D filter, if there is one.
-fn slice_filters(smoothing: &[f32], first: usize, rows: usize) -> &[f32] {
-    match smoothing.is_empty() {
-        true => smoothing,
-        false => &smoothing[first..first + rows],
-    }
-}
-
-/// The splats of a chunk and where their numbers of pairs are.
-pub(crate) fn chunk_of(frame: &Frame, chunk: usize) -> (&[Splat], &[[u32; 2]]) {
-    let range = chunk * ROWS..chunk * ROWS + frame.counts[chunk] as usize;
-    (&frame.splats[range.clone()], &frame.lists.slots[range])
-}
-
-/// Writes the gradients of every Gaussian that has a splat; leaves the other rows alone.
-pub(crate) fn rows_backward(
-    level: Level,
-    frame: &Frame,
-    scene: Scene<'_>,
-    camera: &Camera,
-    options: &RenderOptions,
-    out: &mut Rows<'_>,
-) {
-    let camera = &KernelCamera::new(camera, options);
-    (0..frame.counts.len()).into_par_iter().for_each_init(
-        || vec![0.0; ROWS],
-        |ndc_norm, chunk| {
-            let first = chunk * ROWS;
-            let rows = ROWS.min(out.len - first);
-            // SAFETY: one thread a chunk.
-            let target = unsafe { out.get(first, rows) };
-            let (splats, slots) = chunk_of(frame, chunk);
-            let mut target = GradientRows {
-                first,
-                means: target.means,
-                log_scales: target.log_scales,
-                rotations: target.rotations,
-                opacity_logits: target.opacity_logits,
-                sh: target.sh,
-                ndc_norm: &mut ndc_norm[..rows],
-                statistic: Statistic::Mean,
-            };
-            project_backward(
-                level,
-                slice_scene(&scene, first, rows),
-                camera,
-                splats,
-                slots,
-                &frame.lists.pairs_of_splats,
-                &frame.sums,
-                &mut target,
-            );
-        },
-    );
-}
-
-/// `project_backward`, regularisers, `adam`, statistics and noise for all Gaussians; regularisers
-/// and `adam` for those with a splat alone if Adam is sparse.
-pub(crate) fn update(
-    level: Level,
-    frame: &Frame,
-    state: &mut LearnerState,
-    camera: &Camera,
-    plan: &StepPlan,
-) {
+/// Regularisers, `adam`, statistics and noise for all Gaussians; regularisers and `adam` for those
+/// with a splat alone if Adam is sparse.
+pub(crate) fn update(level: Level, source: Source<'_>, state: &mut LearnerState, plan: &StepPlan) {
     let stored = state.gaussians.sh_degree;
-    let update = Update::new(level, frame, state, camera, plan);
-    (0..frame.counts.len()).into_par_iter().for_each_init(
-        || (Gaussians::zeros(ROWS, stored), vec![0.0f32; ROWS]),
-        // SAFETY: one thread a chunk.
-        |(gradients, ndc_norm), chunk| unsafe { update.chunk(chunk, gradients, ndc_norm) },
-    );
+    let update = Update::new(level, source, state, plan);
+    (0..update.count.div_ceil(ROWS))
+        .into_par_iter()
+        .for_each_init(
+            || (Gaussians::zeros(ROWS, stored), vec![0.0f32; ROWS]),
+            // SAFETY: one thread a chunk.
+            |(gradients, ndc_norm), chunk| unsafe { update.chunk(chunk, gradients, ndc_norm) },
+        );
 }
 
 /// What all chunks of a step share.
 struct Update<'a> {
     level: Level,
-    frame: &'a Frame,
+    source: Source<'a>,
     plan: &'a StepPlan,
-    camera: KernelCamera,
     /// Gaussians in the scene.
     count: usize,
     /// Degree of the harmonics in use.
@@ -195,22 +66,17 @@ struct Update<'a> {
 impl<'a> Update<'a> {
     fn new(
         level: Level,
-        frame: &'a Frame,
+        source: Source<'a>,
         state: &'a mut LearnerState,
-        camera: &Camera,
         plan: &'a StepPlan,
     ) -> Self {
         Self {
             level,
-            frame,
+            source,
             plan,
-            camera: KernelCamera::new(camera, &plan.render),
             count: state.gaussians.len(),
             degree: plan.render.sh_degree.min(state.gaussians.sh_degree),
-            correction: match plan.bias_correction {
-                true => Correction::new(plan.step),
-                false => Correction::NONE,
-            },
+            correction: Correction::of(plan),
             parameters: Rows::new(&mut state.gaussians),
             first: Rows::new(&mut state.first),
             second: Rows::new(&mut state.second),
@@ -230,40 +96,23 @@ impl<'a> Update<'a> {
         let rows = ROWS.min(self.count - first);
         // SAFETY: the caller's promise.
         let p = unsafe { self.parameters.get(first, rows) };
-        zero(gradients, self.sh_used());
-        ndc_norm.fill(0.0);
-        let (splats, slots) = chunk_of(self.frame, chunk);
-        let stride = self.parameters.sh_stride;
-        let mut target = GradientRows {
-            first,
-            means: &mut gradients.means.as_flattened_mut()[..3 * rows],
-            log_scales: &mut gradients.log_scales.as_flattened_mut()[..3 * rows],
-            rotations: &mut gradients.rotations.as_flattened_mut()[..4 * rows],
-            opacity_logits: &mut gradients.opacity_logits[..rows],
-            sh: &mut gradients.sh.as_flattened_mut()[..stride * rows],
-            ndc_norm: &mut ndc_norm[..rows],
-            statistic: self.plan.statistics.unwrap_or_default(),
+        let taken = match &self.source {
+            Source::Frame(frame, camera) => {
+                self.project_backward(frame, camera, chunk, &p, gradients, ndc_norm)
+            }
+            Source::Batch(batch) => {
+                batch.mean(first, rows, self.sh_used(), gradients, ndc_norm);
+                match self.plan.sparse_adam {
+                    true => batch.runs(first, rows),
+                    false => std::iter::once(0..rows).collect(),
+                }
+            }
         };
-        project_backward(
-            self.level,
-            p.scene(
-                stride,
-                self.degree,
-                slice_filters(self.smoothing, first, rows),
-            ),
-            &self.camera,
-            splats,
-            slots,
-            &self.frame.lists.pairs_of_splats,
-            &self.frame.sums,
-            &mut target,
-        );
         let of_masks = self.masks.as_ref().map(|masks| {
             // SAFETY: the caller's promise.
             unsafe { masks.gradients((first, rows), self.count, p.opacity_logits, gradients) }
         });
         regularise(self.plan, self.count, &p, gradients);
-        let taken = taken_rows(self.plan, first, rows, splats, slots);
         // SAFETY: the caller's promise; `optimise` takes `p`, so what follows may get
         // its rows.
         unsafe {
@@ -286,6 +135,37 @@ impl<'a> Update<'a> {
         }
     }
 
+    /// Gradients of a chunk from the sums of its splats, and the rows that the optimiser takes.
+    fn project_backward(
+        &self,
+        frame: &Frame,
+        camera: &KernelCamera,
+        chunk: usize,
+        p: &RowSlices<'_>,
+        gradients: &mut Gaussians,
+        ndc_norm: &mut [f32],
+    ) -> Vec<Range<usize>> {
+        let (first, rows) = (chunk * ROWS, p.opacity_logits.len());
+        zero(gradients, self.sh_used());
+        ndc_norm.fill(0.0);
+        let (splats, slots) = chunk_of(frame, chunk);
+        let stride = self.parameters.sh_stride;
+        let statistic = self.plan.statistics.unwrap_or_default();
+        let mut target = GradientRows::of(first, rows, gradients, ndc_norm, statistic);
+        let filters = slice_filters(self.smoothing, first, rows);
+        project_backward(
+            self.level,
+            p.scene(stride, self.degree, filters),
+            camera,
+            splats,
+            slots,
+            &frame.lists.pairs_of_splats,
+            &frame.sums,
+            &mut target,
+        );
+        taken_rows(self.plan, first, rows, splats, slots)
+    }
+
     /// Floats of a row of harmonics in use.
     fn sh_used(&self) -> usize {
         3 * sh::coefficients(self.degree)
@@ -302,8 +182,15 @@ impl<'a> Update<'a> {
             )
         };
         for i in 0..rows {
-            sum[i] += ndc_norm[i] * self.frame.in_view[first + i] as f32;
-            times[i] += self.frame.in_view[first + i] as u32;
+            let (norm, seen) = match &self.source {
+                Source::Frame(frame, _) => {
+                    let seen = frame.in_view[first + i];
+                    (ndc_norm[i] * seen as f32, u32::from(seen))
+                }
+                Source::Batch(batch) => (ndc_norm[i], batch.in_view[first + i]),
+            };
+            sum[i] += norm;
+            times[i] += seen;
         }
     }
 

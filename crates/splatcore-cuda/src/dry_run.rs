@@ -96,7 +96,10 @@ impl DryRun {
                 renderer.gradients(&self.camera(), options, &gradient)?;
             }
             Workload::Step(plan) => {
-                let views = Arc::new(vec![self.view(); plan.view + 1]);
+                let views = Arc::new(vec![
+                    self.view();
+                    plan.views.iter().max().map_or(1, |view| view + 1)
+                ]);
                 let mut learner = backend.learner(&self.scene(&plan.render), views)?;
                 device.take_launched();
                 learner.step(plan)?;

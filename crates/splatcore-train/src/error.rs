@@ -20,6 +20,14 @@ pub enum TrainError {
     /// There is nothing to learn from.
     #[error("no photo to train on: all are held out, or their masks leave no pixel")]
     NoViews,
+    /// A step wants more photos than there are.
+    #[error("a step of {batch} photos, and there are {views} to train on")]
+    Batch {
+        /// Photos of a step.
+        batch: u32,
+        /// Photos to train on.
+        views: usize,
+    },
     /// There is nothing to start from.
     #[error("no Gaussian to start from: the starting points are empty or none of them is finite")]
     NoGaussians,

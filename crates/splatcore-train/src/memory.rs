@@ -54,7 +54,11 @@ pub fn plan<'a>(
         .max_by_key(|[width, height]| *width as u64 * *height as u64)
         .unwrap_or([1, 1]);
     let on_host = backend.name() == "cpu";
-    let plan = backend.memory_plan(expected, config.scene.sh_degree, largest);
+    let mut plan = backend.memory_plan(expected, config.scene.sh_degree, largest);
+    if config.batch.views > 1 {
+        // The gradients that the photos of a step add up have the parameters' shape.
+        plan.working = plan.working.saturating_add(plan.parameters);
+    }
     Memory {
         initial,
         expected,

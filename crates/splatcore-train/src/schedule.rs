@@ -13,11 +13,11 @@
 //! - Steps scale with `iterations` (see [`crate::Config::complete`]).
 
 use crate::config::{
-    Background, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule,
-    ResolvedConfig, Strategy,
+    Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer,
+    ResolutionSchedule, ResolvedConfig, Strategy,
 };
 use splatcore_core::backend::{
-    Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
+    BETAS, Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
 };
 use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::random::uniform_at;
@@ -72,14 +72,23 @@ impl Schedule {
     pub fn rates(&self, step: u32) -> LearningRates {
         let rates = &self.config.rates;
         let means = log_linear(rates.means, rates.means_final, self.progress(step));
-        let share = self.share_of_rates(step);
+        let batch = self.batch_power().sqrt();
+        let share = batch * self.share_of_rates(step);
         LearningRates {
-            means: (means * self.extent) as f32,
+            means: (batch * means * self.extent) as f32,
             log_scales: (share * rates.scales) as f32,
             rotations: (share * rates.rotations) as f32,
             opacity_logits: (share * rates.opacity) as f32,
             sh_base: (share * rates.sh_base) as f32,
             sh_rest: (share * rates.sh_rest) as f32,
+        }
+    }
+
+    /// The number of photos of a step if rates follow it, else 1.
+    fn batch_power(&self) -> f64 {
+        match self.config.batch.scaling {
+            BatchScaling::None => 1.0,
+            BatchScaling::Sqrt => self.config.batch.views.into(),
         }
     }
 
@@ -140,14 +149,15 @@ impl Schedule {
         }
     }
 
-    /// The plan of step `step` on view `view`.
-    pub fn plan(&self, step: u32, view: usize) -> StepPlan {
+    /// The plan of step `step` on these views.
+    pub fn plan(&self, step: u32, views: Vec<usize>) -> StepPlan {
         let c = &self.config;
         let (loss, densify) = (&c.loss, &c.densify);
         let rates = self.rates(step);
         StepPlan {
             step,
-            view,
+            betas: BETAS.map(|beta| beta.powf(self.batch_power())),
+            views,
             render: RenderOptions {
                 background: self.background(step),
                 ..self.render(step)

@@ -98,6 +98,7 @@ impl Trainer {
             return Err(TrainError::NoGaussians);
         }
         let usable = usable_views(&views)?;
+        fits_batch(config, &usable)?;
         let scene = match init.sh_degree == config.scene.sh_degree {
             true => init,
             false => init.with_sh_degree(config.scene.sh_degree),
@@ -159,6 +160,7 @@ impl Trainer {
             return mismatch(Difference::Backend, checkpoint.backend, now);
         }
         let usable = usable_views(&views)?;
+        fits_batch(config, &usable)?;
         let mut known = checkpoint.order.order.clone();
         known.sort_unstable();
         let photos = photos(&views);
@@ -269,5 +271,14 @@ impl Trainer {
     /// The config.
     pub fn config(&self) -> &ResolvedConfig {
         self.schedule.config()
+    }
+}
+
+/// A step takes no photo twice, but where two rounds through the photos meet in it.
+fn fits_batch(config: &ResolvedConfig, usable: &[u32]) -> Result<(), TrainError> {
+    let (batch, views) = (config.batch.views, usable.len());
+    match batch as usize > views {
+        true => Err(TrainError::Batch { batch, views }),
+        false => Ok(()),
     }
 }

@@ -35,6 +35,11 @@ impl ViewOrder {
         view
     }
 
+    /// The next `count` views; none if there are none. Two rounds may meet in them.
+    pub fn next_views(&mut self, count: u32) -> Option<Vec<usize>> {
+        (0..count).map(|_| self.next_view()).collect()
+    }
+
     /// A view that was given and not used comes next, before those that were never given. One of a
     /// round that is over comes in this round anyway.
     pub fn put_back(&mut self, view: usize) {
@@ -87,6 +92,16 @@ mod tests {
             order.put_back(view);
             assert_eq!(order.next_view(), Some(view));
         }
+    }
+
+    #[test]
+    fn batches_go_through_the_rounds() {
+        let mut one = ViewOrder::new((0..10).collect(), 3);
+        let mut four = one.clone();
+        let singly: Vec<_> = (0..20).filter_map(|_| one.next_view()).collect();
+        let batches: Vec<_> = (0..5).filter_map(|_| four.next_views(4)).collect();
+        assert_eq!(batches.concat(), singly);
+        assert_eq!(ViewOrder::new(vec![], 0).next_views(2), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! The trainer (`splatcore::train::Trainer`) does the same with schedules, checkpoints and
 //! resuming; this is where to start for a method that it does not have.
 
-use splatcore::core::backend::{LearningRates, Refine, RenderOptions, Statistic, StepPlan};
+use splatcore::core::backend::{BETAS, LearningRates, Refine, RenderOptions, Statistic, StepPlan};
 use splatcore::core::{Backend, Learner, View, camera};
 use splatcore::cpu::CpuBackend;
 use splatcore::data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
@@ -73,7 +73,8 @@ fn plan(step: u32, view: usize, extent: f32) -> StepPlan {
     let done = step as f32 / STEPS as f32;
     StepPlan {
         step,
-        view,
+        betas: BETAS,
+        views: vec![view],
         render: RenderOptions {
             // Degree 0 first: what does not depend on the direction of view.
             sh_degree: u8::from(step > STEPS / 3),

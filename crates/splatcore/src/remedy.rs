@@ -74,6 +74,7 @@ fn of_training(error: &TrainError) -> Option<String> {
             "check the dataset with `splatcore info`, its masks, and that --test-every does not \
              hold out every view"
         }
+        TrainError::Batch { .. } => "choose a smaller --batch",
         TrainError::Empty { .. } => {
             "check the poses and the starting points (`splatcore info`), or lower --min-opacity \
              and --prune-importance, or leave --prune-bad-share at 1"

@@ -21,11 +21,14 @@ pub struct LearningRates {
     pub sh_rest: f32,
 }
 
+/// Adam's decays, for steps of one view (Kingma & Ba 2015; Kerbl et al. 2023).
+pub const BETAS: [f64; 2] = [0.9, 0.999];
+
 /// Everything that one training step depends on besides the learner's own state.
 ///
-/// The step: render view `view`; loss = (1 - `ssim_weight`) L1 + `ssim_weight` (1 - SSIM) over
-/// counted pixels, plus the regularisers; gradients; Adam (beta 0.9 and 0.999, epsilon 1e-15, bias
-/// correction by `step` if asked for); statistics; noise.
+/// The step: render each view of `views`; loss = (1 - `ssim_weight`) L1 + `ssim_weight` (1 - SSIM)
+/// over counted pixels, the mean over the views, plus the regularisers; gradients; Adam (`betas`,
+/// epsilon 1e-15, bias correction by `step` if asked for); statistics; noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepPlan {
     /// Number of this step, from 1. Also the exponent of Adam's bias correction.
@@ -33,8 +36,10 @@ pub struct StepPlan {
     /// Whether Adam's moments are divided by what is missing of them. Without it the first steps
     /// are larger, up to 6.5 times at the tenth: the second moment is slower than the first.
     pub bias_correction: bool,
-    /// Index into the learner's views.
-    pub view: usize,
+    /// Adam's decays of the first and the second moment; [`BETAS`] for steps of one view.
+    pub betas: [f64; 2],
+    /// Indices into the learner's views, at least one. A view that is there twice counts twice.
+    pub views: Vec<usize>,
     /// Kernels, background, active SH degree.
     pub render: RenderOptions,
     /// Rates of this step.
@@ -49,10 +54,10 @@ pub struct StepPlan {
     /// Hutter 2019): before the update every such coefficient in use loses `rates.sh_rest` times
     /// this of itself (0 for none).
     pub sh_regulariser: f32,
-    /// Sparse Adam: a Gaussian without a splat in this view is left entirely alone, parameters and
+    /// Sparse Adam: a Gaussian without a splat in any of the views is left entirely alone, parameters and
     /// moments, by the optimiser and all three regularisers. Statistics and noise are as without.
     pub sparse_adam: bool,
-    /// The view is learnt from at its size divided by this, 1, 2 or 4: camera as
+    /// The views are learnt from at their size divided by this, 1, 2 or 4: camera as
     /// [`crate::Camera::reduced`], photo and mask as [`crate::Photo::reduced`]. Gradients of a mean
     /// over pixels by NDC do not depend on the number of pixels, so statistics of all scales may be
     /// added up.
@@ -65,8 +70,9 @@ pub struct StepPlan {
     /// [`crate::random::normal3`]`(seed, step, index)`; `None` for no noise. The value is the noise
     /// rate times the means' learning rate.
     pub noise: Option<f32>,
-    /// Learns how this view's photo was exposed, with this rate: the loss is of `A image + b` with
-    /// the view's own transform (see [`crate::exposure`]), which is updated by its own Adam; a
+    /// Learns how each view's photo was exposed, with this rate: the loss is of `A image + b` with
+    /// the view's own transform (see [`crate::exposure`]), which is updated by its own Adam from
+    /// the gradient of this view's loss alone; a
     /// photo with alpha stands on what the transform makes of the background
     /// ([`crate::exposure::of_colour`]). `None` compares the image as it is.
     pub exposure: Option<f32>,

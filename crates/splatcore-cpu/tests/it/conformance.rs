@@ -2,6 +2,7 @@
 //! threads.
 
 use splatcore_core::Backend;
+use splatcore_core::learned_masks::MaskPlan;
 use splatcore_cpu::CpuBackend;
 use splatcore_cpu::simd::Level;
 use splatcore_reference::conformance::{self, determinism, scenes, step};
@@ -85,4 +86,40 @@ fn the_number_of_threads_changes_nothing() {
             level.name()
         );
     }
+}
+
+/// The mean of a gradient and itself is that gradient: a step of one view given twice has the bits
+/// of the step of the view, though its gradients go by way of memory.
+#[test]
+fn a_view_given_twice_is_the_view() {
+    let (scene, views) = (scenes::random_scene(82, 1500, 2), Arc::new(scenes::views()));
+    let after = |given: &[usize]| {
+        let backend = CpuBackend::new(Some(2));
+        let mut learner = backend.learner(&scene, views.clone()).unwrap();
+        for n in 1..=3 {
+            let mut plan = step::plan(splatcore_core::Pipeline::AUTO, n, 0);
+            plan.views = given.to_vec();
+            (plan.noise, plan.sparse_adam) = (Some(1e-2), n == 2);
+            plan.opacity_regulariser = 0.3;
+            plan.masks = Some(MaskPlan {
+                weight: 0.2,
+                rate: 0.01,
+            });
+            learner.step(&plan).unwrap();
+        }
+        (learner.last_loss().unwrap(), learner.snapshot().unwrap())
+    };
+    let ((loss, mut once), (loss_of_two, twice)) = (after(&[1]), after(&[1, 1]));
+    for (sum, seen) in once.gradient_sum.iter_mut().zip(&mut once.seen) {
+        (*sum, *seen) = (2.0 * *sum, 2 * *seen);
+    }
+    assert_eq!(loss, loss_of_two);
+    for (a, b) in once.gradient_sum.iter().zip(&twice.gradient_sum) {
+        assert!((a - b).abs() <= 1e-6 * a, "{a} {b}");
+    }
+    once.gradient_sum.clone_from(&twice.gradient_sum);
+    assert_eq!(
+        determinism::state_bits(&once),
+        determinism::state_bits(&twice)
+    );
 }

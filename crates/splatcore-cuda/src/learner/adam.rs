@@ -1,4 +1,4 @@
-//! What Adam is told in a step: the sums of each splat, from which `ops/adam/adam.cu` computes the
+//! What Adam is told in a step. Of one frame: the sums of each splat, from which `ops/adam/adam.cu` computes the
 //! opacity's gradient and the others, and uses them at once.
 
 use super::CudaLearner;
@@ -12,7 +12,8 @@ use splatcore_core::BackendError;
 use splatcore_core::backend::StepPlan;
 
 impl CudaLearner {
-    /// From the sums of every splat to the parameters.
+    /// From the sums of every splat, or the gradients that several frames added up, to the
+    /// parameters.
     pub(super) fn adam(
         &mut self,
         scene: SceneAddresses,
@@ -35,6 +36,7 @@ impl CudaLearner {
                 group.second.address(),
             ]
         };
+        let [gradients, sh_gradients] = self.batch.addresses();
         let [means, means_1, means_2] = group(0);
         let [log_scales, log_scales_1, log_scales_2] = group(1);
         let [rotations, rotations_1, rotations_2] = group(2);
@@ -70,6 +72,9 @@ impl CudaLearner {
             camera: *camera,
             rates,
             counters: self.passes.work.counters(),
+            gradients,
+            sh_gradients,
+            share: 1.0 / plan.views.len() as f32,
         };
         adam::launch(self.passes.queue(), kernel, self.state.count, &params)
     }

@@ -13,6 +13,8 @@ use splatcore_core::{BackendError, reduce};
 #[derive(Clone, Copy)]
 pub(super) struct Comparison<'a> {
     pub view: usize,
+    /// Its place in the step.
+    pub index: usize,
     /// What the sides of camera and photo are divided by.
     pub scale: u32,
     /// Whether the image goes through the photo's own transform of colours.
@@ -22,21 +24,19 @@ pub(super) struct Comparison<'a> {
 
 /// An image and its photo, of one size, from the queue's present place on.
 pub(super) struct Compared {
-    pub camera: KernelCamera,
     /// `[3][height * width]` f32, after exposure.
     pub image: u64,
     pub photo: DevicePhoto,
 }
 
 impl CudaLearner {
-    /// Renders a view and brings its photo: call [`super::photos::Photos::used`] once the launches
-    /// that read it are in the queue. If kernels must be compiled for it, the programs `more` are
-    /// too, at the same time.
-    pub(super) fn compared(
+    /// Projects the Gaussians into a view. If kernels must be compiled for it, the programs `more`
+    /// are too, at the same time.
+    pub(super) fn projected(
         &mut self,
-        comparison: Comparison<'_>,
+        comparison: &Comparison<'_>,
         mut more: Vec<Program>,
-    ) -> Result<Compared, BackendError> {
+    ) -> Result<KernelCamera, BackendError> {
         let views = self.photos.views().clone();
         let view = views.get(comparison.view).ok_or_else(|| {
             BackendError::Input(format!(
@@ -55,7 +55,18 @@ impl CudaLearner {
         let reduced = (comparison.scale != 1).then(|| view.camera.reduced(comparison.scale));
         let camera = reduced.as_ref().unwrap_or(&view.camera);
         let scene = self.scene_addresses();
-        let camera = self.passes.train(scene, camera, comparison.render, &more)?;
+        self.passes.project(scene, camera, comparison.render, &more)
+    }
+
+    /// Sends the image of the view that was rendered through its exposure and brings its photo:
+    /// call [`super::photos::Photos::used`] once the launches that read it are in the queue.
+    pub(super) fn compared(
+        &mut self,
+        comparison: &Comparison<'_>,
+        camera: &KernelCamera,
+    ) -> Result<Compared, BackendError> {
+        let views = self.photos.views().clone();
+        let view = &views[comparison.view];
         let (mut image, mut transform) = (self.passes.training.image.address(), 0);
         if comparison.exposure {
             let counters = self.passes.work.counters();
@@ -65,7 +76,7 @@ impl CudaLearner {
                 &self.kernels,
                 image,
                 pixels,
-                comparison.view,
+                (comparison.index, comparison.view),
                 counters,
             )?;
             queue.mark("exposure")?;
@@ -81,10 +92,6 @@ impl CudaLearner {
             comparison.render.background,
             transform,
         )?;
-        Ok(Compared {
-            camera,
-            image,
-            photo,
-        })
+        Ok(Compared { image, photo })
     }
 }

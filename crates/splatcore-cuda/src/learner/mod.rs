@@ -2,7 +2,8 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | what does a step launch | `step.rs` |
+//! | what does a step launch | `engine.rs` |
+//! | what do its calls leave for each other | `frame.rs` |
 //! | what is compared with the photo, at which size and exposure | `compared.rs` |
 //! | what is Adam told | `adam.rs` |
 //! | where do the photos lie | `photos.rs` |
@@ -20,19 +21,21 @@
 
 mod adam;
 mod compared;
+mod engine;
 mod floaters;
+mod frame;
 pub(crate) mod memory;
 mod pending;
 mod photos;
 mod refine;
 mod render;
 mod score;
-mod step;
 mod synchronise;
 
 use crate::device::Kernels;
 use crate::device::queue::Marks;
 use crate::device::{Buffer, Event, Kernel, Pinned};
+use crate::ops::accumulate::BatchGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::ops::adam::moments::Moments;
 use crate::ops::by_camera::ByCamera;
@@ -44,6 +47,7 @@ use crate::ops::photo::StepPhoto;
 use crate::ops::scene;
 use crate::ops::state::State;
 use crate::passes::Passes;
+use frame::Frame;
 use pending::Pending;
 pub use photos::Photos;
 use splatcore_core::backend::{
@@ -72,8 +76,13 @@ pub struct CudaLearner {
     limit_scales: Option<ByCamera>,
     /// Adam's kernels, and which they are.
     adam: (Option<AdamKind>, Vec<Kernel>),
-    /// The loss of the last step, one f64.
-    value: Buffer,
+    /// The losses of the last step's frames, f64 each, and how many they are.
+    values: Buffer,
+    frames: usize,
+    /// What the calls of a step leave for those after them.
+    frame: Frame,
+    /// Of steps of several frames.
+    batch: BatchGradients,
     /// What the device has not yet been seen to have done.
     pending: Vec<Pending>,
     /// Steps and refinements since the counters were last zeroed that are no longer pending.
@@ -127,7 +136,10 @@ impl CudaLearner {
             smoothing: None,
             limit_scales: None,
             adam: (None, Vec::new()),
-            value: Buffer::from_slice(&device, "loss", &[0.0f64])?,
+            values: Buffer::from_slice(&device, "loss", &[0.0f64])?,
+            frames: 1,
+            frame: Frame::default(),
+            batch: BatchGradients::new(&device)?,
             pending: Vec::new(),
             confirmed: 0,
             unpolled: 0,
@@ -209,9 +221,8 @@ impl Learner for CudaLearner {
 
     fn last_loss(&mut self) -> Result<f64, BackendError> {
         self.synchronise()?;
-        let mut value = [0.0f64];
-        self.value.read(0, &mut value)?;
-        Ok(value[0])
+        let values: Vec<f64> = self.values.to_vec(self.frames)?;
+        Ok(values.iter().sum::<f64>() / self.frames as f64)
     }
 
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {

@@ -88,15 +88,14 @@ impl CudaLearner {
         let scoring = scorer.scoring;
         let comparison = Comparison {
             view,
+            index: 0,
             scale: scoring.scale,
             exposure: scoring.exposure && self.exposed.any(),
             render: &scoring.render,
         };
-        let Compared {
-            camera,
-            image,
-            photo,
-        } = self.compared(comparison, Vec::new())?;
+        let camera = self.projected(&comparison, Vec::new())?;
+        self.passes.image(self.scene_addresses(), &camera)?;
+        let Compared { image, photo } = self.compared(&comparison, &camera)?;
         let (pixels, counters) = (camera.pixels() as u32, self.passes.work.counters());
         let [error_range, error_mask, add_scores] = scorer.kernels;
         let params = ErrorRangeParams {

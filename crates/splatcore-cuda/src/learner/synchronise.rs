@@ -104,7 +104,7 @@ impl CudaLearner {
     /// Remembers a step that is not taken if this is why.
     pub(super) fn note_skipped<T>(&mut self, plan: &StepPlan, result: &Result<T, BackendError>) {
         if matches!(result, Err(BackendError::OutOfMemory { .. })) {
-            self.skipped_views.push(plan.view);
+            self.skipped_views.extend(&plan.views);
         }
     }
 

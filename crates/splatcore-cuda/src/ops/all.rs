@@ -6,7 +6,7 @@ use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::intersect::{self, macro_tiles};
 use super::project::{filtered, of_half_scene, project, project_binned, with_rays};
 use super::project_backward::{project_backward, write_gradients};
-use super::{adam, bin, clear, densify, exposure, floaters, limit_scales, loss, photo};
+use super::{accumulate, adam, bin, clear, densify, exposure, floaters, limit_scales, loss, photo};
 use super::{score, smoothing, sort};
 use crate::device::Program;
 use splatcore_core::pipeline::{Backward, Blend, Intersect, Pipeline, Training};
@@ -80,7 +80,16 @@ pub fn all_programs() -> Vec<Program> {
             all.push(adam::with_masks(masked));
         }
         all.push(write_gradients(degree, sh::MAX_DEGREE));
+        all.push(accumulate::program(degree, sh::MAX_DEGREE));
+        let dense = adam::program(degree, sh::MAX_DEGREE, Moments::Compact, false, false);
+        all.push(adam::of_batch(dense));
     }
+    let sparse = adam::program(0, 0, Moments::Full, true, false);
+    all.push(adam::of_batch(filtered(
+        adam::with_masks(sparse),
+        true,
+        true,
+    )));
     all
 }
 

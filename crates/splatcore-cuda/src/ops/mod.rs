@@ -7,9 +7,10 @@
 //! | which tiles does a splat touch | `shared/footprint.cuh`; in training `intersect/`, else `bin/` |
 //! | how are lists put into depth order | `sort/`; for inference `bin/` |
 //! | how are pixels made | `blend/`, and back: `blend_backward/` |
-//! | how do parameters move | `loss/`, `exposure/`, `adam/` |
+//! | how do parameters move | `loss/`, `exposure/`, `adam/`; of several frames `accumulate/` |
 //! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
 
+pub mod accumulate;
 pub mod adam;
 mod all;
 pub mod bin;

@@ -140,12 +140,29 @@ impl Passes {
         }
     }
 
-    /// Renders into `training.image`, with what [`Passes::backward`] needs; if kernels must be
-    /// compiled for it, these programs are too, at the same time.
+    /// Renders into `training.image`, with what [`Passes::backward`] needs: [`Passes::project`],
+    /// [`Passes::image`].
+    ///
+    /// # Errors
+    /// As [`Passes::project`].
+    pub fn train(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+        more: &[Program],
+    ) -> Result<KernelCamera, BackendError> {
+        let view = self.project(scene, camera, options, more)?;
+        self.image(scene, &view)?;
+        Ok(view)
+    }
+
+    /// Makes the splats of a frame that is learned from, and room for what follows; if kernels must
+    /// be compiled for the frame, these programs are too, at the same time.
     ///
     /// # Errors
     /// As [`Passes::infer`], and if the pipeline is not trained as it is named.
-    pub fn train(
+    pub fn project(
         &mut self,
         scene: SceneAddresses,
         camera: &Camera,
@@ -168,8 +185,21 @@ impl Passes {
             .lay_out(work, gaussians, &view, ListsOf::Tiles, buckets)?;
         let sorted = &mut self.sorted;
         self.training
-            .forward(&self.work, sorted, scene, &view, options, more)?;
+            .project(&self.work, sorted, scene, &view, options, more)?;
         Ok(view)
+    }
+
+    /// From these splats to `training.image`.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn image(
+        &mut self,
+        scene: SceneAddresses,
+        view: &KernelCamera,
+    ) -> Result<(), BackendError> {
+        let (work, sorted) = (&self.work, &mut self.sorted);
+        self.training.image(work, sorted, scene.count, view)
     }
 
     /// From `training.image_gradient` to the sums of each splat, a row of 12 floats, the first of

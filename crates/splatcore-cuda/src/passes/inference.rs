@@ -195,7 +195,8 @@ impl InferencePass {
             }
             Lists::Sorted(of) => {
                 let numbered = matches!(of, ListsOf::MacroTiles(_));
-                sorted.build(work, &self.loaded, *scene, view, of, numbered)?
+                sorted.project(work, &self.loaded, *scene, view)?;
+                sorted.build(work, &self.loaded, scene.count, view, of, numbered)?
             }
         };
         self.blend(work, frame, lists)

@@ -269,20 +269,17 @@ impl SortedLists {
         found.map_or(&[], |(_, kernels)| kernels)
     }
 
-    /// Makes the lists of a view; the layout is for it. `numbered`: the lists hold pair numbers, by
-    /// which others look up what belongs to a pair, and not compacted indices.
+    /// Makes the splats of a view; the layout is for it.
     ///
     /// # Errors
     /// If a launch failed.
-    pub fn build<Kind: PartialEq>(
-        &mut self,
+    pub fn project<Kind: PartialEq>(
+        &self,
         work: &Work,
         loaded: &Loaded<Kind>,
         scene: SceneAddresses,
         view: &KernelCamera,
-        of: ListsOf,
-        numbered: bool,
-    ) -> Result<TileLists, BackendError> {
+    ) -> Result<(), BackendError> {
         let [clear] = loaded.get(Op::Clear)?;
         work.clear(clear, self.layout.zeroed)?;
         let [project] = loaded.get(Op::Project)?;
@@ -295,11 +292,27 @@ impl SortedLists {
             ..project::params(scene, view, work.splats(), work.counters())
         };
         project::launch(&work.queue, project, &params)?;
-        work.queue.mark("project")?;
-        self.sort_by_depth(work, scene.count)?;
+        work.queue.mark("project")
+    }
+
+    /// Makes the lists of the splats of a view. `numbered`: the lists hold pair numbers, by which
+    /// others look up what belongs to a pair, and not compacted indices.
+    ///
+    /// # Errors
+    /// If a launch failed.
+    pub fn build<Kind: PartialEq>(
+        &mut self,
+        work: &Work,
+        loaded: &Loaded<Kind>,
+        gaussians: usize,
+        view: &KernelCamera,
+        of: ListsOf,
+        numbered: bool,
+    ) -> Result<TileLists, BackendError> {
+        self.sort_by_depth(work, gaussians)?;
         match of {
-            ListsOf::Tiles => self.expand(work, loaded, scene.count, view, numbered)?,
-            ListsOf::MacroTiles(_) => self.expand_macro_tiles(work, loaded, scene.count, view)?,
+            ListsOf::Tiles => self.expand(work, loaded, gaussians, view, numbered)?,
+            ListsOf::MacroTiles(_) => self.expand_macro_tiles(work, loaded, gaussians, view)?,
         }
         work.queue.mark("intersect")?;
         self.sort_by_list(work, of.count(view), numbered)?;

@@ -168,12 +168,12 @@ impl TrainingPass {
         }
     }
 
-    /// Puts the forward half into the queue, for which there is room. If kernels must be compiled,
+    /// Puts the projection into the queue, for which there is room. If kernels must be compiled,
     /// the programs `more` are too, at the same time.
     ///
     /// # Errors
     /// If a kernel does not compile or a launch failed.
-    pub fn forward(
+    pub fn project(
         &mut self,
         work: &Work,
         sorted: &mut SortedLists,
@@ -183,7 +183,23 @@ impl TrainingPass {
         more: &[Program],
     ) -> Result<(), BackendError> {
         self.load(work, sorted, scene, options, more)?;
-        let lists = sorted.build(work, &self.loaded, scene, view, ListsOf::Tiles, true)?;
+        sorted.project(work, &self.loaded, scene, view)
+    }
+
+    /// Puts the lists and the blending of the splats into the queue. After
+    /// [`TrainingPass::project`] of the same scene and view.
+    ///
+    /// # Errors
+    /// If a launch failed.
+    pub fn image(
+        &mut self,
+        work: &Work,
+        sorted: &mut SortedLists,
+        gaussians: usize,
+        view: &KernelCamera,
+    ) -> Result<(), BackendError> {
+        let loaded = &self.loaded;
+        let lists = sorted.build(work, loaded, gaussians, view, ListsOf::Tiles, true)?;
         let params = BlendParams {
             splats: work.splats(),
             pairs: lists.pairs,

@@ -2,8 +2,8 @@
 
 use super::outcome::Outcome;
 use super::{
-    depth, determinism, errors, exposure, forward, gradients, learned_masks, refine, smoothing,
-    step, step_options, strips, visibility,
+    batches, depth, determinism, errors, exposure, forward, gradients, learned_masks, refine,
+    smoothing, step, step_options, strips, visibility,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,6 +58,23 @@ pub const CHECKS: &[Check] = &[
         step::ignored_pixels_change_nothing,
     ),
     ("noise matches the twin", step::noise_matches_the_twin),
+    (
+        "a batch is the mean of its views",
+        batches::a_batch_is_the_mean_of_its_views,
+    ),
+    ("masks learn in batches", batches::masks_learn_in_batches),
+    (
+        "sparse batches take what any view shows",
+        batches::sparse_batches_take_what_any_view_shows,
+    ),
+    (
+        "batches go on bit for bit",
+        batches::batches_go_on_bit_for_bit,
+    ),
+    (
+        "wrong batches are errors",
+        batches::wrong_batches_are_errors,
+    ),
     (
         "filters follow the cameras",
         smoothing::filters_follow_the_cameras,

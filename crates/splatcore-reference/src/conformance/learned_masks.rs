@@ -6,7 +6,7 @@ use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{odd_camera, random_scene, views};
 use super::step::{gradient_of, plan, scene_and_views, twin_step};
 use crate::twin::{self, Group, Scene, adam};
-use splatcore_core::backend::{Backend, LearnerState, Refine, RenderOptions, StepPlan};
+use splatcore_core::backend::{BETAS, Backend, LearnerState, Refine, RenderOptions, StepPlan};
 use splatcore_core::learned_masks::{LearnedMasks, MIN, MaskPlan, OFF_OPACITY_LOGIT, is_on};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Learner, Pipeline};
@@ -168,7 +168,7 @@ fn others_learned(
     twin: &Scene,
     tolerance: f64,
 ) -> Outcome {
-    let mut got = gradient_of(before, after);
+    let mut got = gradient_of(before, after, BETAS);
     for (i, _) in (after.masks.logits.iter().enumerate()).filter(|(_, mask)| !is_on(**mask)) {
         got.opacity_logits[i] = twin.opacity_logits[i];
     }

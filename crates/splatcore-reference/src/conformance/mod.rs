@@ -6,6 +6,7 @@
 //! place and numbers.
 
 pub mod answers;
+pub mod batches;
 mod bits;
 pub mod bounds;
 #[cfg(test)]

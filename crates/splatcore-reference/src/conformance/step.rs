@@ -9,7 +9,7 @@ use crate::twin::intersect::in_view;
 use crate::twin::{self, CutOffs, Group, Scene, adam, exposure, loss};
 use rayon::prelude::*;
 use splatcore_core::backend::{
-    Backend, BackendError, LearnerState, LearningRates, RenderOptions, Statistic, StepPlan,
+    BETAS, Backend, BackendError, LearnerState, LearningRates, RenderOptions, Statistic, StepPlan,
 };
 use splatcore_core::exposure::IDENTITY;
 use splatcore_core::{Gaussians, Learner, Pipeline, View};
@@ -26,7 +26,8 @@ const NEAR: f64 = 0.06;
 pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
     StepPlan {
         step,
-        view,
+        betas: BETAS,
+        views: vec![view],
         render: RenderOptions {
             pipeline,
             background: [0.13, 0.57, 0.31],
@@ -61,9 +62,9 @@ pub(super) struct TwinStep {
     pub(super) gradient: Scene,
     /// Of the view's transform of colours; zero if the plan learns none.
     pub(super) exposure: [f64; 12],
-    ndc_norms: Vec<f64>,
-    absolute_norms: Vec<f64>,
-    in_view: Vec<Option<bool>>,
+    pub(super) ndc_norms: Vec<f64>,
+    pub(super) absolute_norms: Vec<f64>,
+    pub(super) in_view: Vec<Option<bool>>,
 }
 
 pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> TwinStep {
@@ -73,7 +74,7 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
     let frame = twin::render_scene(&smooth, &view.camera, &plan.render, CutOffs::Reference);
     // Through the view's transform of colours, if the plan learns one.
     let transform = plan.exposure.map(|_| {
-        let known = state.exposures.parameters.get(plan.view);
+        let known = state.exposures.parameters.get(plan.views[0]);
         known.unwrap_or(&IDENTITY).map(f64::from)
     });
     let seen = match &transform {
@@ -105,13 +106,17 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
 }
 
 /// The gradient that a step used, from the first moments before and after it.
-pub(super) fn gradient_of(before: &LearnerState, after: &LearnerState) -> Scene {
+pub(super) fn gradient_of(
+    before: &LearnerState,
+    after: &LearnerState,
+    [beta, _]: [f64; 2],
+) -> Scene {
     let (old, new) = (Scene::from(&before.first), Scene::from(&after.first));
     let mut gradient = new.clone();
     for group in Group::ALL {
         let moments = old.group(group).into_iter().zip(new.group(group));
         for (slot, (old, new)) in gradient.group_mut(group).into_iter().zip(moments) {
-            *slot = (new - adam::BETA_1 * old) / (1.0 - adam::BETA_1);
+            *slot = (new - beta * old) / (1.0 - beta);
         }
     }
     gradient
@@ -119,14 +124,15 @@ pub(super) fn gradient_of(before: &LearnerState, after: &LearnerState) -> Scene 
 
 /// Moments and parameters after a step follow from those before it and the gradient, number by
 /// number.
-fn adam_was_applied(
+pub(super) fn adam_was_applied(
     what: &str,
     before: &LearnerState,
     after: &LearnerState,
     plan: &StepPlan,
 ) -> Outcome {
     let wide = |g| Scene::from(g);
-    let gradient = gradient_of(before, after);
+    let gradient = gradient_of(before, after, plan.betas);
+    let [_, beta] = plan.betas;
     let (old, new) = (wide(&before.gaussians), wide(&after.gaussians));
     let (first, old_second, second) = (
         wide(&after.first),
@@ -142,9 +148,7 @@ fn adam_was_applied(
             second.group(group),
         );
         let expected: Vec<f64> = (0..gradient.len())
-            .map(|k| {
-                adam::BETA_2 * old_second[k] + (1.0 - adam::BETA_2) * gradient[k] * gradient[k]
-            })
+            .map(|k| beta * old_second[k] + (1.0 - beta) * gradient[k] * gradient[k])
             .collect();
         // 1 - 0.999 is 1.3e-5 off in f32.
         compare::vectors(
@@ -260,7 +264,7 @@ fn steps_of_pipeline(
         let after = learner.snapshot().map_err(said)?;
         let twin = twin_step(&before, &views[view], &plan);
         let what = format!("step {step}, {pipeline}");
-        let got = gradient_of(&before, &after);
+        let got = gradient_of(&before, &after, plan.betas);
         // What is left of old moments in f32 is not a gradient: only groups are compared, not rows.
         for group in Group::ALL {
             let (want, got) = (twin.gradient.group(group), got.group(group));
@@ -408,7 +412,7 @@ pub fn regularisers_match_the_twin(backend: &dyn Backend) -> Outcome {
     learner.step(&plan).map_err(said)?;
     let after = learner.snapshot().map_err(said)?;
     let twin = twin_step(&before, &views[1], &plan);
-    let got = gradient_of(&before, &after);
+    let got = gradient_of(&before, &after, plan.betas);
     compare::gradients(
         "regularised step",
         &twin.gradient,

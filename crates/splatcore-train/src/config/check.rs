@@ -61,6 +61,7 @@ impl ResolvedConfig {
             "must be below 2^63 (config files hold no larger numbers)",
         )?;
         for (key, value) in [
+            ("batch", Some(u64::from(self.batch.views))),
             ("densify-every", Some(u64::from(self.densify.every))),
             ("max-size", data.max_size.map(u64::from)),
             ("max-gaussians", scene.max_gaussians.map(|n| n as u64)),

@@ -72,6 +72,18 @@ pub enum Moments {
     Compact,
 }
 
+/// How learning rates follow the number of photos of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum BatchScaling {
+    /// Not at all.
+    #[default]
+    None,
+    /// Rates times the root of the batch, decays of the moments to its power (Grendel, Zhao et al.
+    /// 2024, section 4.3).
+    Sqrt,
+}
+
 /// Which Gaussians the optimiser touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]

@@ -17,6 +17,7 @@ const NO_HALVING: Setting = Setting::new("opacity-halving-every", "0");
 const CONSISTENT: Setting = Setting::new("densify-score", "consistent");
 const COARSE: Setting = Setting::new("resolution-schedule", "coarse-to-fine");
 const FULL: Setting = Setting::new("resolution-schedule", "full");
+const BATCH: Setting = Setting::on("batch");
 const EXPOSURE: Setting = Setting::on("exposure");
 const LEARNED_MASKS: Setting = Setting::on("learned-masks");
 const PRUNE_IMPORTANCE: Setting = Setting::on("prune-importance");
@@ -103,6 +104,7 @@ impl ResolvedConfig {
                 prunes,
                 Idle::Only(&[PRUNE_IMPORTANCE, PRUNE_BAD_SHARE, PRUNE_FLOATERS]),
             ),
+            "batch-scaling" => (self.batch.views > 1, Idle::Only(&[BATCH])),
             "coarse-until" => (coarse, Idle::Only(&[COARSE])),
             "lr-masks" => (self.loss.masks.is_some(), Idle::Only(&[LEARNED_MASKS])),
             "lr-exposure" | "lr-exposure-final" => (self.loss.exposure, Idle::Only(&[EXPOSURE])),
@@ -214,6 +216,7 @@ mod tests {
                 "70",
                 "--resolution-schedule coarse-to-fine --strategy adc",
             ),
+            ("batch-scaling", "sqrt", "--batch 2"),
             ("lr-exposure", "0.5", "--exposure"),
             ("lr-exposure-final", "0.5", "--exposure"),
             ("lr-masks", "0.5", "--learned-masks 5e-4"),

@@ -28,8 +28,8 @@ mod resolved;
 mod settings;
 
 pub use choices::{
-    BackendChoice, Background, DensifyGrowth, DensifyScore, DensifyStatistic, Moments, Optimizer,
-    ResolutionSchedule, Strategy,
+    BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
+    Moments, Optimizer, ResolutionSchedule, Strategy,
 };
 pub use error::{ConfigError, Idle, Setting};
 pub use files::HARMLESS_ON_RESUME;
@@ -38,7 +38,8 @@ pub use preset::Preset;
 pub use preset_page::presets_page;
 pub use resolve::{REFERENCE_ITERATIONS, scaled_steps};
 pub use resolved::{
-    Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving, Scene, Scores,
+    Batch, Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving, Scene,
+    Scores,
 };
 pub use settings::Config;
 

@@ -1,13 +1,14 @@
 //! Which value a setting has: the given one, or the default. No other place has a default.
 
 use super::choices::{
-    BackendChoice, Background, DensifyGrowth, DensifyScore, DensifyStatistic, Moments, Optimizer,
-    ResolutionSchedule, Strategy,
+    BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
+    Moments, Optimizer, ResolutionSchedule, Strategy,
 };
 use super::error::ConfigError;
 use super::preset::Preset;
 use super::resolved::{
-    Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving, Scene, Scores,
+    Batch, Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving, Scene,
+    Scores,
 };
 use super::settings::Config;
 use splatcore_core::Pipeline;
@@ -99,6 +100,10 @@ impl Config {
             compute: given.compute(),
             saving: given.saving(),
             scene: given.scene(),
+            batch: Batch {
+                views: given.config.batch.unwrap_or(1),
+                scaling: given.config.batch_scaling.unwrap_or(BatchScaling::None),
+            },
             optimizer: given.config.optimizer.unwrap_or(Optimizer::Adam),
             bias_correction: !given.config.no_bias_correction.unwrap_or(false),
             rates: given.rates(),

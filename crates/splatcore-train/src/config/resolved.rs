@@ -1,8 +1,8 @@
 //! The settings of a run, each with a value.
 
 use super::{
-    BackendChoice, Background, Config, DensifyGrowth, DensifyScore, DensifyStatistic, Moments,
-    Optimizer, Preset, ResolutionSchedule, Strategy,
+    BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyScore, DensifyStatistic,
+    Moments, Optimizer, Preset, ResolutionSchedule, Strategy,
 };
 use splatcore_core::Pipeline;
 use splatcore_data::dataset::LoadOptions;
@@ -27,6 +27,8 @@ pub struct ResolvedConfig {
     pub saving: Saving,
     /// What the scene consists of, at first and at most.
     pub scene: Scene,
+    /// Photos of a step.
+    pub batch: Batch,
     /// Which Gaussians the optimiser touches in a step.
     pub optimizer: Optimizer,
     /// Whether Adam's moments are corrected for their start at zero.
@@ -41,6 +43,15 @@ pub struct ResolvedConfig {
     pub scores: Scores,
     /// Removing what the views have no use for.
     pub prune: Prune,
+}
+
+/// Photos of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// How many, at least 1.
+    pub views: u32,
+    /// How learning rates follow it.
+    pub scaling: BatchScaling,
 }
 
 /// Which photos, and how they are seen.
@@ -265,6 +276,8 @@ impl ResolvedConfig {
             pipeline: Some(compute.pipeline),
             moments: Some(compute.moments),
             antialias: Some(scene.antialias),
+            batch: Some(self.batch.views),
+            batch_scaling: Some(self.batch.scaling),
             optimizer: Some(self.optimizer),
             no_bias_correction: Some(!self.bias_correction),
             resolution_schedule: Some(data.resolution),

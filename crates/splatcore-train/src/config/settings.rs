@@ -1,8 +1,8 @@
 //! The settings, and what they do.
 
 use super::choices::{
-    BackendChoice, Background, DensifyGrowth, DensifyScore, DensifyStatistic, Moments, Optimizer,
-    ResolutionSchedule, Strategy,
+    BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
+    Moments, Optimizer, ResolutionSchedule, Strategy,
 };
 use super::preset::{self, Preset};
 use clap::ArgAction;
@@ -20,7 +20,7 @@ pub struct Config {
     /// table of presets.
     #[arg(long, value_name = "NAME", value_enum, help = preset::help())]
     pub preset: Option<Preset>,
-    /// Training steps, one photo each. Time grows in proportion, memory hardly; quality gains
+    /// Training steps, of --batch photos each. Time grows in proportion, memory hardly; quality gains
     /// little beyond 30000, and 7000 give most of it. All schedules stretch or shrink with this
     /// number
     #[arg(long, value_name = "N")]
@@ -89,6 +89,14 @@ pub struct Config {
     /// gains much, at the photos' own it loses up to some tenths of a dB
     #[arg(long, action = ArgAction::SetTrue)]
     pub antialias: Option<bool>,
+    /// Photos of a step, whose gradients are averaged. More make steps steadier and as much longer;
+    /// 1 learns most a second on one card
+    #[arg(long, value_name = "B")]
+    pub batch: Option<u32>,
+    /// How rates follow the batch: none, as they are given, or sqrt, times its square root, with
+    /// the optimiser's memory as much shorter (Grendel, Zhao et al. 2024). Quality only
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub batch_scaling: Option<BatchScaling>,
     /// Which Gaussians the optimiser touches in a step: adam all, sparse-adam those in view.
     /// sparse-adam saves most of the optimiser's time where photos see a small part of the scene;
     /// memory is the same. Unseen Gaussians no longer coast on their moments, nor do regularisers
@@ -324,7 +332,8 @@ macro_rules! with_settings {
     ($apply:ident) => {
         $apply! {
             preset iterations strategy max_gaussians sh_degree max_size test_every seed background
-            backend threads deterministic pipeline moments antialias optimizer no_bias_correction
+            backend threads deterministic pipeline moments antialias batch batch_scaling optimizer
+            no_bias_correction
             resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final
             lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_final_share lr_exposure
             lr_exposure_final lr_masks ssim_weight exposure opacity_regulariser scale_regulariser

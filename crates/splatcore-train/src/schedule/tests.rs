@@ -96,12 +96,15 @@ fn filters_are_computed_every_hundred_steps_but_at_the_end() {
 
 #[test]
 fn exposures_are_learned_if_asked_for() {
-    assert_eq!(scheduled(&Config::UNSET, 2.0).plan(1, 0).exposure, None);
+    assert_eq!(
+        scheduled(&Config::UNSET, 2.0).plan(1, vec![0]).exposure,
+        None
+    );
     let with = Config {
         exposure: Some(true),
         ..Config::UNSET
     };
-    let rate = |step| scheduled(&with, 2.0).plan(step, 0).exposure.unwrap();
+    let rate = |step| scheduled(&with, 2.0).plan(step, vec![0]).exposure.unwrap();
     assert!(close(rate(30_000), 1e-3) && close(rate(15_000), 1e-2 * 10f64.powf(-0.5)));
 }
 
@@ -123,11 +126,11 @@ fn sh_degree_rises_every_thousand_steps() {
 #[test]
 fn plans_of_adc_collect_statistics_until_densification_ends() {
     let schedule = scheduled(&Config::UNSET, 1.0);
-    let plan = schedule.plan(14_999, 5);
+    let plan = schedule.plan(14_999, vec![5]);
     assert!(
         plan.statistics == Some(Statistic::Mean)
             && plan.noise.is_none()
-            && plan.view == 5
+            && plan.views == [5]
             && plan.step == 14_999
     );
     assert_eq!(
@@ -138,13 +141,17 @@ fn plans_of_adc_collect_statistics_until_densification_ends() {
         ),
         (0.0, 0.0, 0.2)
     );
-    assert!(schedule.plan(15_000, 0).statistics.is_none());
+    assert!(schedule.plan(15_000, vec![0]).statistics.is_none());
     let frozen = Config {
         densify_until: Some(0),
         ..PLAIN
     };
     assert!(
-        refinements(&frozen).is_empty() && scheduled(&frozen, 1.0).plan(1, 0).statistics.is_none()
+        refinements(&frozen).is_empty()
+            && scheduled(&frozen, 1.0)
+                .plan(1, vec![0])
+                .statistics
+                .is_none()
     );
 }
 
@@ -155,14 +162,14 @@ fn photos_grow_from_coarse_to_fine() {
         ..Config::UNSET
     };
     let schedule = scheduled(&config, 1.0);
-    let at = [1, 5000, 5001, 10_000, 10_001, 30_000].map(|step| schedule.plan(step, 0).scale);
+    let at = [1, 5000, 5001, 10_000, 10_001, 30_000].map(|step| schedule.plan(step, vec![0]).scale);
     assert_eq!(at, [4, 4, 2, 2, 1, 1]);
-    assert_eq!(scheduled(&Config::UNSET, 1.0).plan(1, 0).scale, 1);
+    assert_eq!(scheduled(&Config::UNSET, 1.0).plan(1, vec![0]).scale, 1);
     let never = Config {
         coarse_until: Some(0),
         ..config
     };
-    assert_eq!(scheduled(&never, 1.0).plan(1, 0).scale, 1);
+    assert_eq!(scheduled(&never, 1.0).plan(1, vec![0]).scale, 1);
 }
 
 #[test]
@@ -176,11 +183,11 @@ fn a_random_background_is_of_the_seed_and_the_step() {
         scheduled(&config, 1.0)
     };
     let colours: Vec<[f32; 3]> = (1..=300)
-        .map(|step| random(1).plan(step, 0).render.background)
+        .map(|step| random(1).plan(step, vec![0]).render.background)
         .collect();
     for (step, colour) in (1..).zip(&colours) {
-        assert_eq!(random(1).plan(step, 7).render.background, *colour);
-        assert_ne!(random(2).plan(step, 0).render.background, *colour);
+        assert_eq!(random(1).plan(step, vec![7]).render.background, *colour);
+        assert_ne!(random(2).plan(step, vec![0]).render.background, *colour);
         for value in colour {
             assert!(
                 (0.0..=1.0).contains(value)
@@ -199,7 +206,10 @@ fn a_random_background_is_of_the_seed_and_the_step() {
     // Inference renders on black.
     assert_eq!(random(1).render(5).background, [0.0; 3]);
     assert_eq!(
-        scheduled(&Config::UNSET, 1.0).plan(5, 0).render.background,
+        scheduled(&Config::UNSET, 1.0)
+            .plan(5, vec![0])
+            .render
+            .background,
         [0.0; 3]
     );
 }
@@ -211,9 +221,9 @@ fn regulariser_of_harmonics_and_optimiser_reach_the_plan() {
         optimizer: Some(Optimizer::SparseAdam),
         ..Config::UNSET
     };
-    let plan = scheduled(&config, 1.0).plan(1, 0);
+    let plan = scheduled(&config, 1.0).plan(1, vec![0]);
     assert!(plan.sh_regulariser == 3.0 && plan.sparse_adam);
-    let plan = scheduled(&Config::UNSET, 1.0).plan(1, 0);
+    let plan = scheduled(&Config::UNSET, 1.0).plan(1, vec![0]);
     assert!(plan.sh_regulariser == 0.0 && !plan.sparse_adam);
 }
 
@@ -225,11 +235,11 @@ fn learned_masks_reach_the_plan() {
         ..Config::UNSET
     };
     for step in [1, 20_000] {
-        let plan = scheduled(&config, 3.0).plan(step, 0).masks;
+        let plan = scheduled(&config, 3.0).plan(step, vec![0]).masks;
         let (weight, rate) = (5e-4, 0.02);
         assert_eq!(plan, Some(MaskPlan { weight, rate }));
     }
-    assert_eq!(scheduled(&Config::UNSET, 1.0).plan(1, 0).masks, None);
+    assert_eq!(scheduled(&Config::UNSET, 1.0).plan(1, vec![0]).masks, None);
 }
 
 /// Scores compare what the step before them compared.
@@ -246,7 +256,7 @@ fn scores_see_the_photos_of_their_step() {
     let schedule = scheduled(&config, 1.0);
     let mut seen = Vec::new();
     for step in [3000, 6000, 12_000] {
-        let plan = schedule.plan(step, 0);
+        let plan = schedule.plan(step, vec![0]);
         for refine in schedule.refinements(step) {
             let scoring = match refine {
                 Refine::Adc { consistency, .. } => consistency.unwrap().scoring,
@@ -268,4 +278,20 @@ fn scores_see_the_photos_of_their_step() {
         panic!("pruning comes first");
     };
     assert_eq!((scoring.scale, scoring.exposure), (1, false));
+}
+
+#[test]
+fn rates_follow_the_batch_by_the_square_root_rule() {
+    let config = |batch_scaling| Config {
+        batch: Some(4),
+        batch_scaling: Some(batch_scaling),
+        ..Config::UNSET
+    };
+    let one = scheduled(&Config::UNSET, 2.0).plan(7, vec![0]);
+    let same = scheduled(&config(BatchScaling::None), 2.0).plan(7, vec![0]);
+    assert_eq!((same.rates, same.betas), (one.rates, BETAS));
+    let scaled = scheduled(&config(BatchScaling::Sqrt), 2.0).plan(7, vec![0, 1, 2, 3]);
+    assert_eq!(scaled.rates.means, 2.0 * one.rates.means);
+    assert_eq!(scaled.rates.sh_rest, 2.0 * one.rates.sh_rest);
+    assert_eq!(scaled.betas, [0.9f64.powi(4), 0.999f64.powi(4)]);
 }

@@ -91,7 +91,7 @@ impl Trainer {
         stretch: &mut Stretch,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, TrainError> {
-        let view = self.launch(stretch.first_step)?;
+        let views = self.launch(stretch.first_step)?;
         let step = self.step;
         self.poll()?;
         self.refine(step)?;
@@ -101,7 +101,7 @@ impl Trainer {
         let last = step == self.schedule.config().iterations;
         let sampled = step == 1 || last || step.is_multiple_of(SAMPLE_EVERY);
         if sampled {
-            self.sample(view, stretch)?;
+            self.sample(&views, stretch)?;
         }
         if sampled || self.seconds - stretch.told_at >= TELL_EVERY.as_secs_f64() {
             stretch.told_at = self.seconds;
@@ -120,7 +120,7 @@ impl Trainer {
         let stop = stop.filter(|_| !last);
         let due = self.checkpoint_is_due(stretch.saved_at);
         if !sampled && (stop.is_some() || due) {
-            self.checked_loss(view, stretch.finite_at)?;
+            self.checked_loss(&views, stretch.finite_at)?;
             // The device may have been behind until the loss was there.
             self.seconds = stretch.clock.seconds();
         }
@@ -139,11 +139,12 @@ impl Trainer {
         Ok(Outcome::Finished)
     }
 
-    /// Hands the next step to the learner. Returns its view.
-    fn launch(&mut self, first_step: u32) -> Result<usize, TrainError> {
+    /// Hands the next step to the learner. Returns its views.
+    fn launch(&mut self, first_step: u32) -> Result<Vec<usize>, TrainError> {
         let step = self.step + 1;
-        let view = self.order.next_view().ok_or(TrainError::NoViews)?;
-        let plan = self.schedule.plan(step, view);
+        let batch = self.schedule.config().batch.views;
+        let views = self.order.next_views(batch).ok_or(TrainError::NoViews)?;
+        let plan = self.schedule.plan(step, views);
         // Not the first step of its options, for which kernels may have to be compiled.
         let warm = self.step > first_step
             && RenderOptions {
@@ -155,12 +156,12 @@ impl Trainer {
             false => self.learner.step(&plan)?,
         }
         self.step = step;
-        Ok(view)
+        Ok(plan.views)
     }
 
     /// Fetches the loss; some samples are points of the curve.
-    fn sample(&mut self, view: usize, stretch: &mut Stretch) -> Result<(), TrainError> {
-        let loss = self.checked_loss(view, stretch.finite_at)?;
+    fn sample(&mut self, views: &[usize], stretch: &mut Stretch) -> Result<(), TrainError> {
+        let loss = self.checked_loss(views, stretch.finite_at)?;
         let (step, iterations) = (self.step, self.schedule.config().iterations);
         stretch.finite_at = Some(step);
         self.samples += 1;
@@ -294,19 +295,18 @@ impl Trainer {
         Ok(())
     }
 
-    /// The loss of the step just taken, on `view`.
-    fn checked_loss(&mut self, view: usize, finite_at: Option<u32>) -> Result<f64, TrainError> {
+    /// The loss of the step just taken, on these views.
+    fn checked_loss(&mut self, views: &[usize], finite_at: Option<u32>) -> Result<f64, TrainError> {
         let loss = self.learner.last_loss()?;
         self.poll()?;
         if loss.is_finite() {
             return Ok(loss);
         }
+        let known = views.iter().filter_map(|&view| self.views.get(view));
+        let names: Vec<&str> = known.map(|view| view.name.as_str()).collect();
         Err(TrainError::NotFinite {
             step: self.step,
-            view: self
-                .views
-                .get(view)
-                .map_or(String::new(), |view| view.name.clone()),
+            view: names.join("', '"),
             loss,
             since: match finite_at {
                 Some(step) => format!("it was finite at step {step}"),

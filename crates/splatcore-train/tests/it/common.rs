@@ -264,7 +264,7 @@ impl MockLearner {
 impl Learner for MockLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         if self.out_of_memory_at == Some(plan.step) {
-            self.skipped.push(plan.view);
+            self.skipped.extend(&plan.views);
             return Err(BackendError::OutOfMemory {
                 backend: "mock",
                 buffer: "a list of pairs".into(),
@@ -279,7 +279,11 @@ impl Learner for MockLearner {
         let s = &mut self.state;
         self.loss = 0.0;
         for i in 0..s.gaussians.len() {
-            let g = normal3(plan.view as u64 + 1, plan.render.sh_degree.into(), i as u64);
+            let g = normal3(
+                plan.views[0] as u64 + 1,
+                plan.render.sh_degree.into(),
+                i as u64,
+            );
             for axis in 0..3 {
                 let gradient = g[axis] + s.gaussians.means[i][axis];
                 s.first.means[i][axis] = 0.9 * s.first.means[i][axis] + 0.1 * gradient;

@@ -97,7 +97,7 @@ fn the_learner_is_asked_in_order() {
         .collect();
     assert!(plans.iter().zip(1..).all(|(plan, step)| plan.step == step));
     for round in plans.chunks_exact(9) {
-        let mut seen: Vec<usize> = round.iter().map(|plan| plan.view).collect();
+        let mut seen: Vec<usize> = round.iter().flat_map(|plan| plan.views.clone()).collect();
         seen.sort_unstable();
         assert_eq!(seen, (0..9).collect::<Vec<_>>());
     }
@@ -132,7 +132,7 @@ fn a_loss_that_is_not_a_number_stops_and_keeps_the_last_checkpoint() {
         trainer.save_to(&path);
         let error = trainer.run(&mut ()).unwrap_err();
         let step = |event: &Event| match event {
-            Event::Step(plan) => Some(plan.view),
+            Event::Step(plan) => Some(plan.views[0]),
             Event::Refine(..) => None,
         };
         let last_view = mock.log.lock().unwrap().iter().rev().find_map(step);

@@ -11,28 +11,37 @@ use std::path::Path;
 fn memory_that_runs_out_leaves_a_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c");
-    let config = config(Strategy::Adc);
+    for batch in [1, 4] {
+        let config = Config {
+            batch: Some(batch),
+            ..config(Strategy::Adc)
+        };
+        memory_runs_out(&config, &path);
+    }
+}
+
+fn memory_runs_out(config: &Config, path: &Path) {
     let mock = || Mock {
         out_of_memory_at: Some(123),
         ..Mock::default()
     };
-    let mut broken = trainer(&config, &mock());
-    broken.save_to(&path);
+    let mut broken = trainer(config, &mock());
+    broken.save_to(path);
     let error = broken.run(&mut ()).unwrap_err().to_string();
     assert!(
         error.contains("a list of pairs needs 9 bytes, 8 bytes are free")
             && error.contains("step 122 is saved"),
         "{error}"
     );
-    let checkpoint = Checkpoint::load(&path).unwrap();
+    let checkpoint = Checkpoint::load(path).unwrap();
     assert_eq!(checkpoint.step, 122);
     let second =
         Trainer::resume(&config.complete(), &Mock::default(), views(9), checkpoint).unwrap();
     // As if there had always been enough: the photo of the failed step is shown.
-    assert_same(&end_of(second), &end_of(trainer(&config, &Mock::default())));
+    assert_same(&end_of(second), &end_of(trainer(config, &Mock::default())));
 
     // Without a place to save to, it is what the backend said.
-    let error = trainer(&config, &mock())
+    let error = trainer(config, &mock())
         .run(&mut ())
         .unwrap_err()
         .to_string();
@@ -107,6 +116,18 @@ fn nothing_to_train_on_or_with_is_said() {
         new(masked.into(), start(&config)),
         TrainError::NoViews
     ));
+    let config = Config {
+        batch: Some(4),
+        ..config
+    };
+    let error = Trainer::new(
+        &config.complete(),
+        &Mock::default(),
+        views(3),
+        start(&config),
+    );
+    let error = error.map(|_| ()).unwrap_err().to_string();
+    assert_eq!(error, "a step of 4 photos, and there are 3 to train on");
 }
 
 /// Removes what is in the way of checkpoints when the first one could not be written.

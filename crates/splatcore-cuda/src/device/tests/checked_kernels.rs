@@ -246,6 +246,25 @@ fn jobs() -> Vec<Job> {
             },
         ),
         steps(
+            "of three photos",
+            views,
+            nothing,
+            |plan| {
+                plan.views = vec![2, 0, 1];
+                (plan.exposure, plan.noise) = (Some(0.01), Some(0.05));
+                let (weight, rate) = (0.1, 2.0);
+                plan.masks = Some(MaskPlan { weight, rate });
+            },
+            adc,
+        ),
+        steps(
+            "of two photos, sparse",
+            views,
+            nothing,
+            |plan| (plan.sparse_adam, plan.views) = (true, vec![0, 2]),
+            nothing,
+        ),
+        steps(
             "sparse, reduced",
             views,
             nothing,

@@ -103,7 +103,7 @@ fn train(watched: &Arc<Watched>) -> (Vec<u32>, Vec<BackendError>, Vec<usize>) {
             // One that was not taken is asked for again here.
             let missing = learner.take_skipped_views();
             assert!(
-                missing.is_empty() || taken.is_err() && missing == [plan.view],
+                missing.is_empty() || taken.is_err() && missing == plan.views,
                 "{missing:?}"
             );
             taken

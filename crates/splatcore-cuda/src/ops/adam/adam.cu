@@ -10,9 +10,11 @@
 // splatcore-cpu/src/{project_backward,adam,step}.rs.
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
-// noise. LEARNED_MASKS 1 learns masks too (docs/methods/learned-masks.md); MIN_MASK and
-// OFF_OPACITY_LOGIT are of these. SH_ROW floats of harmonics a Gaussian, BETA1, BETA2, EPSILON
-// (rates.rs), and the constants of moments.cuh and project_backward.cuh.
+// noise. SEVERAL_FRAMES 1 takes the gradients that several frames added up (accumulate.cu) times
+// `share` in place of sums, splats and camera. LEARNED_MASKS 1 learns masks too
+// (docs/methods/learned-masks.md); MIN_MASK and OFF_OPACITY_LOGIT are of these. SH_ROW floats of
+// harmonics a Gaussian, BETA1, BETA2, EPSILON (rates.rs), and the constants of moments.cuh and
+// project_backward.cuh.
 //
 // Launch. Blocks of 128 threads, 6 a multiprocessor; each warp takes 32 Gaussians and waits for no
 // other: (1) harmonics by asynchronous copies to shared memory; (2) a lane a Gaussian: gradients,
@@ -25,6 +27,7 @@
 //
 // Now. 94 us with COMPACT (fox_220k, H200). History: docs/log/kernels/adam.md
 
+#include "gradient_row.cuh"
 #include "matrix.cuh"
 #include "moments.cuh"
 #include "project_backward.cuh"
@@ -76,6 +79,9 @@ struct alignas(N * sizeof(T)) Several {
 #define NUMBER_ROTATIONS 6
 #define NUMBER_OPACITY 10
 #define NUMBER_SH 11
+
+// Opacity logits from which on their gradient is 0 in f32.
+#define MAX_LOGIT 80.0f
 
 // Field by field as Rates in ops/adam/rates.rs. The rates include Adam's first bias correction.
 struct Rates {
@@ -169,6 +175,10 @@ struct AdamParams {
     Camera camera;
     Rates rates;
     Counters* counters;
+    // Of SEVERAL_FRAMES, [count] and [count][SH_ROW]; else null.
+    const GradientRow* gradients;
+    ReadOnly<float> sh_gradients;
+    float share;  // of a frame in the batch
 };
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     adam(const __grid_constant__ AdamParams args) {
@@ -182,8 +192,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     u32 first = (blockIdx.x * WARPS + warp) * WARP, i = first + lane;
     if (first >= count) return;
     bool exists = i < count;
+#if SEVERAL_FRAMES
+    GradientRow of_frames = {};
+    if (exists) of_frames = args.gradients[i];
+    bool has_splat = of_frames.splats != 0;
+#else
     u32 word = exists ? args.splat_of[i] : NO_SPLAT, splat_index = word & ~IN_VIEW;
     bool has_splat = splat_index != NO_SPLAT;
+#endif
 #if SPARSE
     // `owners`: the lanes of the warp's seen Gaussians, in order; row r of shared memory is
     // owners[r].
@@ -218,6 +234,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         quaternion = args.rotations[i];
         opacity_logit = args.opacity_logits[i];
     }
+#if !SEVERAL_FRAMES
     Vec3 mean = {}, log_scale = {};
     float4 shape = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     float total[12] = {}, filter = 0.0f;
@@ -232,10 +249,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         load_sums(args.sums, splat_index, total);
         if (SMOOTHING) filter = args.smoothing[i];
     }
+#endif
     copy_async_wait<0>();
     __syncwarp();
 
     SplatGradient d = {};
+#if SEVERAL_FRAMES
+    const float frame_share = args.share;
+    d.mean = {frame_share * of_frames.mean[0], frame_share * of_frames.mean[1],
+              frame_share * of_frames.mean[2]};
+    for (int k = 0; k < 3; ++k) d.log_scales[k] = frame_share * of_frames.log_scales[k];
+    for (int k = 0; k < 4; ++k) d.rotation[k] = frame_share * of_frames.rotation[k];
+    d.opacity_logit = frame_share * of_frames.opacity_logit;
+    if (args.rates.statistics && of_frames.in_view) {
+        args.gradient_sum[i] += of_frames.ndc_norm;
+        args.seen[i] += of_frames.in_view;
+    }
+#else
     Vec3 colour = {};
     if (has_splat) {
         colour = colour_gradient(total, clamped);
@@ -266,11 +296,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         args.gradient_sum[i] += d.ndc_norm;
         args.seen[i] += 1;
     }
+#endif
 
     float correction = args.rates.second_correction;
     u32 key = rounding_key(args.rates.seed, args.rates.step);
     float* scratch = scratches[warp];
     if (learns) {
+#if LEARNED_MASKS
+#if SEVERAL_FRAMES
+        // d ln opacity / d logit = 1 - opacity. From MAX_LOGIT on the gradient is 0 in f32.
+        float d_ln_opacity = d.opacity_logit * (1.0f + expf(fminf(opacity_logit, MAX_LOGIT)));
+#else
+        float d_ln_opacity = total[0];
+#endif
+#endif
         if (args.rates.opacity_regulariser != 0.0f) {
             float opacity = sigmoid(opacity_logit),
                   share = args.rates.opacity_regulariser / float(count);
@@ -290,9 +329,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
                args.rates.opacity_logits, correction, rounding_bits(key, i, NUMBER_OPACITY));
 #if LEARNED_MASKS
         // Straight through (Lee et al. 2024, section 3.1): scales and opacity are proportional to
-        // the mask, total[0] is dL/d(ln opacity).
+        // the mask.
         float mask_logit = args.masks[i], on = sigmoid(mask_logit);
-        float d_mask = d.log_scales[0] + d.log_scales[1] + d.log_scales[2] + total[0] +
+        float d_mask = d.log_scales[0] + d.log_scales[1] + d.log_scales[2] + d_ln_opacity +
                        args.rates.mask_weight / float(count);
         update(mask_logit, args.masks_1[i], args.masks_2[i], d_mask * on * (1.0f - on),
                args.rates.mask_rate, correction, 0);
@@ -355,6 +394,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         if (e < 3 * here) args.means[3ull * (first + OWNER(e / 3)) + e % 3] = scratch[e];
     __syncwarp();
 
+#if !SEVERAL_FRAMES
     // The harmonics' gradients are products of basis and colour gradient; red and green are
     // repeated behind blue, so that four columns in a row need no wrap.
     float* basis = scratch;
@@ -375,6 +415,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         c[2] = colour.z;
     }
     __syncwarp();
+#endif
     // All reads of a batch precede its first write, so that a lane waits for memory once a batch.
     for (u32 start = lane; start < here * UNITS; start += WARP * BATCH) {
         Several<First, WIDE> m[BATCH];
@@ -395,12 +436,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             u32 coefficient = column / 3, channel = column % 3;
             Several<float, WIDE> parameters =
                 *(const Several<float, WIDE>*)(rows + r * PITCH + column);
+#if SEVERAL_FRAMES
+            const u64 place = (u64)(first + owner) * SH_ROW + column;
+            Several<float, WIDE> of_frames =
+                *(const Several<float, WIDE>*)(args.sh_gradients + place);
+#else
             const float *b = basis + r * BASIS + coefficient, *c = colours + r * COLOUR + channel;
+#endif
 #pragma unroll
             for (u32 j = 0; j < WIDE; ++j) {
                 // Four columns belong to at most two coefficients, and the fourth has the colour
                 // channel of the first.
+#if SEVERAL_FRAMES
+                float gradient = args.share * of_frames.numbers[j];
+#else
                 float gradient = (channel + j < 3 ? b[0] : b[1]) * c[j % 3];
+#endif
                 bool is_base = column + j < 3, is_used = USED % WIDE == 0 || column + j < USED;
                 if (!is_base && is_used) parameters.numbers[j] *= args.rates.sh_keep;
                 update(parameters.numbers[j], m[step].numbers[j], v[step].numbers[j], gradient,

@@ -1,7 +1,8 @@
 //! Which variant of `adam` a step runs.
 
 use super::moments::Moments;
-use super::{program, with_masks};
+use super::rates;
+use super::{of_batch, program, with_masks};
 use crate::device::Program;
 use crate::ops::project;
 use crate::ops::state::State;
@@ -18,6 +19,9 @@ pub struct AdamKind {
     antialias: bool,
     smoothing: bool,
     masks: bool,
+    batch: bool,
+    /// Bits of the moments' decays.
+    betas: [u64; 2],
 }
 
 impl AdamKind {
@@ -32,6 +36,8 @@ impl AdamKind {
             antialias: plan.render.antialias,
             smoothing: state.smoothing_address() != 0,
             masks: plan.masks.is_some(),
+            batch: plan.views.len() > 1,
+            betas: plan.betas.map(f64::to_bits),
         }
     }
 
@@ -49,10 +55,13 @@ impl AdamKind {
             self.sparse,
             self.absolute,
         );
-        let filtered = project::filtered(plain, self.antialias, self.smoothing);
-        match self.masks {
-            true => with_masks(filtered),
-            false => filtered,
+        let mut program = project::filtered(plain, self.antialias, self.smoothing);
+        if self.masks {
+            program = with_masks(program);
         }
+        if self.batch {
+            program = of_batch(program);
+        }
+        rates::with_betas(program, self.betas.map(f64::from_bits))
     }
 }

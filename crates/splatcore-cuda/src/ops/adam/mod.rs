@@ -46,11 +46,16 @@ kernel_params! {
         camera: KernelCamera,
         rates: Rates,
         counters: Address,
+        gradients: Address,
+        sh_gradients: Address,
+        share: f32,
     }
 }
 
 /// A constant: 1 learns masks.
 const LEARNED_MASKS: &str = "LEARNED_MASKS";
+/// A constant: 1 takes gradients that were added up.
+const SEVERAL_FRAMES: &str = "SEVERAL_FRAMES";
 
 /// `adam`, with the backward pass of projecting in it; `absolute` as for `project_backward`.
 pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute: bool) -> Program {
@@ -61,6 +66,7 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
     constants.extend(rates::constants());
     constants.extend(moments::constants());
     constants.push(flag(LEARNED_MASKS, false));
+    constants.push(flag(SEVERAL_FRAMES, false));
     constants.push(least_mask());
     constants.push(float(
         "OFF_OPACITY_LOGIT",
@@ -73,6 +79,11 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
 /// `adam` that also learns masks.
 pub fn with_masks(adam: Program) -> Program {
     adam.with(LEARNED_MASKS, 1)
+}
+
+/// `adam` of the gradients that several frames added up.
+pub fn of_batch(adam: Program) -> Program {
+    adam.with(SEVERAL_FRAMES, 1)
 }
 
 /// Steps at most `gaussians` Gaussians.

@@ -1,25 +1,28 @@
 //! What Adam is told in a step.
 
-use crate::device::Layout;
 use crate::device::params::layout;
+use crate::device::{Layout, Program};
 use crate::ops::constants::float;
 use bytemuck::{Pod, Zeroable};
-use splatcore_core::backend::StepPlan;
+use splatcore_core::backend::{BETAS, StepPlan};
 
-/// Decay of the first moment.
-pub const BETA1: f64 = 0.9;
-/// Decay of the second moment.
-pub const BETA2: f64 = 0.999;
 /// Keeps the quotient of the moments finite.
 const EPSILON: f64 = 1e-15;
 
-/// Adam's constants as kernels have them.
+/// Adam's constants as kernels have them, with the decays of steps of one view.
 pub fn constants() -> [(&'static str, String); 3] {
+    let [first, second] = BETAS;
     [
-        float("BETA1", BETA1),
-        float("BETA2", BETA2),
+        float("BETA1", first),
+        float("BETA2", second),
         float("EPSILON", EPSILON),
     ]
+}
+
+/// The program with these decays of the moments.
+pub fn with_betas(program: Program, betas: [f64; 2]) -> Program {
+    let [first, second] = [float("BETA1", betas[0]), float("BETA2", betas[1])];
+    program.with(first.0, first.1).with(second.0, second.1)
 }
 
 /// `Rates` of ops/adam/adam.cu.
@@ -73,8 +76,8 @@ impl Rates {
         let t = plan.step.max(1) as f64;
         let [first, second] = match plan.bias_correction {
             true => [
-                1.0 / (1.0 - BETA1.powf(t)),
-                1.0 / (1.0 - BETA2.powf(t)).sqrt(),
+                1.0 / (1.0 - plan.betas[0].powf(t)),
+                1.0 / (1.0 - plan.betas[1].powf(t)).sqrt(),
             ],
             false => [1.0, 1.0],
         };

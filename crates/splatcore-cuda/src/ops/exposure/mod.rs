@@ -7,10 +7,11 @@ use crate::device::error::failed;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Program};
-use crate::ops::adam::rates::{self, BETA1, BETA2};
+use crate::ops::adam::rates;
 use crate::ops::constants::float;
 use crate::ops::sources;
 use splatcore_core::BackendError;
+use splatcore_core::backend::BETAS;
 use splatcore_core::exposure::{Exposure, Exposures, PULL};
 use std::sync::Arc;
 
@@ -63,8 +64,8 @@ pub fn program() -> Program {
         ("BLOCK", BLOCK.to_string()),
         ("BATCH", BATCH.to_string()),
         ("NUMBERS", NUMBERS.to_string()),
-        float("LN_BETA1", BETA1.ln()),
-        float("LN_BETA2", BETA2.ln()),
+        float("LN_BETA1", BETAS[0].ln()),
+        float("LN_BETA2", BETAS[1].ln()),
         float("PULL", f64::from(PULL)),
     ];
     constants.extend(rates::constants());
@@ -94,8 +95,8 @@ pub struct Exposed {
     seen: Buffer,
     /// What the loss sees, `[3][height * width]` f32.
     image: Buffer,
-    /// Sums of blocks, `[12][blocks]` f32.
-    partials: Buffer,
+    /// Sums of blocks of each frame of a step, `[12][blocks]` f32, and the frame's pixels.
+    partials: Vec<(Buffer, usize)>,
 }
 
 impl Exposed {
@@ -114,7 +115,7 @@ impl Exposed {
             second: empty("exposures of the photos")?,
             seen: empty("exposures of the photos")?,
             image: empty("exposed image")?,
-            partials: empty("partial sums of the exposed image")?,
+            partials: Vec::new(),
         })
     }
 
@@ -180,8 +181,8 @@ impl Exposed {
     }
 
     /// Puts the transform of `image` (`[3][pixels]` f32) into the queue and returns where its
-    /// result is. The first time all transforms become the identity. `counters` is the address of
-    /// the frame's counters.
+    /// result is. The first time all transforms become the identity. `frame` is its place in
+    /// the step, `counters` the address of the frame's counters.
     ///
     /// # Errors
     /// If memory is short, compiling failed or the device failed.
@@ -191,14 +192,13 @@ impl Exposed {
         kernels: &Kernels,
         image: u64,
         pixels: usize,
-        view: usize,
+        (frame, view): (usize, usize),
         counters: u64,
     ) -> Result<u64, BackendError> {
         let [expose, ..] = self.kernels(kernels)?;
         // All memory of a step comes before anything changes.
         self.image.reserve_exactly(3 * size_of::<f32>() * pixels)?;
-        let blocks = blocks(pixels) as usize;
-        self.partials.reserve_exactly(NUMBER_BYTES * blocks)?;
+        self.reserve_partials(queue, pixels, frame)?;
         if !self.any {
             self.replace(&Exposures::fresh(self.views))?;
         }
@@ -228,10 +228,10 @@ impl Exposed {
         kernels: &Kernels,
         image: u64,
         gradient: u64,
-        pixels: usize,
-        view: usize,
+        (frame, view): (usize, usize),
         counters: u64,
     ) -> Result<(), BackendError> {
+        let (partials, pixels) = self.partials_of(frame)?;
         let [_, backward, _] = self.kernels(kernels)?;
         queue.launch(
             backward,
@@ -241,14 +241,14 @@ impl Exposed {
                 image,
                 exposure: self.of(view),
                 gradient,
-                partials: self.partials.address(),
+                partials,
                 pixels: pixels as u32,
                 counters,
             },
         )
     }
 
-    /// Takes Adam's step on the view's transform.
+    /// Takes Adam's step on the transform of a frame's view.
     ///
     /// # Errors
     /// If compiling failed or the device failed.
@@ -256,18 +256,18 @@ impl Exposed {
         &mut self,
         queue: &Queue,
         kernels: &Kernels,
-        pixels: usize,
-        view: usize,
+        (frame, view): (usize, usize),
         rate: f32,
         counters: u64,
     ) -> Result<(), BackendError> {
+        let (partials, pixels) = self.partials_of(frame)?;
         let [_, _, update] = self.kernels(kernels)?;
         queue.launch(
             update,
             1,
             32 * NUMBERS as u32,
             &UpdateExposureParams {
-                partials: self.partials.address(),
+                partials,
                 blocks: blocks(pixels),
                 exposures: self.parameters.address(),
                 first: self.first.address(),
@@ -279,6 +279,31 @@ impl Exposed {
                 counters,
             },
         )
+    }
+
+    fn reserve_partials(
+        &mut self,
+        queue: &Queue,
+        pixels: usize,
+        frame: usize,
+    ) -> Result<(), BackendError> {
+        while self.partials.len() <= frame {
+            let empty = Buffer::new(&queue.device, "partial sums of the exposed image", 0)?;
+            self.partials.push((empty, 0));
+        }
+        let (buffer, size) = &mut self.partials[frame];
+        buffer.reserve_exactly(NUMBER_BYTES * blocks(pixels) as usize)?;
+        *size = pixels;
+        Ok(())
+    }
+
+    /// Where the sums of a frame are, and its pixels.
+    fn partials_of(&self, frame: usize) -> Result<(u64, usize), BackendError> {
+        let known = self.partials.get(frame);
+        let missing = || BackendError::Input(format!("frame {frame} was not exposed"));
+        known
+            .map(|(buffer, pixels)| (buffer.address(), *pixels))
+            .ok_or_else(missing)
     }
 
     /// Where a view's transform is, if there are any.

@@ -180,15 +180,15 @@ fn the_kernels_match_the_twin_and_stand_still_when_halted() {
             let counters = Buffer::from_slice(&device, "counters", &[counters]).unwrap();
             let (at, of) = (counters.address(), gradient.address());
             let address = exposed
-                .expose(&queue, &kernels, image.address(), pixels, view, at)
+                .expose(&queue, &kernels, image.address(), pixels, (0, view), at)
                 .unwrap();
             let mut result = vec![[0u8; 4]; 3 * pixels];
             device.synchronize().unwrap();
             exposed
-                .backward(&queue, &kernels, image.address(), of, pixels, view, at)
+                .backward(&queue, &kernels, image.address(), of, (0, view), at)
                 .unwrap();
             exposed
-                .update(&queue, &kernels, pixels, view, RATE, at)
+                .update(&queue, &kernels, (0, view), RATE, at)
                 .unwrap();
             device.synchronize().unwrap();
             if overflowed == 1 {

@@ -93,7 +93,7 @@ fn in_step(
         if step > 0 {
             let before = want.snapshot()?;
             got.restore(&before)?;
-            let plan = schedule.plan(step, (step as usize * 5) % views.len());
+            let plan = schedule.plan(step, vec![(step as usize * 5) % views.len()]);
             want.step(&plan)?;
             got.step(&plan)?;
             let (to, found) = (want.snapshot()?, got.snapshot()?);

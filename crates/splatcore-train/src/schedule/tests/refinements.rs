@@ -85,7 +85,7 @@ fn mcmc_relocates_and_walks_but_never_resets() {
             step: 600,
         }
     );
-    let plan = scheduled(&config, 2.0).plan(30_000, 3);
+    let plan = scheduled(&config, 2.0).plan(30_000, vec![3]);
     assert!(close(plan.noise.unwrap(), 5e5 * 3.2e-6));
     assert!(close(plan.rates.opacity_logits, 0.05) && plan.statistics.is_none());
     assert!(close(plan.opacity_regulariser, 0.01) && close(plan.scale_regulariser, 0.01));
@@ -250,7 +250,10 @@ fn growth_options_reach_the_learner() {
         ..Config::UNSET
     };
     let schedule = scheduled(&config, 2.0);
-    assert_eq!(schedule.plan(10, 0).statistics, Some(Statistic::Absolute));
+    assert_eq!(
+        schedule.plan(10, vec![0]).statistics,
+        Some(Statistic::Absolute)
+    );
     let [
         Refine::Adc {
             gradient_threshold,

@@ -4,8 +4,8 @@
 use super::samples::{Samples, add, median};
 use crate::cameras::NamedCamera;
 use splatcore_core::backend::{
-    Backend, BackendError, Learner, LearningRates, RenderOptions, Renderer, StageTimes, Statistic,
-    StepPlan,
+    BETAS, Backend, BackendError, Learner, LearningRates, RenderOptions, Renderer, StageTimes,
+    Statistic, StepPlan,
 };
 use splatcore_core::{Gaussians, Photo, View};
 use splatcore_papers::StagesMs;
@@ -73,7 +73,8 @@ impl Steps {
         self.taken += 1;
         StepPlan {
             step: self.taken,
-            view,
+            betas: BETAS,
+            views: vec![view],
             render: options.clone(),
             rates: LearningRates::default(),
             ssim_weight: 0.2,

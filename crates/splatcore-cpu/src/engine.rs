@@ -1,0 +1,143 @@
+//! The calls of a training step ([`splatcore_core::backend::take_step`]) on the CPU.
+
+use crate::camera::KernelCamera;
+use crate::exposure;
+use crate::learner::CpuLearner;
+use crate::scene::Scene;
+use crate::step::{Source, update};
+use splatcore_core::backend::{BackendError, Engine, LearnerState, StepFrame, StepPlan};
+use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
+use splatcore_core::learned_masks::LearnedMasks;
+use splatcore_core::{View, reduce};
+
+impl CpuLearner {
+    /// The Gaussians as a step sees them.
+    fn scene<'a>(state: &'a LearnerState, plan: &StepPlan) -> Scene<'a> {
+        Scene::with_smoothing(&state.gaussians, &state.smoothing, plan.render.sh_degree)
+    }
+
+    /// The transform of colours that a frame goes through, if the plan learns it.
+    fn transform(&self, frame: StepFrame<'_>) -> Option<Exposure> {
+        let known = self.state.exposures.parameters.get(frame.view());
+        frame
+            .plan
+            .exposure
+            .map(|_| known.copied().unwrap_or(IDENTITY))
+    }
+}
+
+fn view_of<'a>(views: &'a [View], frame: StepFrame<'_>) -> Result<&'a View, BackendError> {
+    let (view, count) = (frame.view(), views.len());
+    let missing = || BackendError::Input(format!("there is no view {view}; there are {count}"));
+    views.get(view).ok_or_else(missing)
+}
+
+impl Engine for CpuLearner {
+    fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (plan, view) = (frame.plan, view_of(&self.views, frame)?);
+        reduce::check(plan.scale)?;
+        if frame.index == 0 {
+            (self.step.losses, self.step.transforms) = (Vec::new(), Vec::new());
+        }
+        let camera = match plan.scale {
+            1 => view.camera.clone(),
+            scale => view.camera.reduced(scale),
+        };
+        let (workers, scene) = (&self.workers, Self::scene(&self.state, plan));
+        let project = || {
+            self.frame
+                .project(workers.level, scene, &camera, &plan.render)
+        };
+        workers.pool.install(project)?;
+        self.step.camera = Some(camera);
+        Ok(())
+    }
+
+    fn image(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (camera, render) = (self.step.camera()?, &frame.plan.render);
+        let level = self.workers.level;
+        self.workers.pool.install(|| {
+            self.frame.lists(level, &camera, render)?;
+            self.frame.image(level, &camera, render)
+        })
+    }
+
+    fn compare(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (plan, views, level) = (frame.plan, self.views.clone(), self.workers.level);
+        let (view, transform) = (view_of(&views, frame)?, self.transform(frame));
+        let behind = exposure::background(transform.as_ref(), plan.render.background);
+        let (_, photo) = self.reduced.get(frame.view(), view, plan.scale, behind);
+        let (loss, exposed, rendered) = (&mut self.loss, &mut self.exposed, &mut self.frame);
+        self.workers.pool.install(|| {
+            if let Some(transform) = &transform {
+                rendered.timed("exposure", |frame| exposed.apply(transform, &frame.colour));
+            }
+            self.step.losses.push(rendered.timed("loss", |frame| {
+                let colour = match transform {
+                    Some(_) => &exposed.image,
+                    None => &frame.colour,
+                };
+                loss.fill(level, colour, &photo, plan.ssim_weight)
+            }));
+            if let Some(transform) = &transform {
+                let gradient = rendered.timed("exposure", |frame| {
+                    exposed.backward(transform, &frame.colour, &mut loss.gradient)
+                });
+                self.step.transforms.push(gradient);
+            }
+        });
+        Ok(())
+    }
+
+    fn backward(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (camera, render) = (self.step.camera()?, &frame.plan.render);
+        let gradient = self.loss.gradient.each_ref().map(|plane| plane.as_slice());
+        let (level, rendered) = (self.workers.level, &mut self.frame);
+        let pool = &self.workers.pool;
+        pool.install(|| rendered.backward(level, &camera, render, gradient))
+    }
+
+    fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (plan, gaussians) = (frame.plan, &self.state.gaussians);
+        let camera = KernelCamera::new(&self.step.camera()?, &plan.render);
+        let batch = &mut self.step.batch;
+        if frame.index == 0 {
+            batch.start(gaussians.len(), gaussians.sh_degree);
+        }
+        let (level, scene) = (self.workers.level, Self::scene(&self.state, plan));
+        let statistic = plan.statistics.unwrap_or_default();
+        self.workers.pool.install(|| {
+            self.frame.timed("accumulate", |frame| {
+                batch.add(level, frame, scene, &camera, statistic)
+            })
+        });
+        Ok(())
+    }
+
+    fn apply(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let camera = KernelCamera::new(&self.step.camera()?, &plan.render);
+        let (state, step, level) = (&mut self.state, &self.step, self.workers.level);
+        if plan.masks.is_some() && state.masks.is_empty() {
+            state.masks = LearnedMasks::fresh(state.gaussians.len());
+        }
+        self.workers.pool.install(|| {
+            self.frame.timed("update", |frame| {
+                let source = match plan.views.len() {
+                    1 => Source::Frame(frame, camera),
+                    _ => Source::Batch(&step.batch),
+                };
+                update(level, source, state, plan)
+            })
+        });
+        let Some(rate) = plan.exposure else {
+            return Ok(());
+        };
+        if state.exposures.is_empty() {
+            state.exposures = Exposures::fresh(self.views.len());
+        }
+        for (&view, gradient) in plan.views.iter().zip(&step.transforms) {
+            exposure::update(&mut state.exposures, view, gradient, rate);
+        }
+        Ok(())
+    }
+}
