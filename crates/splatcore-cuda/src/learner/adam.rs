@@ -1,5 +1,6 @@
-//! What Adam is told in a step. Of one frame: the sums of each splat, from which `ops/adam/adam.cu` computes the
-//! opacity's gradient and the others, and uses them at once.
+//! What Adam is told in a step. Of one frame: the sums of each splat, from which `ops/adam/adam.cu`
+//! computes the opacity's gradient and the others, and uses them at once. Of several: the gradients
+//! that they added up.
 
 use super::CudaLearner;
 use crate::device::Buffer;

@@ -72,7 +72,7 @@ fn batch_matches_the_twin(backend: &dyn Backend, plan: StepPlan) -> Outcome {
     };
     let twins: Vec<TwinStep> = VIEWS.iter().map(single).collect();
 
-    let got = gradient_of(&before, &after, plan.betas);
+    let got = gradient_of(&before, &after, plan.betas[0]);
     let mean = mean_of(&twins);
     for group in Group::ALL {
         let (want, got) = (mean.group(group), got.group(group));

@@ -106,11 +106,7 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
 }
 
 /// The gradient that a step used, from the first moments before and after it.
-pub(super) fn gradient_of(
-    before: &LearnerState,
-    after: &LearnerState,
-    [beta, _]: [f64; 2],
-) -> Scene {
+pub(super) fn gradient_of(before: &LearnerState, after: &LearnerState, beta: f64) -> Scene {
     let (old, new) = (Scene::from(&before.first), Scene::from(&after.first));
     let mut gradient = new.clone();
     for group in Group::ALL {
@@ -131,8 +127,8 @@ pub(super) fn adam_was_applied(
     plan: &StepPlan,
 ) -> Outcome {
     let wide = |g| Scene::from(g);
-    let gradient = gradient_of(before, after, plan.betas);
-    let [_, beta] = plan.betas;
+    let gradient = gradient_of(before, after, plan.betas[0]);
+    let beta = plan.betas[1];
     let (old, new) = (wide(&before.gaussians), wide(&after.gaussians));
     let (first, old_second, second) = (
         wide(&after.first),
@@ -264,7 +260,7 @@ fn steps_of_pipeline(
         let after = learner.snapshot().map_err(said)?;
         let twin = twin_step(&before, &views[view], &plan);
         let what = format!("step {step}, {pipeline}");
-        let got = gradient_of(&before, &after, plan.betas);
+        let got = gradient_of(&before, &after, plan.betas[0]);
         // What is left of old moments in f32 is not a gradient: only groups are compared, not rows.
         for group in Group::ALL {
             let (want, got) = (twin.gradient.group(group), got.group(group));
@@ -412,7 +408,7 @@ pub fn regularisers_match_the_twin(backend: &dyn Backend) -> Outcome {
     learner.step(&plan).map_err(said)?;
     let after = learner.snapshot().map_err(said)?;
     let twin = twin_step(&before, &views[1], &plan);
-    let got = gradient_of(&before, &after, plan.betas);
+    let got = gradient_of(&before, &after, plan.betas[0]);
     compare::gradients(
         "regularised step",
         &twin.gradient,

@@ -20,9 +20,9 @@ pub struct Config {
     /// table of presets.
     #[arg(long, value_name = "NAME", value_enum, help = preset::help())]
     pub preset: Option<Preset>,
-    /// Training steps, of --batch photos each. Time grows in proportion, memory hardly; quality gains
-    /// little beyond 30000, and 7000 give most of it. All schedules stretch or shrink with this
-    /// number
+    /// Training steps, of --batch photos each. Time grows in proportion, memory hardly; quality
+    /// gains little beyond 30000, and 7000 give most of it. All schedules stretch or shrink with
+    /// this number
     #[arg(long, value_name = "N")]
     pub iterations: Option<u32>,
     /// How Gaussians are added and removed. adc grows as the photos demand: best at its own size,
