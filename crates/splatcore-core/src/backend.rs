@@ -6,6 +6,7 @@
 //! a training loop needs. Everything between a photo going in and a snapshot coming out stays on
 //! the device.
 
+mod cotangents;
 mod engine;
 mod error;
 mod frame;
@@ -15,6 +16,7 @@ mod step;
 mod times;
 mod visibility;
 
+pub use cotangents::Cotangents;
 pub use engine::{Engine, StepFrame, take_step};
 pub use error::BackendError;
 pub use frame::{FrameCounts, RenderOptions, Rendered, StripCounts};
@@ -26,7 +28,7 @@ pub use visibility::{Scored, TileCounts, Visibility};
 
 use crate::exposure::Exposure;
 use crate::pipeline::Blend;
-use crate::{Camera, Gaussians, Image, Pipeline, Precision, View};
+use crate::{Camera, Gaussians, Pipeline, Precision, View};
 use std::sync::Arc;
 
 /// Makes renderers and learners.
@@ -101,14 +103,15 @@ pub trait Renderer: Scored + Send {
     fn finish(&mut self) -> Result<bool, BackendError> {
         Ok(true)
     }
-    /// Gradients of a scalar with respect to every parameter, given its gradient with respect to
-    /// the rendered image (same size as the camera; `[height * width]` of r, g, b). The result has
-    /// the scene's shape; a row of a Gaussian that is not in view is zero.
+    /// Gradients of a scalar with respect to every parameter, given its gradients with respect to
+    /// the rendered image, its transmittance and inverse depth. The result has the scene's shape; a
+    /// row of a Gaussian that is not in view is zero. [`crate::pose_gradient`] makes the gradient
+    /// of the camera's pose of it.
     fn gradients(
         &mut self,
         camera: &Camera,
         options: &RenderOptions,
-        image_gradient: &Image,
+        cotangents: &Cotangents,
     ) -> Result<Gaussians, BackendError>;
     /// Renders, and returns times.
     fn stage_times(

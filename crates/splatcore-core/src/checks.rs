@@ -2,7 +2,7 @@
 
 use crate::backend::LearnerState;
 use crate::exposure::Exposures;
-use crate::{BackendError, Camera, Gaussians, Image, Pipeline, View, sh};
+use crate::{BackendError, Gaussians, Pipeline, View, sh};
 
 /// Arrays of different lengths in a scene.
 ///
@@ -67,22 +67,6 @@ pub fn views(views: &[View]) -> Result<(), BackendError> {
         }
     }
     Ok(())
-}
-
-/// A gradient of another size than the image it belongs to.
-///
-/// # Errors
-/// [`BackendError::Input`] with the sizes.
-pub fn image_gradient(gradient: &Image, camera: &Camera) -> Result<(), BackendError> {
-    if [gradient.width, gradient.height] == [camera.width, camera.height]
-        && gradient.data.len() == camera.width as usize * camera.height as usize
-    {
-        return Ok(());
-    }
-    Err(BackendError::Input(format!(
-        "the image gradient is {}x{}, the camera {}x{}",
-        gradient.width, gradient.height, camera.width, camera.height
-    )))
 }
 
 /// A snapshot whose parts do not belong together.

@@ -13,13 +13,13 @@ use crate::smoothing::filters;
 use crate::step_buffers::StepBuffers;
 use crate::workers::Workers;
 use splatcore_core::backend::{
-    BackendError, Deferred, FrameCounts, Learner, LearnerState, Profile, Profiled, Refine,
-    RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes, StepPlan, TileCounts,
-    Timed, Visibility, take_step,
+    BackendError, Cotangents, Deferred, FrameCounts, Learner, LearnerState, Profile, Profiled,
+    Refine, RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes, StepPlan,
+    TileCounts, Timed, Visibility, take_step,
 };
 use splatcore_core::exposure::Exposure;
 use splatcore_core::smoothing::fuse;
-use splatcore_core::{Camera, Gaussians, Image, View, checks};
+use splatcore_core::{Camera, Gaussians, View, checks};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -81,7 +81,7 @@ impl Renderer for CpuLearner {
         &mut self,
         camera: &Camera,
         options: &RenderOptions,
-        image_gradient: &Image,
+        cotangents: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
         gradients(
             &self.workers,
@@ -89,7 +89,7 @@ impl Renderer for CpuLearner {
             &mut self.frame,
             camera,
             options,
-            image_gradient,
+            cotangents,
         )
     }
 

@@ -14,6 +14,7 @@ pub mod blend_backward;
 pub mod blend_scalar;
 pub mod camera;
 pub mod densify;
+mod depth_backward;
 pub mod ellipse;
 mod engine;
 pub mod exposure;

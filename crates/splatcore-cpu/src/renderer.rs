@@ -1,12 +1,13 @@
 //! A scene on the CPU, and what a renderer and a learner both do with one.
 
+use crate::depth_backward::{add_depth, backward_depth};
 use crate::frame::Frame;
 use crate::rows::{Rows, rows_backward};
 use crate::scene::Scene;
 use crate::workers::Workers;
 use splatcore_core::backend::{
-    BackendError, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts,
-    Timed, Visibility,
+    BackendError, Cotangents, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes,
+    TileCounts, Timed, Visibility,
 };
 use splatcore_core::{Camera, Gaussians, Image, checks};
 use std::time::Instant;
@@ -46,7 +47,7 @@ impl Renderer for CpuRenderer {
         &mut self,
         camera: &Camera,
         options: &RenderOptions,
-        image_gradient: &Image,
+        cotangents: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
         gradients(
             &self.workers,
@@ -54,7 +55,7 @@ impl Renderer for CpuRenderer {
             &mut self.frame,
             camera,
             options,
-            image_gradient,
+            cotangents,
         )
     }
 
@@ -179,35 +180,37 @@ pub(crate) fn gradients(
     frame: &mut Frame,
     camera: &Camera,
     options: &RenderOptions,
-    image_gradient: &Image,
+    cotangents: &Cotangents,
 ) -> Result<Gaussians, BackendError> {
-    checks::image_gradient(image_gradient, camera)?;
-    let planes = [0, 1, 2].map(|c: usize| {
-        image_gradient
-            .data
-            .iter()
-            .map(|p| p[c])
-            .collect::<Vec<f32>>()
-    });
-    let planes = planes.each_ref().map(|plane| plane.as_slice());
+    cotangents.check(camera)?;
+    let level = workers.level;
     let view = Scene::with_smoothing(scene, smoothing, options.sh_degree);
     let mut out = Gaussians::zeros(scene.len(), scene.sh_degree);
     workers.pool.install(|| {
-        frame.forward(workers.level, view, camera, options, true)?;
-        frame.backward(workers.level, camera, options, planes)?;
+        frame.forward(level, view, camera, options, true)?;
+        let image = planes(&cotangents.image.data);
+        let image = image.each_ref().map(|plane| plane.as_slice());
+        frame.backward(level, camera, options, image)?;
+        let mut of_depth = None;
+        if cotangents.beyond_image() {
+            let channels = planes(&cotangents.of_channels());
+            of_depth = Some(backward_depth(level, frame, camera, options, &channels)?);
+        }
         frame.timed("project_backward", |frame| {
-            rows_backward(
-                workers.level,
-                frame,
-                view,
-                camera,
-                options,
-                &mut Rows::new(&mut out),
-            );
+            let rows = &mut Rows::new(&mut out);
+            rows_backward(level, frame, view, camera, options, rows);
         });
+        if let Some(of_depth) = of_depth {
+            add_depth(frame, camera, &of_depth, &mut out.means);
+        }
         Ok(())
     })?;
     Ok(out)
+}
+
+/// A plane a channel.
+fn planes(pixels: &[[f32; 3]]) -> [Vec<f32>; 3] {
+    [0, 1, 2].map(|c: usize| pixels.iter().map(|p| p[c]).collect())
 }
 
 pub(crate) fn stage_times(
@@ -237,6 +240,7 @@ pub(crate) fn stage_times(
         Timed::TrainingStages => {
             frame.collect_times();
             let ones = Image::filled(camera.width, camera.height, [1.0; 3]);
+            let ones = Cotangents::from(ones);
             gradients(workers, (scene, smoothing), frame, camera, options, &ones)?;
         }
     }

@@ -93,7 +93,7 @@ impl DryRun {
                 device.take_launched();
                 let [width, height] = self.size;
                 let gradient = Image::filled(width, height, [0.0; 3]);
-                renderer.gradients(&self.camera(), options, &gradient)?;
+                renderer.gradients(&self.camera(), options, &gradient.into())?;
             }
             Workload::Step(plan) => {
                 let views = Arc::new(vec![

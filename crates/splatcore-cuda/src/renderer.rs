@@ -8,10 +8,10 @@ use crate::ops::state;
 use crate::passes::Passes;
 use crate::spatial_order::spatial_order;
 use splatcore_core::backend::{
-    FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts, Timed,
-    Visibility,
+    Cotangents, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts,
+    Timed, Visibility,
 };
-use splatcore_core::{BackendError, Camera, Choice, Gaussians, Image, sh};
+use splatcore_core::{BackendError, Camera, Choice, Gaussians, sh};
 
 /// Renders a scene that stays as it is.
 pub struct CudaRenderer {
@@ -215,14 +215,12 @@ impl Renderer for CudaRenderer {
         &mut self,
         camera: &Camera,
         options: &RenderOptions,
-        image_gradient: &Image,
+        cotangents: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
         self.refuse_halves()?;
         let scene = self.scene();
         let options = self.limited(options);
-        let mut gradients = self
-            .passes
-            .gradients(scene, camera, &options, image_gradient)?;
+        let mut gradients = self.passes.gradients(scene, camera, &options, cotangents)?;
         if self.stored_degree != self.sh_degree {
             let (own, stored) = (
                 sh::coefficients(self.sh_degree),

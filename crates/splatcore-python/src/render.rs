@@ -121,7 +121,7 @@ impl Renderer {
             )));
         }
         let found = self.with(py, |renderer| {
-            renderer.gradients(camera, &options, &gradient)
+            renderer.gradients(camera, &options, &gradient.into())
         })?;
         Gradients::of(py, found)
     }

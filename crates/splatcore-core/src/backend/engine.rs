@@ -12,7 +12,8 @@
 //! the call before it made, and a device queues each of them without a wait of the host.
 //! docs/design.md says what each op inside a call takes and gives.
 
-use super::{BackendError, StepPlan};
+use super::error::BackendError;
+use super::step::StepPlan;
 
 /// One of the frames of a step: the camera of a view at the step's scale.
 #[derive(Clone, Copy, Debug)]

@@ -54,8 +54,9 @@ pub struct StepPlan {
     /// Hutter 2019): before the update every such coefficient in use loses `rates.sh_rest` times
     /// this of itself (0 for none).
     pub sh_regulariser: f32,
-    /// Sparse Adam: a Gaussian without a splat in any of the views is left entirely alone, parameters and
-    /// moments, by the optimiser and all three regularisers. Statistics and noise are as without.
+    /// Sparse Adam: a Gaussian without a splat in any of the views is left entirely alone,
+    /// parameters and moments, by the optimiser and all three regularisers. Statistics and noise
+    /// are as without.
     pub sparse_adam: bool,
     /// The views are learnt from at their size divided by this, 1, 2 or 4: camera as
     /// [`crate::Camera::reduced`], photo and mask as [`crate::Photo::reduced`]. Gradients of a mean

@@ -76,6 +76,36 @@ pub fn basis(direction: [f64; 3]) -> [f64; 16] {
     ]
 }
 
+/// Derivatives of [`basis`] with respect to x, y and z, as polynomials (the direction's length
+/// is not held).
+pub fn basis_gradient(direction: [f64; 3]) -> [[f64; 3]; 16] {
+    let [x, y, z] = direction;
+    let (xx, yy, zz) = (x * x, y * y, z * z);
+    let (c1, c2, c3) = (C1, C2, C3);
+    let times = |c: f64, v: [f64; 3]| v.map(|v| c * v);
+    [
+        [0.0; 3],
+        [0.0, -c1, 0.0],
+        [0.0, 0.0, c1],
+        [-c1, 0.0, 0.0],
+        times(c2[0], [y, x, 0.0]),
+        times(c2[1], [0.0, z, y]),
+        times(c2[2], [-2.0 * x, -2.0 * y, 4.0 * z]),
+        times(c2[3], [z, 0.0, x]),
+        times(c2[4], [2.0 * x, -2.0 * y, 0.0]),
+        times(c3[0], [6.0 * x * y, 3.0 * xx - 3.0 * yy, 0.0]),
+        times(c3[1], [y * z, x * z, x * y]),
+        times(c3[2], [-2.0 * x * y, 4.0 * zz - xx - 3.0 * yy, 8.0 * y * z]),
+        times(
+            c3[3],
+            [-6.0 * x * z, -6.0 * y * z, 6.0 * zz - 3.0 * xx - 3.0 * yy],
+        ),
+        times(c3[4], [4.0 * zz - 3.0 * xx - yy, -2.0 * x * y, 8.0 * x * z]),
+        times(c3[5], [2.0 * x * z, -2.0 * y * z, xx - yy]),
+        times(c3[6], [3.0 * xx - 3.0 * yy, -6.0 * x * y, 0.0]),
+    ]
+}
+
 /// The nine basis functions of degree 4 at a unit direction, as [`basis`].
 pub fn basis_4(direction: [f64; 3]) -> [f64; 9] {
     let [x, y, z] = direction;

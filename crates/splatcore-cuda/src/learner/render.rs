@@ -3,10 +3,10 @@
 use super::CudaLearner;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::backend::{
-    FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts, Timed,
-    Visibility,
+    Cotangents, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts,
+    Timed, Visibility,
 };
-use splatcore_core::{BackendError, Camera, Gaussians, Image};
+use splatcore_core::{BackendError, Camera, Gaussians};
 
 impl CudaLearner {
     /// Where the scene's arrays are at this moment; a refinement may move them.
@@ -92,12 +92,11 @@ impl Renderer for CudaLearner {
         &mut self,
         camera: &Camera,
         options: &RenderOptions,
-        image_gradient: &Image,
+        cotangents: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
         self.synchronise()?;
         let scene = self.scene_addresses();
-        self.passes
-            .gradients(scene, camera, options, image_gradient)
+        self.passes.gradients(scene, camera, options, cotangents)
     }
 
     fn stage_times(

@@ -271,7 +271,9 @@ fn nothing_in_view() {
         assert!(rendered.transmittance.iter().all(|&t| t == 1.0));
         let gradient = Image::filled(20, 17, [1.0; 3]);
         assert_eq!(
-            learner.gradients(&camera, &options, &gradient).unwrap(),
+            learner
+                .gradients(&camera, &options, &gradient.clone().into())
+                .unwrap(),
             Gaussians::zeros(count, scene.sh_degree)
         );
         let counts = learner.counts(&camera, &options).unwrap();

@@ -6,7 +6,10 @@ use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::intersect::{self, macro_tiles};
 use super::project::{filtered, of_half_scene, project, project_binned, with_rays};
 use super::project_backward::{project_backward, write_gradients};
-use super::{accumulate, adam, bin, clear, densify, exposure, floaters, limit_scales, loss, photo};
+use super::{
+    accumulate, adam, bin, clear, densify, depth_sums, exposure, floaters, limit_scales, loss,
+    photo,
+};
 use super::{score, smoothing, sort};
 use crate::device::Program;
 use splatcore_core::pipeline::{Backward, Blend, Intersect, Pipeline, Training};
@@ -136,6 +139,7 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     let mut all: Vec<Program> = sort::Plan::all().into_iter().map(sort::program).collect();
     all.extend([false, true].map(sum_pairs));
     all.push(gather_sums());
+    all.push(depth_sums::program());
     for &method in intersects {
         all.push(intersect::program(method));
         all.extend(bin::SIDES.map(|side| macro_tiles::program(method, side)));

@@ -68,6 +68,11 @@ impl KernelCamera {
         }
     }
 
+    /// The same in front of another colour.
+    pub fn on_background(self, background: [f32; 3]) -> Self {
+        Self { background, ..self }
+    }
+
     /// Pixels.
     pub fn pixels(&self) -> usize {
         self.width as usize * self.height as usize

@@ -6,7 +6,7 @@
 //! | from a Gaussian to a splat | `project/`, and back: `project_backward/` |
 //! | which tiles does a splat touch | `shared/footprint.cuh`; in training `intersect/`, else `bin/` |
 //! | how are lists put into depth order | `sort/`; for inference `bin/` |
-//! | how are pixels made | `blend/`, and back: `blend_backward/` |
+//! | how are pixels made | `blend/`, and back: `blend_backward/`; of depth and transmittance `depth_sums/` |
 //! | how do parameters move | `loss/`, `exposure/`, `adam/`; of several frames `accumulate/` |
 //! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
 
@@ -22,6 +22,7 @@ pub mod clear;
 pub(crate) mod constants;
 pub mod counters;
 pub mod densify;
+pub mod depth_sums;
 pub mod exposure;
 pub mod floaters;
 pub mod groups;

@@ -14,11 +14,13 @@
 //! | `kernels.rs` | the kernels of a pass, looked up when its kind changes |
 //! | `capacity.rs` | room for pairs: what grows when |
 //! | `results.rs` | frames that the host waits for, brought to the host |
+//! | `gradients.rs` | gradients of a frame for who asks outside of training |
 //! | `visibility.rs` | how much of each Gaussian a view shows, how many each tile takes |
 
 mod binned_lists;
 mod both;
 mod capacity;
+mod gradients;
 mod inference;
 mod kernels;
 mod results;

@@ -2,20 +2,16 @@
 //! the host.
 
 use super::both::Passes;
-use crate::device::Buffer;
 use crate::device::error::failed;
-use crate::device::queue::wrong_program;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
-use crate::ops::project_backward::{self, WriteGradientsParams};
 use crate::ops::scene::SceneAddresses;
-use crate::ops::state;
 use rayon::prelude::*;
 use splatcore_core::backend::{
     FrameCounts, RenderOptions, Rendered, StageTimes, StripCounts, Timed,
 };
 use splatcore_core::pipeline::Blend;
-use splatcore_core::{BackendError, Camera, Gaussians, Image, checks, image};
+use splatcore_core::{BackendError, Camera, Image, image};
 
 /// Pixels that a thread of the host turns into bytes in one go.
 const PIXELS: usize = 1 << 14;
@@ -138,49 +134,6 @@ impl Passes {
         })
     }
 
-    /// Gradients of all parameters by the gradient of the image.
-    ///
-    /// # Errors
-    /// If they do not belong to one size, or as [`Passes::train`].
-    pub fn gradients(
-        &mut self,
-        scene: SceneAddresses,
-        camera: &Camera,
-        options: &RenderOptions,
-        image_gradient: &Image,
-    ) -> Result<Gaussians, BackendError> {
-        checks::image_gradient(image_gradient, camera)?;
-        let (view, _) = self.until_it_fits(|passes| passes.train(scene, camera, options, &[]))?;
-        self.upload_gradient(image_gradient)?;
-        let sums = self.backward(scene, &view, options)?;
-        let gradients = self.project_backward(scene, &view, sums)?;
-        let queue = self.queue();
-        let widths = state::widths(scene.sh_degree);
-        let mut out = Vec::with_capacity(5);
-        for (name, width) in state::GROUPS.into_iter().zip(widths) {
-            out.push(Buffer::new(&queue.device, name, 4 * width * scene.count)?);
-        }
-        let in_use = options.sh_degree.min(scene.sh_degree);
-        let program = project_backward::write_gradients(in_use, scene.sh_degree);
-        let [kernel] = self.work.kernels.get(&program).map_err(failed)?[..] else {
-            return Err(wrong_program(program.name()));
-        };
-        let params = WriteGradientsParams {
-            scene_means: scene.arrays[0],
-            splat_of: self.splat_of(),
-            gradients,
-            count: scene.count as u32,
-            camera: view,
-            means: out[0].address(),
-            log_scales: out[1].address(),
-            rotations: out[2].address(),
-            opacity_logits: out[3].address(),
-            sh: out[4].address(),
-        };
-        project_backward::launch_write(queue, kernel, &params)?;
-        state::gather(scene.count, scene.sh_degree, |k| &out[k])
-    }
-
     /// Seconds from one event to another about a frame. The frame in front of it keeps the device
     /// busy until the host has launched all of this one.
     fn frame_time(
@@ -201,19 +154,6 @@ impl Passes {
             }
             self.make_room(&counters)?;
         }
-    }
-
-    fn upload_gradient(&mut self, image: &Image) -> Result<(), BackendError> {
-        let pixels = image.data.len();
-        let mut planes = vec![0.0f32; 3 * pixels];
-        for (i, pixel) in image.data.iter().enumerate() {
-            for c in 0..3 {
-                planes[c * pixels + i] = pixel[c];
-            }
-        }
-        let gradient = &mut self.training.image_gradient;
-        gradient.reserve(12 * pixels)?;
-        gradient.write(0, &planes)
     }
 
     /// Seconds of what is timed.

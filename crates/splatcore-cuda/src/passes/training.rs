@@ -49,6 +49,8 @@ pub struct TrainingPass {
     sums: Buffer,
     /// A row a splat.
     splat_sums: Buffer,
+    /// Rows of splats of an earlier backward pass.
+    kept_sums: Buffer,
     gradients: Buffer,
     /// (Transmittance, colour) of a tile's pixels before a bucket, for `gaussian-parallel`.
     checkpoints: Buffer,
@@ -74,6 +76,7 @@ impl TrainingPass {
             image_gradient: empty("gradient of the image")?,
             sums: empty("gradient sums")?,
             splat_sums: empty("gradient sums of the projected Gaussians")?,
+            kept_sums: empty("gradient sums of the projected Gaussians")?,
             gradients: empty("gradients of the projected Gaussians")?,
             checkpoints: empty("states of the pixels before each bucket")?,
             stops: empty("where the pixels stopped")?,
@@ -199,7 +202,21 @@ impl TrainingPass {
         view: &KernelCamera,
     ) -> Result<(), BackendError> {
         let loaded = &self.loaded;
-        let lists = sorted.build(work, loaded, gaussians, view, ListsOf::Tiles, true)?;
+        sorted.build(work, loaded, gaussians, view, ListsOf::Tiles, true)?;
+        self.blend(work, sorted, view)
+    }
+
+    /// Puts the blending of the lists that were made last into the queue.
+    ///
+    /// # Errors
+    /// If the launch failed.
+    pub fn blend(
+        &self,
+        work: &Work,
+        sorted: &SortedLists,
+        view: &KernelCamera,
+    ) -> Result<(), BackendError> {
+        let lists = sorted.lists(work, view.tile_count(), true);
         let params = BlendParams {
             splats: work.splats(),
             pairs: lists.pairs,
@@ -285,6 +302,29 @@ impl TrainingPass {
         blend_backward::launch_sum_pairs(queue, kernels, sizes, &params)?;
         queue.mark("sum_pairs")?;
         Ok(self.splat_sums.address())
+    }
+
+    /// Keeps the sums of splats of the last backward pass, so that another one leaves them alone.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn keep_sums(&mut self, gaussians: usize) -> Result<(), BackendError> {
+        self.kept_sums.reserve(SUM_BYTES * gaussians)?;
+        std::mem::swap(&mut self.kept_sums, &mut self.splat_sums);
+        self.splat_sums.reserve(SUM_BYTES * gaussians).map(drop)
+    }
+
+    /// Address of the sums that were kept.
+    pub fn kept_sums(&self) -> Address {
+        self.kept_sums.address()
+    }
+
+    /// The sums that were kept, rows of 12; waits for the queue.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn read_kept_sums(&self, gaussians: usize) -> Result<Vec<[f32; 12]>, BackendError> {
+        self.kept_sums.to_vec(gaussians)
     }
 
     /// From the sums of each splat to the gradients of its Gaussian's parameters. Returns their
@@ -396,6 +436,7 @@ impl TrainingPass {
             &self.image_gradient,
             &self.sums,
             &self.splat_sums,
+            &self.kept_sums,
             &self.gradients,
             &self.checkpoints,
             &self.stops,

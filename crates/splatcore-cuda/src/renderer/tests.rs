@@ -7,7 +7,7 @@ use crate::device::{Device, Kernels};
 use crate::ops::counters::Counters;
 use crate::tests::support::device::emulated;
 use splatcore_core::metrics::psnr_between;
-use splatcore_core::{Backend, Pipeline};
+use splatcore_core::{Backend, Image, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_reference::conformance::scenes::{plain_camera, random_scene};
 use std::sync::Arc;
@@ -200,8 +200,12 @@ fn a_scene_in_no_order_is_rendered_and_learned_from_as_any_other() {
     assert!(psnr > 60.0, "{psnr} dB");
     let gradient = Image::filled(60, 40, [1.0, 0.5, 0.25]);
     let [here, there] = [
-        renderer.gradients(&camera, &options, &gradient).unwrap(),
-        on_cpu.gradients(&camera, &options, &gradient).unwrap(),
+        renderer
+            .gradients(&camera, &options, &gradient.clone().into())
+            .unwrap(),
+        on_cpu
+            .gradients(&camera, &options, &gradient.clone().into())
+            .unwrap(),
     ];
     let norm = |values: &[f32]| {
         values

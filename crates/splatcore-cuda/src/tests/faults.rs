@@ -267,7 +267,9 @@ fn values_that_are_not_finite() {
         learner.render(&shown, &options).unwrap();
         learner.counts(&shown, &options).unwrap();
         let ones = Image::filled(60, 50, [1.0; 3]);
-        learner.gradients(&shown, &options, &ones).unwrap();
+        learner
+            .gradients(&shown, &options, &ones.clone().into())
+            .unwrap();
         for step in 1..=4 {
             let mut plan = step::plan(pipeline, step, step as usize % 2);
             plan.noise = Some(1e-3);
@@ -327,7 +329,11 @@ fn everything(backend: &dyn Backend) -> Vec<Result<(), String>> {
             note(renderer.render(&camera, &options).map(drop));
             note(renderer.render_only(&camera, &options));
             note(renderer.finish().map(drop));
-            note(renderer.gradients(&camera, &options, &ones).map(drop));
+            note(
+                renderer
+                    .gradients(&camera, &options, &ones.clone().into())
+                    .map(drop),
+            );
             note(renderer.counts(&camera, &options).map(drop));
             note(
                 renderer

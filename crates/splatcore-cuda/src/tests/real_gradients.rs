@@ -164,7 +164,7 @@ fn misses(
     let mut renderer = backend.renderer(&scene).unwrap();
     for &pipeline in pipelines {
         let found = renderer
-            .gradients(camera, &options(pipeline), &gradient)
+            .gradients(camera, &options(pipeline), &gradient.clone().into())
             .unwrap();
         let found = Scene::from(&found);
         let bound = backend.gradient_tolerance(pipeline);

@@ -29,7 +29,7 @@ impl ExpectedGradients {
     ) -> Result<Self, String> {
         let options = frame.with_pipeline(pipeline).options()?;
         let from = gradient_of_image(frame);
-        let right = reference.gradients(&frame.camera(), &options, &from);
+        let right = reference.gradients(&frame.camera(), &options, &from.clone().into());
         let right = right.map_err(|error| error.to_string())?;
         let found = baseline.gradients(frame, &from);
         let found = found.map_err(|error| error.to_string())?;

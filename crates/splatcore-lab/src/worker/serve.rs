@@ -107,7 +107,7 @@ impl Worker<'_> {
                 let (gradient, _) = arrays::read_image(&from).map_err(said)?;
                 let gradients = self
                     .renderer()?
-                    .gradients(&frame.camera(), &frame.options()?, &gradient)
+                    .gradients(&frame.camera(), &frame.options()?, &gradient.into())
                     .map_err(said)?;
                 arrays::write_scene(&to, &gradients).map_err(said)?;
                 Ok(Answer::Done)

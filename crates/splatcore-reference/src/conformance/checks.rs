@@ -2,8 +2,8 @@
 
 use super::outcome::Outcome;
 use super::{
-    batches, depth, determinism, errors, exposure, forward, gradients, learned_masks, refine,
-    smoothing, step, step_options, strips, visibility,
+    batches, depth, depth_gradients, determinism, errors, exposure, forward, gradients,
+    learned_masks, refine, smoothing, step, step_options, strips, visibility,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,6 +36,10 @@ pub const CHECKS: &[Check] = &[
     (
         "gradients match the twin",
         gradients::gradients_match_the_twin,
+    ),
+    (
+        "depth gradients match the twin",
+        depth_gradients::depth_gradients_match_the_twin,
     ),
     ("runs are bit-equal", determinism::runs_are_bit_equal),
     (

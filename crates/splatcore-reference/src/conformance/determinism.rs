@@ -49,7 +49,7 @@ fn results(
         data,
     };
     let gradients = renderer
-        .gradients(camera, &options, &gradient)
+        .gradients(camera, &options, &gradient.clone().into())
         .map_err(said)?;
     Ok((image, bits(&gradients)))
 }

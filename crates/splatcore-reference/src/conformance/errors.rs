@@ -20,13 +20,17 @@ pub fn contradictions_are_errors(backend: &dyn Backend) -> Outcome {
     let small = Image::filled(29, 20, [1.0; 3]);
     refused(
         "an image gradient of another size than the camera",
-        renderer.gradients(&camera, &options, &small).is_err(),
+        renderer
+            .gradients(&camera, &options, &small.clone().into())
+            .is_err(),
     )?;
     let mut short = Image::filled(30, 20, [1.0; 3]);
     short.data.pop();
     refused(
         "an image gradient with a pixel missing",
-        renderer.gradients(&camera, &options, &short).is_err(),
+        renderer
+            .gradients(&camera, &options, &short.clone().into())
+            .is_err(),
     )?;
     let flat = Camera {
         width: 0,

@@ -70,7 +70,7 @@ fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outco
                 found.ok_or_else(|| format!("the twin was not asked for {intersect}"))?;
             let options = case.options(pipeline);
             let what = format!("{}, {pipeline}", case.name);
-            let found = renderer.gradients(&case.camera, &options, &of_these.image);
+            let found = renderer.gradients(&case.camera, &options, &of_these.image.clone().into());
             outcomes.push(match found {
                 Err(error) => Err(format!("{what}: {}", said(error))),
                 Ok(found) => {

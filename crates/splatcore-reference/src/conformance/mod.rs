@@ -16,6 +16,7 @@ mod checks;
 pub mod compare;
 mod degenerate;
 pub mod depth;
+pub mod depth_gradients;
 pub mod determinism;
 pub mod errors;
 pub mod exposure;

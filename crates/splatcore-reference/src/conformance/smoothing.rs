@@ -142,7 +142,9 @@ pub fn filtered_pictures_match_the_twin(backend: &dyn Backend) -> Outcome {
         let mut exact =
             twin::gradients_scene(&smooth, &camera, &options, CutOffs::Reference, &wanted).scene;
         twin::smoothing::smooth_backward(&wide, &filters, &mut exact);
-        let got = learner.gradients(&camera, &options, &image).map_err(said)?;
+        let got = learner
+            .gradients(&camera, &options, &image.clone().into())
+            .map_err(said)?;
         let tolerance = backend.gradient_tolerance(options.pipeline);
         compare::gradients(&what, &exact, &Scene::from(&got), &|_| tolerance, false)
     }))

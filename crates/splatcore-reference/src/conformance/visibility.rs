@@ -187,7 +187,9 @@ pub fn weights_are_gradients_of_colours(backend: &dyn Backend) -> Outcome {
     let mut renderer = backend.renderer(&scene).map_err(said)?;
     let got = renderer.visibility(&camera, &options).map_err(said)?;
     let ones = Image::filled(camera.width, camera.height, [1.0; 3]);
-    let gradients = renderer.gradients(&camera, &options, &ones).map_err(said)?;
+    let gradients = renderer
+        .gradients(&camera, &options, &ones.clone().into())
+        .map_err(said)?;
     let mut seen = 0;
     for (i, (&weight, gradient)) in got.weights.iter().zip(&gradients.sh).enumerate() {
         let want = gradient[1] as f64 / sh::C0;

@@ -6,10 +6,10 @@
 //! L2 of 1e-7 holds with room, while any wrong term shows up as 1e-2 or more.
 
 use super::*;
-use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Intersect, Pipeline};
 use splatcore_core::random::Rng;
+use splatcore_core::{Camera, Gaussians, pose_gradient};
 
 const STEP: f64 = 1e-5;
 const TOLERANCE: f64 = 1e-7;
@@ -70,17 +70,27 @@ fn scalar(scene: &Scene, options: &RenderOptions, cut_offs: CutOffs, weights: &[
 /// Relative L2 between gradient and central differences, for each group.
 fn check(scene: &Scene, options: &RenderOptions, cut_offs: CutOffs, weights: &[[f64; 3]]) {
     let exact = gradients_scene(scene, &camera(), options, cut_offs, weights).scene;
+    let what = format!("{cut_offs:?} {}", options.pipeline);
+    slopes_are(scene, &exact, &what, |scene| {
+        scalar(scene, options, cut_offs, weights)
+    });
+}
+
+/// Fourth order: the second-order error of sharp splats would be 1e-8.
+fn slope(at: impl Fn(f64) -> f64) -> f64 {
+    (8.0 * (at(STEP) - at(-STEP)) - (at(2.0 * STEP) - at(-2.0 * STEP))) / (12.0 * STEP)
+}
+
+fn slopes_are(scene: &Scene, exact: &Scene, what: &str, scalar: impl Fn(&Scene) -> f64) {
     for group in Group::ALL {
         let gradient = exact.group(group);
         let slopes: Vec<f64> = (0..gradient.len())
             .map(|k| {
-                let at = |d: f64| {
+                slope(|d| {
                     let mut moved = scene.clone();
                     *moved.group_mut(group)[k] += d;
-                    scalar(&moved, options, cut_offs, weights)
-                };
-                // Fourth order: the second-order error of sharp splats would be 1e-8.
-                (8.0 * (at(STEP) - at(-STEP)) - (at(2.0 * STEP) - at(-2.0 * STEP))) / (12.0 * STEP)
+                    scalar(&moved)
+                })
             })
             .collect();
         let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
@@ -88,13 +98,133 @@ fn check(scene: &Scene, options: &RenderOptions, cut_offs: CutOffs, weights: &[[
         let error = norm(&mut slopes.iter().zip(&gradient).map(|(a, b)| a - b));
         assert!(
             error <= TOLERANCE * size,
-            "{group:?} {cut_offs:?} {}: error {error:e} beside {size:e}",
-            options.pipeline
+            "{group:?} {what}: error {error:e} beside {size:e}"
         );
-        assert!(
-            size > 1e-6 || gradient.is_empty(),
-            "{group:?} tests nothing"
+        let nothing = gradient.iter().all(|&g| g == 0.0) && size == 0.0;
+        assert!(size > 1e-6 || nothing, "{group:?} tests nothing");
+    }
+}
+
+/// A scalar of inverse depth and transmittance.
+fn depth_scalar(
+    scene: &Scene,
+    camera: &Camera,
+    options: &RenderOptions,
+    weights: &[[f64; 3]],
+) -> f64 {
+    let frame = render_scene(scene, camera, options, CutOffs::None);
+    let pixels = frame.inverse_depth.iter().zip(&frame.transmittance);
+    pixels
+        .zip(weights)
+        .map(|((depth, left), w)| w[0] * depth + w[1] * left)
+        .sum()
+}
+
+#[test]
+fn gradients_of_depth_and_transmittance_match_finite_differences() {
+    for antialias in [false, true] {
+        let mut rng = Rng::new(14, antialias as u64);
+        let scene = random_scene(&mut rng, 9, 2);
+        let weights = random_weights(&mut rng);
+        let options = RenderOptions {
+            antialias,
+            ..options(Intersect::Exact)
+        };
+        let lists = Lists::new(&scene, &camera(), &options, CutOffs::None);
+        let exact = lists.depth_gradients(&scene, &mut |pixel, _| {
+            [weights[pixel][0], weights[pixel][1]]
+        });
+        assert!(exact.sh.iter().flatten().all(|&g| g == 0.0));
+        slopes_are(&scene, &exact, "of depth", |scene| {
+            depth_scalar(scene, &camera(), &options, &weights)
+        });
+    }
+}
+
+/// A camera whose transform is followed by a small rotation and translation in view space.
+fn moved(camera: &Camera, rotation: [f64; 3], translation: [f64; 3]) -> Camera {
+    let angle = rotation.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let turn = |p: [f64; 3]| -> [f64; 3] {
+        if angle == 0.0 {
+            return p;
+        }
+        let axis = rotation.map(|v| v / angle);
+        let cross = [
+            axis[1] * p[2] - axis[2] * p[1],
+            axis[2] * p[0] - axis[0] * p[2],
+            axis[0] * p[1] - axis[1] * p[0],
+        ];
+        let along: f64 = (0..3).map(|k| axis[k] * p[k]).sum();
+        std::array::from_fn(|k| {
+            p[k] * angle.cos() + cross[k] * angle.sin() + axis[k] * along * (1.0 - angle.cos())
+        })
+    };
+    let columns: [[f64; 3]; 3] =
+        std::array::from_fn(|c| turn(std::array::from_fn(|r| camera.rotation[r][c])));
+    let moved = turn(camera.translation);
+    Camera {
+        rotation: std::array::from_fn(|r| std::array::from_fn(|c| columns[c][r])),
+        translation: std::array::from_fn(|k| moved[k] + translation[k]),
+        ..camera.clone()
+    }
+}
+
+/// Of a loss of image, depth and transmittance; degrees with and without harmonics, filters on. The
+/// gradients that the pose's is made of are f32: 1e-7 of the largest.
+#[test]
+fn gradients_of_the_pose_match_finite_differences() {
+    for sh_degree in [0, 3] {
+        let mut rng = Rng::new(15, sh_degree as u64);
+        let mut scene = random_scene(&mut rng, 12, sh_degree);
+        for group in Group::ALL {
+            // What f32 holds.
+            for number in scene.group_mut(group) {
+                *number = f64::from(*number as f32);
+            }
+        }
+        let weights = random_weights(&mut rng);
+        let options = RenderOptions {
+            antialias: true,
+            ..options(Intersect::Exact)
+        };
+        let scalar = |camera: &Camera| {
+            let frame = render_scene(&scene, camera, &options, CutOffs::None);
+            let pixels = frame.image.as_flattened().iter();
+            let colours: f64 = pixels.zip(weights.as_flattened()).map(|(p, w)| p * w).sum();
+            colours + depth_scalar(&scene, camera, &options, &weights)
+        };
+        let lists = Lists::new(&scene, &camera(), &options, CutOffs::None);
+        let mut gradients = lists
+            .gradients(&scene, &mut |pixel, _| weights[pixel])
+            .scene;
+        let of_depth = lists.depth_gradients(&scene, &mut |pixel, _| {
+            [weights[pixel][0], weights[pixel][1]]
+        });
+        for group in Group::ALL {
+            let more = of_depth.group(group);
+            for (gradient, more) in gradients.group_mut(group).into_iter().zip(more) {
+                *gradient += more;
+            }
+        }
+        let found = pose_gradient(
+            &Gaussians::from(&scene),
+            &Gaussians::from(&gradients),
+            &camera(),
+            sh_degree,
         );
+        for axis in 0..3 {
+            let along = |d: f64| std::array::from_fn(|k| if k == axis { d } else { 0.0 });
+            let turned = slope(|d| scalar(&moved(&camera(), along(d), [0.0; 3])));
+            let shifted = slope(|d| scalar(&moved(&camera(), [0.0; 3], along(d))));
+            for (want, got) in [(turned, found.rotation), (shifted, found.translation)] {
+                let got = got[axis];
+                let allowed = 1e-5 * want.abs().max(1.0);
+                assert!(
+                    (want - got).abs() <= allowed,
+                    "degree {sh_degree}, axis {axis}: {got} for {want}"
+                );
+            }
+        }
     }
 }
 

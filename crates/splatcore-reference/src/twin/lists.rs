@@ -117,6 +117,45 @@ impl Lists {
     }
 }
 
+impl Lists {
+    /// Gradients of a scalar by way of inverse depth and transmittance, given its gradients with
+    /// respect to both of each pixel: of the image that splats of the colours (1/z, 1, 0) make on
+    /// black, which are inverse depth and 1 - transmittance.
+    pub fn depth_gradients(
+        &self,
+        scene: &Scene,
+        gradient: &mut dyn FnMut(usize, &Doubt) -> [f64; 2],
+    ) -> Scene {
+        let mut channels = self.clone();
+        channels.options.background = [0.0; 3];
+        for splat in &mut channels.splats {
+            splat.colour = [1.0 / splat.depth, 1.0, 0.0];
+        }
+        let splat_gradients = blend_backward(
+            &channels.splats,
+            &channels.tiles,
+            &channels.camera,
+            &channels.options,
+            channels.cut_offs,
+            &mut |pixel, doubt| {
+                let [inverse_depth, transmittance] = gradient(pixel, doubt);
+                [inverse_depth, -transmittance, 0.0]
+            },
+            &mut |_| 1.0,
+        );
+        let mut out = Scene::zeros(scene.len(), scene.sh_degree);
+        for (splat, mut gradient) in self.splats.iter().zip(splat_gradients) {
+            let d_depth = -gradient.colour[0] / (splat.depth * splat.depth);
+            gradient.colour = [0.0; 3];
+            project_backward(scene, splat, &self.camera, &gradient, &mut out);
+            for (mean, axis) in out.means[splat.index].iter_mut().zip(self.camera.forward()) {
+                *mean += d_depth * axis;
+            }
+        }
+        out
+    }
+}
+
 /// Every Gaussian in front of the near plane, projected, front to back.
 pub fn visible_splats(scene: &Scene, camera: &Camera, options: &RenderOptions) -> Vec<Splat> {
     let degree = options.sh_degree.min(scene.sh_degree);

@@ -138,7 +138,7 @@ impl Renderer for MockLearner {
         &mut self,
         _: &Camera,
         _: &RenderOptions,
-        _: &Image,
+        _: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
         Ok(Gaussians::empty(0))
     }

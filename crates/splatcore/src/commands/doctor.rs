@@ -275,9 +275,10 @@ fn gradient(backend: &dyn Backend, pipeline: Pipeline) -> Result<(bool, String),
             .zip(weights.data.iter().flatten());
         Ok(products.map(|(v, w)| *v as f64 * *w as f64).sum())
     };
-    let mut found = backend
-        .renderer(&scene)?
-        .gradients(&camera(), &options, &weights)?;
+    let mut found =
+        backend
+            .renderer(&scene)?
+            .gradients(&camera(), &options, &weights.clone().into())?;
     let mut worst = 0.0f64;
     for group in 0..groups(&mut scene).len() {
         let direction: Vec<f32> = groups(&mut scene)[group]

@@ -80,7 +80,7 @@ fn gradients(pipeline: Pipeline, change: fn(&mut RenderOptions)) -> Job {
         let mut renderer = backend.renderer(&scene())?;
         let camera = odd_camera(width, height, 0.3);
         renderer
-            .gradients(&camera, &options, &all_ones(width, height))
+            .gradients(&camera, &options, &all_ones(width, height).into())
             .map(drop)
     };
     (format!("gradients by {pipeline}"), Box::new(run))

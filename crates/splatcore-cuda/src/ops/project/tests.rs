@@ -152,7 +152,9 @@ fn gradients_are_refused_and_huge_coefficients_are_not() {
         )
     };
     assert!(refused(
-        renderer.gradients(&camera, &options, &image).unwrap_err()
+        renderer
+            .gradients(&camera, &options, &image.clone().into())
+            .unwrap_err()
     ));
     assert!(refused(
         renderer

@@ -404,7 +404,7 @@ fn a_training_pass_is_its_own() {
         let mut renderer = ours.renderer(&scene).unwrap();
         let options = options(Intersect::Exact, blend);
         renderer
-            .gradients(&camera, &options, &gradient)
+            .gradients(&camera, &options, &gradient.clone().into())
             .unwrap()
             .opacity_logits
     };

@@ -348,13 +348,13 @@ fn training_takes_tiles() {
     let with = |blend| options(Intersect::Exact, blend);
     let mut fresh = backend.renderer(&scene).unwrap();
     let expected = fresh
-        .gradients(&camera, &with(Blend::Subtile), &gradient)
+        .gradients(&camera, &with(Blend::Subtile), &gradient.clone().into())
         .unwrap();
     assert!(expected.means.iter().flatten().any(|&v| v != 0.0));
     let mut mixed = backend.renderer(&scene).unwrap();
     let first = mixed.render(&camera, &with(Blend::TensorGs4x4)).unwrap();
     let gradients = mixed
-        .gradients(&camera, &with(Blend::Subtile), &gradient)
+        .gradients(&camera, &with(Blend::Subtile), &gradient.clone().into())
         .unwrap();
     assert_eq!(gradients, expected);
     let again = mixed.render(&camera, &with(Blend::TensorGs4x4)).unwrap();

@@ -62,7 +62,7 @@ fn what_is_not_trained_as_named_is_refused() {
             ..RenderOptions::default()
         };
         let mut renderer = backend.renderer(&Gaussians::zeros(3, 0)).unwrap();
-        let refused = renderer.gradients(&camera, &options, &noise(&camera));
+        let refused = renderer.gradients(&camera, &options, &noise(&camera).into());
         assert!(
             matches!(refused, Err(BackendError::Unsupported { .. })),
             "{name}"
@@ -134,7 +134,7 @@ fn emulated(
     let mut renderer = backend.renderer(scene).unwrap();
     Some(
         renderer
-            .gradients(&camera, &options, &noise(&camera))
+            .gradients(&camera, &options, &noise(&camera).into())
             .unwrap(),
     )
 }
@@ -169,7 +169,7 @@ fn gaussian_parallel_finds_room_for_its_buckets() {
             ..RenderOptions::default()
         };
         let gradients = renderer
-            .gradients(&camera, &options, &noise(&camera))
+            .gradients(&camera, &options, &noise(&camera).into())
             .unwrap();
         let counts = renderer.counts(&camera, &options).unwrap();
         assert_eq!(counts.pairs, 600 * 45);

@@ -40,7 +40,9 @@ fn gradients(
         .renderer(scene)
         .unwrap();
     let ones = Image::filled(16, 16, [1.0; 3]);
-    renderer.gradients(&camera, &options, &ones).unwrap()
+    renderer
+        .gradients(&camera, &options, &ones.clone().into())
+        .unwrap()
 }
 
 /// Numbers, and none of them more than twice the largest that f32 finds. (Where so little light is

@@ -2,10 +2,10 @@
 
 use super::*;
 use splatcore_core::backend::{
-    Deferred, FrameCounts, MemoryPlan, Profiled, Rendered, Scored, StageTimes, StepPlan,
-    TileCounts, Timed, Visibility,
+    Cotangents, Deferred, FrameCounts, MemoryPlan, Profiled, Rendered, Scored, StageTimes,
+    StepPlan, TileCounts, Timed, Visibility,
 };
-use splatcore_core::{Backend, Camera, Image, Learner, Renderer, View};
+use splatcore_core::{Backend, Camera, Learner, Renderer, View};
 use splatcore_reference::conformance::{Outcome, refine};
 
 /// A backend that can only refine.
@@ -74,7 +74,7 @@ impl Renderer for Refined {
         &mut self,
         _: &Camera,
         _: &RenderOptions,
-        _: &Image,
+        _: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
         no()
     }

@@ -1,5 +1,7 @@
 use super::*;
-use splatcore_core::backend::{FrameCounts, Rendered, Scored, StripCounts, TileCounts, Visibility};
+use splatcore_core::backend::{
+    Cotangents, FrameCounts, Rendered, Scored, StripCounts, TileCounts, Visibility,
+};
 use splatcore_core::pipeline::Backward;
 use splatcore_core::{Camera, Gaussians};
 use std::time::Duration;
@@ -61,7 +63,7 @@ impl Renderer for Known {
         &mut self,
         _: &Camera,
         _: &RenderOptions,
-        _: &Image,
+        _: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
         Ok(Gaussians::empty(0))
     }

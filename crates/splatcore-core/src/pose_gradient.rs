@@ -1,0 +1,109 @@
+//! The gradient of a scalar with respect to a camera's pose, from those of the Gaussians'
+//! parameters.
+//!
+//! An image depends on scene and camera only by where the scene lies in view space, and on the
+//! colours, which depend on the direction of view in world axes. So to move the camera by a small
+//! motion is to move the scene by the inverse motion, but that a rotation about the camera's
+//! position leaves all directions of view, and with them the colours, as they are. Nothing of the
+//! projection is needed, whatever the lens, the filters or the method of blending.
+
+use crate::camera::Camera;
+use crate::gaussians::Gaussians;
+use crate::sh;
+
+/// dL/d(pose) of the motion `view' = exp(rotation) view + translation` in view space: the camera's
+/// world-to-camera transform is followed by a small rotation (an axis times an angle in radians)
+/// and a small translation (world units), both in view axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PoseGradient {
+    /// Per radian about each view axis.
+    pub rotation: [f64; 3],
+    /// Per world unit along each view axis.
+    pub translation: [f64; 3],
+}
+
+/// From the gradients of a scene's parameters in one camera ([`crate::Renderer::gradients`]) to the
+/// gradient of the camera's pose; `sh_degree` of the harmonics was in use.
+pub fn pose_gradient(
+    scene: &Gaussians,
+    gradients: &Gaussians,
+    camera: &Camera,
+    sh_degree: u8,
+) -> PoseGradient {
+    let eye = camera.position();
+    // Of the scene's rotation about the camera's position and of its translation, world axes.
+    let (mut turned, mut moved) = ([0.0; 3], [0.0; 3]);
+    let degree = sh_degree.min(scene.sh_degree);
+    for i in 0..scene.len() {
+        let d_mean = gradients.means[i].map(f64::from);
+        let from_eye: [f64; 3] = std::array::from_fn(|k| f64::from(scene.means[i][k]) - eye[k]);
+        let of_colour = direction_gradient(scene, gradients, i, degree, from_eye);
+        let geometric = std::array::from_fn(|k| d_mean[k] - of_colour[k]);
+        let lever = cross(from_eye, geometric);
+        let turn = quaternion_turn(scene.rotations[i], gradients.rotations[i]);
+        for k in 0..3 {
+            moved[k] += d_mean[k];
+            turned[k] += lever[k] + turn[k];
+        }
+    }
+    // view = R (p - eye). A motion of view space by (w, v) moves the scene by the rotation R^T w
+    // about the eye and the translation R^T v; a vector's gradient turns as the vector does.
+    let to_view = |v: [f64; 3]| camera.rotation.map(|row| dot(row, v));
+    PoseGradient {
+        rotation: to_view(turned),
+        translation: to_view(moved),
+    }
+}
+
+/// The part of a mean's gradient that comes from the colour, by the direction of view.
+fn direction_gradient(
+    scene: &Gaussians,
+    gradients: &Gaussians,
+    i: usize,
+    degree: u8,
+    from_eye: [f64; 3],
+) -> [f64; 3] {
+    let length = dot(from_eye, from_eye).sqrt();
+    if degree == 0 || length == 0.0 {
+        return [0.0; 3];
+    }
+    let unit = from_eye.map(|v| v / length);
+    let row = i * scene.coefficients();
+    // dL/dsh[k] = basis[k] dL/dcolour, and basis[0] is a constant.
+    let d_colour = gradients.sh[row].map(|g| f64::from(g) / sh::C0);
+    let slopes = sh::basis_gradient(unit);
+    let mut d_unit = [0.0; 3];
+    for k in 1..sh::coefficients(degree) {
+        let along: f64 = (0..3)
+            .map(|c| d_colour[c] * f64::from(scene.sh[row + k][c]))
+            .sum();
+        for axis in 0..3 {
+            d_unit[axis] += along * slopes[k][axis];
+        }
+    }
+    let outward = dot(d_unit, unit);
+    std::array::from_fn(|k| (d_unit[k] - outward * unit[k]) / length)
+}
+
+/// dL/dw of a quaternion (w, x, y, z) under the rotation by w in world axes: q' = (1, w/2) q.
+fn quaternion_turn(q: [f32; 4], gradient: [f32; 4]) -> [f64; 3] {
+    let [w, x, y, z] = q.map(f64::from);
+    let [gw, gx, gy, gz] = gradient.map(f64::from);
+    [
+        0.5 * (-x * gw + w * gx - z * gy + y * gz),
+        0.5 * (-y * gw + z * gx + w * gy - x * gz),
+        0.5 * (-z * gw - y * gx + x * gy + w * gz),
+    ]
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ]
+}
