@@ -1,6 +1,6 @@
 //! [`Renderer`]: a scene on a backend; and which backend that is.
 
-use crate::arrays::{colour, image};
+use crate::arrays::{Side, colour, image, read, values};
 use crate::camera::Camera;
 use crate::errors;
 use crate::process::{Home, current, detached};
@@ -8,7 +8,7 @@ use crate::rendering::{Gradients, Rendering};
 use crate::scene::Scene;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use splatcore::core::backend::RenderOptions;
+use splatcore::core::backend::{Cotangents, RenderOptions};
 use splatcore::core::{self, Backend, sh};
 use splatcore::cpu::CpuBackend;
 use splatcore::cuda::{CudaBackend, Options};
@@ -94,17 +94,20 @@ impl Renderer {
     /// Gradients of a scalar with respect to every parameter of the scene.
     ///
     /// ``image_gradient`` is the scalar's gradient with respect to the rendered image, float32
-    /// ``[height, width, 3]``. The other arguments are those of ``render``. Gaussians that the
-    /// camera does not see have zeros.
+    /// ``[height, width, 3]``; ``alpha_gradient`` and ``depth_gradient`` those with respect to
+    /// ``alpha`` and ``depth`` of a ``Rendering``, float32 ``[height, width]``, 0 if left out. The
+    /// other arguments are those of ``render``. Gaussians that the camera does not see have zeros.
     #[pyo3(signature = (
-        camera, image_gradient, *, background=None, pipeline="auto", sh_degree=None,
-        antialiased=None
+        camera, image_gradient, *, alpha_gradient=None, depth_gradient=None, background=None,
+        pipeline="auto", sh_degree=None, antialiased=None
     ))]
     fn gradients(
         &self,
         py: Python<'_>,
         camera: &Bound<'_, Camera>,
         image_gradient: &Bound<'_, PyAny>,
+        alpha_gradient: Option<&Bound<'_, PyAny>>,
+        depth_gradient: Option<&Bound<'_, PyAny>>,
         background: Argument<'_, '_>,
         pipeline: &str,
         sh_degree: Option<u8>,
@@ -120,8 +123,29 @@ impl Renderer {
                 camera.height, camera.width, gradient.height, gradient.width
             )));
         }
+        let sides = [camera.height, camera.width].map(|side| Side::Is(side as usize));
+        let plane = |name, value: Option<&Bound<'_, PyAny>>| -> PyResult<Option<Vec<f32>>> {
+            let array = value.map(|value| read::<f32>(name, value, &sides));
+            array
+                .transpose()?
+                .map(|array| Ok(values(&array)?.to_vec()))
+                .transpose()
+        };
+        let alpha = plane("alpha_gradient", alpha_gradient)?;
+        let depth = plane("depth_gradient", depth_gradient)?;
         let found = self.with(py, |renderer| {
-            renderer.gradients(camera, &options, &gradient.into())
+            let mut cotangents = Cotangents::from(gradient);
+            if let Some(alpha) = alpha {
+                cotangents.add_alpha(&alpha);
+            }
+            if let Some(depth) = depth {
+                let with_depth = RenderOptions {
+                    inverse_depth: true,
+                    ..options.clone()
+                };
+                cotangents.add_depth(&renderer.render(camera, &with_depth)?, &depth);
+            }
+            renderer.gradients(camera, &options, &cotangents)
         })?;
         Gradients::of(py, found)
     }

@@ -117,6 +117,35 @@ def test_an_image_is_linear_in_its_harmonics(camera):
         assert getattr(found, name).shape == array.shape
 
 
+def test_gradients_of_alpha_and_depth_are_slopes():
+    camera = splatcore.Camera.look_at((0, 0, -4), (0, 0, 0), 33, 33)
+    scene = one_gaussian()
+    rng = np.random.default_rng(3)
+    weights = rng.standard_normal((2, 33, 33)).astype(np.float32)
+    # Away from the rim, where fragments come and go.
+    weights *= splatcore.render(scene, camera, backend="cpu").alpha > 0.1
+    nothing = np.zeros((33, 33, 3), np.float32)
+    found = splatcore.Renderer(scene, "cpu").gradients(
+        camera, nothing, alpha_gradient=weights[0], depth_gradient=weights[1]
+    )
+
+    def loss(**change):
+        moved = splatcore.render(scene.replace(**change), camera, depth=True, backend="cpu")
+        return float((moved.alpha * weights[0] + moved.depth * weights[1]).sum(dtype=np.float64))
+
+    for name, at, step in [("means", (0, 2), 1e-2), ("means", (0, 0), 1e-3), ("opacities", 0, 1e-2)]:
+        array = getattr(scene, name)
+        sides = []
+        for sign in (1, -1):
+            moved = array.copy()
+            moved[at] += sign * step
+            sides.append(loss(**{name: moved}))
+        slope = (sides[0] - sides[1]) / (2 * step)
+        assert getattr(found, name)[at] == pytest.approx(slope, rel=2e-2, abs=1e-2), (name, at)
+    with pytest.raises(ValueError, match="depth_gradient"):
+        splatcore.Renderer(scene, "cpu").gradients(camera, nothing, depth_gradient=nothing)
+
+
 def test_what_cannot_be_rendered_is_refused(scene, camera):
     renderer = splatcore.Renderer(scene, "cpu")
     with pytest.raises(ValueError, match=r"image_gradient.*\[48, 64, 3\].*\[64, 48, 3\]"):

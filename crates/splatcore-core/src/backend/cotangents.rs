@@ -1,14 +1,14 @@
 //! Gradients of a scalar with respect to what a frame gives.
 
 use super::error::BackendError;
+use super::frame::Rendered;
 use crate::{Camera, Image};
 
 /// Gradients of a scalar with respect to each part of [`super::Rendered`]; a part that is `None`
 /// does not matter. Planes are `[height * width]`, in the camera's size.
 ///
-/// A loss of other things follows by the chain rule: with A = 1 - transmittance, dL/dA is minus
-/// `transmittance`; of the expected inverse depth D = `inverse_depth` / A, dL/d`inverse_depth` is
-/// dL/dD / A, and dL/dA gains -dL/dD D / A.
+/// A loss of alpha or depth follows by the chain rule: [`Cotangents::add_alpha`],
+/// [`Cotangents::add_depth`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cotangents {
     /// dL/d(image), r, g, b.
@@ -20,6 +20,40 @@ pub struct Cotangents {
 }
 
 impl Cotangents {
+    /// Adds dL/d(alpha), `[height * width]`, alpha being 1 - transmittance.
+    pub fn add_alpha(&mut self, gradient: &[f32]) {
+        let pixels = gradient.len();
+        let plane = self.transmittance.get_or_insert_with(|| vec![0.0; pixels]);
+        for (to, gradient) in plane.iter_mut().zip(gradient) {
+            *to -= gradient;
+        }
+    }
+
+    /// Adds dL/d(depth), `[height * width]`, of [`Rendered::depth`]: alpha over inverse depth, and
+    /// 0 where there is nothing. `rendered` is the frame, with inverse depth.
+    pub fn add_depth(&mut self, rendered: &Rendered, gradient: &[f32]) {
+        let Some(inverse_depth) = &rendered.inverse_depth else {
+            return;
+        };
+        let frame = inverse_depth.iter().zip(&rendered.transmittance);
+        let mut of_alpha = vec![0.0; gradient.len()];
+        let mut of_inverse = vec![0.0; gradient.len()];
+        for (i, ((&sum, &left), g)) in frame.zip(gradient).enumerate() {
+            let alpha = 1.0 - left;
+            if alpha > 0.0 && sum > 0.0 {
+                (of_alpha[i], of_inverse[i]) = (g / sum, -g * alpha / (sum * sum));
+            }
+        }
+        self.add_alpha(&of_alpha);
+        match &mut self.inverse_depth {
+            Some(plane) => plane
+                .iter_mut()
+                .zip(of_inverse)
+                .for_each(|(to, g)| *to += g),
+            none => *none = Some(of_inverse),
+        }
+    }
+
     /// Whether anything but the image matters.
     pub fn beyond_image(&self) -> bool {
         self.transmittance.is_some() || self.inverse_depth.is_some()

@@ -459,10 +459,7 @@ impl SortedLists {
         self.splat_of.address()
     }
 
-    /// The compacted index of each of `gaussians` Gaussians; waits for the queue.
-    ///
-    /// # Errors
-    /// If the device failed.
+    /// The compacted index of each Gaussian; waits for the queue, or says that the device failed.
     pub fn read_splat_of(&self, gaussians: usize) -> Result<Vec<u32>, BackendError> {
         self.splat_of.to_vec(gaussians)
     }

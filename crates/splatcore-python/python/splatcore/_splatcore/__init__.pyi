@@ -190,6 +190,8 @@ class Renderer:
         camera: Camera,
         image_gradient: _Array,
         *,
+        alpha_gradient: _Array | None = None,
+        depth_gradient: _Array | None = None,
         background: _Three | None = None,
         pipeline: str = "auto",
         sh_degree: int | None = None,
