@@ -239,7 +239,7 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
         true => Some(file.number("smoothed_loss")?),
         false => None,
     };
-    Ok(Checkpoint {
+    let checkpoint = Checkpoint {
         step: file.number("step")?,
         state: LearnerState {
             gaussians,
@@ -266,7 +266,9 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
         config: file.text("config")?.into(),
         backend: file.text("backend")?.into(),
         photos: file.text("photos")?.into(),
-    })
+    };
+    file.check_all_read()?;
+    Ok(checkpoint)
 }
 
 /// None in a file of a run that learned none.

@@ -4,6 +4,8 @@ use safetensors::{Dtype, SafeTensors};
 use splatcore_core::Choice;
 use splatcore_data::{DataError, Place};
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Value of `format` in the metadata.
@@ -62,6 +64,8 @@ impl<'a> Tensor<'a> {
 pub(super) struct Reader<'a> {
     path: &'a Path,
     pub(super) tensors: SafeTensors<'a>,
+    /// Names of the tensors that were read.
+    read: RefCell<BTreeSet<String>>,
     pub(super) metadata: std::collections::HashMap<String, String>,
 }
 
@@ -102,6 +106,7 @@ impl<'a> Reader<'a> {
         Ok(Self {
             path,
             tensors: SafeTensors::deserialize(bytes).map_err(damaged)?,
+            read: RefCell::default(),
             metadata,
         })
     }
@@ -130,6 +135,7 @@ impl<'a> Reader<'a> {
                 ),
             ));
         }
+        self.read.borrow_mut().insert(name.to_owned());
         let word = dtype.bitsize() / 8;
         let mut values = vec![T::zeroed(); tensor.data().len() / size_of::<T>().max(1)];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
@@ -157,6 +163,22 @@ impl<'a> Reader<'a> {
             name,
             &format!("has {} rows, expected {count}", values.len()),
         ))
+    }
+
+    /// Refuses a file with a tensor that was not read: a run that went on without it would be
+    /// another one.
+    pub(super) fn check_all_read(&self) -> Result<(), DataError> {
+        let read = self.read.borrow();
+        let mut names = self.tensors.names();
+        names.sort_unstable();
+        let Some(unknown) = names.into_iter().find(|name| !read.contains(*name)) else {
+            return Ok(());
+        };
+        let problem = "is nothing that this program knows";
+        let remedy = "resume with the program that wrote the checkpoint, or start anew";
+        Err(DataError::new(self.path, problem, remedy)
+            .at(Place::Part(unknown.to_owned()))
+            .depending_on(Choice::StartAnew))
     }
 
     pub(super) fn text(&self, key: &str) -> Result<&str, DataError> {

@@ -192,6 +192,12 @@ fn foreign_and_inconsistent_files_say_what_is_wrong() {
             "exposure.seen: is missing",
         ),
         ("\"mask.first\"", "\"mask.f1rst\"", "mask.first: is missing"),
+        // As a later version may write, or one in which a feature was called otherwise.
+        (
+            "\"exposure.parameters\"",
+            "\"exposure.paramet3rs\"",
+            "exposure.first: is nothing that this program knows; resume with the program",
+        ),
         (
             "\"shape\":[9,4]",
             "\"shape\":[4,9]",
