@@ -1,12 +1,15 @@
 //! What rendering gives: arrays that Python owns.
 
-use crate::arrays::{image, owned};
+use crate::arrays::{image, owned, rows, values};
+use crate::camera::Camera;
 use crate::errors;
 use crate::process::detached;
-use numpy::PyArrayDyn;
+use crate::scene::Scene;
+use numpy::{PyArrayDyn, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use splatcore::core::Gaussians;
 use splatcore::core::backend::Rendered;
+use splatcore::core::{Gaussians, pose_gradient};
 use splatcore::data::file::write_png;
 use std::path::PathBuf;
 
@@ -83,5 +86,45 @@ impl Gradients {
             opacities: owned(py, found.opacity_logits, &[n])?,
             sh: owned(py, found.sh.into_flattened(), &[n, k, 3])?,
         })
+    }
+}
+
+#[pymethods]
+impl Gradients {
+    /// Gradient with respect to the camera's pose: three numbers per radian about each of the
+    /// camera's axes (x right, y down, z forward), and three per world unit along them, of a small
+    /// motion that follows ``world_to_camera``.
+    ///
+    /// ``scene``, ``camera`` and ``sh_degree`` are those of the call of ``Renderer.gradients``.
+    #[pyo3(signature = (scene, camera, sh_degree=None))]
+    fn pose(
+        &self,
+        py: Python<'_>,
+        scene: &Bound<'_, Scene>,
+        camera: &Bound<'_, Camera>,
+        sh_degree: Option<u8>,
+    ) -> PyResult<([f64; 3], [f64; 3])> {
+        let scene = &scene.get().gaussians;
+        let found = Gaussians {
+            means: rows(&self.means.bind(py).readonly())?,
+            log_scales: rows(&self.scales.bind(py).readonly())?,
+            rotations: rows(&self.rotations.bind(py).readonly())?,
+            opacity_logits: values(&self.opacities.bind(py).readonly())?.to_vec(),
+            sh: rows(&self.sh.bind(py).readonly())?,
+            sh_degree: scene.sh_degree,
+        };
+        if found.len() != scene.len() || found.sh.len() != scene.sh.len() {
+            return Err(PyValueError::new_err(format!(
+                "scene has {} Gaussians and {} harmonics, the gradients have {} and {}",
+                scene.len(),
+                scene.sh.len(),
+                found.len(),
+                found.sh.len()
+            )));
+        }
+        let degree = sh_degree.unwrap_or(scene.sh_degree);
+        let camera = &camera.get().camera;
+        let pose = detached(py, || Ok(pose_gradient(scene, &found, camera, degree)))?;
+        Ok((pose.rotation, pose.translation))
     }
 }

@@ -146,6 +146,39 @@ def test_gradients_of_alpha_and_depth_are_slopes():
         splatcore.Renderer(scene, "cpu").gradients(camera, nothing, depth_gradient=nothing)
 
 
+def test_the_gradient_of_the_pose_is_a_slope(scene, camera):
+    # Smooth, so that fragments that come and go at the splats' rims, which gradients leave out by
+    # design, matter little.
+    y, x = np.mgrid[:48, :64] / 10
+    weights = np.stack([np.sin(x), np.cos(y), np.sin(x + y)], axis=2).astype(np.float32)
+    rotation, translation = (
+        splatcore.Renderer(scene, "cpu").gradients(camera, weights).pose(scene, camera)
+    )
+
+    def loss(motion):
+        pose = motion @ np.asarray(camera.world_to_camera, np.float64)
+        moved = splatcore.Camera(64, 48, camera.fx, camera.fy, camera.cx, camera.cy, pose)
+        image = splatcore.render(scene, moved, backend="cpu").image.astype(np.float64)
+        return (image * weights).sum()
+
+    step, slopes = 2e-3, np.zeros((2, 3))
+    for axis in range(3):
+        shift = np.eye(4)
+        shift[axis, 3] = step
+        generator = np.zeros((3, 3))
+        a, b = (axis + 1) % 3, (axis + 2) % 3
+        generator[a, b], generator[b, a] = -1, 1
+        turn = np.eye(4)
+        turn[:3, :3] += np.sin(step) * generator + (1 - np.cos(step)) * generator @ generator
+        for kind, motion in enumerate((turn, shift)):
+            slopes[kind, axis] = (loss(motion) - loss(np.linalg.inv(motion))) / (2 * step)
+    for found, wanted in zip((rotation, translation), slopes):
+        assert np.linalg.norm(found - wanted) < 0.15 * np.linalg.norm(wanted), (found, wanted)
+    with pytest.raises(ValueError, match="1 Gaussians"):
+        one = splatcore.Renderer(scene, "cpu").gradients(camera, weights)
+        one.pose(one_gaussian(), camera)
+
+
 def test_what_cannot_be_rendered_is_refused(scene, camera):
     renderer = splatcore.Renderer(scene, "cpu")
     with pytest.raises(ValueError, match=r"image_gradient.*\[48, 64, 3\].*\[64, 48, 3\]"):

@@ -164,6 +164,9 @@ class Gradients:
     def opacities(self) -> _Floats: ...
     @property
     def sh(self) -> _Floats: ...
+    def pose(
+        self, scene: Scene, camera: Camera, sh_degree: int | None = None
+    ) -> tuple[list[float], list[float]]: ...
 
 @final
 class Renderer:
