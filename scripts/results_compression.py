@@ -71,7 +71,7 @@ def compression():
     scores = table(["scene", "all Gaussians", *(f"`{score}`" for score in SCORES)], rows)
     published = table(["method", "PSNR", "SSIM", "MB"], PUBLISHED)
     return {
-        "compression.md": "\n\n".join([main, note, source(NAME)]),
-        "compression-scores.md": "\n\n".join([scores, source(NAME)]),
-        "compression-published.md": published,
+        "compression": "\n\n".join([main, note, source(NAME)]),
+        "compression-scores": "\n\n".join([scores, source(NAME)]),
+        "compression-published": published,
     }

@@ -27,9 +27,9 @@ def formats():
         lines.append([f"`{row['program']}`", row["what"], *values])
     align = ["left", "left"] + ["right"] * len(kinds)
     return {
-        "formats-peers.md": table(["program", "what", *kinds], lines, align),
-        "formats-losses.md": losses(),
-        "formats-large.md": large(),
+        "formats-peers": table(["program", "what", *kinds], lines, align),
+        "formats-losses": losses(),
+        "formats-large": large(),
     }
 
 

@@ -296,4 +296,4 @@ def methods():
         ),
         "floaters": method_floaters(),
     }
-    return {f"method-{name}.md": text for name, text in made.items()}
+    return {f"method-{name}": text for name, text in made.items()}

@@ -65,7 +65,7 @@ def presets():
         "H100."
     )
     tables = [table(head, lines, ["left", "left"] + ["right"] * 7), note, source(NAME)]
-    return {"quality-presets.md": "\n\n".join(tables), "quality-equal-lengths.md": equal_lengths()}
+    return {"quality-presets": "\n\n".join(tables), "quality-equal-lengths": equal_lengths()}
 
 
 def equal_lengths():

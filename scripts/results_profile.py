@@ -33,8 +33,8 @@ def profile():
     rows = list(csv.DictReader(lines_of(NAME)))
     found = {(row["scene"], row["pipeline"]): row for row in rows}
     return {
-        "paper-atomic-aggregation-stalls.md": stalls(found),
-        "paper-tensor-gs-groups.md": groups(found),
+        "paper-atomic-aggregation-stalls": stalls(found),
+        "paper-tensor-gs-groups": groups(found),
     }
 
 

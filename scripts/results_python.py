@@ -4,6 +4,7 @@ from results_raw import load, source
 from results_tables import mean, table
 
 CALLS = "python/gsplat.json"
+TESTS = "python/tests.json"
 TRAINING = "python/gsplat-training.json"
 WHAT = {"infer": "image, no gradients", "step": "image, loss and gradients"}
 # Names of the raw files' rasterizers, and which one is not it.
@@ -19,11 +20,12 @@ def python():
     data, trainings = load(CALLS), load(TRAINING)
     times = [calls(data), kernels(data)]
     return {
-        "python-times.md": "\n\n".join([*times, source(CALLS)]),
-        "python-memory.md": "\n\n".join([memory(data), source(CALLS)]),
-        "python-same.md": "\n\n".join([same(data), source(CALLS)]),
-        "python-training.md": "\n\n".join([training(trainings["rows"]), source(TRAINING)]),
-        "python-second-halves.md": "\n\n".join(
+        "python-tests": tests(),
+        "python-times": "\n\n".join([*times, source(CALLS)]),
+        "python-memory": "\n\n".join([memory(data), source(CALLS)]),
+        "python-same": "\n\n".join([same(data), source(CALLS)]),
+        "python-training": "\n\n".join([training(trainings["rows"]), source(TRAINING)]),
+        "python-second-halves": "\n\n".join(
             [training(trainings["second_halves"]), source(TRAINING)]
         ),
     }
@@ -93,6 +95,11 @@ def cells(numbers, sign=""):
     """Numbers of a training, or with the sign "+" differences of them."""
     formats = [".1f", ",.0f", ".0f", ".3f", ".3f", ".3f"]
     return [f"{number:{sign}{form}}" for number, form in zip(numbers, formats)]
+
+
+def tests():
+    rows = [[r["tests"], r["passed"], r["of"]] for r in load(TESTS)["rows"]]
+    return "\n\n".join([table(["tests", "passed", "of"], rows), source(TESTS)])
 
 
 def training(data):

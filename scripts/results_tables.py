@@ -99,7 +99,7 @@ def rendering():
     )
     files = {}
     for suffix, name in [("", "rendering-1080"), ("-4k", "rendering-4k")]:
-        files[f"{name}.md"] = "\n\n".join([blend_table(suffix, BLENDS), note, fox_source(suffix)])
+        files[name] = "\n\n".join([blend_table(suffix, BLENDS), note, fox_source(suffix)])
 
     head = [
         "model",
@@ -127,7 +127,7 @@ def rendering():
                 )
             cells.append(decibels(rows["exact+splatcore"]))
             lines.append(cells)
-    files["rendering-models.md"] = "\n\n".join(
+    files["rendering-models"] = "\n\n".join(
         [
             table(head, lines),
             "A frame by the clock (the blend alone), us. `bonsai` and `chair`: the held-out cameras\n"
@@ -150,7 +150,7 @@ def rendering():
                 + [us(stages.get(s, 0)) for s in ["project", "intersect", "sort", "blend"]]
                 + [us(sum(stages.values())), us(row["frame_ms"])]
             )
-    files["rendering-stages.md"] = "\n\n".join(
+    files["rendering-stages"] = "\n\n".join(
         [
             table(head, lines, ["left", "left"] + ["right"] * 6),
             "us, `exact+splatcore`. The marks between stages cost time of their own, so that the\n"
@@ -208,7 +208,7 @@ def backward_source():
 
 def training():
     files = {
-        "training-steps.md": "\n\n".join(
+        "training-steps": "\n\n".join(
             [
                 backward_table(BACKWARDS),
                 "1080x1920, the seven held-out cameras of fox_colmap, `exact+scalar+METHOD`\n"
@@ -234,7 +234,7 @@ def training():
         row = backward_rows(model)["splatcore"]
         stages = row["step_stages"]
         lines.append([model] + [us(stages.get(s, 0)) for s in order] + [us(row["step_ms"])])
-    files["training-stages.md"] = "\n\n".join(
+    files["training-stages"] = "\n\n".join(
         [
             table(["model"] + order + ["step by the clock"], lines),
             "us, `exact+splatcore+splatcore`. `adam` holds `project_backward`.",
@@ -307,7 +307,7 @@ def quality():
             ]
         )
     files = {
-        "quality-fox.md": "\n\n".join(
+        "quality-fox": "\n\n".join(
             [
                 table(
                     [
@@ -343,7 +343,7 @@ def quality():
                     f"{int(run['gaussians']):,}",
                 ]
             )
-    files["quality-options.md"] = "\n\n".join(
+    files["quality-options"] = "\n\n".join(
         [
             table(
                 [
@@ -394,7 +394,7 @@ def cpu():
         )
     names = [f"cpu/{run}.json" for run in CPU_RUNS]
     files = {
-        "cpu-quality.md": "\n\n".join(
+        "cpu-quality": "\n\n".join(
             [
                 table(
                     [
@@ -434,7 +434,7 @@ def cpu():
                     f"{row['ns_per_blended_backward']:.2f}",
                 ]
             )
-    files["cpu-speed.md"] = "\n\n".join(
+    files["cpu-speed"] = "\n\n".join(
         [
             table(
                 [

@@ -26,10 +26,10 @@ COUNTS = {
 def viewer():
     """Tables by name."""
     return {
-        "viewer-live.md": live(),
-        "viewer-share.md": share(),
-        "viewer-pages.md": pages(),
-        "viewer-soak.md": soak(),
+        "viewer-live": live(),
+        "viewer-share": share(),
+        "viewer-pages": pages(),
+        "viewer-soak": soak(),
     }
 
 
