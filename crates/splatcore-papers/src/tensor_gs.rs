@@ -168,7 +168,7 @@ fn figure_5() -> Spec {
         lines.push(of(" + TensorGS with split halves", GROUPED_SPLIT));
         if name == "GSCore" {
             let skipping = Run::new(intersect, "gscore");
-            let label = "GSCore, sub-tile skipping too";
+            let label = "GSCore, sub-tiles of 8x8 too, size not checked";
             lines.push(Line::new(label, skipping, Run::new(intersect, "scalar")));
         }
     }

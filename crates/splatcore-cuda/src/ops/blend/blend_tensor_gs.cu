@@ -21,7 +21,7 @@
 // shared memory, 9 for alpha and its test, 17 more if any of the 32 pixels takes it (scalar: 22 in
 // all); loading takes some 250 for 256 Gaussians and a warp.
 //
-// Now. 473 us for fox_220k at 1080x1920, 2x2 with `exact`, on an H200 (1x1: 309). History:
+// Now. 471 us for fox_220k at 1080x1920, 2x2 with `exact`, on an H200 (1x1: 362). History:
 // docs/log/kernels/blend-tensor-gs.md.
 
 #include "blend.cuh"
