@@ -1,5 +1,6 @@
 """The papers' tables of docs/results, for scripts/results."""
 
+import results_peers
 from results_raw import FOX, RAW, TRAINED, load, source
 from results_tables import SAME, is_backward, table
 
@@ -154,11 +155,20 @@ def papers():
                 continue
             columns = [(g["title"], c) for g in part["groups"] for c in g["columns"]]
             head = ["method"] + [f"{title}: {c['name']}" for title, c in columns]
-            lines = []
+            kinds = [c["format"] for _, c in columns]
+            baselines = results_peers.rows_of(paper, columns)
+            if part["name"] == "Figure 9, gradient computation":
+                baselines = results_peers.backward_rows(columns)
+            lines = [
+                [label] + [paper_cell(value, kind) for value, kind in zip(cells, kinds)]
+                for label, cells in baselines
+            ]
             for row in part["rows"]:
                 cells = row.get("cells") or []
                 cells = cells + [None] * (len(columns) - len(cells))
                 note = f" ({row['note']})" if row.get("note") else ""
+                if row["label"] in results_peers.SCALAR:
+                    note += ": `aabb+scalar`"
                 kinds = [row.get("format") or c["format"] for _, c in columns]
                 lines.append(
                     [RENAMED.get(row["label"], row["label"]).replace("|", "/") + note]
@@ -167,6 +177,6 @@ def papers():
             parts.append(f"**{part['name']}: {part['caption']}**")
             parts.append(table(head, lines))
             parts += part["remarks"]
-        parts.append(source(name))
+        parts.append(source(name, results_peers.H100, results_peers.H200))
         files[f"paper-{paper}"] = "\n\n".join(parts)
     return files
