@@ -180,7 +180,11 @@ const FRAGMENTS: [(&str, &str, &str); 9] = [
     ("FlashGS", "exact", "scalar"),
     ("Speedy-Splat, SnugBox only", "snugbox", "scalar"),
     ("GSCore", "obb", "scalar"),
-    ("GSCore, sub-tiles of 8x8 too, size not checked", "obb", "gscore"),
+    (
+        "GSCore, sub-tiles of 8x8 too, size not checked",
+        "obb",
+        "gscore",
+    ),
     ("StopThePop", "tile-cull", "scalar"),
     (
         "StopThePop, per-pixel order too",
