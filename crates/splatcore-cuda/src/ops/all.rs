@@ -64,7 +64,15 @@ pub fn all_programs() -> Vec<Program> {
         let masked = adam::program(degree, degree, Moments::Compact, sparse, absolute);
         all.push(filtered(adam::with_masks(masked), true, true));
     }
+    let sparse = adam::program(0, 0, Moments::Full, true, false);
+    all.push(adam::of_batch(filtered(
+        adam::with_masks(sparse),
+        true,
+        true,
+    )));
     for degree in 0..=sh::MAX_DEGREE {
+        let dense = adam::program(degree, sh::MAX_DEGREE, Moments::Compact, false, false);
+        all.push(adam::of_batch(dense));
         all.extend(step_variants(degree, sh::MAX_DEGREE, &FILTERS));
         for plain in project_variants(degree, sh::MAX_DEGREE, Intersect::Exact) {
             let halves = of_half_scene(plain.clone(), sh::MAX_DEGREE);
@@ -84,15 +92,7 @@ pub fn all_programs() -> Vec<Program> {
         }
         all.push(write_gradients(degree, sh::MAX_DEGREE));
         all.push(accumulate::program(degree, sh::MAX_DEGREE));
-        let dense = adam::program(degree, sh::MAX_DEGREE, Moments::Compact, false, false);
-        all.push(adam::of_batch(dense));
     }
-    let sparse = adam::program(0, 0, Moments::Full, true, false);
-    all.push(adam::of_batch(filtered(
-        adam::with_masks(sparse),
-        true,
-        true,
-    )));
     all
 }
 
