@@ -203,7 +203,7 @@ papers() {
         missing papers "no models/fox_* with posed/fox_colmap in $data, no models/*/scene.ply in $out"
         return
     fi
-    for paper in tc-gs gemm-gs tensor-gs atomic-aggregation; do
+    for paper in tc-gs gemm-gs tensor-gs atomic-aggregation llm; do
         more=()
         [[ $paper == atomic-aggregation ]] && have_trainings && more=(--trainings "$(realpath --relative-to=. "$out/table3")")
         [[ $paper == gemm-gs ]] && more=("${compressed[@]}")

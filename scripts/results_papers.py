@@ -128,6 +128,7 @@ def paper_cell(value, kind):
         "millions": f"{value:.2f}",
         "ssim": f"{value:.4f}",
         "tenths": f"{value:.1f}",
+        "hundredths": f"{value:.2f}",
         "count": f"{value:,.0f}",
     }.get(kind, f"{value:g}")
 

@@ -14,6 +14,7 @@ mod compression;
 mod counts;
 mod gemm_gs;
 mod html;
+mod llm;
 mod metric;
 mod models;
 pub mod page;

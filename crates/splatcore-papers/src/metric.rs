@@ -27,6 +27,8 @@ pub enum Format {
     Count,
     /// One digit after the point.
     Tenths,
+    /// Two digits after the point.
+    Hundredths,
 }
 
 /// A PSNR from which on images have the same bits, or all but.
@@ -45,6 +47,7 @@ impl Format {
             Format::Ssim => format!("{value:.4}"),
             Format::Count => format!("{value:.0}"),
             Format::Tenths => format!("{value:.1}"),
+            Format::Hundredths => format!("{value:.2}"),
         }
     }
 

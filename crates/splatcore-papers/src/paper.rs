@@ -7,7 +7,7 @@ use crate::scene::Scene;
 use crate::spec::Spec;
 use crate::table::Table;
 use crate::training::Training;
-use crate::{atomic, gemm_gs, models, tc_gs, tensor_gs};
+use crate::{atomic, gemm_gs, llm, models, tc_gs, tensor_gs};
 use std::str::FromStr;
 
 /// The papers whose tables there are.
@@ -21,11 +21,19 @@ pub enum Paper {
     Tensor,
     /// Atomic Aggregation.
     Atomic,
+    /// Kernels by language models.
+    Llm,
 }
 
 impl Paper {
     /// Every paper.
-    pub const ALL: [Paper; 4] = [Paper::Tc, Paper::Gemm, Paper::Tensor, Paper::Atomic];
+    pub const ALL: [Paper; 5] = [
+        Paper::Tc,
+        Paper::Gemm,
+        Paper::Tensor,
+        Paper::Atomic,
+        Paper::Llm,
+    ];
 
     /// Its name, as typed.
     pub fn name(self) -> &'static str {
@@ -34,6 +42,7 @@ impl Paper {
             Paper::Gemm => "gemm-gs",
             Paper::Tensor => "tensor-gs",
             Paper::Atomic => "atomic-aggregation",
+            Paper::Llm => "llm",
         }
     }
 
@@ -49,6 +58,10 @@ impl Paper {
                 "The backward pass and training steps: tables 1 to 3, figures 2, 4 to 6, 9 to 11; \
                  five times the time"
             }
+            Paper::Llm => {
+                "Kernels by language models: tables I to IV, figures 9 to 13; what a search finds \
+                 is quoted, and measured by `splatcore lab`"
+            }
         }
     }
 
@@ -59,6 +72,7 @@ impl Paper {
             Paper::Gemm => &gemm_gs::ABOUT,
             Paper::Tensor => &tensor_gs::ABOUT,
             Paper::Atomic => &atomic::ABOUT,
+            Paper::Llm => &llm::ABOUT,
         }
     }
 
@@ -107,6 +121,7 @@ impl Paper {
             Paper::Gemm => gemm_gs::specs(),
             Paper::Tensor => tensor_gs::specs(),
             Paper::Atomic => atomic::specs(),
+            Paper::Llm => llm::specs(),
         }
     }
 }

@@ -1,0 +1,92 @@
+"""The tables of the paper on language models, for scripts/results: the paper's numbers as
+`splatcore bench --paper llm` prints them, beside what the lab's journals hold."""
+
+from results_lab import GUIDANCE, SEEDS, best_so_far, candidates, geometric, lines
+from results_papers import paper_cell
+from results_peers import H100
+from results_raw import bench, load, source
+from results_tables import table
+
+PAPER = "rendering/paper-llm.json"
+# Blend kernels of table I here: vanilla as published on the H100, the others on the H200.
+FOX = "rendering/bench-fox_220k.json"
+SEARCHES = {"Seele": "seele-2", "search, planner and profile": "literal-model"}
+
+
+def guidance():
+    """Of each guidance the runs of its seeds."""
+    return {
+        words: [candidates(f"guidance-{name}-{seed}") for seed in SEEDS]
+        for name, words in GUIDANCE.items()
+    }
+
+
+def origin():
+    """Milliseconds of the blend kernels that nobody changed, on fox_220k."""
+    rows = load(H100)["ours"]["b-fox_220k"]
+    literal = next(r for r in rows if r["pipeline"].startswith("aabb+literal"))
+    here = bench(FOX)
+    blends = [here[key]["stages"]["blend"] for key in ["exact+seele", "accutile+tc-gs"]]
+    return {"Origin": [f"{ms:.3f}" for ms in [literal["stages"]["blend"], *blends]]}
+
+
+def speed_ups():
+    return {
+        words: [f"{geometric([best_so_far(run)[-1] for run in found]):.2f}x"]
+        for words, found in guidance().items()
+    }
+
+
+def errors():
+    found = {}
+    for words, seeds in guidance().items():
+        verdicts = [one["verdict"]["verdict"] for run in seeds for one in run]
+        found[words] = [f"{100 * verdicts.count('rejected') / len(verdicts):.0f}"]
+    return found
+
+
+def held_out():
+    """The mean over scenes that the search had not seen."""
+    accepted = {line["experiment"]: line["evidence"] for line in lines("accepted.jsonl")}
+    return {
+        label: [f"{1 / accepted[name]['held_out']['ratio']:.2f}x"]
+        for label, name in SEARCHES.items()
+    }
+
+
+# By table: the columns that the lab fills, and its cells by row.
+FILLED = {
+    "Table I": (["here: 3DGS ms (H100)", "Seele ms (H200)", "TC-GS ms (H200)"], origin),
+    "Figure 9": (["lab: try 4, mean of 3 seeds"], speed_ups),
+    "Figure 10": (["lab: rejected by a gate %"], errors),
+    "Figure 11": (["lab: mean of held-out scenes"], held_out),
+    "Figure 13": (["lab: mean of held-out scenes"], held_out),
+}
+
+
+def llm():
+    data = load(PAPER)
+    parts = [
+        f"{data['paper']['title']} ({data['paper']['reference']}). The paper's card:\n"
+        f"{data['paper']['card']}."
+    ]
+    for part in data["tables"]:
+        columns, cells_of = FILLED.get(part["name"], ([], dict))
+        ours, rows = cells_of(), []
+        groups = [g for g in part["groups"] if g["title"].startswith("paper")]
+        count = sum(len(g["columns"]) for g in groups)
+        for row in part["rows"]:
+            if row["label"].startswith("splatcore"):
+                continue
+            own = ours.get(row["label"])
+            kinds = [c["format"] for g in groups for c in g["columns"]]
+            paper = [paper_cell(v, k) for v, k in zip(row["cells"][-count:], kinds)]
+            why = "" if own or not row.get("note") else f" ({row['note']})"
+            rows.append([row["label"] + why, *(own or ["-"] * len(columns)), *paper])
+        heads = [f"{g['title']}: {c['name']}" for g in groups for c in g["columns"]]
+        parts.append(f"**{part['name']}: {part['caption']}**")
+        parts.append(table(["row", *columns, *heads], rows))
+        parts += part["remarks"]
+    journals = [f"lab/guidance-{name}-{seed}.jsonl" for name in GUIDANCE for seed in SEEDS]
+    parts.append(source(H100, FOX, *journals, "lab/accepted.jsonl"))
+    return {"paper-llm": "\n\n".join(parts)}
