@@ -2,10 +2,12 @@
 //! parameters.
 //!
 //! An image depends on scene and camera only by where the scene lies in view space, and on the
-//! colours, which depend on the direction of view in world axes. So to move the camera by a small
-//! motion is to move the scene by the inverse motion, but that a rotation about the camera's
-//! position leaves all directions of view, and with them the colours, as they are. Nothing of the
-//! projection is needed, whatever the lens, the filters or the method of blending.
+//! colours, which depend on the direction of view in world axes. So a small motion of view space
+//! (the scene as the camera sees it) changes the image as the same motion of the scene does, with
+//! one exception: to rotate the scene about the camera changes the directions of view, and so the
+//! colours; to rotate the camera does not. The colours' part of each mean's gradient is therefore
+//! left out of the rotation. Nothing of the projection is needed, whatever the lens, the filters or
+//! the method of blending.
 
 use crate::camera::Camera;
 use crate::gaussians::Gaussians;

@@ -143,7 +143,7 @@ impl Renderer {
                     inverse_depth: true,
                     ..options.clone()
                 };
-                cotangents.add_depth(&renderer.render(camera, &with_depth)?, &depth);
+                cotangents.add_depth(&renderer.render(camera, &with_depth)?, &depth)?;
             }
             renderer.gradients(camera, &options, &cotangents)
         })?;

@@ -4,8 +4,8 @@ use super::error::BackendError;
 use super::frame::Rendered;
 use crate::{Camera, Image};
 
-/// Gradients of a scalar with respect to each part of [`super::Rendered`]; a part that is `None`
-/// does not matter. Planes are `[height * width]`, in the camera's size.
+/// Gradients of a scalar with respect to each part of [`super::Rendered`]; `None` is a gradient of
+/// zero. Planes are `[height * width]`, in the camera's size.
 ///
 /// A loss of alpha or depth follows by the chain rule: [`Cotangents::add_alpha`],
 /// [`Cotangents::add_depth`].
@@ -30,10 +30,14 @@ impl Cotangents {
     }
 
     /// Adds dL/d(depth), `[height * width]`, of [`Rendered::depth`]: alpha over inverse depth, and
-    /// 0 where there is nothing. `rendered` is the frame, with inverse depth.
-    pub fn add_depth(&mut self, rendered: &Rendered, gradient: &[f32]) {
+    /// 0 where there is nothing. `rendered` is the frame.
+    ///
+    /// # Errors
+    /// [`BackendError::Input`] if the frame was rendered without inverse depth.
+    pub fn add_depth(&mut self, rendered: &Rendered, gradient: &[f32]) -> Result<(), BackendError> {
         let Some(inverse_depth) = &rendered.inverse_depth else {
-            return;
+            let problem = "a gradient of depth for a frame without inverse depth";
+            return Err(BackendError::Input(problem.into()));
         };
         let frame = inverse_depth.iter().zip(&rendered.transmittance);
         let mut of_alpha = vec![0.0; gradient.len()];
@@ -52,6 +56,7 @@ impl Cotangents {
                 .for_each(|(to, g)| *to += g),
             none => *none = Some(of_inverse),
         }
+        Ok(())
     }
 
     /// Whether anything but the image matters.
@@ -59,9 +64,9 @@ impl Cotangents {
         self.transmittance.is_some() || self.inverse_depth.is_some()
     }
 
-    /// What [`super::Rendered`] has beyond the image, as an image of two channels: the image that
-    /// splats with the colours (1/z, 1, 0) make on black has inverse depth and 1 - transmittance
-    /// for its first two. Returns dL/d of the three, `[height * width]`.
+    /// The gradient of a second image, `[height * width]` of three channels: the same splats with
+    /// the colours (1/z, 1, 0), blended on black. Its channels are inverse depth, 1 -
+    /// transmittance, and an unused one.
     pub fn of_channels(&self) -> Vec<[f32; 3]> {
         let plane = |plane: &Option<Vec<f32>>, i: usize| plane.as_ref().map_or(0.0, |p| p[i]);
         let pixels = 0..self.image.data.len();

@@ -1,4 +1,5 @@
-//! The seams of a training step: the calls that it is made of, and the page that makes it of them.
+//! The calls of a training step ([`Engine`]), and the function that makes them in order
+//! ([`take_step`]).
 //!
 //! ```text
 //! parameters --> project --> splats --> image --> compare --> dL/dimage --> backward --> sums
@@ -7,15 +8,16 @@
 //!     +-- apply <-- gradients <-- accumulate (of several frames) <-----------------------+
 //! ```
 //!
-//! A *splat* is a Gaussian as projected into a frame, a row of *sums* is what the frame's pixels
-//! add up for a splat; both have 48 bytes. Data stays where the backend has it: a call takes what
-//! the call before it made, and a device queues each of them without a wait of the host.
-//! docs/design.md says what each op inside a call takes and gives.
+//! A *splat* is a Gaussian as projected into a frame. A row of *sums* holds nine sums over a splat's
+//! fragments, by which the loss depends on its place, shape, opacity and colour; on a card a splat
+//! and a row take 48 bytes each. Data stays where the backend has it: a call takes what the call
+//! before it made, and a device queues its launches. docs/design.md says what each op inside a call
+//! takes and gives.
 
 use super::error::BackendError;
 use super::step::StepPlan;
 
-/// One of the frames of a step: the camera of a view at the step's scale.
+/// One frame of a step: the plan, and which of its views is rendered.
 #[derive(Clone, Copy, Debug)]
 pub struct StepFrame<'a> {
     /// The step.
@@ -47,9 +49,9 @@ pub trait Engine {
     fn compare(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// From dL/dimage to the sums of each splat.
     fn backward(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
-    /// From the sums to the gradients of parameters, which are added to those of the step's frames
-    /// before, in the order of the frames. Of a step of one frame this is not called: its sums go
-    /// to [`Engine::apply`], which never writes a gradient to memory.
+    /// Computes the frame's gradients of parameters from its sums and adds them to those of the
+    /// step's earlier frames. Called only in steps of several frames; in a step of one frame
+    /// [`Engine::apply`] reads the sums.
     fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// Moves the parameters against the mean of the frames' gradients; adds regularisers,
     /// statistics and noise; updates the frames' colour models, in their order.

@@ -33,8 +33,8 @@ pub const BETAS: [f64; 2] = [0.9, 0.999];
 pub struct StepPlan {
     /// Number of this step, from 1. Also the exponent of Adam's bias correction.
     pub step: u32,
-    /// Whether Adam's moments are divided by what is missing of them. Without it the first steps
-    /// are larger, up to 6.5 times at the tenth: the second moment is slower than the first.
+    /// Whether the moments are divided by 1 - beta^step (Adam's bias correction). Without it early
+    /// steps are larger, at most by a factor of 6.5, at step 10 with [`BETAS`].
     pub bias_correction: bool,
     /// Adam's decays of the first and the second moment; [`BETAS`] for steps of one view.
     pub betas: [f64; 2],
@@ -59,9 +59,9 @@ pub struct StepPlan {
     /// are as without.
     pub sparse_adam: bool,
     /// The views are learnt from at their size divided by this, 1, 2 or 4: camera as
-    /// [`crate::Camera::reduced`], photo and mask as [`crate::Photo::reduced`]. Gradients of a mean
-    /// over pixels by NDC do not depend on the number of pixels, so statistics of all scales may be
-    /// added up.
+    /// [`crate::Camera::reduced`], photo and mask as [`crate::Photo::reduced`]. The loss is a mean
+    /// over pixels, so dL/d(2D mean in NDC) does not depend on the size of the image: statistics of
+    /// different scales can be added.
     pub scale: u32,
     /// Collect what densification needs: for each Gaussian in view a norm of dL/d(2D mean) in NDC
     /// units (pixels times half the image side), and how often it was seen; `None` for nothing.
@@ -71,10 +71,9 @@ pub struct StepPlan {
     /// [`crate::random::normal3`]`(seed, step, index)`; `None` for no noise. The value is the noise
     /// rate times the means' learning rate.
     pub noise: Option<f32>,
-    /// Learns how each view's photo was exposed, with this rate: the loss is of `A image + b` with
-    /// the view's own transform (see [`crate::exposure`]), which is updated by its own Adam from
-    /// the gradient of this view's loss alone; a
-    /// photo with alpha stands on what the transform makes of the background
+    /// Learns how each view's photo was exposed, with this rate: the loss compares the photo with
+    /// `A image + b` ([`crate::exposure`]). A and b belong to the view; an Adam of their own updates
+    /// them from that view's loss alone. A photo with alpha is put on the transformed background
     /// ([`crate::exposure::of_colour`]). `None` compares the image as it is.
     pub exposure: Option<f32>,
     /// Learns a mask for each Gaussian ([`crate::learned_masks`]), from the first step that asks

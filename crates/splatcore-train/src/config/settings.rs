@@ -89,12 +89,12 @@ pub struct Config {
     /// gains much, at the photos' own it loses up to some tenths of a dB
     #[arg(long, action = ArgAction::SetTrue)]
     pub antialias: Option<bool>,
-    /// Photos of a step, whose gradients are averaged. More make steps steadier and as much longer;
-    /// 1 learns most a second on one card
+    /// Photos of a step, whose gradients are averaged. More make the gradient steadier and a step as
+    /// much longer; the gradients take up to 256 bytes a Gaussian
     #[arg(long, value_name = "B")]
     pub batch: Option<u32>,
-    /// How rates follow the batch: none, as they are given, or sqrt, times its square root, with
-    /// the optimiser's memory as much shorter (Grendel, Zhao et al. 2024). Quality only
+    /// How rates follow the batch: none, as they are given, or sqrt, times the square root of its
+    /// size, with Adam's decays to the power of its size (Grendel, Zhao et al. 2024). Quality only
     #[arg(long, value_name = "NAME", value_enum)]
     pub batch_scaling: Option<BatchScaling>,
     /// Which Gaussians the optimiser touches in a step: adam all, sparse-adam those in view.

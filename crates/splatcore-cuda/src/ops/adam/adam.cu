@@ -1,9 +1,9 @@
-// adam: project_backward and Adam's step in one kernel; gradients never go to memory.
+// adam: project_backward and Adam's step in one kernel; of one frame gradients never go to memory.
 //
 // Contract. Reads a splat's `sums` ([visible][12], f32; sum_pairs.cu) and the Gaussian's parameters
 // (f32: mean 3, log scales 3, rotation 4, opacity logit 1, harmonics SH_ROW), computes the
-// gradients of the parameters and takes one step of Adam (Kingma & Ba 2015) in place; beta 0.9 and
-// 0.999, epsilon 1e-15 and the bias correction by the number of the step as in Kerbl et al. 2023.
+// gradients of the parameters and takes one step of Adam (Kingma & Ba 2015) in place; the
+// decays, epsilon 1e-15 and the bias correction by the number of the step as in Kerbl et al. 2023.
 // Also adds regularisers, densification statistics (`gradient_sum`, `seen`) and MCMC's noise. All
 // Gaussians step, also unseen ones: their gradient is 0, their moments decay (as in torch).
 // Harmonics above the degree in use are left out: gradients and moments are 0. CPU twin:
