@@ -1,5 +1,5 @@
 //! What the tests of this folder share: tensors on the emulator (or on a card if
-//! `SPLATCORE_TEST_DEVICE=card`), and central differences.
+//! `SPLATCORE_TEST_DEVICE=card`).
 
 use super::{DeviceSlice, OnStream, Tensors};
 use crate::device::{Buffer, Device};
@@ -91,21 +91,6 @@ pub fn assert_close(name: &str, got: &[f64], expected: &[f64], tolerance: f64) {
             "{name}[{i}] is {g}, expected {e} (largest {largest})"
         );
     }
-}
-
-/// The gradient of `loss` by `values`, by central differences.
-pub fn differences(values: &[f64], step: f64, mut loss: impl FnMut(&[f64]) -> f64) -> Vec<f64> {
-    let mut moved = values.to_vec();
-    let mut gradient = Vec::with_capacity(values.len());
-    for i in 0..values.len() {
-        moved[i] = values[i] + step;
-        let above = loss(&moved);
-        moved[i] = values[i] - step;
-        let below = loss(&moved);
-        moved[i] = values[i];
-        gradient.push((above - below) / (2.0 * step));
-    }
-    gradient
 }
 
 /// Numbers that f32 holds, the same everywhere.

@@ -1,17 +1,17 @@
-//! Images, gradients and indices against plain loops in f64, and central differences of these.
+//! Images, gradients and indices against the functions of splatcore-tensors in f64.
 
 use super::{
     Colors, ImageGradients, Images, IndexRange, Indices, Lists, Raster, SplatGradients, backward,
     count_indices, fill_indices, forward,
 };
-use crate::tensors::tests::{Fixture, Numbers, Tensor, assert_close, differences, fixture};
+use crate::tensors::tests::{Fixture, Numbers, Tensor, assert_close, fixture};
 use crate::tests::support::checked::checked;
+use splatcore_tensors::rasterize as plain;
 use std::sync::Arc;
 
 const ALPHA_MAX: f64 = 0.9;
 
 /// Splats of several images and their lists.
-#[derive(Clone)]
 struct Scene {
     images: usize,
     width: usize,
@@ -78,66 +78,73 @@ impl Scene {
         self.images * self.width * self.height
     }
 
-    /// The tile of a pixel of all images, and the pixel's centre.
-    fn place(&self, pixel: usize) -> (usize, f64, f64) {
-        let (image, rest) = (
-            pixel / (self.width * self.height),
-            pixel % (self.width * self.height),
+    /// As the CPU takes it.
+    fn drawn(&self) -> plain::Drawn<'_, f64> {
+        plain::Drawn {
+            lists: plain::Lists {
+                images: self.images,
+                width: self.width,
+                height: self.height,
+                tile_size: self.tile_size,
+                tile_width: self.width.div_ceil(self.tile_size),
+                tile_height: self.height.div_ceil(self.tile_size),
+                means2d: &self.means2d,
+                conics: &self.conics,
+                opacities: &self.opacities,
+                tile_offsets: &self.offsets,
+                flatten_ids: &self.ids,
+                alpha_max: ALPHA_MAX,
+            },
+            channels: self.channels,
+            colors: &self.colors,
+            backgrounds: self.backgrounds.as_deref(),
+            masks: self.masks.as_deref(),
+        }
+    }
+
+    /// Colours, alphas and last ids by the CPU.
+    fn image(&self) -> (Vec<f64>, Vec<f64>, Vec<i32>) {
+        let pixels = self.pixels();
+        let (mut colors, mut alphas) = (
+            vec![f64::NAN; pixels * self.channels],
+            vec![f64::NAN; pixels],
         );
-        let (x, y) = (rest % self.width, rest / self.width);
-        let columns = self.width.div_ceil(self.tile_size);
-        let rows = self.height.div_ceil(self.tile_size);
-        let tile = (image * rows + y / self.tile_size) * columns + x / self.tile_size;
-        (tile, x as f64 + 0.5, y as f64 + 0.5)
-    }
-
-    /// Places in the list that count, each with its weight, and the transmittance behind them.
-    fn fragments(&self, pixel: usize) -> (Vec<(usize, f64)>, f64) {
-        let (tile, x, y) = self.place(pixel);
-        let (mut found, mut transmittance) = (vec![], 1.0);
-        if self.masks.as_ref().is_some_and(|masks| masks[tile] == 0) {
-            return (found, transmittance);
-        }
-        let end = self.offsets.get(tile + 1);
-        let end = end.map_or(self.ids.len(), |&end| end as usize);
-        for place in self.offsets[tile] as usize..end {
-            let id = self.ids[place] as usize;
-            let (dx, dy) = (self.means2d[2 * id] - x, self.means2d[2 * id + 1] - y);
-            let [a, b, c] = [0, 1, 2].map(|k| self.conics[3 * id + k]);
-            let sigma = 0.5 * (a * dx * dx + c * dy * dy) + b * dx * dy;
-            let alpha = (self.opacities[id] * (-sigma).exp()).min(ALPHA_MAX);
-            if sigma < 0.0 || alpha < 1.0 / 255.0 {
-                continue;
-            }
-            let behind = transmittance * (1.0 - alpha);
-            if behind <= 1e-4 {
-                break;
-            }
-            found.push((place, alpha * transmittance));
-            transmittance = behind;
-        }
-        (found, transmittance)
-    }
-
-    /// The channels of a pixel, then its alpha.
-    fn pixel(&self, pixel: usize) -> Vec<f64> {
-        let (fragments, transmittance) = self.fragments(pixel);
-        let channels = self.channels;
-        let image = pixel / (self.width * self.height);
-        let mut values: Vec<f64> = match &self.backgrounds {
-            Some(all) => (0..channels)
-                .map(|c| transmittance * all[image * channels + c])
-                .collect(),
-            None => vec![0.0; channels],
+        let mut last_ids = vec![-1; pixels];
+        let out = plain::Pixels {
+            colors: &mut colors,
+            alphas: &mut alphas,
+            last_ids: &mut last_ids,
         };
-        for (place, weight) in fragments {
-            let id = self.ids[place] as usize;
-            for (c, value) in values.iter_mut().enumerate() {
-                *value += weight * self.colors[id * channels + c];
-            }
-        }
-        values.push(1.0 - transmittance);
-        values
+        plain::forward(&self.drawn(), out).unwrap();
+        (colors, alphas, last_ids)
+    }
+
+    /// Gradients of means, absolute means, conics, opacities and colours by the CPU.
+    fn gradients(&self, [v_colors, v_alphas]: &[Vec<f64>; 2]) -> [Vec<f64>; 5] {
+        let splats = self.opacities.len();
+        let mut out = [2, 2, 3, 1, self.channels].map(|width| vec![f64::NAN; splats * width]);
+        let [v_means2d, absolute, v_conics, v_opacities, of_colors] = &mut out;
+        let input = plain::Backward {
+            last_ids: &self.image().2,
+            v_colors,
+            v_alphas: Some(v_alphas),
+        };
+        let gradients = plain::Gradients {
+            v_means2d,
+            v_means2d_abs: Some(absolute),
+            v_conics,
+            v_colors: of_colors,
+            v_opacities,
+        };
+        plain::backward(&self.drawn(), &input, gradients).unwrap();
+        out
+    }
+
+    /// Leaves out every third tile.
+    fn masked(mut self) -> Self {
+        let masks = (0..self.offsets.len()).map(|tile| u8::from(tile % 3 != 1));
+        self.masks = Some(masks.collect());
+        self
     }
 }
 
@@ -213,21 +220,14 @@ fn rendered(on: &Fixture, scene: &Scene) -> (Tensor<f32>, Tensor<f32>, Tensor<i3
 
 fn check_images(on: &Fixture, scene: &Scene) {
     let (colors, alphas, last_ids) = rendered(on, scene);
-    let (mut expected_colors, mut expected_alphas, mut expected_ids) = (vec![], vec![], vec![]);
-    for pixel in 0..scene.pixels() {
-        let mut values = scene.pixel(pixel);
-        expected_alphas.extend(values.pop());
-        expected_colors.extend(values);
-        let last = scene.fragments(pixel).0.last().map_or(0, |last| last.0);
-        expected_ids.push(last as i32);
-    }
+    let (expected_colors, expected_alphas, expected_ids) = scene.image();
     assert_close("colors", &colors.written(), &expected_colors, 1e-5);
     assert_close("alphas", &alphas.written(), &expected_alphas, 1e-5);
     assert_eq!(last_ids.read(), expected_ids);
 }
 
 #[test]
-fn images_are_those_of_plain_loops() {
+fn images_are_those_of_the_cpu() {
     let Some(on) = fixture() else { return };
     for (tile_size, channels) in [(16, 3), (8, 1), (5, 4), (12, 2), (16, 7), (16, 35), (1, 1)] {
         check_images(&on, &Scene::new(tile_size, channels, 12));
@@ -235,11 +235,7 @@ fn images_are_those_of_plain_loops() {
     let mut scene = Scene::new(16, 3, 12);
     scene.backgrounds = None;
     check_images(&on, &scene);
-    let masks = (0..scene.offsets.len())
-        .map(|tile| u8::from(tile % 3 != 1))
-        .collect();
-    scene.masks = Some(masks);
-    check_images(&on, &scene);
+    check_images(&on, &scene.masked());
 }
 
 /// More splats than a batch, and pixels that end at several places.
@@ -251,8 +247,7 @@ fn a_list_of_several_batches_is_blended_in_order() {
         *opacity = f64::from((*opacity * 0.05) as f32);
     }
     check_images(&on, &scene);
-    let last = |pixel| scene.fragments(pixel).0.last().map_or(0, |last| last.0);
-    let first_tile = (0..scene.tile_size).map(last).max();
+    let first_tile = scene.image().2[..scene.tile_size].iter().max().copied();
     assert!(first_tile > Some(256), "{first_tile:?}");
 }
 
@@ -268,26 +263,18 @@ fn without_splats_images_are_the_background() {
     check_images(&on, &scene);
 }
 
-/// Gradients on the device: means, absolute means, conics, opacities, colours.
-fn gradients(on: &Fixture, scene: &Scene, v: &[f64]) -> [Vec<f64>; 5] {
-    let (pixels, channels, splats) = (scene.pixels(), scene.channels, scene.opacities.len());
+/// Gradients on the device, in the order of [`Scene::gradients`].
+fn gradients(on: &Fixture, scene: &Scene, v: &[Vec<f64>; 2]) -> [Vec<f64>; 5] {
+    let (channels, splats) = (scene.channels, scene.opacities.len());
     let (_, render_alphas, last_ids) = rendered(on, scene);
     let uploaded = upload(on, scene);
-    let rows = v.chunks_exact(channels + 1);
-    let v_colors: Vec<f64> = rows
-        .clone()
-        .flat_map(|row| &row[..channels])
-        .copied()
-        .collect();
-    let v_alphas: Vec<f64> = rows.map(|row| row[channels]).collect();
-    let v_images = [on.floats(&v_colors), on.floats(&v_alphas)];
+    let v_images = v.each_ref().map(|v| on.floats(v));
     let images = ImageGradients {
         render_alphas: render_alphas.slice(),
         last_ids: last_ids.slice(),
         v_render_colors: v_images[0].slice(),
         v_render_alphas: Some(v_images[1].slice()),
     };
-    assert_eq!(v_alphas.len(), pixels);
     let outs = [2, 2, 3, 1, channels].map(|width| on.out::<f32>(splats * width));
     let [means, absolute, conics, opacities, colors] = outs.each_ref().map(Tensor::slice);
     let out = SplatGradients {
@@ -303,135 +290,75 @@ fn gradients(on: &Fixture, scene: &Scene, v: &[f64]) -> [Vec<f64>; 5] {
 }
 
 fn check_gradients(on: &Fixture, scene: &Scene) {
-    let rows = scene.pixels() * (scene.channels + 1);
-    let v = Numbers::new(11).many(rows, -0.4, 0.6);
-    let [means, absolute, conics, opacities, colors] = gradients(on, scene, &v);
-    let row = scene.channels + 1;
-    let of_pixel = |scene: &Scene, pixel: usize| -> f64 {
-        let values = scene.pixel(pixel);
-        let v = &v[pixel * row..(pixel + 1) * row];
-        values.iter().zip(v).map(|(value, v)| value * v).sum()
-    };
-    let loss = |scene: &Scene| {
-        (0..scene.pixels())
-            .map(|pixel| of_pixel(scene, pixel))
-            .sum()
-    };
-    let by = |values: &[f64], place: fn(&mut Scene) -> &mut Vec<f64>| {
-        let mut moved = scene.clone();
-        differences(values, 1e-7, |values| {
-            place(&mut moved).copy_from_slice(values);
-            loss(&moved)
-        })
-    };
-    let close = |name: &str, got: &[f64], expected: &[f64]| {
-        assert_close(name, got, expected, 2e-4);
-    };
-    close("v_means2d", &means, &by(&scene.means2d, |s| &mut s.means2d));
-    close("v_conics", &conics, &by(&scene.conics, |s| &mut s.conics));
-    close(
+    let mut numbers = Numbers::new(11);
+    let v = [scene.channels, 1].map(|width| numbers.many(scene.pixels() * width, -0.4, 0.6));
+    let (got, expected) = (gradients(on, scene, &v), scene.gradients(&v));
+    let names = [
+        "v_means2d",
+        "v_means2d_abs",
+        "v_conics",
         "v_opacities",
-        &opacities,
-        &by(&scene.opacities, |s| &mut s.opacities),
-    );
-    close("v_colors", &colors, &by(&scene.colors, |s| &mut s.colors));
-    let mut expected = vec![0.0; scene.means2d.len()];
-    let mut moved = scene.clone();
-    for (i, expected) in expected.iter_mut().enumerate() {
-        let mut at = |offset: f64| -> Vec<f64> {
-            moved.means2d[i] = scene.means2d[i] + offset;
-            let all = (0..scene.pixels()).map(|pixel| of_pixel(&moved, pixel));
-            all.collect()
-        };
-        let (above, below) = (at(1e-7), at(-1e-7));
-        moved.means2d[i] = scene.means2d[i];
-        let pixels = above.iter().zip(&below);
-        *expected = pixels
-            .map(|(above, below)| (above - below).abs() / 2e-7)
-            .sum();
+        "v_colors",
+    ];
+    for ((name, got), expected) in names.iter().zip(&got).zip(&expected) {
+        assert_close(name, got, expected, 2e-4);
     }
-    close("v_means2d_abs", &absolute, &expected);
 }
 
 #[test]
-fn gradients_are_differences() {
+fn gradients_are_those_of_the_cpu() {
     let Some(on) = fixture() else { return };
     for (tile_size, channels) in [(16, 3), (5, 4), (8, 11), (16, 35)] {
         check_gradients(&on, &Scene::new(tile_size, channels, 6));
     }
     let mut scene = Scene::new(16, 3, 6);
     scene.backgrounds = None;
-    scene.masks = Some(
-        (0..scene.offsets.len())
-            .map(|tile| u8::from(tile % 3 != 1))
-            .collect(),
-    );
-    check_gradients(&on, &scene);
+    check_gradients(&on, &scene.masked());
 }
 
 #[test]
-fn indices_are_those_of_plain_loops() {
+fn indices_are_those_of_the_cpu() {
     let Some(on) = fixture() else { return };
     let scene = Scene::new(4, 1, 40);
-    let uploaded = upload(&on, &scene);
+    let (uploaded, lists) = (upload(&on, &scene), scene.drawn().lists);
     let pixels = scene.pixels();
-    let transmittances = on.floats(&vec![1.0; pixels]);
+    let light = vec![1.0; pixels];
     // All but the first 16 splats of each tile.
+    let steps = plain::Steps {
+        start: 1,
+        end: 9,
+        transmittances: &light,
+    };
+    let transmittances = on.floats(&light);
     let range = IndexRange {
-        range_start: 1,
-        range_end: 9,
+        range_start: steps.start,
+        range_end: steps.end,
         transmittances: transmittances.slice(),
     };
-    let counts = on.out::<i32>(pixels);
+    let (counts, mut expected) = (on.out::<i32>(pixels), vec![-1; pixels]);
     count_indices(&on.stream(), &uploaded.raster, &range, counts.slice()).unwrap();
-    let mut later = scene.clone();
-    for (tile, offset) in later.offsets.iter_mut().enumerate() {
-        let list = scene
-            .offsets
-            .get(tile + 1)
-            .map_or(scene.ids.len() as i32, |&end| end)
-            - *offset;
-        *offset += list.min(16);
-    }
-    // Lists of `later` begin 16 places on and end where those of `scene` do.
-    let (mut expected, mut gaussians, mut places) = (vec![], vec![], vec![]);
-    for pixel in 0..pixels {
-        let (tile, ..) = later.place(pixel);
-        let mut one = later.clone();
-        let end = scene
-            .offsets
-            .get(tile + 1)
-            .map_or(scene.ids.len(), |&end| end as usize);
-        one.ids.truncate(end);
-        one.offsets.truncate(tile + 1);
-        let (found, _) = one.fragments(pixel);
-        expected.push(found.len() as i32);
-        gaussians.extend(
-            found
-                .iter()
-                .map(|(place, _)| i64::from(scene.ids[*place]) % 40),
-        );
-        places.extend(found.iter().map(|_| pixel as i64));
-    }
+    plain::count_indices(&lists, &steps, &mut expected).unwrap();
     assert_eq!(counts.read(), expected);
-    let starts: Vec<i64> = expected
-        .iter()
-        .scan(0, |sum, &count| {
-            let start = *sum;
-            *sum += i64::from(count);
-            Some(start)
-        })
-        .collect();
-    let starts = on.tensor(&starts);
-    let (gaussian_ids, pixel_ids) = (on.out(gaussians.len()), on.out(gaussians.len()));
+
+    let mut found = 0;
+    let starts = expected.iter().map(|&count| {
+        found += i64::from(count);
+        found - i64::from(count)
+    });
+    let starts: Vec<i64> = starts.collect();
+    let found = found as usize;
+    assert!(found > 0);
+    let on_device = on.tensor(&starts);
+    let (gaussian_ids, pixel_ids) = (on.out(found), on.out(found));
     let out = Indices {
-        starts: starts.slice(),
+        starts: on_device.slice(),
         gaussian_ids: gaussian_ids.slice(),
         pixel_ids: pixel_ids.slice(),
     };
     fill_indices(&on.stream(), &uploaded.raster, &range, &out).unwrap();
-    assert_eq!(gaussian_ids.read(), gaussians);
-    assert_eq!(pixel_ids.read(), places);
+    let (mut ids, mut places) = (vec![-1; found], vec![-1; found]);
+    plain::fill_indices(&lists, &steps, 40, &starts, &mut ids, &mut places).unwrap();
+    assert_eq!((gaussian_ids.read(), pixel_ids.read()), (ids, places));
 }
 
 /// Every access is in a buffer and ordered.
@@ -440,7 +367,7 @@ fn accesses_are_right() {
     let Some(device) = checked() else { return };
     let on = Fixture::on(Arc::new(device));
     let scene = Scene::new(5, 35, 70);
-    let v = vec![0.5; scene.pixels() * 36];
+    let v = [35, 1].map(|width| vec![0.5; scene.pixels() * width]);
     gradients(&on, &scene, &v);
 }
 

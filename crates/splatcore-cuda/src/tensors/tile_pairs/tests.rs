@@ -1,4 +1,4 @@
-//! Pairs, their order and the tiles' lists against plain code.
+//! Pairs, their order and the tiles' lists against the functions of splatcore-tensors.
 
 mod reach;
 
@@ -13,11 +13,17 @@ const TILES: Tiles = Tiles {
     width: 5,
     height: 3,
 };
+const PLAIN_TILES: plain::Tiles = plain::Tiles {
+    images: 3,
+    size: 16,
+    width: 5,
+    height: 3,
+};
 
 struct Scene {
-    means2d: Vec<f64>,
+    means2d: Vec<f32>,
     radii: Vec<i32>,
-    depths: Vec<f64>,
+    depths: Vec<f32>,
     image_ids: Option<Vec<i64>>,
 }
 
@@ -27,11 +33,12 @@ impl Scene {
         let mut numbers = Numbers::new(3);
         let splats = TILES.images * per_image;
         let means2d = numbers.many(2 * splats, -30.0, 110.0);
+        let means2d = means2d.into_iter().map(|v| v as f32).collect();
         let mut radii: Vec<i32> = (0..2 * splats)
             .map(|_| numbers.between(0.0, 40.0) as i32)
             .collect();
         radii.iter_mut().step_by(7).for_each(|radius| *radius = 0);
-        let depths = (0..splats).map(|i| 0.5 + (i * 7 % 5) as f64).collect();
+        let depths = (0..splats).map(|i| 0.5 + (i * 7 % 5) as f32).collect();
         Self {
             means2d,
             radii,
@@ -40,48 +47,39 @@ impl Scene {
         }
     }
 
-    /// Columns and rows of tiles of a splat.
-    fn touched(&self, splat: usize) -> Vec<usize> {
-        let at = |axis: usize, tiles: usize| {
-            let (mean, radius) = (self.means2d[2 * splat + axis], self.radii[2 * splat + axis]);
-            let edge = |at: f64| (at / 16.0).clamp(0.0, tiles as f64);
-            edge(mean - f64::from(radius)).floor() as usize
-                ..edge(mean + f64::from(radius)).ceil() as usize
-        };
-        if self.radii[2 * splat] <= 0 || self.radii[2 * splat + 1] <= 0 {
-            return vec![];
+    fn boxes(&self) -> plain::Boxes<'_, f32> {
+        plain::Boxes {
+            means2d: &self.means2d,
+            radii: &self.radii,
+            reach: None,
         }
-        let (columns, rows) = (at(0, TILES.width), at(1, TILES.height));
-        rows.flat_map(|row| {
-            columns
-                .clone()
-                .map(move |column| row * TILES.width + column)
-        })
-        .collect()
     }
 
-    /// The pairs as they are without a sort: id and splat.
-    fn pairs(&self) -> Vec<(i64, i32)> {
-        let splats = self.depths.len();
-        let mut all = vec![];
-        for splat in 0..splats {
-            let image = match &self.image_ids {
-                Some(ids) => ids[splat],
-                None => (splat / (splats / TILES.images)) as i64,
-            };
-            let depth = i64::from((self.depths[splat] as f32).to_bits());
-            // 15 tiles take four bits.
-            for tile in self.touched(splat) {
-                all.push((image << 36 | (tile as i64) << 32 | depth, splat as i32));
-            }
-        }
-        all
+    /// How many tiles each splat touches, by the CPU.
+    fn counts(&self) -> Vec<i32> {
+        let mut counts = vec![-1; self.depths.len()];
+        plain::count(&PLAIN_TILES, &self.boxes(), &mut counts).unwrap();
+        counts
+    }
+
+    /// Ids and splats of the pairs whose ends these are, by the CPU.
+    fn pairs(&self, ends: &[i64], sort: bool) -> (Vec<i64>, Vec<i32>) {
+        let total = ends.last().map_or(0, |&end| end as usize);
+        let (mut ids, mut flat) = (vec![-1; total], vec![-1; total]);
+        let splats = plain::Splats {
+            boxes: self.boxes(),
+            depths: &self.depths,
+            image_ids: self.image_ids.as_deref(),
+            ends,
+        };
+        plain::fill(&PLAIN_TILES, &splats, sort, &mut ids, &mut flat).unwrap();
+        (ids, flat)
     }
 }
 
 fn check(on: &Fixture, scene: &Scene, sort: bool) {
     let splats = scene.depths.len();
-    let (means2d, radii) = (on.floats(&scene.means2d), on.tensor(&scene.radii));
+    let (means2d, radii) = (on.tensor(&scene.means2d), on.tensor(&scene.radii));
     let of_device = Splats {
         means2d: means2d.slice(),
         radii: radii.slice(),
@@ -91,7 +89,7 @@ fn check(on: &Fixture, scene: &Scene, sort: bool) {
     let stream = on.stream();
     // Two at once, which take two slots; the second is used again.
     let totals = [(); 2].map(|()| count_and_sum(&stream, &TILES, &of_device, counts.slice()));
-    let expected: Vec<i32> = (0..splats).map(|i| scene.touched(i).len() as i32).collect();
+    let expected = scene.counts();
     assert_eq!(counts.read(), expected);
     let sum = expected.iter().map(|&count| count as u64).sum::<u64>();
     let totals = totals.map(|total| total.unwrap().wait().unwrap());
@@ -105,7 +103,6 @@ fn check(on: &Fixture, scene: &Scene, sort: bool) {
     };
     assert_eq!(totals, [waited; 2]);
 
-    let mut expected_pairs = scene.pairs();
     let ends: Vec<i64> = expected
         .iter()
         .scan(0, |sum, &count| {
@@ -113,9 +110,10 @@ fn check(on: &Fixture, scene: &Scene, sort: bool) {
             Some(*sum)
         })
         .collect();
-    let (depths, ends) = (on.floats(&scene.depths), on.tensor(&ends));
+    let expected_pairs = scene.pairs(&ends, sort);
+    let (depths, ends) = (on.tensor(&scene.depths), on.tensor(&ends));
     let image_ids = scene.image_ids.as_ref().map(|ids| on.tensor(ids));
-    let (ids, flat) = (on.out(expected_pairs.len()), on.out(expected_pairs.len()));
+    let (ids, flat) = (on.out(sum as usize), on.out(sum as usize));
     let mut pairs = Pairs {
         splats: of_device,
         depths: depths.slice(),
@@ -132,36 +130,30 @@ fn check(on: &Fixture, scene: &Scene, sort: bool) {
         flatten_ids: flat.slice(),
     };
     fill(&on.stream(), &TILES, &pairs, &out).unwrap();
-    let got = || ids.read().into_iter().zip(flat.read()).collect::<Vec<_>>();
+    assert_eq!((ids.read(), flat.read()), expected_pairs);
     if !sort {
-        assert_eq!(got(), expected_pairs);
         return;
     }
-    expected_pairs.sort_by_key(|(id, _)| *id);
-    assert_eq!(got(), expected_pairs);
 
     let both = on.out::<i32>(2 * splats);
     let known = Order::halves(both.slice());
     order(&on.stream(), depths.slice(), pairs.touched, &known).unwrap();
     let (mut by_depth, mut sums) = (vec![0; splats], vec![0; splats]);
-    let of_scene: Vec<f32> = scene.depths.iter().map(|&depth| depth as f32).collect();
-    plain::order(&of_scene, &expected, &mut by_depth, &mut sums).unwrap();
+    plain::order(&scene.depths, &expected, &mut by_depth, &mut sums).unwrap();
     assert_eq!(both.read(), [by_depth, sums].concat());
     pairs.order = Some(known);
     on.stream().zero(ids.slice()).unwrap();
     fill(&on.stream(), &TILES, &pairs, &out).unwrap();
-    assert_eq!(got(), expected_pairs);
+    assert_eq!((ids.read(), flat.read()), expected_pairs);
     let begins = on.out::<i32>(TILES.images * TILES.of_image());
     offsets(&on.stream(), &TILES, ids.slice(), begins.slice()).unwrap();
-    let begin = |list: i64| {
-        let (image, tile) = (list / 15, list % 15);
-        expected_pairs.partition_point(|(id, _)| id >> 32 < image << 4 | tile) as i32
-    };
-    assert_eq!(begins.read(), (0..45).map(begin).collect::<Vec<_>>());
+    let mut expected_begins = vec![-1; TILES.images * TILES.of_image()];
+    plain::offsets(&PLAIN_TILES, &expected_pairs.0, &mut expected_begins).unwrap();
+    assert_eq!(begins.read(), expected_begins);
 }
 
 #[test]
-fn pairs_are_those_of_plain_code() {
+fn pairs_are_those_of_the_cpu() {
     let Some(on) = fixture() else { return };
     let mut scene = Scene::new(150);
     check(&on, &scene, false);
