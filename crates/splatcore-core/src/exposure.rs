@@ -159,13 +159,7 @@ mod tests {
     fn pair(transform: &[[f64; 4]; 3]) -> (Image, Photo) {
         let pixels = 40 * 30;
         let rgb = (0..3 * pixels).map(|i| 20 + (i * 89 % 211) as u8).collect();
-        let photo = Photo {
-            width: 40,
-            height: 30,
-            rgb,
-            mask: None,
-            alpha: None,
-        };
+        let photo = Photo::opaque(40, 30, rgb);
         (transformed(&photo.to_image(), transform), photo)
     }
 

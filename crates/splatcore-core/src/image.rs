@@ -56,6 +56,17 @@ pub struct Photo {
 }
 
 impl Photo {
+    /// One that covers all that is behind it, of which every pixel counts.
+    pub fn opaque(width: u32, height: u32, rgb: Vec<u8>) -> Self {
+        Self {
+            width,
+            height,
+            rgb,
+            mask: None,
+            alpha: None,
+        }
+    }
+
     /// The photo as f32 colours in [0, 1].
     pub fn to_image(&self) -> Image {
         let data = self

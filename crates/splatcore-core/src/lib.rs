@@ -10,7 +10,6 @@ pub mod exposure;
 pub mod expression;
 pub mod floaters;
 pub mod gaussians;
-pub mod half;
 pub mod image;
 pub mod learned_masks;
 pub mod linear;

@@ -189,13 +189,7 @@ mod tests {
         let rgb = (0..width as usize * height as usize * 3)
             .map(value)
             .collect();
-        Photo {
-            width,
-            height,
-            rgb,
-            mask: None,
-            alpha: None,
-        }
+        Photo::opaque(width, height, rgb)
     }
 
     #[test]

@@ -132,17 +132,18 @@ mod tests {
     fn photo(width: u32, height: u32, mask: bool) -> Photo {
         let pixels = width as usize * height as usize;
         Photo {
-            width,
-            height,
-            rgb: (0..3 * pixels)
-                .map(|i| crate::random::mix(i as u64) as u8)
-                .collect(),
             mask: mask.then(|| {
                 (0..pixels)
                     .map(|i| !crate::random::mix(i as u64).is_multiple_of(9) as u8)
                     .collect()
             }),
-            alpha: None,
+            ..Photo::opaque(
+                width,
+                height,
+                (0..3 * pixels)
+                    .map(|i| crate::random::mix(i as u64) as u8)
+                    .collect(),
+            )
         }
     }
 

@@ -111,13 +111,7 @@ mod tests {
 
     #[test]
     fn pixels_are_bad_relative_to_the_worst_that_counts() {
-        let mut photo = Photo {
-            width: 4,
-            height: 1,
-            rgb: vec![0; 12],
-            mask: None,
-            alpha: None,
-        };
+        let mut photo = Photo::opaque(4, 1, vec![0; 12]);
         let red = vec![0.1, 0.5, 0.9, 3.0];
         let colour = [red, vec![0.0; 4], vec![0.0; 4]];
         assert_eq!(bad_pixels(&colour, &photo, 0.2), [0.0, 0.0, 1.0, 1.0]);

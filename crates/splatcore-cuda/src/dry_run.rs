@@ -133,13 +133,7 @@ impl DryRun {
         View {
             name: "dry run".into(),
             camera: self.camera(),
-            photo: Photo {
-                width,
-                height,
-                rgb: vec![0; 3 * width as usize * height as usize],
-                mask: None,
-                alpha: None,
-            },
+            photo: Photo::opaque(width, height, vec![0; 3 * width as usize * height as usize]),
         }
     }
 }

@@ -78,11 +78,8 @@ fn measured(
     let (height, width) = size("photo", array.shape())?;
     check_equal(sides, [height as usize, width as usize])?;
     let photo = Photo {
-        width,
-        height,
-        rgb: rows::<u8, 3>(&array)?.into_flattened(),
         mask: mask.map(|mask| mask_of(mask, sides)).transpose()?,
-        alpha: None,
+        ..Photo::opaque(width, height, rows::<u8, 3>(&array)?.into_flattened())
     };
     detached(py, || Ok(on_all_cores(|| to_photo(&image, &photo))))
 }

@@ -34,15 +34,13 @@ fn views() -> Arc<Vec<View>> {
         View {
             name: format!("{i}.png"),
             camera: Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, width, height),
-            photo: Photo {
+            photo: Photo::opaque(
                 width,
                 height,
-                rgb: (0..3 * pixels)
+                (0..3 * pixels)
                     .map(|_| (255.0 * rng.uniform()) as u8)
                     .collect(),
-                mask: None,
-                alpha: None,
-            },
+            ),
         }
     };
     Arc::new((0..5).map(&mut view).collect())

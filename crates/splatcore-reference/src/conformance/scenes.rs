@@ -96,11 +96,8 @@ pub fn views() -> Vec<View> {
                 name: format!("view{i}.png"),
                 camera: odd_camera(width, height, cameras[i]),
                 photo: Photo {
-                    width,
-                    height,
-                    rgb,
                     mask,
-                    alpha: None,
+                    ..Photo::opaque(width, height, rgb)
                 },
             }
         })
@@ -142,12 +139,6 @@ pub fn nearly_its_photo(width: u32, height: u32, noise: f32) -> (Vec<[f32; 3]>, 
         .chunks(3)
         .map(|p| std::array::from_fn(|c| p[c] as f32 / 255.0 + noise * rng.normal()))
         .collect();
-    let photo = Photo {
-        width,
-        height,
-        rgb,
-        mask: None,
-        alpha: None,
-    };
+    let photo = Photo::opaque(width, height, rgb);
     (image, photo)
 }

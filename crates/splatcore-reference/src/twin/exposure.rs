@@ -79,13 +79,14 @@ mod tests {
             .collect();
         let exposure = std::array::from_fn(|k| IDENTITY[k] as f64 + 0.3 * rng.normal() as f64);
         let photo = Photo {
-            width: WIDTH as u32,
-            height: HEIGHT as u32,
-            rgb: (0..3 * WIDTH * HEIGHT)
-                .map(|_| rng.next_u32() as u8)
-                .collect(),
             mask: Some((0..WIDTH * HEIGHT).map(|i| (i % 7 > 1) as u8).collect()),
-            alpha: None,
+            ..Photo::opaque(
+                WIDTH as u32,
+                HEIGHT as u32,
+                (0..3 * WIDTH * HEIGHT)
+                    .map(|_| rng.next_u32() as u8)
+                    .collect(),
+            )
         };
         (image, exposure, photo)
     }

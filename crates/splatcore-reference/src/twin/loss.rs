@@ -126,11 +126,8 @@ mod tests {
             .map(|_| [0; 3].map(|_| rng.uniform() as f64 * 1.4 - 0.2))
             .collect();
         let photo = Photo {
-            width,
-            height,
-            rgb,
             mask,
-            alpha: None,
+            ..Photo::opaque(width, height, rgb)
         };
         (image, photo)
     }

@@ -43,13 +43,7 @@ fn pair(width: u32, height: u32) -> (Image, Photo) {
         *value = rng.normal() * 0.4 + 0.5;
     }
     let rgb = (0..3 * pixels).map(|_| (rng.next_u32() >> 24) as u8);
-    let photo = Photo {
-        width,
-        height,
-        rgb: rgb.collect(),
-        mask: None,
-        alpha: None,
-    };
+    let photo = Photo::opaque(width, height, rgb.collect());
     (image, photo)
 }
 

@@ -3,8 +3,8 @@
 use super::Lpips;
 use super::convolution::Convolution;
 use super::network::{Layer, Network, Shape};
+use half::f16;
 use safetensors::{Dtype, SafeTensors};
-use splatcore_core::half::half;
 use splatcore_data::DataError;
 use std::path::Path;
 
@@ -125,9 +125,8 @@ impl File<'_> {
                 words.iter().map(|word| f32::from_le_bytes(*word)).collect()
             }
             Dtype::F16 => {
-                let words = data.as_chunks::<2>().0;
-                let bits = words.iter().map(|word| u16::from_le_bytes(*word));
-                bits.map(half).collect()
+                let words = data.as_chunks::<2>().0.iter();
+                words.map(|word| f16::from_le_bytes(*word).into()).collect()
             }
             other => {
                 return Err(self.wrong(format!(

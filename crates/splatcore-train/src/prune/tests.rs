@@ -41,13 +41,7 @@ fn view(eye: [f64; 3]) -> View {
     View {
         name: String::new(),
         camera: Camera::look_at(eye, [0.0; 3], up, 0.8, 8, 8),
-        photo: Photo {
-            width: 8,
-            height: 8,
-            rgb: vec![0; 192],
-            mask: None,
-            alpha: None,
-        },
+        photo: Photo::opaque(8, 8, vec![0; 192]),
     }
 }
 

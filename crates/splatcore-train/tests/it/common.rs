@@ -377,15 +377,13 @@ pub fn views(n: usize) -> Arc<Vec<View>> {
         View {
             name: format!("{i:03}.png"),
             camera: Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, 12, 8),
-            photo: Photo {
-                width: 12,
-                height: 8,
-                rgb: (0..12 * 8 * 3)
+            photo: Photo::opaque(
+                12,
+                8,
+                (0..12 * 8 * 3)
                     .map(|p| ((p * 3 + i * 17) % 256) as u8)
                     .collect(),
-                mask: None,
-                alpha: None,
-            },
+            ),
         }
     };
     Arc::new((0..n).map(view).collect())

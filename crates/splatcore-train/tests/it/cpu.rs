@@ -38,13 +38,7 @@ fn photos(backend: &CpuBackend, n: usize) -> Arc<Vec<View>> {
         View {
             name: format!("{i:03}.png"),
             camera,
-            photo: Photo {
-                width: 40,
-                height: 28,
-                rgb: image.to_bytes(),
-                mask: None,
-                alpha: None,
-            },
+            photo: Photo::opaque(40, 28, image.to_bytes()),
         }
     };
     Arc::new((0..n).map(view).collect())

@@ -55,13 +55,7 @@ fn photos(backend: &CpuBackend) -> Vec<(View, [f32; 3])> {
         for pixel in &mut image.data {
             *pixel = [0, 1, 2].map(|c| gains[c] * pixel[c]);
         }
-        let photo = Photo {
-            width: 40,
-            height: 28,
-            rgb: image.to_bytes(),
-            mask: None,
-            alpha: None,
-        };
+        let photo = Photo::opaque(40, 28, image.to_bytes());
         let name = format!("{i:03}.png");
         (
             View {

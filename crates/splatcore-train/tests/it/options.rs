@@ -149,13 +149,8 @@ fn psnr(backend: &CpuBackend, trainer: &mut Trainer, background: [f32; 3]) -> f6
     let each: Vec<f64> = (0..6)
         .map(|i| {
             let camera = camera(0.1 + i as f64);
-            let photo = Photo {
-                width: 40,
-                height: 28,
-                rgb: truth.render(&camera, &options).unwrap().image.to_bytes(),
-                mask: None,
-                alpha: None,
-            };
+            let rendered = truth.render(&camera, &options).unwrap().image;
+            let photo = Photo::opaque(40, 28, rendered.to_bytes());
             let image = renderer.render(&camera, &options).unwrap().image;
             metrics::psnr(&image, &photo)
         })

@@ -162,13 +162,7 @@ mod tests {
     use splatcore_train::evaluate::ViewScore;
 
     fn report() -> Report {
-        let photo = Photo {
-            width: 4,
-            height: 2,
-            rgb: (0..24).map(|v| v * 10).collect(),
-            mask: None,
-            alpha: None,
-        };
+        let photo = Photo::opaque(4, 2, (0..24).map(|v| v * 10).collect());
         let view = View {
             name: "<script>.png".into(),
             camera: Camera::look_at([0.0, 0.0, -2.0], [0.0; 3], [0.0, -1.0, 0.0], 1.0, 4, 2),

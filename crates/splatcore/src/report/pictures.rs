@@ -124,11 +124,8 @@ mod tests {
     #[test]
     fn ignored_pixels_show_no_error() {
         let photo = Photo {
-            width: 2,
-            height: 1,
-            rgb: vec![0; 6],
             mask: Some(vec![0, 255]),
-            alpha: None,
+            ..Photo::opaque(2, 1, vec![0; 6])
         };
         let map = error_map(&Image::filled(2, 1, [1.0; 3]), &photo);
         assert_eq!(map, [HEAT[0], HEAT[4]].concat());

@@ -35,11 +35,8 @@ fn case(width: u32, height: u32, masked: bool) -> (Vec<[f32; 3]>, Photo) {
         .collect();
     let mask = masked.then(|| (0..n).map(|_| 7 * (rng.uniform() < 0.6) as u8).collect());
     let photo = Photo {
-        width,
-        height,
-        rgb,
         mask,
-        alpha: None,
+        ..Photo::opaque(width, height, rgb)
     };
     (image, photo)
 }

@@ -6,10 +6,8 @@
 //! many Gaussians average out. Everything else stays f32: means and shapes decide where a Gaussian
 //! is, and are a fifth of the bytes. Degree 0 stays f32 too: it has nothing to gain.
 
+use half::f16;
 use splatcore_core::{Gaussians, sh};
-
-/// Largest half.
-const MAX: f32 = 65504.0;
 
 /// Halves of a row, filled up so that rows are whole pieces of 16 bytes.
 pub fn row(sh_degree: u8) -> usize {
@@ -25,62 +23,15 @@ pub fn harmonics(scene: &Gaussians) -> Vec<u16> {
         .zip(scene.sh.chunks_exact(scene.coefficients()))
     {
         for (half, &value) in to.iter_mut().zip(from.as_flattened()) {
-            *half = nearest(value.clamp(-MAX, MAX));
+            *half = f16::from_f32(value.clamp(f16::MIN.into(), f16::MAX.into())).to_bits();
         }
     }
     rows
 }
 
-/// The nearest half, of two as near the even one, of a value within their range.
-fn nearest(value: f32) -> u16 {
-    let bits = value.to_bits();
-    let sign = (bits >> 16) as u16 & 0x8000;
-    let magnitude = bits & 0x7fff_ffff;
-    // Below 2^-14 a half is a multiple of 2^-24: adding 2^-1 to the magnitude, an f32 whose last
-    // bit is worth that, rounds.
-    if magnitude < (127 - 14) << 23 {
-        let shifted = f32::from_bits(magnitude) + 0.5;
-        return sign | (shifted.to_bits() - 0.5f32.to_bits()) as u16;
-    }
-    // Thirteen bits fewer: half of their unit, less a little for the even ones, so that they keep
-    // what lies half-way.
-    let rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-    sign | ((rounded >> 13) - (112 << 10)) as u16
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The value of a finite half.
-    fn value(half: u16) -> f64 {
-        let (exponent, fraction) = ((half >> 10 & 31) as i32, (half & 0x3ff) as f64);
-        let magnitude = match exponent {
-            0 => fraction * 2f64.powi(-24),
-            _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
-        };
-        if half & 0x8000 == 0 {
-            magnitude
-        } else {
-            -magnitude
-        }
-    }
-
-    #[test]
-    fn every_half_comes_back_and_what_lies_between_goes_to_the_nearest() {
-        for half in 0..0x7c00u16 {
-            let at = value(half);
-            assert_eq!(nearest(at as f32), half);
-            assert_eq!(nearest(-at as f32), half | 0x8000);
-            if half == 0x7bff {
-                break;
-            }
-            let middle = (at + value(half + 1)) / 2.0;
-            assert_eq!(nearest(middle as f32), half + half % 2, "{middle}");
-            assert_eq!(nearest((middle as f32).next_down()), half);
-            assert_eq!(nearest((middle as f32).next_up()), half + 1);
-        }
-    }
 
     #[test]
     fn rows_are_whole_pieces() {

@@ -297,11 +297,12 @@ pub fn view(camera: Camera, mask: bool) -> View {
         name: format!("{width}x{height}.png"),
         camera,
         photo: Photo {
-            width,
-            height,
-            rgb: (0..3 * pixels).map(|i| (i * 37 % 251) as u8).collect(),
             mask: mask.then(|| (0..pixels).map(|i| (i % 5 > 1) as u8).collect()),
-            alpha: None,
+            ..Photo::opaque(
+                width,
+                height,
+                (0..3 * pixels).map(|i| (i * 37 % 251) as u8).collect(),
+            )
         },
     }
 }

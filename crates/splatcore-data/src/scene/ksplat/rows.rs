@@ -2,8 +2,8 @@
 
 use super::sections::{File, Level, Section};
 use crate::scene::opacity::logit_of_byte;
+use half::f16;
 use rayon::prelude::*;
-use splatcore_core::half::half;
 use splatcore_core::{Gaussians, sh};
 
 /// Fills Gaussians, as many as all sections hold, of the highest degree of any section.
@@ -55,7 +55,7 @@ impl Row<'_> {
     fn value(&self, i: usize) -> f32 {
         match self.file.level {
             Level::Floats => float(self.row, 4 * i),
-            _ => half(word(self.row, 2 * i)),
+            _ => f16::from_bits(word(self.row, 2 * i)).into(),
         }
     }
 
@@ -97,7 +97,7 @@ impl Row<'_> {
         let at = start + i * self.file.level.harmonic();
         match self.file.level {
             Level::Floats => float(self.row, at),
-            Level::Halves => half(word(self.row, at)),
+            Level::Halves => f16::from_bits(word(self.row, at)).into(),
             Level::HalvesAndBytes => {
                 let [low, high] = self.file.harmonics;
                 f32::from(self.row[at]) / 255.0 * (high - low) + low

@@ -3,9 +3,9 @@
 use super::axes::Change;
 use super::container::Packed;
 use crate::scene::opacity::logit_of_byte;
+use half::f16;
 use rayon::prelude::*;
 use splatcore_core::Gaussians;
-use splatcore_core::half::half;
 
 /// Standard colour coefficient of SPZ, in place of SH's 0.2821, so that a byte reaches beyond [0,
 /// 1].
@@ -28,7 +28,7 @@ pub fn decode(packed: &Packed, change: &Change) -> Gaussians {
             *mean = change.mean(match bytes.as_chunks::<3>() {
                 (&[x, y, z], _) => [x, y, z].map(|b| fixed_24(b) * step),
                 _ => std::array::from_fn(|c| {
-                    half(u16::from_le_bytes([bytes[2 * c], bytes[2 * c + 1]]))
+                    f16::from_le_bytes([bytes[2 * c], bytes[2 * c + 1]]).into()
                 }),
             });
         });

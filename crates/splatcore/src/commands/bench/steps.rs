@@ -47,13 +47,7 @@ impl Steps {
                 None => {
                     let mut rgb = renderer.render(camera, options)?.image.to_bytes();
                     rgb.iter_mut().for_each(|v| *v = 255 - *v);
-                    Photo {
-                        width: camera.width,
-                        height: camera.height,
-                        rgb,
-                        mask: None,
-                        alpha: None,
-                    }
+                    Photo::opaque(camera.width, camera.height, rgb)
                 }
             };
             views.push(View {

@@ -214,13 +214,7 @@ fn the_backward_pass_is_all_behind_the_forward_pass() {
 #[test]
 fn ssim_is_measured_where_it_is_wanted() {
     let mut renderer = Known::default();
-    let photo = Photo {
-        width: 4,
-        height: 4,
-        rgb: vec![128; 48],
-        mask: None,
-        alpha: None,
-    };
+    let photo = Photo::opaque(4, 4, vec![128; 48]);
     let [mut a, b] = cameras();
     a.photo = Some(photo);
     let mut measure = |cameras: &[NamedCamera], ssim: &[Pipeline]| {
@@ -250,14 +244,7 @@ fn ssim_is_measured_where_it_is_wanted() {
 
 #[test]
 fn photos_count_only_when_every_camera_has_one_of_its_size() {
-    let photo = |width: u32| Photo {
-        width,
-        height: 4,
-        // 0.5 off by 0.1 in the mean is 20 dB.
-        rgb: [102, 153].repeat(6 * width as usize),
-        mask: None,
-        alpha: None,
-    };
+    let photo = |width: u32| Photo::opaque(width, 4, [102, 153].repeat(6 * width as usize));
     let mut cameras = cameras();
     cameras[0].photo = Some(photo(4));
     cameras[1].photo = Some(photo(2));
