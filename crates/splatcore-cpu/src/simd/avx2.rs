@@ -1,6 +1,6 @@
 //! AVX2 with FMA: 8 lanes.
 
-use super::lanes::{Arithmetic, EXP2, Functions, Lanes, Mask};
+use super::lanes::{Arithmetic, EXP2, Functions, Lanes, Mask, operators};
 use std::arch::x86_64::*;
 use std::ops::{Add, BitAnd, Div, Mul, Neg, Sub};
 
@@ -11,43 +11,14 @@ pub struct F32x8(__m256);
 // SAFETY of every block below: values of this type exist only inside functions that `dispatch!`
 // made for processors with these instructions; loads and stores check the slice's length first.
 
-impl Add for F32x8 {
-    type Output = Self;
-    #[inline(always)]
-    fn add(self, b: Self) -> Self {
-        unsafe { Self(_mm256_add_ps(self.0, b.0)) }
-    }
-}
-
-impl Sub for F32x8 {
-    type Output = Self;
-    #[inline(always)]
-    fn sub(self, b: Self) -> Self {
-        unsafe { Self(_mm256_sub_ps(self.0, b.0)) }
-    }
-}
-
-impl Mul for F32x8 {
-    type Output = Self;
-    #[inline(always)]
-    fn mul(self, b: Self) -> Self {
-        unsafe { Self(_mm256_mul_ps(self.0, b.0)) }
-    }
-}
+operators!(F32x8: Add add _mm256_add_ps, Sub sub _mm256_sub_ps,
+    Mul mul _mm256_mul_ps, Div div _mm256_div_ps);
 
 impl Neg for F32x8 {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
         unsafe { Self(_mm256_xor_ps(self.0, _mm256_set1_ps(-0.0))) }
-    }
-}
-
-impl Div for F32x8 {
-    type Output = Self;
-    #[inline(always)]
-    fn div(self, b: Self) -> Self {
-        unsafe { Self(_mm256_div_ps(self.0, b.0)) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! AVX-512: 16 lanes.
 
-use super::lanes::{Arithmetic, EXP2, Functions, Lanes, Mask};
+use super::lanes::{Arithmetic, EXP2, Functions, Lanes, Mask, operators};
 use std::arch::x86_64::*;
 use std::ops::{Add, BitAnd, Div, Mul, Neg, Sub};
 
@@ -11,43 +11,14 @@ pub struct F32x16(__m512);
 // SAFETY of every block below: values of this type exist only inside functions that `dispatch!`
 // made for processors with these instructions; loads and stores check the slice's length first.
 
-impl Add for F32x16 {
-    type Output = Self;
-    #[inline(always)]
-    fn add(self, b: Self) -> Self {
-        unsafe { Self(_mm512_add_ps(self.0, b.0)) }
-    }
-}
-
-impl Sub for F32x16 {
-    type Output = Self;
-    #[inline(always)]
-    fn sub(self, b: Self) -> Self {
-        unsafe { Self(_mm512_sub_ps(self.0, b.0)) }
-    }
-}
-
-impl Mul for F32x16 {
-    type Output = Self;
-    #[inline(always)]
-    fn mul(self, b: Self) -> Self {
-        unsafe { Self(_mm512_mul_ps(self.0, b.0)) }
-    }
-}
+operators!(F32x16: Add add _mm512_add_ps, Sub sub _mm512_sub_ps,
+    Mul mul _mm512_mul_ps, Div div _mm512_div_ps);
 
 impl Neg for F32x16 {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
         unsafe { Self(_mm512_xor_ps(self.0, _mm512_set1_ps(-0.0))) }
-    }
-}
-
-impl Div for F32x16 {
-    type Output = Self;
-    #[inline(always)]
-    fn div(self, b: Self) -> Self {
-        unsafe { Self(_mm512_div_ps(self.0, b.0)) }
     }
 }
 

@@ -50,6 +50,21 @@ pub trait Arithmetic:
     fn max(self, b: Self) -> Self;
 }
 
+/// Operators of two vectors that are one instruction each.
+macro_rules! operators {
+    ($vector:ident: $($operator:ident $function:ident $instruction:ident),*) => {$(
+        impl $operator for $vector {
+            type Output = Self;
+            #[inline(always)]
+            fn $function(self, b: Self) -> Self {
+                // SAFETY: as for every block of the file that declares the vector.
+                unsafe { Self($instruction(self.0, b.0)) }
+            }
+        }
+    )*};
+}
+pub(super) use operators;
+
 /// Functions lane by lane.
 pub trait Functions: Sized {
     /// Square root, correctly rounded.

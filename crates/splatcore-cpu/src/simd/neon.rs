@@ -1,6 +1,6 @@
 //! NEON: 4 lanes. Part of every 64-bit Arm processor.
 
-use super::lanes::{Arithmetic, EXP2, Functions, Lanes, Mask};
+use super::lanes::{Arithmetic, EXP2, Functions, Lanes, Mask, operators};
 use std::arch::aarch64::*;
 use std::ops::{Add, BitAnd, Div, Mul, Neg, Sub};
 
@@ -11,43 +11,13 @@ pub struct F32x4(float32x4_t);
 // SAFETY of every block below: NEON is a baseline feature of aarch64; loads and stores check the
 // slice's length first.
 
-impl Add for F32x4 {
-    type Output = Self;
-    #[inline(always)]
-    fn add(self, b: Self) -> Self {
-        unsafe { Self(vaddq_f32(self.0, b.0)) }
-    }
-}
-
-impl Sub for F32x4 {
-    type Output = Self;
-    #[inline(always)]
-    fn sub(self, b: Self) -> Self {
-        unsafe { Self(vsubq_f32(self.0, b.0)) }
-    }
-}
-
-impl Mul for F32x4 {
-    type Output = Self;
-    #[inline(always)]
-    fn mul(self, b: Self) -> Self {
-        unsafe { Self(vmulq_f32(self.0, b.0)) }
-    }
-}
+operators!(F32x4: Add add vaddq_f32, Sub sub vsubq_f32, Mul mul vmulq_f32, Div div vdivq_f32);
 
 impl Neg for F32x4 {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
         unsafe { Self(vnegq_f32(self.0)) }
-    }
-}
-
-impl Div for F32x4 {
-    type Output = Self;
-    #[inline(always)]
-    fn div(self, b: Self) -> Self {
-        unsafe { Self(vdivq_f32(self.0, b.0)) }
     }
 }
 

@@ -1,50 +1,19 @@
 //! PlayCanvas's compressed PLY in.
 
-use crate::scene_support::{agrees_with_peer, compressed_ply, shared};
+use crate::scene_support::{compressed_ply, decodes_as_a_peer, edited, error_of, shared};
 use splatcore_core::gaussians::sigmoid;
 use splatcore_core::sh;
 use splatcore_data::scene;
 use std::path::Path;
 
 fn error(bytes: &[u8]) -> String {
-    let message = scene::parse(bytes, Path::new("test.ply"))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.starts_with("test.ply") && !message.contains('\n'),
-        "{message}"
-    );
-    message
-}
-
-/// Replaces a text in the header.
-fn edited(file: &[u8], from: &str, to: &str) -> Vec<u8> {
-    let at = file
-        .windows(from.len())
-        .position(|w| w == from.as_bytes())
-        .unwrap();
-    [&file[..at], to.as_bytes(), &file[at + from.len()..]].concat()
+    error_of("test.ply", bytes)
 }
 
 #[test]
 fn real_files_decode_as_a_peer_decodes_them() {
     for (name, degree) in [("model", 3), ("model.sh2", 2), ("model.sh0", 0)] {
-        let Some(path) = shared(&format!("formats/splat22k/{name}.compressed.ply")) else {
-            return;
-        };
-        let Some(expected) = shared(&format!(
-            "formats/expected/{name}.compressed.ply.every50.ply"
-        )) else {
-            return;
-        };
-        let scene = scene::read(&path).unwrap();
-        assert_eq!(scene.format, "compressed PLY");
-        assert_eq!((scene.dropped, scene.notes.len()), (0, 0));
-        assert_eq!(
-            (scene.gaussians.len(), scene.gaussians.sh_degree),
-            (22_575, degree)
-        );
-        agrees_with_peer(&scene.gaussians, &expected);
+        decodes_as_a_peer(&format!("{name}.compressed.ply"), "compressed PLY", degree);
     }
 }
 

@@ -1,20 +1,13 @@
 //! glTF that is refused, and in which words.
 
 use crate::scene_support::glb::{Glb, pack};
-use crate::scene_support::random;
+use crate::scene_support::{error_of, random};
 use serde_json::{Value, json};
 use splatcore_data::scene;
 use std::path::Path;
 
 fn error(bytes: &[u8]) -> String {
-    let message = scene::parse(bytes, Path::new("test.glb"))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.starts_with("test.glb") && !message.contains('\n'),
-        "{message}"
-    );
-    message
+    error_of("test.glb", bytes)
 }
 
 /// The error about a sound file after a change, or an empty text.

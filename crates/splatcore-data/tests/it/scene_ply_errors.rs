@@ -1,28 +1,11 @@
 //! Files that are no scenes, are broken or cannot be written: what the user is told.
 
-use crate::scene_support::{names, plain_ply, random};
+use crate::scene_support::{edited, error_of, names, plain_ply, random};
 use splatcore_data::scene::{self, ply, write_ply};
 use std::path::Path;
 
-/// The message for a broken file: one line that starts with the file's name.
 fn error(bytes: &[u8]) -> String {
-    let message = scene::parse(bytes, Path::new("test.ply"))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.starts_with("test.ply") && !message.contains('\n'),
-        "{message}"
-    );
-    message
-}
-
-/// Replaces the first `from` in a file.
-fn with(file: &[u8], from: &str, to: &str) -> Vec<u8> {
-    let at = file
-        .windows(from.len())
-        .position(|w| w == from.as_bytes())
-        .unwrap();
-    [&file[..at], to.as_bytes(), &file[at + from.len()..]].concat()
+    error_of("test.ply", bytes)
 }
 
 #[test]
@@ -39,7 +22,7 @@ fn broken_files_get_a_line_that_says_what_and_where() {
         "{cut}"
     );
     for count in ["11", "4000000000", "18446744073709551615"] {
-        let message = error(&with(&good, "vertex 10", &format!("vertex {count}")));
+        let message = error(&edited(&good, "vertex 10", &format!("vertex {count}")));
         assert!(
             message.contains(&format!("declares {count} rows")),
             "{message}"
@@ -111,7 +94,7 @@ fn broken_files_get_a_line_that_says_what_and_where() {
         ),
         ("f_dc_0", "red", "lacks f_dc_0;"),
     ] {
-        let message = error(&with(&good, from, to));
+        let message = error(&edited(&good, from, to));
         assert!(message.contains(says), "{from} -> {to}: {message}");
     }
     let header = &good[..good.windows(10).position(|w| w == b"end_header").unwrap()];

@@ -1,6 +1,6 @@
 //! antimatter15's .splat in.
 
-use crate::scene_support::{agrees_with_peer, gzip, plain_ply, random, shared};
+use crate::scene_support::{agrees_with_peer, error_of, gzip, plain_ply, random, shared};
 use splatcore_core::gaussians::sigmoid;
 use splatcore_data::scene;
 use std::path::Path;
@@ -11,14 +11,7 @@ fn row(position: [f32; 3], scale: [f32; 3], colour: [u8; 4], rotation: [u8; 4]) 
 }
 
 fn error(bytes: &[u8]) -> String {
-    let message = scene::parse(bytes, Path::new("test.splat"))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.starts_with("test.splat") && !message.contains('\n'),
-        "{message}"
-    );
-    message
+    error_of("test.splat", bytes)
 }
 
 #[test]

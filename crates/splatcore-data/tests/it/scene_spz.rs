@@ -1,6 +1,6 @@
 //! SPZ in.
 
-use crate::scene_support::{Spz, gzip, shared};
+use crate::scene_support::{Spz, error_of, gzip, shared};
 use splatcore_core::gaussians::sigmoid;
 use splatcore_data::scene::{self, SceneFile, spz};
 use std::path::Path;
@@ -14,14 +14,7 @@ fn parse(bytes: &[u8]) -> SceneFile {
 }
 
 fn error(bytes: &[u8]) -> String {
-    let message = scene::parse(bytes, Path::new("test.spz"))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        message.starts_with("test.spz") && !message.contains('\n'),
-        "{message}"
-    );
-    message
+    error_of("test.spz", bytes)
 }
 
 /// Files by Niantic's library and by splat-transform, against what splat-transform decodes from

@@ -208,6 +208,43 @@ pub fn agrees_with_peer(all: &Gaussians, expected: &Path) {
     }
 }
 
+/// Reads a real file and what a peer decoded from it ([`agrees_with_peer`]); the file must have this
+/// format and degree, all Gaussians, and nothing to note.
+pub fn decodes_as_a_peer(name: &str, format: &str, sh_degree: u8) {
+    let (Some(path), Some(expected)) = (
+        shared(&format!("formats/splat22k/{name}")),
+        shared(&format!("formats/expected/{name}.every50.ply")),
+    ) else {
+        return;
+    };
+    let file = scene::read(&path).unwrap();
+    assert_eq!(file.format, format);
+    assert!(file.dropped == 0 && file.notes.is_empty(), "{:?}", file.notes);
+    let found = (file.gaussians.len(), file.gaussians.sh_degree);
+    assert_eq!(found, (22_575, sh_degree));
+    let bytes = std::fs::metadata(&path).unwrap();
+    assert!(bytes.is_dir() || file.bytes == bytes.len());
+    agrees_with_peer(&file.gaussians, &expected);
+}
+
+/// The message for a broken file: one line that starts with the file's name.
+pub fn error_of(name: &str, bytes: &[u8]) -> String {
+    let error = scene::parse(bytes, Path::new(name)).unwrap_err();
+    let message = error.to_string();
+    assert!(
+        message.starts_with(name) && !message.contains('\n'),
+        "{message}"
+    );
+    message
+}
+
+/// The file with the first `from` in it replaced.
+pub fn edited(file: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let mut windows = file.windows(from.len());
+    let at = windows.position(|w| w == from.as_bytes()).unwrap();
+    [&file[..at], to.as_bytes(), &file[at + from.len()..]].concat()
+}
+
 /// A compressed PLY of given words; `bounds` are 12 a chunk, `colours` 6 a chunk, `sh` bytes a
 /// Gaussian.
 pub fn compressed_ply(
