@@ -219,7 +219,11 @@ pub fn decodes_as_a_peer(name: &str, format: &str, sh_degree: u8) {
     };
     let file = scene::read(&path).unwrap();
     assert_eq!(file.format, format);
-    assert!(file.dropped == 0 && file.notes.is_empty(), "{:?}", file.notes);
+    assert!(
+        file.dropped == 0 && file.notes.is_empty(),
+        "{:?}",
+        file.notes
+    );
     let found = (file.gaussians.len(), file.gaussians.sh_degree);
     assert_eq!(found, (22_575, sh_degree));
     let bytes = std::fs::metadata(&path).unwrap();
