@@ -208,7 +208,7 @@ pub fn agrees_with_peer(all: &Gaussians, expected: &Path) {
     }
 }
 
-/// Reads a real file and what a peer decoded from it ([`agrees_with_peer`]); the file must have this
+/// Compares a real file with what a peer decoded from it ([`agrees_with_peer`]). It must have this
 /// format and degree, all Gaussians, and nothing to note.
 pub fn decodes_as_a_peer(name: &str, format: &str, sh_degree: u8) {
     let (Some(path), Some(expected)) = (
