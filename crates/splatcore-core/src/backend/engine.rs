@@ -8,11 +8,11 @@
 //!     +-- apply <-- gradients <-- accumulate (of several frames) <-----------------------+
 //! ```
 //!
-//! A *splat* is a Gaussian as projected into a frame. A row of *sums* holds nine sums over a splat's
-//! fragments, by which the loss depends on its place, shape, opacity and colour; on a card a splat
-//! and a row take 48 bytes each. Data stays where the backend has it: a call takes what the call
-//! before it made, and a device queues its launches. docs/design.md says what each op inside a call
-//! takes and gives.
+//! A *splat* is a Gaussian as projected into a frame. A row of *sums* holds nine sums over a
+//! splat's fragments, by which the loss depends on its place, shape, opacity and colour; on a card
+//! a splat and a row take 48 bytes each. Data stays where the backend has it: a call takes what the
+//! call before it made, and a device queues its launches. docs/design.md says what each op inside a
+//! call takes and gives.
 
 use super::error::BackendError;
 use super::step::StepPlan;

@@ -72,9 +72,9 @@ pub struct StepPlan {
     /// rate times the means' learning rate.
     pub noise: Option<f32>,
     /// Learns how each view's photo was exposed, with this rate: the loss compares the photo with
-    /// `A image + b` ([`crate::exposure`]). A and b belong to the view; an Adam of their own updates
-    /// them from that view's loss alone. A photo with alpha is put on the transformed background
-    /// ([`crate::exposure::of_colour`]). `None` compares the image as it is.
+    /// `A image + b` ([`crate::exposure`]). A and b belong to the view; an Adam of their own
+    /// updates them from that view's loss alone. A photo with alpha is put on the transformed
+    /// background ([`crate::exposure::of_colour`]). `None` compares the image as it is.
     pub exposure: Option<f32>,
     /// Learns a mask for each Gaussian ([`crate::learned_masks`]), from the first step that asks
     /// for it on; masked Gaussians are drawn no more. dL/dM is of the image alone, as the other

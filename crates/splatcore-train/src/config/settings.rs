@@ -89,8 +89,8 @@ pub struct Config {
     /// gains much, at the photos' own it loses up to some tenths of a dB
     #[arg(long, action = ArgAction::SetTrue)]
     pub antialias: Option<bool>,
-    /// Photos of a step, whose gradients are averaged. More make the gradient steadier and a step as
-    /// much longer; the gradients take up to 256 bytes a Gaussian
+    /// Photos of a step, whose gradients are averaged. More make the gradient steadier and a step
+    /// as much longer; the gradients take up to 256 bytes a Gaussian
     #[arg(long, value_name = "B")]
     pub batch: Option<u32>,
     /// How rates follow the batch: none, as they are given, or sqrt, times the square root of its
