@@ -73,6 +73,11 @@ pub struct MemoryPlan {
 pub trait Renderer: Scored + Send {
     /// Number of Gaussians now.
     fn count(&self) -> usize;
+    /// Lets `change` change the Gaussians where they lie, but not how many there are. `false` where
+    /// they lie on a device and nothing was changed: upload the changed scene instead.
+    fn change(&mut self, _change: &mut dyn FnMut(&mut Gaussians)) -> Result<bool, BackendError> {
+        Ok(false)
+    }
     /// Renders one view.
     fn render(
         &mut self,

@@ -34,6 +34,22 @@ impl Renderer for CpuRenderer {
         self.scene.len()
     }
 
+    fn change(&mut self, change: &mut dyn FnMut(&mut Gaussians)) -> Result<bool, BackendError> {
+        let count = self.scene.len();
+        change(&mut self.scene);
+        // The kernels rely on the arrays' lengths.
+        let changed = match self.scene.len() {
+            now if now == count => check(&self.scene),
+            now => Err(BackendError::Input(format!(
+                "{count} Gaussians became {now} where they were only to be changed"
+            ))),
+        };
+        if changed.is_err() {
+            self.scene = Gaussians::zeros(0, 0);
+        }
+        changed.map(|()| true)
+    }
+
     fn render(
         &mut self,
         camera: &Camera,
@@ -245,4 +261,34 @@ pub(crate) fn stage_times(
         }
     }
     Ok(frame.take_times())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use splatcore_core::Backend;
+
+    /// What is changed is drawn as if it had been so from the beginning; a scene whose arrays do
+    /// not belong together any more is given up.
+    #[test]
+    fn a_scene_is_changed_where_it_lies() {
+        let backend = crate::CpuBackend::new(Some(1));
+        let mut scene = Gaussians::zeros(2, 0);
+        scene.means = vec![[0.0, 0.0, 4.0], [0.5, 0.0, 5.0]];
+        scene.log_scales.fill([-1.0; 3]);
+        scene.rotations.fill([1.0, 0.0, 0.0, 0.0]);
+        let camera = Camera::look_at([0.0; 3], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0], 0.8, 32, 32);
+        let options = RenderOptions::default();
+        let mut renderer = backend.renderer(&scene).unwrap();
+        let before = renderer.render(&camera, &options).unwrap();
+        let mut change = |copy: &mut Gaussians| copy.opacity_logits[1] = 3.0;
+        assert!(matches!(renderer.change(&mut change), Ok(true)));
+        change(&mut scene);
+        let want = backend.renderer(&scene).unwrap().render(&camera, &options);
+        let after = renderer.render(&camera, &options).unwrap();
+        assert!(after == want.unwrap() && after != before);
+        assert!(renderer.change(&mut |copy| copy.sh.clear()).is_err());
+        assert_eq!(renderer.count(), 0);
+        renderer.render(&camera, &options).unwrap();
+    }
 }

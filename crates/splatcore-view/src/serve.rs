@@ -30,12 +30,12 @@ pub fn serve(
         };
         match &work {
             Work::Edit(edit) => {
-                let shown = edit
+                let sight = edit
                     .sight()
-                    .map(|camera| variants.shown(camera, options, editor.state()))
+                    .map(|stroke| variants.sight(stroke, options, editor.state()))
                     .transpose();
-                let done = shown.map_err(|error| error.to_string());
-                let done = done.and_then(|shown| editor.apply(edit, shown.as_ref()));
+                let done = sight.map_err(|error| error.to_string());
+                let done = done.and_then(|sight| editor.apply(edit, sight.as_ref()));
                 if let Err(problem) = done {
                     hub.refuse(client, problem);
                 }

@@ -1,11 +1,11 @@
 //! Scenes drawn as points or ellipsoids, with other sizes, or edited: renderers of changed
 //! Gaussians.
 
-use crate::edit::{Mask, State};
+use crate::edit::{Mask, Sight, State, Stroke};
 use crate::protocol::{Look, Style};
 use rayon::prelude::*;
 use splatcore_core::backend::{Backend, BackendError, Learner, RenderOptions, Renderer};
-use splatcore_core::{Camera, Gaussians, sh};
+use splatcore_core::{Gaussians, sh};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,11 +19,8 @@ const ELLIPSOID: f32 = 0.5;
 /// Colour that selected Gaussians are given, 0 to 1, and its share.
 const HIGHLIGHT: [f32; 3] = [1.0, 0.75, 0.1];
 const HIGHLIGHT_SHARE: f32 = 0.65;
-/// A Gaussian is shown where at least this share of the light reaches the eye, on average over the
-/// pixels that it covers: what lies behind a surface gets less.
-const MIN_LIGHT: f64 = 0.1;
-/// Longest side of the picture that tells which Gaussians are shown, pixels.
-const SIGHT: u32 = 640;
+/// Logit of an opacity that no backend draws.
+const GONE: f32 = -30.0;
 /// How old a copy of a scene in training may be while the camera moves: to make one takes long.
 const STALE: Duration = Duration::from_secs(1);
 /// A copy that nobody has looked at for so long is given back.
@@ -32,12 +29,12 @@ const UNUSED: Duration = Duration::from_secs(10);
 /// What a scene's own renderer draws.
 const PLAIN: (Style, f32) = (Style::Splats, 1.0);
 
-/// The renderers of one scene: the scene itself, and the change of it that was asked for last.
+/// The renderer of one scene, drawn as was asked for last.
 pub struct Variants<'a> {
     backend: &'a dyn Backend,
     scene: Arc<Gaussians>,
-    plain: Box<dyn Renderer>,
-    changed: Option<(Change, Box<dyn Renderer>)>,
+    /// What the renderer draws; none after an error.
+    drawn: Option<(Change, Box<dyn Renderer>)>,
 }
 
 /// How a scene is drawn other than as it is.
@@ -55,11 +52,16 @@ impl<'a> Variants<'a> {
     /// # Errors
     /// As [`Backend::renderer`].
     pub fn new(backend: &'a dyn Backend, scene: Arc<Gaussians>) -> Result<Self, BackendError> {
+        let none = Mask::none(scene.len());
+        let plain = Change {
+            style: PLAIN,
+            deleted: none.clone(),
+            selected: none,
+        };
         Ok(Self {
-            plain: backend.renderer(&scene)?,
+            drawn: Some((plain, backend.renderer(&scene)?)),
             backend,
             scene,
-            changed: None,
         })
     }
 
@@ -74,94 +76,109 @@ impl<'a> Variants<'a> {
         edits: &State,
         highlight: bool,
     ) -> Result<&mut dyn Renderer, BackendError> {
-        let style = (look.style, look.scale);
         let selected = match highlight {
             true => edits.selected.clone(),
             false => Mask::none(edits.selected.len()),
         };
-        if style == PLAIN && selected.is_empty() && edits.deleted.is_empty() {
-            return Ok(&mut *self.plain);
-        }
-        let wanted = Change {
-            style,
+        self.drawn_as(Change {
+            style: (look.style, look.scale),
             deleted: edits.deleted.clone(),
             selected,
-        };
-        let renderer = match self.changed.take() {
-            Some((made, renderer)) if made == wanted => renderer,
-            old => {
-                // Two copies on a device may be more than it holds.
-                drop(old);
-                let left = left_of(&self.scene, &wanted.deleted, &wanted.selected);
-                self.backend.renderer(&changed(left, style))?
-            }
-        };
-        Ok(&mut *self.changed.insert((wanted, renderer)).1)
+        })
     }
 
-    /// The Gaussians that a camera sees, and that nothing hides from it.
+    /// What a stroke's view shows.
     ///
     /// # Errors
     /// As [`Renderer::render`].
-    pub fn shown(
+    pub fn sight(
         &mut self,
-        camera: &Camera,
+        stroke: &Stroke,
         options: &RenderOptions,
         edits: &State,
-    ) -> Result<Mask, BackendError> {
-        let longest = camera.width.max(camera.height);
-        let side = |pixels: u32| match longest > SIGHT {
-            true => (u64::from(pixels) * u64::from(SIGHT) / u64::from(longest)).max(1) as u32,
-            false => pixels,
+    ) -> Result<Sight, BackendError> {
+        let camera = Sight::camera(stroke);
+        let options = RenderOptions {
+            inverse_depth: true,
+            // Colours do not matter, so what is highlighted now may stay so.
+            sh_degree: 0,
+            ..options.clone()
         };
-        let camera = camera.resized(side(camera.width), side(camera.height));
-        // Colours do not matter, so what is drawn already will do.
-        let order: Vec<usize> = edits.deleted.inverse().indices().collect();
-        let renderer = match &mut self.changed {
-            Some((made, renderer)) if made.style == PLAIN && made.deleted == edits.deleted => {
-                renderer
+        let drawn = self.drawn.as_ref();
+        let selected = drawn.map(|(drawn, _)| drawn.selected.clone());
+        let renderer = self.drawn_as(Change {
+            style: PLAIN,
+            deleted: edits.deleted.clone(),
+            selected: selected.unwrap_or_else(|| Mask::none(self.scene.len())),
+        })?;
+        let rendered = renderer.render(&camera, &options)?;
+        Ok(Sight::new(camera, &rendered))
+    }
+
+    fn drawn_as(&mut self, wanted: Change) -> Result<&mut dyn Renderer, BackendError> {
+        let renderer = match self.drawn.take() {
+            Some((drawn, renderer)) if drawn == wanted => renderer,
+            Some((drawn, mut renderer)) => {
+                let scene = &self.scene;
+                match renderer.change(&mut |copy| turn(copy, scene, Some(&drawn), &wanted))? {
+                    true => renderer,
+                    false => {
+                        // Two copies on a device may be more than it holds.
+                        drop(renderer);
+                        self.uploaded(&wanted)?
+                    }
+                }
             }
-            _ if edits.deleted.is_empty() => &mut self.plain,
-            changed => {
-                *changed = None;
-                let none = Mask::none(self.scene.len());
-                let left = left_of(&self.scene, &edits.deleted, &none);
-                let change = Change {
-                    style: PLAIN,
-                    deleted: edits.deleted.clone(),
-                    selected: none,
-                };
-                &mut changed.insert((change, self.backend.renderer(&left)?)).1
-            }
+            None => self.uploaded(&wanted)?,
         };
-        let seen = renderer.visibility(&camera, options)?;
-        let lit = |row: usize| {
-            let fragments = seen.fragments[row];
-            fragments > 0 && seen.transmittances[row] >= MIN_LIGHT * fragments as f64
-        };
-        let rows = order.iter().enumerate().filter(|(row, _)| lit(*row));
-        Ok(Mask::from_indices(self.scene.len(), rows.map(|(_, &i)| i)))
+        Ok(&mut *self.drawn.insert((wanted, renderer)).1)
+    }
+
+    fn uploaded(&self, wanted: &Change) -> Result<Box<dyn Renderer>, BackendError> {
+        let mut copy = Gaussians::clone(&self.scene);
+        turn(&mut copy, &self.scene, None, wanted);
+        self.backend.renderer(&copy)
     }
 }
 
-/// What is not deleted of a scene, in order, with what is selected in the highlight's colour.
-fn left_of(scene: &Gaussians, deleted: &Mask, selected: &Mask) -> Gaussians {
-    let order: Vec<u32> = deleted.inverse().indices().map(|i| i as u32).collect();
-    let mut left = scene.in_order(&order);
-    if selected.is_empty() {
-        return left;
+/// Turns a copy of a scene that was changed in one way, or not at all, into one that is changed in
+/// another.
+fn turn(copy: &mut Gaussians, scene: &Gaussians, from: Option<&Change>, to: &Change) {
+    let none = Mask::none(scene.len());
+    let (style, selected) = match from {
+        Some(from) => (from.style, &from.selected),
+        None => (PLAIN, &none),
+    };
+    if style != to.style {
+        copy.log_scales.copy_from_slice(&scene.log_scales);
+        copy.opacity_logits.copy_from_slice(&scene.opacity_logits);
+        draw_as(copy, to.style);
     }
-    let k = left.coefficients();
+    let opaque = to.style.0 != Style::Splats;
+    let opacities = copy.opacity_logits.par_iter_mut().enumerate();
+    opacities.for_each(|(i, opacity)| {
+        *opacity = match (to.deleted.contains(i), opaque) {
+            (true, _) => GONE,
+            (false, true) => OPAQUE,
+            (false, false) => scene.opacity_logits[i],
+        }
+    });
+    let k = copy.coefficients();
     let tint = HIGHLIGHT.map(|v| HIGHLIGHT_SHARE * (v - 0.5) / sh::C0 as f32);
-    let rows = left.sh.par_chunks_exact_mut(k).zip(&order);
-    rows.filter(|(_, i)| selected.contains(**i as usize))
-        .for_each(|(coefficients, _)| {
-            for v in coefficients.iter_mut().flatten() {
+    let rows = (copy.sh.par_chunks_exact_mut(k)).zip(scene.sh.par_chunks_exact(k));
+    rows.enumerate().for_each(|(i, (row, own))| {
+        let highlight = to.selected.contains(i);
+        if selected.contains(i) == highlight {
+            return;
+        }
+        row.copy_from_slice(own);
+        if highlight {
+            for v in row.iter_mut().flatten() {
                 *v *= 1.0 - HIGHLIGHT_SHARE;
             }
-            (0..3).for_each(|c| coefficients[0][c] += tint[c]);
-        });
-    left
+            (0..3).for_each(|c| row[0][c] += tint[c]);
+        }
+    });
 }
 
 /// A copy of a scene in training, changed as was asked for last. The scene that trains is not
@@ -213,7 +230,11 @@ impl Copies {
             None => Made {
                 wanted,
                 step,
-                renderer: self.backend.renderer(&changed(learner.scene()?, wanted))?,
+                renderer: {
+                    let mut copy = learner.scene()?;
+                    draw_as(&mut copy, wanted);
+                    self.backend.renderer(&copy)?
+                },
                 at: Instant::now(),
                 used: Instant::now(),
             },
@@ -224,7 +245,8 @@ impl Copies {
     }
 }
 
-fn changed(mut scene: Gaussians, (style, scale): (Style, f32)) -> Gaussians {
+/// Changes Gaussians so that they are drawn in a style and of another size.
+fn draw_as(scene: &mut Gaussians, (style, scale): (Style, f32)) {
     match style {
         Style::Splats => {}
         Style::Points => {
@@ -242,25 +264,21 @@ fn changed(mut scene: Gaussians, (style, scale): (Style, f32)) -> Gaussians {
             scene.opacity_logits.fill(OPAQUE);
         }
         Style::Ellipsoids => {
-            scene
-                .log_scales
-                .iter_mut()
-                .flatten()
-                .for_each(|s| *s += ELLIPSOID.ln());
+            let sizes = scene.log_scales.iter_mut().flatten();
+            sizes.for_each(|s| *s += ELLIPSOID.ln());
             scene.opacity_logits.fill(OPAQUE);
         }
     }
-    scene
-        .log_scales
-        .iter_mut()
-        .flatten()
-        .for_each(|s| *s += scale.ln());
-    scene
+    if scale != 1.0 {
+        let sizes = scene.log_scales.iter_mut().flatten();
+        sizes.for_each(|s| *s += scale.ln());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edit::Region;
     use splatcore_core::backend::{LearnerState, RenderOptions, Rendered};
     use splatcore_core::{Camera, random::Rng};
     use splatcore_cpu::CpuBackend;
@@ -349,6 +367,36 @@ mod tests {
         assert!(render(variants.of(&look, &State::new(50), true).unwrap()) == whole);
     }
 
+    /// However a scene was drawn before, it is drawn as a fresh copy is.
+    #[test]
+    fn a_change_leaves_nothing_of_the_last_one() {
+        let scene = scene(1);
+        let mut rng = Rng::new(7, 0);
+        let mut copy = scene.clone();
+        let mut last: Option<Change> = None;
+        for i in 0..40 {
+            let style = [Style::Splats, Style::Points, Style::Ellipsoids][i / 2 % 3];
+            let chosen: Vec<bool> = (0..100).map(|_| rng.normal() > 0.3).collect();
+            let next = Change {
+                style: (style, if i % 5 == 0 { 0.5 } else { 1.0 }),
+                deleted: Mask::of(50, |i| chosen[i]),
+                selected: Mask::of(50, |i| chosen[50 + i]),
+            };
+            turn(&mut copy, &scene, last.as_ref(), &next);
+            let mut fresh = scene.clone();
+            turn(&mut fresh, &scene, None, &next);
+            assert!(copy == fresh, "{i}");
+            last = Some(next);
+        }
+        let plain = Change {
+            style: PLAIN,
+            deleted: Mask::none(50),
+            selected: Mask::none(50),
+        };
+        turn(&mut copy, &scene, last.as_ref(), &plain);
+        assert!(copy == scene);
+    }
+
     /// A wall of Gaussians in front of another: the camera sees one, and the other once it is gone.
     #[test]
     fn what_is_hidden_is_not_shown() {
@@ -362,14 +410,25 @@ mod tests {
             walls.opacity_logits[i] = 5.0;
         }
         let backend = CpuBackend::new(Some(1));
-        let mut variants = Variants::new(&backend, Arc::new(walls)).unwrap();
-        let (camera, options) = (look(Style::Splats, true).camera, RenderOptions::default());
+        let scene = Arc::new(walls);
+        let mut variants = Variants::new(&backend, Arc::clone(&scene)).unwrap();
+        let options = RenderOptions::default();
+        let stroke = Stroke {
+            camera: look(Style::Splats, true).camera,
+            points: vec![[5.0, 5.0], [43.0, 27.0]],
+            radius: 5.0,
+            through: false,
+        };
         let mut state = State::new(200);
-        let shown = variants.shown(&camera, &options, &state).unwrap();
+        let mut taken = |state: &State| {
+            let sight = variants.sight(&stroke, &options, state).unwrap();
+            let region = Region::Stroke(stroke.clone());
+            region.of(&scene, Some(&sight)).without(&state.deleted)
+        };
+        let shown = taken(&state);
         assert!(shown.count() > 10 && shown.indices().all(|i| i < 100));
-        state.deleted = shown;
-        let shown = variants.shown(&camera, &options, &state).unwrap();
-        assert!(shown.indices().any(|i| i >= 100));
-        assert!(shown.and(&state.deleted).is_empty());
+        state.deleted = Mask::of(200, |i| i < 100);
+        let shown = taken(&state);
+        assert!(shown.count() > 10 && shown.indices().all(|i| i >= 100));
     }
 }

@@ -3,10 +3,11 @@
 use super::history::{History, State};
 use super::mask::Mask;
 use super::moves::Up;
-use super::region::Region;
+use super::region::{Region, Stroke};
 use super::save::{self, NotSaved, SavePlace, Saved};
+use super::sight::Sight;
 use super::status::EditStatus;
-use splatcore_core::{Camera, Gaussians};
+use splatcore_core::Gaussians;
 use splatcore_data::scene::edit::normal_of;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -48,8 +49,8 @@ pub enum Edit {
 }
 
 impl Edit {
-    /// The view of which it must be known what it shows.
-    pub fn sight(&self) -> Option<&Camera> {
+    /// The stroke of which it must be known what its view shows.
+    pub fn sight(&self) -> Option<&Stroke> {
         match self {
             Edit::Select(region, _) => region.sight(),
             _ => None,
@@ -92,11 +93,11 @@ impl Editor {
         &self.state
     }
 
-    /// Makes a change. `shown` are the Gaussians that the view of [`Edit::sight`] shows.
+    /// Makes a change. `sight` is what the view of [`Edit::sight`] shows.
     ///
     /// # Errors
     /// One line that says why nothing was changed.
-    pub fn apply(&mut self, edit: &Edit, shown: Option<&Mask>) -> Result<(), String> {
+    pub fn apply(&mut self, edit: &Edit, sight: Option<&Sight>) -> Result<(), String> {
         let mut next = self.state.clone();
         match edit {
             Edit::Undo | Edit::Redo => {
@@ -108,7 +109,7 @@ impl Editor {
                 return Ok(());
             }
             Edit::Select(region, join) => {
-                let found = region.of(&self.scene.means, shown).without(&next.deleted);
+                let found = region.of(&self.scene, sight).without(&next.deleted);
                 next.selected = match join {
                     Join::Replace => found,
                     Join::Add => next.selected.or(&found),

@@ -6,6 +6,7 @@
 //! | question | file |
 //! | --- | --- |
 //! | which Gaussians does a box, a sphere, a stroke take | `region.rs` |
+//! | which Gaussians does a view hide behind others | `sight.rs` |
 //! | how are sets of Gaussians kept | `mask.rs` |
 //! | how is a step undone | `history.rs` |
 //! | how do two points and a plane become scale and up | `moves.rs` |
@@ -17,6 +18,7 @@ mod mask;
 mod moves;
 mod region;
 mod save;
+mod sight;
 mod status;
 
 pub use editor::{Edit, Editor, Join};
@@ -25,4 +27,5 @@ pub use mask::Mask;
 pub use moves::{Moves, Up};
 pub use region::{Region, Stroke};
 pub use save::{NotSaved, SavePlace, Saved};
+pub use sight::Sight;
 pub use status::EditStatus;

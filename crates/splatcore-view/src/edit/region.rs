@@ -1,8 +1,9 @@
 //! [`Region`]: which Gaussians a selection takes.
 
 use super::mask::Mask;
-use splatcore_core::Camera;
+use super::sight::Sight;
 use splatcore_core::semantics::NEAR_PLANE;
+use splatcore_core::{Camera, Gaussians};
 use splatcore_data::scene::edit::Shape;
 
 /// Longest side of the picture into which a stroke is painted.
@@ -31,25 +32,27 @@ pub struct Stroke {
 }
 
 impl Region {
-    /// The Gaussians whose means are in the region. A stroke that does not go through takes only
-    /// those of `shown`.
-    pub fn of(&self, means: &[[f32; 3]], shown: Option<&Mask>) -> Mask {
+    /// The Gaussians whose means are in the region. A stroke that does not go through takes none
+    /// that `sight` hides.
+    pub fn of(&self, scene: &Gaussians, sight: Option<&Sight>) -> Mask {
+        let means = &scene.means;
         match self {
             Region::Volume(shape) => {
                 Mask::of(means.len(), |i| shape.contains(means[i].map(f64::from)))
             }
             Region::Stroke(stroke) => {
                 let painted = Painted::new(stroke);
-                let hidden = |i| !stroke.through && shown.is_some_and(|shown| !shown.contains(i));
-                Mask::of(means.len(), |i| !hidden(i) && painted.covers(means[i]))
+                let sight = sight.filter(|_| !stroke.through);
+                let hidden = |i| sight.is_some_and(|sight| sight.hides(scene, i));
+                Mask::of(means.len(), |i| painted.covers(means[i]) && !hidden(i))
             }
         }
     }
 
-    /// The view of which it must be known what it shows.
-    pub fn sight(&self) -> Option<&Camera> {
+    /// The stroke of which it must be known what its view shows.
+    pub fn sight(&self) -> Option<&Stroke> {
         match self {
-            Region::Stroke(stroke) if !stroke.through => Some(&stroke.camera),
+            Region::Stroke(stroke) if !stroke.through => Some(stroke),
             _ => None,
         }
     }
@@ -137,6 +140,14 @@ mod tests {
         Camera::look_at([0.0, 0.0, -5.0], [0.0; 3], [0.0, -1.0, 0.0], 1.0, 200, 100)
     }
 
+    /// Small Gaussians.
+    fn scene(means: &[[f32; 3]]) -> Gaussians {
+        let mut scene = Gaussians::zeros(means.len(), 0);
+        scene.means.copy_from_slice(means);
+        scene.log_scales.fill([-5.0; 3]);
+        scene
+    }
+
     fn stroke(points: &[[f64; 2]], radius: f64, through: bool) -> Region {
         Region::Stroke(Stroke {
             camera: camera(),
@@ -148,7 +159,7 @@ mod tests {
 
     #[test]
     fn volumes_take_means_inside() {
-        let means = [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 0.0, 3.0]];
+        let means = scene(&[[0.0; 3], [1.0, 0.0, 0.0], [0.0, 0.0, 3.0]]);
         let sphere = Region::Volume(Shape::Sphere {
             centre: [0.0; 3],
             radius: 1.5,
@@ -173,7 +184,7 @@ mod tests {
             ]
             .map(|v| v as f32)
         };
-        let means = [
+        let means = scene(&[
             world(50.0, 50.0, 4.0),
             world(100.0, 57.0, 6.0),
             world(150.0, 50.0, 9.0),
@@ -181,20 +192,25 @@ mod tests {
             [0.0, 0.0, -9.0],
             world(-20.0, 50.0, 5.0),
             world(50.0, 50.0, 8.0),
-        ];
+        ]);
         let points = [[-40.0, 50.0], [100.0, 50.0], [160.0, 50.0]];
         let through = stroke(&points, 10.0, true);
         assert!(through.sight().is_none());
         assert!(through.of(&means, None).indices().eq([0, 1, 2, 6]));
         let front = stroke(&points, 10.0, false);
-        assert_eq!(front.sight(), Some(&camera));
-        let shown = Mask::from_indices(7, [0, 1, 3].into_iter());
-        assert!(front.of(&means, Some(&shown)).indices().eq([0, 1]));
+        assert_eq!(front.sight().map(|stroke| &stroke.camera), Some(&camera));
+        // All that is farther than 7 is hidden.
+        let sight = Sight {
+            depth: vec![7.0; 200 * 100],
+            camera,
+        };
+        assert!(front.of(&means, Some(&sight)).indices().eq([0, 1]));
+        assert!(through.of(&means, Some(&sight)).indices().eq([0, 1, 2, 6]));
     }
 
     #[test]
     fn a_point_and_a_place_far_outside_are_strokes_too() {
-        let means = [[0.0; 3]];
+        let means = scene(&[[0.0; 3]]);
         assert_eq!(
             stroke(&[[100.0, 50.0]], 3.0, true).of(&means, None).count(),
             1

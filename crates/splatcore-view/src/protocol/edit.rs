@@ -241,7 +241,7 @@ mod tests {
         let Ok(Edit::Select(region, Join::Add)) = edit(STROKE) else {
             panic!("{:?}", edit(STROKE));
         };
-        assert_eq!(region.sight().map(|camera| camera.width), Some(640));
+        assert_eq!(region.sight().map(|stroke| stroke.camera.width), Some(640));
         assert_eq!(
             edit(r#"{"do":"up","direction":[0,2,0]}"#),
             Ok(Edit::Up(Some(Up::Direction([0.0, 1.0, 0.0]))))
