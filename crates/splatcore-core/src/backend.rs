@@ -69,15 +69,10 @@ pub struct MemoryPlan {
 }
 
 /// An uploaded scene. It also tells how much of each Gaussian a view shows and how many each tile
-/// takes ([`Scored`]).
+/// takes, and lets Gaussians be changed ([`Scored`]).
 pub trait Renderer: Scored + Send {
     /// Number of Gaussians now.
     fn count(&self) -> usize;
-    /// Lets `change` change the Gaussians where they lie, but not how many there are. `false` where
-    /// they lie on a device and nothing was changed: upload the changed scene instead.
-    fn change(&mut self, _change: &mut dyn FnMut(&mut Gaussians)) -> Result<bool, BackendError> {
-        Ok(false)
-    }
     /// Renders one view.
     fn render(
         &mut self,

@@ -34,22 +34,6 @@ impl Renderer for CpuRenderer {
         self.scene.len()
     }
 
-    fn change(&mut self, change: &mut dyn FnMut(&mut Gaussians)) -> Result<bool, BackendError> {
-        let count = self.scene.len();
-        change(&mut self.scene);
-        // The kernels rely on the arrays' lengths.
-        let changed = match self.scene.len() {
-            now if now == count => check(&self.scene),
-            now => Err(BackendError::Input(format!(
-                "{count} Gaussians became {now} where they were only to be changed"
-            ))),
-        };
-        if changed.is_err() {
-            self.scene = Gaussians::zeros(0, 0);
-        }
-        changed.map(|()| true)
-    }
-
     fn render(
         &mut self,
         camera: &Camera,
@@ -118,6 +102,22 @@ impl Scored for CpuRenderer {
     ) -> Result<FrameCounts, BackendError> {
         let scene = (&self.scene, &[][..]);
         counts(&self.workers, scene, &mut self.frame, camera, options)
+    }
+
+    fn change(&mut self, change: &mut dyn FnMut(&mut Gaussians)) -> Result<bool, BackendError> {
+        let count = self.scene.len();
+        change(&mut self.scene);
+        // The kernels rely on the arrays' lengths.
+        let changed = match self.scene.len() {
+            now if now == count => check(&self.scene),
+            now => Err(BackendError::Input(format!(
+                "{count} Gaussians became {now} where they were only to be changed"
+            ))),
+        };
+        if changed.is_err() {
+            self.scene = Gaussians::zeros(0, 0);
+        }
+        changed.map(|()| true)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::error::BackendError;
 use super::frame::{FrameCounts, RenderOptions};
-use crate::Camera;
+use crate::{Camera, Gaussians};
 
 /// Sums over the fragments of each Gaussian: a *fragment* is a (pixel, Gaussian) that is blended,
 /// with an alpha and the transmittance T in front of it. Pruning scores are made from these sums
@@ -49,7 +49,7 @@ pub struct TileCounts {
 }
 
 /// A scene whose Gaussians can be told apart by how much a view shows of them, and by where they
-/// cost something.
+/// cost something, and be changed one by one.
 pub trait Scored {
     /// Sums over the fragments of one view, in the order of the scene's Gaussians. Which fragments
     /// there are is decided as by [`crate::pipeline::Blend::Scalar`] with the intersect of
@@ -84,4 +84,13 @@ pub trait Scored {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<FrameCounts, BackendError>;
+
+    /// Lets `change` change the Gaussians where they lie, but not how many there are. `false` where
+    /// they lie on a device and nothing was changed: upload the changed scene instead.
+    ///
+    /// # Errors
+    /// If the arrays do not belong together any more; the scene is empty then.
+    fn change(&mut self, _change: &mut dyn FnMut(&mut Gaussians)) -> Result<bool, BackendError> {
+        Ok(false)
+    }
 }

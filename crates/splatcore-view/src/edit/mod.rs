@@ -20,12 +20,14 @@ mod region;
 mod save;
 mod sight;
 mod status;
+mod stroke;
 
 pub use editor::{Edit, Editor, Join};
 pub use history::State;
 pub use mask::Mask;
 pub use moves::{Moves, Up};
-pub use region::{Region, Stroke};
+pub use region::Region;
 pub use save::{NotSaved, SavePlace, Saved};
 pub use sight::Sight;
 pub use status::EditStatus;
+pub use stroke::Stroke;

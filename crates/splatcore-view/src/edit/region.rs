@@ -2,6 +2,7 @@
 
 use super::mask::Mask;
 use super::sight::Sight;
+use super::stroke::Stroke;
 use splatcore_core::semantics::NEAR_PLANE;
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::scene::edit::Shape;
@@ -16,19 +17,6 @@ pub enum Region {
     Volume(Shape),
     /// What was painted over in a view.
     Stroke(Stroke),
-}
-
-/// A stroke of a round brush over a view.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stroke {
-    /// The view.
-    pub camera: Camera,
-    /// Where the brush went, pixels of the view, at least one place.
-    pub points: Vec<[f64; 2]>,
-    /// Of the brush, pixels of the view.
-    pub radius: f64,
-    /// Also what is hidden behind what the view shows.
-    pub through: bool,
 }
 
 impl Region {

@@ -1,6 +1,6 @@
 //! [`Sight`]: which Gaussians a view hides behind others.
 
-use super::region::Stroke;
+use super::stroke::Stroke;
 use splatcore_core::backend::Rendered;
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::semantics::NEAR_PLANE;
@@ -8,9 +8,12 @@ use splatcore_core::{Camera, Gaussians};
 
 /// Longest side of a whole view as it is rendered to know what it shows, pixels.
 const MAX_PIXELS: f64 = 640.0;
-/// A Gaussian is hidden if its mean lies farther behind what its pixel shows than this share of the
-/// depth and its own standard deviation along the view: a surface is no thinner.
-const BEHIND: f64 = 0.02;
+/// A place of a Gaussian is hidden if it lies farther behind what its pixel shows than this share
+/// of the depth and two of its standard deviations along the view: a surface is no thinner, and the
+/// depth of what is half transparent is that of its front.
+const BEHIND: f64 = 0.03;
+/// Pixels that are rendered around a stroke, for what stands out of it.
+const MARGIN: f64 = 24.0;
 /// What lets more light through hides nothing.
 const MAX_TRANSMITTANCE: f32 = 0.5;
 
@@ -33,8 +36,9 @@ impl Sight {
         let whole = view.resized(side(view.width), side(view.height));
         let [columns, rows] = [(0, view.width), (1, view.height)].map(|(axis, side)| {
             let places = stroke.points.iter().map(|point| point[axis]);
-            let low = places.clone().fold(f64::INFINITY, f64::min) - stroke.radius;
-            let high = places.fold(f64::NEG_INFINITY, f64::max) + stroke.radius;
+            let around = stroke.radius + MARGIN / scale;
+            let low = places.clone().fold(f64::INFINITY, f64::min) - around;
+            let high = places.fold(f64::NEG_INFINITY, f64::max) + around;
             [low, high].map(|v| v.clamp(0.0, f64::from(side)))
         });
         // The direction of a pixel, world axes.
@@ -86,24 +90,34 @@ impl Sight {
         Self { camera, depth }
     }
 
-    /// Whether Gaussian `i` lies behind what its pixel shows, or outside the view.
+    /// Whether Gaussian `i` lies behind what the view shows, or outside it: its mean, and what is a
+    /// standard deviation to its right, left, top and bottom.
     pub fn hides(&self, scene: &Gaussians, i: usize) -> bool {
         let camera = &self.camera;
         let [x, y, z] = camera.to_view(scene.means[i].map(f64::from));
         if z < NEAR_PLANE {
             return true;
         }
-        let at = [camera.fx * x / z + camera.cx, camera.fy * y / z + camera.cy];
-        // On the edge, rounding must not decide.
-        let last = [camera.width, camera.height].map(|side| f64::from(side) - 1.0);
-        if (0..2).any(|c| !(at[c] >= -1.0 && at[c] <= last[c] + 2.0)) {
-            return true;
-        }
-        let [column, row] = [0, 1].map(|c| at[c].clamp(0.0, last[c]) as usize);
-        let pixel = row * camera.width as usize + column;
-        let shown = self.depth.get(pixel).copied().map_or(0.0, f64::from);
-        let surface = shown * (1.0 + BEHIND);
-        shown > 0.0 && z > surface && z > surface + deviation(scene, i, camera.forward())
+        let [right, down, along] = camera.rotation.map(|axis| deviation(scene, i, axis));
+        let places = [
+            [0.0; 2],
+            [right, 0.0],
+            [-right, 0.0],
+            [0.0, down],
+            [0.0, -down],
+        ];
+        let shows = |[dx, dy]: [f64; 2]| {
+            let column = camera.fx * (x + dx) / z + camera.cx;
+            let row = camera.fy * (y + dy) / z + camera.cy;
+            let inside = column >= 0.0 && column < f64::from(camera.width);
+            if !(inside && row >= 0.0 && row < f64::from(camera.height)) {
+                return false;
+            }
+            let pixel = row as usize * camera.width as usize + column as usize;
+            let shown = self.depth.get(pixel).copied().map_or(0.0, f64::from);
+            shown <= 0.0 || z <= shown * (1.0 + BEHIND) + 2.0 * along
+        };
+        !places.into_iter().any(shows)
     }
 }
 
@@ -157,9 +171,9 @@ mod tests {
         let far = [[-1e9, 1e9]];
         let corner = [[1270.0, 710.0], [1200.0, 650.0]];
         for (points, most) in [
-            (&[[640.0, 360.0]][..], 40),
-            (&corner, 100),
-            (&far, 40),
+            (&[[640.0, 360.0]][..], 80),
+            (&corner, 120),
+            (&far, 80),
             (&[[0.0, 0.0], [1280.0, 720.0]], 640),
         ] {
             let stroke = stroke(points);
