@@ -236,9 +236,8 @@ impl Session<'_> {
             Made::Frame(bytes) => send(&mut self.socket, Message::Binary(bytes.into())).await,
             Made::Picked(tag, point) => say(&mut self.socket, &Reply::Picked { tag, point }).await,
             Made::Saved(saved) => {
-                let name = saved.path.file_name().unwrap_or_default();
                 let reply = Reply::Saved {
-                    name: name.to_string_lossy().into_owned(),
+                    name: saved.name,
                     gaussians: saved.gaussians,
                     bytes: saved.bytes,
                     notes: saved.notes,

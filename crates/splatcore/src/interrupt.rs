@@ -1,6 +1,7 @@
 //! Ctrl-C (and the system's request to end): while training, fine-tuning or searching for kernels,
-//! or while another program finds poses, the first asks for an end that loses nothing, the second
-//! ends at once. At any other time the first ends at once, and says what is written.
+//! or while another program finds poses, or while a scene is shown, the first asks for an end that
+//! loses nothing, the second ends at once. At any other time the first ends at once, and says what
+//! is written.
 
 use crate::output::counted;
 use anyhow::{Context, Result};
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const IDLE: u8 = 0;
 const TRAINING: u8 = 1;
 const STOPPING: u8 = 2;
-const FINISHED: u8 = 3;
+const SHOWING: u8 = 3;
 const POSING: u8 = 4;
 const FINETUNING: u8 = 5;
 const SEARCHING: u8 = 6;
@@ -43,6 +44,11 @@ impl Guard {
     #[cfg(feature = "lab")]
     pub fn start_searching() -> Result<Self> {
         Self::listen(SEARCHING)
+    }
+
+    /// Starts to listen while a scene is shown that may be edited. One at a time.
+    pub fn start_showing() -> Result<Self> {
+        Self::listen(SHOWING)
     }
 
     fn listen(state: u8) -> Result<Self> {
@@ -84,13 +90,6 @@ pub fn goes_on(command: &str) -> Result<()> {
     Ok(())
 }
 
-/// From now on there is nothing to lose: Ctrl-C ends the program, which has done its work.
-pub fn finished() -> Result<()> {
-    watch()?;
-    STATE.store(FINISHED, Ordering::SeqCst);
-    Ok(())
-}
-
 fn handle() {
     let stops = |state| {
         let change = STATE.compare_exchange(state, STOPPING, Ordering::SeqCst, Ordering::SeqCst);
@@ -107,10 +106,11 @@ fn handle() {
         eprintln!("stopping: the scene is written as it is (again to stop at once, without it)");
     } else if stops(SEARCHING) {
         eprintln!("stopping: the candidate in hand is judged first (again to stop at once)");
+    } else if stops(SHOWING) {
+        // Whoever shows the scene knows what is not saved, and says so.
     } else {
         let written = splatcore_data::file::remove_own_unfinished();
         match STATE.load(Ordering::SeqCst) {
-            FINISHED => std::process::exit(0),
             IDLE => match (written, GOES_ON.get()) {
                 (_, Some(command)) => {
                     eprintln!("interrupted; what is done is kept, this goes on: {command}");

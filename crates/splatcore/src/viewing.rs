@@ -2,6 +2,7 @@
 
 use crate::cameras::framing::middle;
 use crate::interrupt;
+use crate::output::counted;
 use crate::up::Up;
 use anyhow::Result;
 use splatcore_core::backend::{Backend, RenderOptions};
@@ -183,7 +184,7 @@ pub fn save_place(file: &Path, antialiased: bool) -> SavePlace {
 }
 
 /// Shows a finished scene until the program is ended. Browsers that may control it edit it, and
-/// save it where there is a place.
+/// save it where there is a place; what they did not save is written beside the scene at the end.
 pub fn show(
     hub: &Hub,
     backend: &dyn Backend,
@@ -191,11 +192,30 @@ pub fn show(
     options: &RenderOptions,
     place: Option<SavePlace>,
 ) -> Result<()> {
-    interrupt::finished()?;
+    let guard = interrupt::Guard::start_showing()?;
     let scene = Arc::new(scene);
     let mut editor = Editor::new(Arc::clone(&scene), place);
     let mut variants = Variants::new(backend, scene)?;
-    serve(hub, &mut variants, &mut editor, options, || false);
+    let stop = || guard.stop_requested();
+    serve(hub, &mut variants, &mut editor, options, stop);
+    let Some(file) = editor.end() else {
+        return Ok(());
+    };
+    let (edits, file_name) = (editor.unsaved(), file.display());
+    let are = if edits == 1 { "is" } else { "are" };
+    eprintln!(
+        "{} {are} not saved: writing {file_name} (again to stop at once, without it)",
+        counted(edits, "edit")
+    );
+    match editor.write(&file) {
+        Ok(saved) => eprintln!("{file_name}: {}", counted(saved.gaussians, "Gaussian")),
+        Err(problem) => {
+            eprintln!(
+                "{problem}; save the scene in the browser, or press Ctrl-C again to lose the edits"
+            );
+            serve(hub, &mut variants, &mut editor, options, || false);
+        }
+    }
     Ok(())
 }
 

@@ -2,13 +2,15 @@
 
 use super::history::{History, State};
 use super::mask::Mask;
-use super::moves::Up;
-use super::region::{Region, Stroke};
+use super::moves::{Moves, Up};
+use super::region::Region;
 use super::save::{self, NotSaved, SavePlace, Saved};
 use super::sight::Sight;
 use super::status::EditStatus;
+use super::stroke::Stroke;
 use splatcore_core::Gaussians;
 use splatcore_data::scene::edit::normal_of;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
@@ -62,6 +64,17 @@ impl Edit {
 struct Saving {
     client: u64,
     end: Receiver<Result<Saved, String>>,
+    /// What had been saved before.
+    before: Content,
+}
+
+/// What a saved file holds of a scene.
+#[derive(Clone)]
+struct Content {
+    deleted: Mask,
+    moves: Moves,
+    /// Edits that led here.
+    edits: usize,
 }
 
 /// A scene that is edited.
@@ -71,8 +84,10 @@ pub struct Editor {
     history: History,
     place: Option<SavePlace>,
     saving: Option<Saving>,
-    /// Whether something was changed since the last save.
-    unsaved: bool,
+    /// Edits that led to the present state, without selections.
+    edits: usize,
+    /// What was saved last, or opened.
+    kept: Content,
 }
 
 impl Editor {
@@ -80,11 +95,16 @@ impl Editor {
     pub fn new(scene: Arc<Gaussians>, place: Option<SavePlace>) -> Self {
         Self {
             state: State::new(scene.len()),
+            kept: Content {
+                deleted: Mask::none(scene.len()),
+                moves: Moves::default(),
+                edits: 0,
+            },
             scene,
             history: History::default(),
             place,
             saving: None,
-            unsaved: false,
+            edits: 0,
         }
     }
 
@@ -98,16 +118,30 @@ impl Editor {
     /// # Errors
     /// One line that says why nothing was changed.
     pub fn apply(&mut self, edit: &Edit, sight: Option<&Sight>) -> Result<(), String> {
+        let before = (self.state.deleted.clone(), self.state.moves.clone());
+        let back = *edit == Edit::Undo;
+        match edit {
+            Edit::Undo => _ = self.history.undo(&mut self.state),
+            Edit::Redo => _ = self.history.redo(&mut self.state),
+            _ => {
+                let next = self.next(edit, sight)?;
+                self.history.go(&mut self.state, next);
+            }
+        }
+        if before != (self.state.deleted.clone(), self.state.moves.clone()) {
+            self.edits = match back {
+                true => self.edits.saturating_sub(1),
+                false => self.edits + 1,
+            };
+        }
+        Ok(())
+    }
+
+    /// The state after an edit that is no undo or redo.
+    fn next(&self, edit: &Edit, sight: Option<&Sight>) -> Result<State, String> {
         let mut next = self.state.clone();
         match edit {
-            Edit::Undo | Edit::Redo => {
-                let gone = match edit {
-                    Edit::Undo => self.history.undo(&mut self.state),
-                    _ => self.history.redo(&mut self.state),
-                };
-                self.unsaved |= gone;
-                return Ok(());
-            }
+            Edit::Undo | Edit::Redo => {}
             Edit::Select(region, join) => {
                 let found = region.of(&self.scene, sight).without(&next.deleted);
                 next.selected = match join {
@@ -142,10 +176,7 @@ impl Editor {
                 next.moves.up = Some(Up::Direction(normal));
             }
         }
-        let changes = next.deleted != self.state.deleted || next.moves != self.state.moves;
-        self.history.go(&mut self.state, next);
-        self.unsaved |= changes;
-        Ok(())
+        Ok(next)
     }
 
     /// Begins to write what is left under a name; [`Editor::saved`] tells the end.
@@ -163,14 +194,59 @@ impl Editor {
         let path = place.file(name, replace)?;
         let (sender, end) = channel();
         let (scene, state) = (Arc::clone(&self.scene), self.state.clone());
-        let antialiased = place.antialiased;
+        let (name, antialiased) = (name.to_owned(), place.antialiased);
         std::thread::spawn(move || {
+            let saved = save::write(&path, &scene, &state, antialiased);
             // An error means that nobody waits any more.
-            let _ = sender.send(save::write(&path, &scene, &state, antialiased));
+            let _ = sender.send(saved.map(|saved| Saved { name, ..saved }));
         });
-        self.saving = Some(Saving { client, end });
-        self.unsaved = false;
+        let now = self.content();
+        let before = std::mem::replace(&mut self.kept, now);
+        self.saving = Some(Saving {
+            client,
+            end,
+            before,
+        });
         Ok(())
+    }
+
+    fn content(&self) -> Content {
+        Content {
+            deleted: self.state.deleted.clone(),
+            moves: self.state.moves.clone(),
+            edits: self.edits,
+        }
+    }
+
+    /// Edits that would be lost now.
+    pub fn unsaved(&self) -> usize {
+        let (kept, state) = (&self.kept, &self.state);
+        match kept.deleted == state.deleted && kept.moves == state.moves {
+            true => 0,
+            // Other edits than those that were saved may be as many.
+            false => self.edits.abs_diff(kept.edits).max(1),
+        }
+    }
+
+    /// The program ends: waits for a save that is under way. Then says where the edits belong that
+    /// would be lost, a file that there is not yet; none if there are none or nothing can be saved.
+    pub fn end(&mut self) -> Option<PathBuf> {
+        if let Some(saving) = self.saving.take() {
+            if !matches!(saving.end.recv(), Ok(Ok(_))) {
+                self.kept = saving.before;
+            }
+        }
+        let place = self.place.as_ref().filter(|_| self.unsaved() > 0)?;
+        Some(place.rescue())
+    }
+
+    /// Writes what is left of the scene to a file, whatever browsers do.
+    ///
+    /// # Errors
+    /// As [`Editor::save`], in one line.
+    pub fn write(&self, path: &Path) -> Result<Saved, String> {
+        let antialiased = self.place.as_ref().is_some_and(|place| place.antialiased);
+        save::write(path, &self.scene, &self.state, antialiased)
     }
 
     /// The end of a save and whose it was, once.
@@ -182,8 +258,10 @@ impl Editor {
             Err(TryRecvError::Empty) => return None,
             Err(TryRecvError::Disconnected) => Err("the save failed".into()),
         };
-        self.saving = None;
-        self.unsaved |= end.is_err();
+        let saving = self.saving.take()?;
+        if end.is_err() {
+            self.kept = saving.before;
+        }
         Some((client, end))
     }
 
@@ -201,7 +279,7 @@ impl Editor {
             scale: state.moves.scale(),
             up: state.moves.up.as_ref().and_then(Up::direction),
             command: state.moves.command(),
-            unsaved: self.unsaved,
+            unsaved: self.unsaved(),
             proposal: self.place.as_ref().map(|place| place.proposal.clone()),
         }
     }
@@ -248,7 +326,7 @@ mod tests {
         assert_eq!(selected(&editor), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
         editor.apply(&Edit::Clear, None).unwrap();
         assert_eq!(selected(&editor), [0; 0]);
-        assert!(!editor.status().unsaved);
+        assert_eq!(editor.status().unsaved, 0);
     }
 
     #[test]
@@ -270,17 +348,67 @@ mod tests {
         assert_eq!(selected(&editor), [6, 7, 8, 9]);
         editor.apply(&Edit::Keep, None).unwrap();
         assert!(editor.state().deleted.indices().eq(0..6));
-        assert!(editor.status().unsaved);
+        assert_eq!(editor.status().unsaved, 2);
         let steps = editor.status().undo;
         for _ in 0..steps {
             editor.apply(&Edit::Undo, None).unwrap();
         }
         assert_eq!(editor.state(), &State::new(10));
+        assert_eq!(editor.unsaved(), 0);
         for _ in 0..steps {
             editor.apply(&Edit::Redo, None).unwrap();
         }
         assert!(editor.state().deleted.indices().eq(0..6));
         assert_eq!((editor.status().undo, editor.status().redo), (steps, 0));
+    }
+
+    /// What was saved is not lost; what was changed since, or taken back, is.
+    #[test]
+    fn edits_since_the_last_save_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = SavePlace {
+            folder: folder.path().into(),
+            opened: None,
+            proposal: "tower-edited.ply".into(),
+            antialiased: false,
+        };
+        let mut editor = Editor {
+            place: Some(place),
+            ..editor()
+        };
+        let delete = |editor: &mut Editor, at: f64| {
+            let select = Edit::Select(between(at, at), Join::Replace);
+            editor.apply(&select, None).unwrap();
+            editor.apply(&Edit::Delete, None).unwrap();
+        };
+        assert_eq!(editor.end(), None);
+        (0..3).for_each(|i| delete(&mut editor, f64::from(i)));
+        assert_eq!(editor.unsaved(), 3);
+        editor.save(1, "x.ply", false).unwrap();
+        assert_eq!(editor.end(), None);
+        delete(&mut editor, 5.0);
+        editor.apply(&Edit::Clear, None).unwrap();
+        assert_eq!(editor.unsaved(), 1);
+        let file = editor.end().unwrap();
+        assert_eq!(file, folder.path().join("tower-unsaved.ply"));
+        assert_eq!(editor.write(&file).unwrap().gaussians, 6);
+        assert_eq!(
+            editor.end().unwrap(),
+            folder.path().join("tower-unsaved-2.ply")
+        );
+        // Back at what was saved, and beyond it.
+        for unsaved in [0, 0, 1] {
+            editor.apply(&Edit::Undo, None).unwrap();
+            assert_eq!(editor.unsaved(), unsaved);
+        }
+        // A save that fails keeps nothing.
+        editor.apply(&Edit::Clear, None).unwrap();
+        editor.apply(&Edit::Invert, None).unwrap();
+        editor.apply(&Edit::Delete, None).unwrap();
+        let lost = editor.unsaved();
+        editor.save(1, "y.ply", false).unwrap();
+        assert!(editor.end().is_some());
+        assert_eq!(editor.unsaved(), lost);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct SavePlace {
 pub struct Saved {
     /// The file.
     pub path: PathBuf,
+    /// Its name as it was asked for.
+    pub name: String,
     /// Gaussians in it.
     pub gaussians: usize,
     /// Its size.
@@ -57,10 +59,20 @@ impl SavePlace {
     /// false.
     pub fn file(&self, name: &str, replace: bool) -> Result<PathBuf, NotSaved> {
         let path = self.folder.join(checked(name).map_err(NotSaved::Failed)?);
+        let failed = |why: String| Err(NotSaved::Failed(why));
         if path.is_dir() {
-            return Err(NotSaved::Failed(format!(
-                "{name} is a folder; choose another name"
-            )));
+            return failed(format!("{name} is a folder; choose another name"));
+        }
+        let folder = path.parent().filter(|folder| *folder != self.folder);
+        if let Some(folder) = folder.filter(|folder| folder.symlink_metadata().is_ok()) {
+            // Not a link that leads elsewhere, and not a folder of something else.
+            let own = folder.symlink_metadata().is_ok_and(|found| found.is_dir());
+            if !(own && path.is_file()) {
+                let name = folder.file_name().unwrap_or_default().to_string_lossy();
+                return failed(format!(
+                    "{name} exists and is no such scene; choose another name"
+                ));
+            }
         }
         match path.symlink_metadata() {
             Ok(_) if !replace => Err(NotSaved::Exists {
@@ -70,6 +82,19 @@ impl SavePlace {
         }
     }
 
+    /// A file that there is not yet, for edits that nobody saved.
+    pub(super) fn rescue(&self) -> PathBuf {
+        let stem = self
+            .proposal
+            .rsplit_once("-edited")
+            .map_or("scene", |(stem, _)| stem);
+        let numbers = (2..).map(|number| format!("{stem}-unsaved-{number}.ply"));
+        let names = std::iter::once(format!("{stem}-unsaved.ply")).chain(numbers);
+        let mut files = names.map(|name| self.folder.join(name));
+        let free = files.find(|file| file.symlink_metadata().is_err());
+        free.unwrap_or_else(|| self.folder.join("unsaved.ply"))
+    }
+
     fn is_opened(&self, path: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         let opened = self.opened.as_deref().and_then(real);
@@ -77,22 +102,27 @@ impl SavePlace {
     }
 }
 
-/// A name that stands for a scene in one file, and for nothing elsewhere.
+/// A name that stands for a scene in one file or in a folder of its own, and for nothing elsewhere.
 fn checked(name: &str) -> Result<&str, String> {
     let wrong = |why: &str| Err(format!("'{name}' {why}"));
-    let path = Path::new(name);
     if name.len() > LONGEST {
         return Err(format!("the name is too long; {LONGEST} bytes at most"));
     }
+    let format = Format::of_output(Path::new(name));
+    let several = matches!(format, Ok(Format::SogFolder | Format::StreamedSog));
+    let plain = match (several, name.split_once('/')) {
+        (true, Some((folder, "meta.json" | "lod-meta.json"))) => folder,
+        (true, _) => return wrong("is a scene of several files; it needs a folder of its own"),
+        (false, _) => name,
+    };
     let odd = |c: char| c.is_control() || "/\\:*?\"<>|".contains(c);
-    let plain = path.file_name().is_some_and(|file| file == name);
-    if !plain || name.contains(odd) || name.starts_with('.') {
+    let is_plain = Path::new(plain)
+        .file_name()
+        .is_some_and(|file| file == plain);
+    if !is_plain || plain.contains(odd) || plain.starts_with('.') {
         return wrong("is no plain name of a file; use letters, digits, '-' and '_'");
     }
-    match Format::of_output(path) {
-        Ok(Format::SogFolder | Format::StreamedSog) => {
-            wrong("is a scene of several files; use splatcore convert for those")
-        }
+    match format {
         Ok(_) => Ok(name),
         Err(error) => wrong(&format!("{}; {}", error.problem, error.remedy)),
     }
@@ -135,6 +165,11 @@ pub fn write(
     let written = written.map_err(|error| error.to_string())?;
     Ok(Saved {
         path: path.into(),
+        name: path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into(),
         gaussians,
         bytes: written.bytes,
         notes: written.notes,
@@ -207,6 +242,13 @@ mod tests {
             "x.ksplat",
             "meta.json",
             "lod-meta.json",
+            "../meta.json",
+            "/meta.json",
+            ".x/meta.json",
+            "a/b/meta.json",
+            "a\\b/lod-meta.json",
+            "a/META.json",
+            "a/meta.json/",
             "x\n.ply",
             "x\0.ply",
         ] {
@@ -223,6 +265,8 @@ mod tests {
             "My scene (2).compressed.ply",
             "räume.SOG",
             "x.usdz",
+            "a room/meta.json",
+            "x/lod-meta.json",
         ] {
             assert_eq!(place.file(name, false), Ok(folder.path().join(name)));
         }
@@ -242,6 +286,36 @@ mod tests {
             place.file("f.ply", true),
             Err(NotSaved::Failed(_))
         ));
+    }
+
+    /// A scene of several files gets a folder of its own, or replaces such a scene; it goes into no
+    /// other folder, and through no link.
+    #[test]
+    fn scenes_of_several_files_have_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = place(folder.path());
+        for name in ["a/meta.json", "b/lod-meta.json"] {
+            let file = place.file(name, false).unwrap();
+            write(&file, &scene(), &State::new(10), false).unwrap();
+            assert_eq!(scene::read(&file).unwrap().gaussians.len(), 10, "{name}");
+            assert_eq!(
+                place.file(name, false),
+                Err(NotSaved::Exists { opened: false })
+            );
+            assert_eq!(place.file(name, true), Ok(file));
+        }
+        std::fs::create_dir(folder.path().join("photos")).unwrap();
+        let mut refused = vec!["photos/meta.json", "a/lod-meta.json"];
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("link"))
+                .unwrap();
+            refused.push("link/meta.json");
+        }
+        for name in refused {
+            let end = place.file(name, true);
+            assert!(matches!(end, Err(NotSaved::Failed(_))), "{name} {end:?}");
+        }
     }
 
     #[test]

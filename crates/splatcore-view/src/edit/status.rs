@@ -23,8 +23,8 @@ pub struct EditStatus {
     pub up: Option<[f64; 3]>,
     /// The actions of `splatcore convert` that scale and turn the scene as saving does.
     pub command: String,
-    /// Whether there is a change that was not saved.
-    pub unsaved: bool,
+    /// Edits that were not saved.
+    pub unsaved: usize,
     /// A name to save under; none where nothing can be saved.
     pub proposal: Option<String>,
 }

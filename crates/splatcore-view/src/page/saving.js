@@ -2,13 +2,19 @@
 import { offer } from './path_panel.js';
 
 const element = (id) => document.getElementById(id);
-const ENDINGS = ['ply', 'compressed.ply', 'sog', 'spz', 'splat', 'glb', 'usdz', 'usda'];
+const ENDINGS = ['.ply', '.compressed.ply', '.sog', '.spz', '.splat', '.glb', '.usdz', '.usda'];
+const FOLDERS = [['/meta.json', 'folder of SOG'], ['/lod-meta.json', 'folder of streamed SOG']];
 
 export class Saving {
   constructor(page) {
     this.page = page;
     this.proposed = false;
-    element('save-ending').replaceChildren(...ENDINGS.map((ending) => new Option(`.${ending}`, ending)));
+    element('save-ending').replaceChildren(...ENDINGS.map((ending) => new Option(ending, ending)),
+      ...FOLDERS.map(([ending, name]) => new Option(name, ending)));
+    // The browser asks before it leaves the page.
+    addEventListener('beforeunload', (event) => {
+      if (this.unsaved && page.isOpen()) event.preventDefault();
+    });
     element('save-scene').onclick = () => this.save(false);
     element('save-name').onkeydown = (event) => { if (event.key === 'Enter') this.save(false); };
     element('picture').onclick = () => this.askPicture();
@@ -20,22 +26,26 @@ export class Saving {
   show(status) {
     const can = Boolean(status.enabled && status.proposal && this.page.mayEdit());
     element('save-group').hidden = !can;
+    this.unsaved = can ? status.unsaved : 0;
     if (!can) return;
     if (!this.proposed) {
-      const ending = ENDINGS.find((end) => status.proposal.endsWith(`.${end}`)) || 'ply';
-      element('save-name').value = status.proposal.slice(0, -ending.length - 1);
+      const longest = [...ENDINGS].sort((a, b) => b.length - a.length);
+      const ending = longest.find((end) => status.proposal.endsWith(end)) ?? '.ply';
+      element('save-name').value = status.proposal.slice(0, -ending.length);
       element('save-ending').value = ending;
       this.proposed = true;
     }
     element('moves-row').hidden = !status.command;
     element('moves').value = status.command;
     element('unsaved').hidden = !status.unsaved;
+    element('unsaved').textContent = status.unsaved === 1 ? '1 edit is not saved'
+      : `${status.unsaved} edits are not saved`;
     element('save-facts').textContent = `${status.left.toLocaleString('en')} Gaussians`
       + (status.deleted ? `, ${status.deleted.toLocaleString('en')} deleted` : '');
   }
 
   save(replace) {
-    const name = `${element('save-name').value.trim()}.${element('save-ending').value}`;
+    const name = `${element('save-name').value.trim()}${element('save-ending').value}`;
     this.name = name;
     this.tell(`saving ${name} ...`);
     this.page.send({ type: 'save', name, replace });

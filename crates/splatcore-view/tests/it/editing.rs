@@ -79,7 +79,7 @@ fn a_scene_is_edited_and_saved() {
         let status = edits(&mut socket, |status| status["left"] == left).await;
         assert_eq!(
             (&status["undo"], &status["unsaved"]),
-            (&json!(2), &json!(true))
+            (&json!(2), &json!(1))
         );
         edit(&mut socket, json!({"do": "undo"})).await;
         edits(&mut socket, |status| status["left"] == 200).await;

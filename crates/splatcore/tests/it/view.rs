@@ -15,6 +15,8 @@ pub struct Program {
     /// Address of the page, without the secret.
     pub page: String,
     pub token: String,
+    /// What it says after the address.
+    rest: std::thread::JoinHandle<String>,
 }
 
 impl Program {
@@ -32,12 +34,14 @@ impl Program {
             line.strip_prefix("watch it: ").map(str::to_owned)
         });
         let url = url.unwrap_or_else(|| panic!("no address: {said:?}"));
-        std::thread::spawn(move || lines.for_each(drop));
+        let rest = lines.map_while(Result::ok);
+        let rest = std::thread::spawn(move || rest.map(|line| line + "\n").collect());
         let (page, token) = url.split_once("/#").unwrap();
         Self {
             child,
             page: page.into(),
             token: token.into(),
+            rest,
         }
     }
 
@@ -51,12 +55,18 @@ impl Program {
     }
 
     /// Ctrl-C; returns the exit code.
-    pub fn interrupt(mut self) -> Option<i32> {
+    pub fn interrupt(self) -> Option<i32> {
+        self.end().0
+    }
+
+    /// Ctrl-C; returns the exit code and what was said after the address.
+    fn end(mut self) -> (Option<i32>, String) {
         let killed = Command::new("kill")
             .args(["-INT", &self.child.id().to_string()])
             .status();
         assert!(killed.unwrap().success());
-        self.child.wait().unwrap().code()
+        let code = self.child.wait().unwrap().code();
+        (code, self.rest.join().unwrap())
     }
 }
 
@@ -125,6 +135,48 @@ fn a_scene_is_shown_until_ctrl_c() {
     watched.say(serde_json::json!({"type": "photo", "index": 3, "size": 32}));
     while watched.next().is_ok() {}
     assert_eq!(watched.program.interrupt(), Some(0));
+}
+
+/// Ctrl-C writes edits that nobody saved beside the scene, and says so; once they are saved it
+/// writes nothing.
+#[test]
+fn edits_outlive_ctrl_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let whole = splatcore_data::scene::read(&scene).unwrap().gaussians;
+    let files = || {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".ply")).collect();
+        names.sort();
+        names
+    };
+    let half = serde_json::json!({"do": "select-box", "min": [-1e9, -1e9, -1e9],
+        "max": [0.0, 1e9, 1e9]});
+    for saves in [false, true] {
+        let mut watched = Watched::start(&["view", text(&scene), "--no-browser"]);
+        watched.say(serde_json::json!({"type": "edit", "edit": half}));
+        watched.say(serde_json::json!({"type": "edit", "edit": {"do": "delete"}}));
+        let wanted = if saves { "saved" } else { "edits" };
+        if saves {
+            watched.say(serde_json::json!({"type": "save", "name": "own.ply"}));
+        }
+        loop {
+            match watched.next() {
+                Ok(reply) if reply["type"] == wanted && (saves || reply["unsaved"] == 1) => break,
+                _ => continue,
+            }
+        }
+        let (code, said) = watched.program.end();
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(said.contains("1 edit is not saved"), !saves, "{said}");
+        assert_eq!(said.contains("scene-unsaved.ply: "), !saves, "{said}");
+    }
+    assert_eq!(files(), ["own.ply", "scene-unsaved.ply", "scene.ply"]);
+    let rest = folder.path().join("scene-unsaved.ply");
+    let rest = splatcore_data::scene::read(&rest).unwrap().gaussians;
+    assert!(!rest.is_empty() && rest.len() < whole.len());
+    assert!(rest.means.iter().all(|mean| mean[0] > 0.0));
 }
 
 /// A view that a browser stores is where the viewer, a page and an orbit begin from then on.
