@@ -30,6 +30,8 @@ pub struct Chromium {
     pub requests: Vec<String>,
     /// What pages wrote to the console, and their uncaught errors.
     pub complaints: Vec<String>,
+    /// Kinds of the dialogues that pages opened; each is answered with yes.
+    pub dialogs: Vec<String>,
 }
 
 impl Chromium {
@@ -87,6 +89,7 @@ impl Chromium {
             sent: 0,
             requests: Vec::new(),
             complaints: Vec::new(),
+            dialogs: Vec::new(),
         };
         let target = browser
             .call("Target.createTarget", json!({"url": "about:blank"}))
@@ -102,15 +105,7 @@ impl Chromium {
 
     /// One command of the protocol; returns its result.
     pub async fn call(&mut self, method: &str, params: Value) -> Value {
-        self.sent += 1;
-        let mut message = json!({"id": self.sent, "method": method, "params": params});
-        if !self.session.is_empty() {
-            message["sessionId"] = self.session.clone().into();
-        }
-        self.socket
-            .send(Message::text(message.to_string()))
-            .await
-            .unwrap();
+        let id = self.send(method, params).await;
         loop {
             let next = timeout(PATIENCE, self.socket.next())
                 .await
@@ -119,12 +114,28 @@ impl Chromium {
                 continue;
             };
             let answer: Value = serde_json::from_str(&text).unwrap();
-            if answer["id"] == self.sent {
+            if answer["id"] == id {
                 assert!(answer["error"].is_null(), "{method}: {answer}");
                 return answer["result"].clone();
             }
             self.note(&answer);
+            if answer["method"] == "Page.javascriptDialogOpening" {
+                let yes = json!({"accept": true});
+                self.send("Page.handleJavaScriptDialog", yes).await;
+            }
         }
+    }
+
+    /// Sends a command; returns its number.
+    async fn send(&mut self, method: &str, params: Value) -> u64 {
+        self.sent += 1;
+        let mut message = json!({"id": self.sent, "method": method, "params": params});
+        if !self.session.is_empty() {
+            message["sessionId"] = self.session.clone().into();
+        }
+        let message = Message::text(message.to_string());
+        self.socket.send(message).await.unwrap();
+        self.sent
     }
 
     fn note(&mut self, event: &Value) {
@@ -136,6 +147,9 @@ impl Chromium {
             }
             Some("Network.webSocketCreated") => {
                 self.requests.push(params["url"].as_str().unwrap().into());
+            }
+            Some("Page.javascriptDialogOpening") => {
+                self.dialogs.push(params["type"].as_str().unwrap().into());
             }
             Some("Runtime.exceptionThrown") => self.complaints.push(params.to_string()),
             Some("Log.entryAdded") if params["entry"]["level"] == "error" => {
@@ -193,6 +207,25 @@ impl Chromium {
             "type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": count,
         });
         self.call("Input.dispatchMouseEvent", params).await;
+    }
+
+    /// A drag of a finger.
+    pub async fn touch_drag(&mut self, from: [f64; 2], to: [f64; 2]) {
+        for (kind, share) in [
+            ("touchStart", 0.0),
+            ("touchMove", 0.3),
+            ("touchMove", 0.7),
+            ("touchMove", 1.0),
+            ("touchEnd", 1.0),
+        ] {
+            let [x, y] = [0, 1].map(|c| from[c] + share * (to[c] - from[c]));
+            let fingers = match kind {
+                "touchEnd" => json!([]),
+                _ => json!([{"x": x, "y": y}]),
+            };
+            let params = json!({"type": kind, "touchPoints": fingers});
+            self.call("Input.dispatchTouchEvent", params).await;
+        }
     }
 
     /// A click.

@@ -31,7 +31,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       frame-ancestors 'none'";
 
 /// The page's files: name, type, content.
-const FILES: [(&str, &str, &str); 17] = [
+const FILES: [(&str, &str, &str); 19] = [
     (
         "index.html",
         "text/html; charset=utf-8",
@@ -49,6 +49,8 @@ const FILES: [(&str, &str, &str); 17] = [
     ("theme.js", JS, shared::THEME),
     ("tools.js", JS, include_str!("page/tools.js")),
     ("selecting.js", JS, include_str!("page/selecting.js")),
+    ("axes.js", JS, include_str!("page/axes.js")),
+    ("handles.js", JS, include_str!("page/handles.js")),
     ("measuring.js", JS, include_str!("page/measuring.js")),
     ("saving.js", JS, include_str!("page/saving.js")),
     ("keyframes.js", JS, shared::KEYFRAMES),

@@ -1,4 +1,5 @@
 // The page: what the user wants to see, what the server is asked, what comes back.
+import { Axes } from './axes.js';
 import { Camera } from './camera.js';
 import { Connection } from './connection.js';
 import { listen } from './input.js';
@@ -22,6 +23,11 @@ const element = (id) => document.getElementById(id);
 const stage = element('stage');
 const camera = new Camera();
 const overlay = new Overlay(element('overlay'));
+const axes = new Axes(element('axes'), (direction) => {
+  camera.release();
+  camera.lookAlong(direction);
+  change();
+});
 let info = null;
 let status = {};
 let edits = {};
@@ -80,6 +86,7 @@ function change() {
     moved = false;
     ask(false);
     overlay.draw(camera.pose());
+    axes.draw(camera.pose());
     showSliders();
     clearTimeout(stillTimer);
     stillTimer = setTimeout(() => ask(true), STILL_AFTER);
@@ -185,6 +192,8 @@ const page = {
     change();
   },
   say: sayFor,
+  place,
+  isOpen: () => connection.open,
 };
 const tools = new Tools((tool) => {
   stage.dataset.tool = tool;

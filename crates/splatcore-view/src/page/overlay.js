@@ -1,5 +1,6 @@
 // Lines over the picture: cameras of photos, the path of keyframes, what tools show.
 import { add, mul, project } from './camera.js';
+import { handles } from './handles.js';
 
 const EDGES = [[0, 1], [1, 3], [3, 2], [2, 0], [4, 5], [5, 7], [7, 6], [6, 4], [0, 4], [1, 5], [2, 6], [3, 7]];
 
@@ -12,6 +13,7 @@ export class Overlay {
     this.path = [];
     this.box = null;
     this.sphere = null; // centre, radius
+    this.held = null; // the handle that the pointer is on
     this.brush = null; // x, y, radius in pixels
     this.stroke = null; // points in pixels, radius, join
     this.marks = []; // points in the world, text, whether they are a closed outline
@@ -53,8 +55,29 @@ export class Overlay {
       stroke('#ff0', () => EDGES.forEach(([a, b]) => line(corners[a], corners[b])));
     }
     if (this.sphere) stroke('#ff0', () => circles(this.sphere).forEach(([a, b]) => line(a, b)));
+    this.drawHandles(context, pose, [width, height]);
     for (const mark of this.marks) this.drawMark(context, mark, (p) => project(pose, p, width, height));
     this.drawBrush(context);
+  }
+
+  drawHandles(context, pose, size) {
+    const same = (a, b) => b && a.does === b.does && a.axis === b.axis && a.end === b.end;
+    const drawn = [];
+    for (const handle of handles(this, pose)) {
+      const place = project(pose, handle.at, ...size);
+      if (!place) continue;
+      const radius = same(handle, this.held) ? 10 : 7;
+      context.beginPath();
+      context.arc(...place, radius, 0, 2 * Math.PI);
+      context.fillStyle = handle.colour;
+      context.strokeStyle = '#000c';
+      context.lineWidth = 2;
+      context.fill();
+      context.stroke();
+      drawn.push([`${handle.does}${'xyz'[handle.axis] ?? ''}${handle.end ?? ''}`, ...place.map(Math.round)]);
+    }
+    context.lineWidth = 1;
+    this.canvas.dataset.handles = JSON.stringify(drawn);
   }
 
   drawMark(context, { points, text, closed }, at) {

@@ -1,5 +1,6 @@
 // Selecting by brush, box and sphere, and what is done with a selection.
 import { sub } from './camera.js';
+import { dragged, handleAt } from './handles.js';
 
 const element = (id) => document.getElementById(id);
 const MAX_POINTS = 1000; // of a stroke
@@ -8,7 +9,6 @@ const MAX_POINTS = 1000; // of a stroke
 export class Selecting {
   constructor(page, tools) {
     Object.assign(this, { page, tools, join: 'replace', status: {} });
-    this.join = 'replace';
     for (const name of ['replace', 'add', 'remove']) {
       element(`join-${name}`).onclick = () => this.setJoin(name);
     }
@@ -17,6 +17,7 @@ export class Selecting {
     }
     element('brush-size').oninput = () => this.showBrush();
     element('sphere-radius').oninput = () => {
+      this.radius = this.size * 10 ** Number(element('sphere-radius').value);
       if (this.tools.current === 'sphere') this.showVolume();
     };
     element('select-box').onclick = () => this.selectVolume();
@@ -32,6 +33,7 @@ export class Selecting {
     this.box = bounds.map((corner) => [...corner]);
     this.centre = bounds[0].map((low, axis) => (low + bounds[1][axis]) / 2);
     this.size = Math.max(...sub(bounds[1], bounds[0])) || 1;
+    this.radius = this.size * 10 ** Number(element('sphere-radius').value);
     this.sliders();
   }
 
@@ -85,10 +87,53 @@ export class Selecting {
     slider.oninput();
   }
 
-  // A stroke begins: what the pointer does until it is released. Nothing where the brush is not the
-  // tool.
+  // A stroke begins, or a handle is dragged: what the pointer does until it is released. Nothing
+  // where the drag is the camera's.
   grab(event) {
-    if (this.tools.current !== 'brush' || event.button !== 0) return null;
+    if (event.button !== 0) return null;
+    if (this.tools.current === 'brush') return this.paint(event);
+    const handle = this.handle(event);
+    return handle && this.drag(handle, event);
+  }
+
+  // The handle of the box or the sphere that the pointer is on.
+  handle(event) {
+    const { stage, overlay, camera } = this.page;
+    return handleAt(overlay, camera.pose(), [stage.clientWidth, stage.clientHeight], event);
+  }
+
+  drag(handle, { clientX, clientY }) {
+    const { stage, overlay, camera } = this.page;
+    const before = { box: overlay.box, sphere: overlay.sphere };
+    const [pose, size] = [camera.pose(), [stage.clientWidth, stage.clientHeight]];
+    const show = ({ box, sphere }) => {
+      if (box) this.box = box;
+      if (sphere) Object.assign(this, sphere);
+      this.showSliders();
+      this.showVolume();
+    };
+    const hold = (held) => {
+      overlay.held = held;
+      this.draw();
+    };
+    hold(handle);
+    let moved = false;
+    return {
+      move: (event) => {
+        const to = [event.clientX, event.clientY];
+        moved ||= Math.hypot(to[0] - clientX, to[1] - clientY) > 3;
+        if (moved) show(dragged(before, handle, pose, size, [clientX, clientY], to));
+      },
+      // A click on a handle is one on the scene behind it.
+      end: () => {
+        hold(null);
+        if (!moved) this.page.place(clientX, clientY);
+      },
+      cancel: () => { show(before); hold(null); },
+    };
+  }
+
+  paint(event) {
     const { stage, overlay } = this.page;
     const join = this.joinOf(event);
     const radius = Number(element('brush-size').value);
@@ -118,9 +163,20 @@ export class Selecting {
   }
 
   hover(event) {
-    if (this.tools.current !== 'brush' || event.pointerType === 'touch') return;
+    if (event.pointerType === 'touch') return;
+    if (['box', 'sphere'].includes(this.tools.current) && event.buttons === 0) this.point(event);
+    if (this.tools.current !== 'brush') return;
     this.page.overlay.brush = { x: event.clientX, y: event.clientY };
     this.showBrush();
+  }
+
+  // Shows that a handle can be dragged.
+  point(event) {
+    const handle = this.handle(event);
+    const before = this.page.overlay.held;
+    this.page.overlay.held = handle;
+    this.page.stage.classList.toggle('grab', Boolean(handle));
+    if (handle || before) this.draw();
   }
 
   showBrush() {
@@ -132,7 +188,8 @@ export class Selecting {
   // Another tool was chosen.
   choose(tool) {
     const { overlay } = this.page;
-    overlay.brush = overlay.stroke = null;
+    overlay.brush = overlay.stroke = overlay.held = null;
+    this.page.stage.classList.remove('grab');
     overlay.box = tool === 'box' ? this.box : null;
     overlay.sphere = null;
     if (tool === 'box' || tool === 'sphere') this.showVolume();
@@ -151,10 +208,6 @@ export class Selecting {
       this.sliders();
     }
     this.showVolume();
-  }
-
-  radius() {
-    return this.size * 10 ** Number(element('sphere-radius').value);
   }
 
   // Two sliders for each side of the box.
@@ -178,6 +231,13 @@ export class Selecting {
     }));
   }
 
+  // The sliders stand where the box and the sphere are.
+  showSliders() {
+    const sliders = element('box').querySelectorAll('input');
+    sliders.forEach((slider, i) => { slider.value = this.box[i % 2][i >> 1]; });
+    element('sphere-radius').value = Math.log10(this.radius / this.size);
+  }
+
   showVolume() {
     const { overlay } = this.page;
     const numbers = (list) => list.map((v) => Number(v.toFixed(4))).join(',');
@@ -185,8 +245,8 @@ export class Selecting {
       overlay.box = this.box;
       element('command').value = `--crop box:${numbers(this.corners().flat())}`;
     } else {
-      overlay.sphere = { centre: this.centre, radius: this.radius() };
-      element('command').value = `--crop sphere:${numbers([...this.centre, this.radius()])}`;
+      overlay.sphere = { centre: this.centre, radius: this.radius };
+      element('command').value = `--crop sphere:${numbers([...this.centre, this.radius])}`;
     }
     this.draw();
   }
@@ -194,7 +254,7 @@ export class Selecting {
   selectVolume() {
     const { join } = this;
     if (this.tools.current === 'sphere') {
-      this.edit({ do: 'select-sphere', centre: this.centre, radius: this.radius(), join });
+      this.edit({ do: 'select-sphere', centre: this.centre, radius: this.radius, join });
       return;
     }
     const [min, max] = this.corners();

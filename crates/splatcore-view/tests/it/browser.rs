@@ -9,11 +9,11 @@ use std::net::TcpListener;
 use tokio::runtime::Runtime;
 
 /// A number that tells pictures apart: a checksum of the canvas's pixels.
-const PICTURE: &str = "(() => { const c = document.getElementById('view'); \
+pub const PICTURE: &str = "(() => { const c = document.getElementById('view'); \
     const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; \
     let s = 0; for (let i = 0; i < d.length; i++) s = (s * 31 + d[i]) % 1000003; return s; })()";
 /// The picture that rests is there.
-const RESTS: &str = "document.getElementById('view').dataset.lossless === 'true'";
+pub const RESTS: &str = "document.getElementById('view').dataset.lossless === 'true'";
 
 /// Presses a key.
 fn key(key: &str) -> String {

@@ -10,12 +10,12 @@ const RESTS: &str = "document.getElementById('view').dataset.lossless === 'true'
 /// What the page says of the scene.
 const FACTS: &str = "document.getElementById('facts').textContent";
 
-fn click(id: &str) -> String {
+pub fn click(id: &str) -> String {
     format!("document.getElementById('{id}').click()")
 }
 
 /// Opens the page at a size; the mouse works at both.
-async fn open(browser: &mut Chromium, viewer: &Viewer, [width, height]: [u32; 2]) {
+pub async fn open(browser: &mut Chromium, viewer: &Viewer, [width, height]: [u32; 2]) {
     let screen = json!({
         "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700,
     });
@@ -30,7 +30,7 @@ async fn open(browser: &mut Chromium, viewer: &Viewer, [width, height]: [u32; 2]
 }
 
 /// How many Gaussians the page says are selected.
-async fn selected(browser: &mut Chromium) -> usize {
+pub async fn selected(browser: &mut Chromium) -> usize {
     browser
         .until(&format!("{FACTS}.includes('selected')"))
         .await;
@@ -50,8 +50,10 @@ fn what_is_painted_over_is_deleted_and_the_rest_saved() {
             open(&mut browser, &viewer, size).await;
             let middle = size.map(|side| f64::from(side) / 2.0);
             browser.value(&click("tool-brush")).await;
-            let from = [middle[0] - 40.0, middle[1]];
-            browser.drag(from, [middle[0] + 40.0, middle[1]]).await;
+            let from = [middle[0] - 140.0, middle[1] - 20.0];
+            browser
+                .drag(from, [middle[0] + 140.0, middle[1] + 20.0])
+                .await;
             let count = selected(&mut browser).await;
             assert!(count > 0 && count < 200, "{name}: {count}");
             let left = format!("{FACTS}.startsWith('{} Gaussians')", 200 - count);
@@ -88,6 +90,57 @@ fn what_is_painted_over_is_deleted_and_the_rest_saved() {
                 browser.value(&click("undo")).await;
             }
             browser.until(&format!("{FACTS} === '200 Gaussians'")).await;
+        }
+        assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    });
+}
+
+/// The browser asks before it leaves edits that nobody saved, and only then; a scene of several
+/// files is saved into a folder.
+#[test]
+fn edits_that_are_not_saved_are_warned_of() {
+    let viewer = Viewer::start(true);
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::start().await else {
+            return;
+        };
+        for (size, name, radius) in [([1280, 720], "desktop", -0.9), ([390, 844], "phone", -0.5)] {
+            open(&mut browser, &viewer, size).await;
+            let unsaved = "document.getElementById('unsaved')";
+            assert_eq!(browser.value(&format!("{unsaved}.hidden")).await, true);
+            browser.value(&click("tool-sphere")).await;
+            // Browsers ask only on pages that were touched.
+            browser.click(size.map(|side| f64::from(side) / 2.0)).await;
+            let wider = format!(
+                "(() => {{ const slider = document.getElementById('sphere-radius'); \
+                 slider.value = {radius}; slider.oninput(); }})()"
+            );
+            browser.value(&wider).await;
+            browser.value(&click("select-sphere")).await;
+            selected(&mut browser).await;
+            browser.value(&click("delete")).await;
+            let said = format!("{unsaved}.textContent === '1 edit is not saved'");
+            browser.until(&said).await;
+            open(&mut browser, &viewer, size).await;
+            assert_eq!(browser.dialogs, ["beforeunload"], "{name}");
+            browser.until(&said).await;
+            let save = format!(
+                "document.getElementById('save-name').value = '{name}'; \
+                 document.getElementById('save-ending').value = '/meta.json'; {}",
+                click("save-scene")
+            );
+            browser.value(&save).await;
+            let result = "document.getElementById('save-result').textContent";
+            let done = format!("{result}.startsWith('Saved: {name}/meta.json')");
+            browser.until(&done).await;
+            browser.until(&format!("{unsaved}.hidden")).await;
+            let file = viewer.folder.path().join(name).join("meta.json");
+            let read = splatcore_data::scene::read(&file).unwrap().gaussians;
+            assert!(!read.is_empty() && read.len() < 200);
+            browser.click(size.map(|side| f64::from(side) / 2.0)).await;
+            open(&mut browser, &viewer, size).await;
+            assert_eq!(browser.dialogs.len(), 1, "{name}");
+            browser.dialogs.clear();
         }
         assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
     });

@@ -9,6 +9,7 @@ mod connections;
 #[cfg(unix)]
 mod edit_browser;
 mod editing;
+mod handles_browser;
 mod server;
 mod start;
 mod support;
