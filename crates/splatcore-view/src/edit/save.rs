@@ -70,7 +70,7 @@ impl SavePlace {
             if !(own && path.is_file()) {
                 let name = folder.file_name().unwrap_or_default().to_string_lossy();
                 return failed(format!(
-                    "{name} exists and is no such scene; choose another name"
+                    "{name} exists and is no folder of such a scene; choose another"
                 ));
             }
         }
