@@ -24,6 +24,8 @@ pub async fn open(browser: &mut Chromium, viewer: &Viewer, [width, height]: [u32
         .await;
     // The same address again would not load the page again.
     browser.open("about:blank").await;
+    // Where the page asks first, the next address would be lost before it is left.
+    browser.until("location.href === 'about:blank'").await;
     browser.open(&viewer.url()).await;
     let tools = "!document.getElementById('tool-brush').disabled";
     browser.until(&format!("{RESTS} && {tools}")).await;
