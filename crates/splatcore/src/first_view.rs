@@ -28,11 +28,13 @@ const SAMPLED: usize = 120_000;
 /// Opacities below this are left out of the sample.
 const VISIBLE: f32 = 0.05;
 /// Distances of the circles, in shares of the one that shows the whole.
-const DISTANCES: [f64; 2] = [1.0, 0.75];
+const DISTANCES: [f64; 6] = [1.25, 1.15, 1.05, 0.95, 0.85, 0.75];
 /// Heights of the circles above the ground, degrees.
 const HEIGHTS: [f64; 2] = [12.0, 30.0];
+/// How much a picture counts that holds a share of the scene: the share to this power.
+const WHOLE: i32 = 12;
 /// Directions of a circle and of a place inside.
-const AROUND: usize = 8;
+const AROUND: usize = 12;
 /// Of the scene's radius: what is nearer to the camera is not drawn.
 const NEAREST: f64 = 0.02;
 /// Of the scene's radius: how far places inside are from its centre.
@@ -121,7 +123,8 @@ fn best(
         false => most(&mut inside.into_iter().map(|i| (i, scores[i].value()))),
         true => most(&mut from_outside.iter().enumerate().map(|(i, score)| {
             // A picture that cuts off what the scene is about shows less.
-            (i, score.value() * shown(means, &candidates[i].pose).powi(4))
+            let whole = shown(means, &candidates[i].pose).powi(WHOLE);
+            (i, score.value() * whole * score.uncut())
         })),
     })
 }
@@ -154,6 +157,7 @@ fn candidates(scene: &Gaussians, up: [f64; 3]) -> Option<Vec<Candidate>> {
                 distance: distance * radius / (fov / 2.0).sin(),
                 elevation: height.to_radians(),
                 fov,
+                arc: None,
             };
             (0..AROUND).for_each(|i| add(circle.pose(share(i)), false));
         }
@@ -272,6 +276,35 @@ mod tests {
         let again = choose(&ball(), UP).unwrap();
         assert_eq!(again.pose, found.pose);
         assert!(choose(&Gaussians::empty(0), UP).is_err());
+    }
+
+    /// A tall figure whose head has few Gaussians, so that it hardly counts among them.
+    #[test]
+    fn a_head_is_not_cut_off() {
+        let mut rng = Rng::new(3, 0);
+        let mut scene = Gaussians::empty(0);
+        for i in 0..1500 {
+            let [x, y, z] = [0; 3].map(|_| 2.0 * rng.uniform() - 1.0);
+            let light = if i % 3 == 0 { 0.9 } else { 0.2 };
+            add(&mut scene, [0.25 * x, y, 0.2 * z], 0.03, light);
+        }
+        let body = scene.len();
+        for i in 0..60 {
+            let [x, y, z] = [0; 3].map(|_| 2.0 * rng.uniform() - 1.0);
+            let light = if i % 2 == 0 { 0.9 } else { 0.5 };
+            add(
+                &mut scene,
+                [0.12 * x, -1.12 + 0.12 * y, 0.12 * z],
+                0.05,
+                light,
+            );
+        }
+        let found = choose(&scene, UP).unwrap();
+        let head = shown(&scene.means[body..], &found.pose);
+        assert!(
+            head == 1.0,
+            "{head} of the head is in the picture: {found:?}"
+        );
     }
 
     #[test]

@@ -9,11 +9,17 @@ use splatcore_core::camera::{cross, dot, normalize};
 use splatcore_core::{Camera, Gaussians};
 use splatcore_path::Pose;
 use splatcore_path::generate::{Orbit, focus_of};
+use std::f64::consts::TAU;
 
 /// Vertical field of view of an orbit's cameras, degrees (the smaller side's, for portrait sizes).
 pub const ORBIT_FOV: f64 = 50.0;
 /// An orbit looks down on the scene at this angle, degrees.
 const ORBIT_ELEVATION: f64 = 15.0;
+
+/// Cameras are on one side if so much of the circle around what they look at has none, radians.
+const ONE_SIDED: f64 = std::f64::consts::PI;
+/// An arc covers at least so much, radians.
+const MIN_ARC: f64 = 0.5;
 
 /// A circle around what [`surroundings`] finds, looked inwards from; `up` has unit length.
 ///
@@ -31,6 +37,7 @@ pub fn circle(scene: &Gaussians, up: [f64; 3], distance: f64, size: Size) -> Res
         distance: distance * radius / (narrow / 2.0).sin(),
         elevation: ORBIT_ELEVATION.to_radians(),
         fov: vertical(narrow, size),
+        arc: None,
     })
 }
 
@@ -60,11 +67,13 @@ pub fn through(pose: &Pose, scene: &Gaussians, up: [f64; 3], size: Size) -> Orbi
         distance: ahead,
         elevation: height.clamp(-1.0, 1.0).asin(),
         fov: vertical(pose.fov, size),
+        arc: None,
     }
 }
 
 /// A circle as far from what photos look at, and as high, as most of them were taken, which begins
 /// where the first was; of photos that look outwards, as in a room, a circle among their places.
+/// Of photos from one side it is an arc above them.
 /// None of fewer than two photos.
 pub fn of_cameras(cameras: &[Camera], up: [f64; 3], size: Size) -> Option<Orbit> {
     let poses: Vec<Pose> = cameras.iter().map(Pose::of_camera).collect();
@@ -94,14 +103,52 @@ pub fn of_cameras(cameras: &[Camera], up: [f64; 3], size: Size) -> Option<Orbit>
         2.0 * across.min(down).atan()
     });
     let narrow = median(narrow);
-    (count > 1 && distance > 0.0).then(|| Orbit {
+    let mut circle = Orbit {
         centre,
         up,
         ground: beginning(sub(first.position, centre), up),
         distance,
         elevation,
         fov: vertical(narrow, size),
-    })
+        arc: None,
+    };
+    if inwards {
+        keep_to_side(&mut circle, offsets());
+    }
+    (count > 1 && distance > 0.0).then_some(circle)
+}
+
+/// Where cameras stand on one side only, makes a circle an arc above them: from elsewhere there is
+/// nothing to see but fog.
+fn keep_to_side(circle: &mut Orbit, offsets: impl Iterator<Item = [f64; 3]>) {
+    let [a, b] = circle.ground;
+    let mut angles: Vec<f64> = offsets
+        .map(|offset| dot(offset, b).atan2(dot(offset, a)))
+        .collect();
+    angles.sort_unstable_by(f64::total_cmp);
+    let Some((first, last)) = angles.first().copied().zip(angles.last().copied()) else {
+        return;
+    };
+    // The widest part of the circle without a camera, and where it ends.
+    let mut widest = (first + TAU - last, first);
+    for pair in angles.windows(2) {
+        let gap = pair[1] - pair[0];
+        if gap > widest.0 {
+            widest = (gap, pair[1]);
+        }
+    }
+    let (gap, begin) = widest;
+    if gap <= ONE_SIDED {
+        return;
+    }
+    // Cameras that stand close together still show something from beside them.
+    let wider = 0.5 * (MIN_ARC - (TAU - gap)).max(0.0);
+    let (sin, cos) = (begin - wider).sin_cos();
+    circle.ground = [
+        std::array::from_fn(|k| cos * a[k] + sin * b[k]),
+        std::array::from_fn(|k| cos * b[k] - sin * a[k]),
+    ];
+    circle.arc = Some(TAU - gap + 2.0 * wider);
 }
 
 /// Axes of the ground of which the first is a direction's, as [`Orbit::ground`].
@@ -136,13 +183,12 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `count` cameras on a circle, evenly.
+/// `count` cameras on a circle or its arc, evenly.
 pub fn cameras(circle: &Orbit, count: u32, Size(width, height): Size) -> Vec<NamedCamera> {
-    let camera = |i: u32| {
-        let pose = circle.pose(f64::from(i) / f64::from(count));
-        NamedCamera::new(format!("orbit_{i:04}"), pose.camera(width, height))
-    };
-    (0..count).map(camera).collect()
+    let poses = circle.poses(count as usize).enumerate();
+    poses
+        .map(|(i, pose)| NamedCamera::new(format!("orbit_{i:04}"), pose.camera(width, height)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -177,6 +223,40 @@ mod tests {
         }
         let x = [1.0, 0.0, 0.0];
         assert!(circle(&Gaussians::empty(0), x, 1.0, Size(8, 8)).is_err());
+    }
+
+    /// Photos from 110 degrees of a circle, across where its angles jump from half a turn to minus
+    /// that, seen from the first one.
+    #[test]
+    fn an_orbit_stays_on_the_side_that_was_photographed() {
+        let up = [0.0, 0.0, 1.0];
+        let at = |degrees: f64| {
+            let (sin, cos) = degrees.to_radians().sin_cos();
+            Camera::look_at([4.0 * cos, 4.0 * sin, 1.0], [0.0; 3], up, 0.7, 60, 60)
+        };
+        let photos: Vec<Camera> = [70.0, 30.0, 0.0, 100.0, -10.0, 50.0].map(at).to_vec();
+        let size = Size(60, 60);
+        let circle = of_cameras(&photos, up, size).unwrap();
+        let angle = |position: [f64; 3]| position[1].atan2(position[0]).to_degrees();
+        let all = cameras(&circle, 12, size);
+        let angles: Vec<f64> = all.iter().map(|c| angle(c.camera.position())).collect();
+        assert!((angles[0] + 10.0).abs() < 1.0, "{angles:?}");
+        assert!((angles[11] - 100.0).abs() < 1.0, "{angles:?}");
+        assert!(
+            angles.windows(2).all(|pair| pair[1] > pair[0]),
+            "{angles:?}"
+        );
+        // A film goes there and back.
+        for (share, wanted) in [(0.0, -10.0), (0.25, 45.0), (0.5, 100.0), (1.0, -10.0)] {
+            let found = angle(circle.pose(share).position);
+            assert!((found - wanted).abs() < 1.0, "{share}: {found}");
+        }
+        // Photos of one place, and from all around.
+        let close = of_cameras(&[at(20.0), at(22.0)], up, size).unwrap();
+        assert!((close.arc.unwrap() - MIN_ARC).abs() < 1e-9);
+        assert!((angle(close.pose(0.25).position) - 21.0).abs() < 1.0);
+        let around: Vec<Camera> = (0..5).map(|i| at(60.0 * f64::from(i))).collect();
+        assert_eq!(of_cameras(&around, up, size).unwrap().arc, None);
     }
 
     #[test]

@@ -19,6 +19,7 @@ fn an_orbit_is_a_circle_that_looks_inwards() {
         distance: 5.0,
         elevation: 0.3,
         fov: 0.8,
+        arc: None,
     };
     let path = orbit(&circle, 8.0);
     assert!(path.looped && path.defect().is_none());

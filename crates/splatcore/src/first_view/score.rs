@@ -9,6 +9,13 @@ const NEAR: f64 = 0.12;
 /// A difference between neighbours above this is noise as much as detail.
 const STRONGEST: f32 = 0.2;
 
+/// Of a picture whose border lies in the scene all around this share counts: more than of one that
+/// shows the whole as something small.
+const CUT: f64 = 0.02;
+/// How much of what is shown may go on behind the border before the picture counts much less: a
+/// neck is a quarter of the side of the square that is as large as a person.
+const TOUCHED: f64 = 0.15;
+
 /// A view of which this share is covered ends at something everywhere.
 const ENCLOSED: f64 = 0.9;
 /// Inside of something there is room: this share of the views at most is close.
@@ -23,6 +30,9 @@ pub struct Score {
     depth: f64,
     /// Mean difference of neighbouring pixels.
     detail: f64,
+    /// Pixels of the picture's border that the scene covers, for each pixel of the side of a square
+    /// as large as all that it covers.
+    border: f64,
     /// Share of the picture that something close to the camera covers.
     blocked: f64,
 }
@@ -43,19 +53,27 @@ impl Score {
             let i = (logs.len().saturating_sub(1) as f64 * share).round() as usize;
             logs.get(i).copied().unwrap_or(0.0)
         };
-        let light = |i: usize| {
+        // Light, and two differences of colours: a face is more than a pattern in black and white.
+        let seen = |i: usize| {
             let [r, g, b] = rendered.image.data[i].map(|v| v.clamp(0.0, 1.0));
-            0.3 * r + 0.6 * g + 0.1 * b
+            [0.3 * r + 0.6 * g + 0.1 * b, r - g, g - b]
         };
         let mut detail = 0.0;
         for y in 0..height - 1 {
             for x in 0..width - 1 {
                 let i = y * width + x;
                 for other in [i + 1, i + width] {
-                    detail += f64::from((light(i) - light(other)).abs().min(STRONGEST));
+                    for (a, b) in seen(i).into_iter().zip(seen(other)) {
+                        detail += f64::from((a - b).abs().min(STRONGEST));
+                    }
                 }
             }
         }
+        let border = (0..width)
+            .flat_map(|x| [x, (height - 1) * width + x])
+            .chain((0..height).flat_map(|y| [y * width, y * width + width - 1]))
+            .filter(|&i| covered(i))
+            .count();
         let near = logs.partition_point(|&log| log < (NEAR * radius).ln());
         let shown: f64 = rendered
             .transmittance
@@ -64,6 +82,7 @@ impl Score {
             .sum();
         Self {
             coverage: shown / pixels,
+            border: border as f64 / shown.max(1.0).sqrt(),
             depth: at(0.95) - at(0.05),
             detail: detail / (2.0 * pixels),
             blocked: near as f64 / pixels,
@@ -81,9 +100,14 @@ impl Score {
         covered + 1 >= views.len() && blocked <= CLOSE * views.len() as f64
     }
 
+    /// A factor for views from outside: less where the picture's border cuts through the scene.
+    pub fn uncut(&self) -> f64 {
+        CUT + (1.0 - CUT) * (-self.border / TOUCHED).exp()
+    }
+
     /// One number; more is better.
     pub fn value(&self) -> f64 {
-        let depth = 0.3 + self.depth.min(2.0);
+        let depth = 1.0 + self.depth.min(2.0);
         let clear = (1.0 - self.blocked).powi(4);
         self.detail * self.coverage.sqrt() * depth * clear
     }
