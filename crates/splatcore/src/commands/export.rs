@@ -77,10 +77,13 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     interrupt::watch()?;
-    match args.site {
-        true => output::check_writable(&args.output)?,
-        false => output::check_file_writable(&args.output, "-o")?,
-    }
+    let _lock = match args.site {
+        true => Some(output::take_folder(&args.output, "export --site")?),
+        false => {
+            output::check_file_writable(&args.output, "-o")?;
+            None
+        }
+    };
     let source = SceneSource::find(&args.scene)?;
     let (mut gaussians, antialias) = source.load()?;
     if let Some(degree) = args

@@ -74,7 +74,7 @@ fn a_second_run_in_a_folder_is_refused_and_a_killed_one_holds_nobody_back() {
 }
 
 #[test]
-fn demo_and_frames_of_a_path_wait_for_nobody() {
+fn whatever_writes_many_files_into_a_folder_that_is_in_use_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let lock = FolderLock::take(&out, "test").unwrap();
@@ -92,7 +92,17 @@ fn demo_and_frames_of_a_path_wait_for_nobody() {
     let film = ["render", text(&scene), "-o", text(&out), "--backend", "cpu"];
     let film = [&film[..], &path].concat();
     let demo = ["demo", "--photos-only", "-o", text(&out)];
-    for args in [&film[..], &demo] {
+    let pictures = ["render", text(&scene), "-o", text(&out), "--orbit", "2"];
+    let pictures = [&pictures[..], &["--size", "8x8", "--backend", "cpu"]].concat();
+    let site = ["export", text(&scene), "--site", "-o", text(&out)];
+    let files = ["meta.json", "lod-meta.json"].map(|name| out.join(name));
+    let [unbundled, streamed] = files.each_ref().map(|file| {
+        let args = ["convert", text(&scene), "-o", text(file)];
+        args.map(str::to_owned)
+    });
+    let [unbundled, streamed] =
+        [&unbundled, &streamed].map(|args| args.iter().map(String::as_str).collect::<Vec<_>>());
+    for args in [&film[..], &demo, &pictures, &site, &unbundled, &streamed] {
         let said = fails(args);
         assert!(said.contains(IN_USE), "{said}");
     }
@@ -100,6 +110,9 @@ fn demo_and_frames_of_a_path_wait_for_nobody() {
     assert!(!out.exists(), "nothing was written");
     succeeds(&film);
     assert!(out.join("000001.png").exists());
+    succeeds(&unbundled);
+    let hidden = |name: &String| name.starts_with('.') && cfg!(unix);
+    assert_eq!(names(&out).into_iter().find(hidden), None);
 }
 
 /// A folder that a run refuses is as it was: the lock leaves no trace, and is no content.

@@ -104,10 +104,13 @@ pub fn run(args: Args) -> Result<()> {
                 .into()
         ));
     }
-    if let (Some(output), false) = (output, args.dry_run) {
-        interrupt::watch()?;
-        scene_output::check_free(output, args.overwrite)?;
-    }
+    let _lock = match output.filter(|_| !args.dry_run) {
+        Some(output) => {
+            interrupt::watch()?;
+            scene_output::take(output, args.overwrite, "convert")?
+        }
+        None => None,
+    };
     let (rows, antialiased) = edited(&args, &sources, &photos)?;
     let Some((output, format)) = written else {
         return Ok(());

@@ -18,6 +18,7 @@ use crate::scene_source::SceneSource;
 use anyhow::{Result, bail};
 use report::Report;
 use splatcore_core::Gaussians;
+use splatcore_data::lock::FolderLock;
 use splatcore_data::scene::{self, SceneFile};
 use splatcore_train::prune::{self, Keep};
 use work::Work;
@@ -25,7 +26,7 @@ use written::Output;
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    check(&args)?;
+    let _lock = check(&args)?;
     interrupt::watch()?;
     let source = SceneSource::find(&args.scene)?;
     source.check_dataset(args.dataset.as_deref())?;
@@ -112,12 +113,12 @@ fn finetuned(
 }
 
 /// Refuses before any long work what would fail after it.
-fn check(args: &Args) -> Result<()> {
+fn check(args: &Args) -> Result<Option<FolderLock>> {
     scene_output::format(&args.output)?;
     if args.keep == Keep::Share(1.0) && args.finetune == 0 && args.sh_degree.is_none() {
         bail!(WrongUsage(
             "nothing to do: give --keep 40%, --sh-degree 1 or --finetune 3000".into()
         ));
     }
-    scene_output::check_free(&args.output, args.overwrite)
+    scene_output::take(&args.output, args.overwrite, "prune")
 }

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     interrupt::watch()?;
     let (scene, antialias) = source.load()?;
-    output::check_writable(&args.output)?;
+    let _lock = output::take_folder(&args.output, "render")?;
     let backend = args.backend.open_for(&args.half)?;
     let (cameras, background) = args.cameras.resolve(source, &scene)?;
     let mut renderer = backend.renderer(&scene)?;
