@@ -12,6 +12,7 @@ mod dataset_models;
 mod dataset_phones;
 mod dataset_photos;
 mod dataset_plausible;
+mod dataset_plausible_apps;
 mod dataset_real;
 mod dataset_realityscan;
 mod dataset_support;
