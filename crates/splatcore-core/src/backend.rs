@@ -79,8 +79,8 @@ pub trait Renderer: Scored + Send {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError>;
-    /// Renders one view to look at: the bytes of [`Image::to_bytes`], `[height][width][3]`, of the
-    /// image that [`Renderer::render`] gives. A device brings less to the host for them.
+    /// Renders one view to look at: the bytes ([`crate::Image::to_bytes`], `[height][width][3]`) of
+    /// the image that [`Renderer::render`] gives. A device brings less to the host for them.
     fn render_bytes(
         &mut self,
         camera: &Camera,

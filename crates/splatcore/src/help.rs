@@ -382,7 +382,10 @@ mod tests {
             "{help}"
         );
         // A sentence of what `--help` says in three.
-        assert!(help.contains("Training steps, of --batch photos each"), "{help}");
+        assert!(
+            help.contains("Training steps, of --batch photos each"),
+            "{help}"
+        );
         assert!(!help.contains("Time grows in proportion"), "{help}");
     }
 }

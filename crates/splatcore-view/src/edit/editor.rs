@@ -231,10 +231,10 @@ impl Editor {
     /// The program ends: waits for a save that is under way. Then says where the edits belong that
     /// would be lost, a file that there is not yet; none if there are none or nothing can be saved.
     pub fn end(&mut self) -> Option<PathBuf> {
-        if let Some(saving) = self.saving.take() {
-            if !matches!(saving.end.recv(), Ok(Ok(_))) {
-                self.kept = saving.before;
-            }
+        if let Some(saving) = self.saving.take()
+            && !matches!(saving.end.recv(), Ok(Ok(_)))
+        {
+            self.kept = saving.before;
         }
         let place = self.place.as_ref().filter(|_| self.unsaved() > 0)?;
         Some(place.rescue())
