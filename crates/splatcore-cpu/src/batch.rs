@@ -2,8 +2,8 @@
 
 use crate::camera::KernelCamera;
 use crate::frame::{Frame, ROWS};
-use crate::project_backward::{GradientRows, project_backward};
-use crate::rows::{Rows, chunk_of, slice_scene};
+use crate::project_backward::GradientRows;
+use crate::rows::{Rows, chunk_backward, chunk_of, slice_scene};
 use crate::scene::Scene;
 use crate::shared::Disjoint;
 use crate::simd::Level;
@@ -70,18 +70,9 @@ impl Batch {
             |(scratch, norms), chunk| {
                 let first = chunk * ROWS;
                 let rows = ROWS.min(shared.gradients.len - first);
-                let (splats, slots) = chunk_of(frame, chunk);
                 let mut target = GradientRows::of(first, rows, scratch, norms, statistic);
-                project_backward(
-                    level,
-                    slice_scene(&scene, first, rows),
-                    camera,
-                    splats,
-                    slots,
-                    &frame.lists.pairs_of_splats,
-                    &frame.sums,
-                    &mut target,
-                );
+                let scene = slice_scene(&scene, first, rows);
+                chunk_backward(level, frame, chunk, scene, camera, &mut target);
                 // SAFETY: one thread a chunk.
                 unsafe { shared.add(frame, chunk, rows, scratch, norms, fresh) }
             },

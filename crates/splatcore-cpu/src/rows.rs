@@ -104,6 +104,21 @@ pub(crate) fn chunk_of(frame: &Frame, chunk: usize) -> (&[Splat], &[[u32; 2]]) {
     (&frame.splats[range.clone()], &frame.lists.slots[range])
 }
 
+/// Writes the gradients of the Gaussians of a chunk that have a splat; `scene` holds the chunk's
+/// rows only.
+pub(crate) fn chunk_backward(
+    level: Level,
+    frame: &Frame,
+    chunk: usize,
+    scene: Scene<'_>,
+    camera: &KernelCamera,
+    out: &mut GradientRows<'_>,
+) {
+    let (splats, slots) = chunk_of(frame, chunk);
+    let pairs = &frame.lists.pairs_of_splats;
+    project_backward(level, scene, camera, splats, slots, pairs, &frame.sums, out);
+}
+
 /// Writes the gradients of every Gaussian that has a splat; leaves the other rows alone.
 pub(crate) fn rows_backward(
     level: Level,
@@ -121,7 +136,6 @@ pub(crate) fn rows_backward(
             let rows = ROWS.min(out.len - first);
             // SAFETY: one thread a chunk.
             let target = unsafe { out.get(first, rows) };
-            let (splats, slots) = chunk_of(frame, chunk);
             let mut target = GradientRows {
                 first,
                 means: target.means,
@@ -132,16 +146,8 @@ pub(crate) fn rows_backward(
                 ndc_norm: &mut ndc_norm[..rows],
                 statistic: Statistic::Mean,
             };
-            project_backward(
-                level,
-                slice_scene(&scene, first, rows),
-                camera,
-                splats,
-                slots,
-                &frame.lists.pairs_of_splats,
-                &frame.sums,
-                &mut target,
-            );
+            let scene = slice_scene(&scene, first, rows);
+            chunk_backward(level, frame, chunk, scene, camera, &mut target);
         },
     );
 }

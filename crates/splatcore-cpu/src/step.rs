@@ -9,8 +9,8 @@ use crate::camera::KernelCamera;
 use crate::frame::{Frame, ROWS};
 use crate::learned_masks::MaskRows;
 use crate::project::Splat;
-use crate::project_backward::{GradientRows, project_backward};
-use crate::rows::{RowSlices, Rows, chunk_of, slice_filters};
+use crate::project_backward::GradientRows;
+use crate::rows::{RowSlices, Rows, chunk_backward, chunk_of, slice_filters};
 use crate::shared::Disjoint;
 use crate::simd::Level;
 use rayon::prelude::*;
@@ -148,21 +148,13 @@ impl<'a> Update<'a> {
         let (first, rows) = (chunk * ROWS, p.opacity_logits.len());
         zero(gradients, self.sh_used());
         ndc_norm.fill(0.0);
-        let (splats, slots) = chunk_of(frame, chunk);
         let stride = self.parameters.sh_stride;
         let statistic = self.plan.statistics.unwrap_or_default();
         let mut target = GradientRows::of(first, rows, gradients, ndc_norm, statistic);
         let filters = slice_filters(self.smoothing, first, rows);
-        project_backward(
-            self.level,
-            p.scene(stride, self.degree, filters),
-            camera,
-            splats,
-            slots,
-            &frame.lists.pairs_of_splats,
-            &frame.sums,
-            &mut target,
-        );
+        let scene = p.scene(stride, self.degree, filters);
+        chunk_backward(self.level, frame, chunk, scene, camera, &mut target);
+        let (splats, slots) = chunk_of(frame, chunk);
         taken_rows(self.plan, first, rows, splats, slots)
     }
 

@@ -159,6 +159,15 @@ impl Chromium {
         }
     }
 
+    /// Gives the window this size in pixels, as a desk's or a phone's.
+    pub async fn screen(&mut self, [width, height]: [u32; 2], mobile: bool) {
+        let screen = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile,
+        });
+        self.call("Emulation.setDeviceMetricsOverride", screen)
+            .await;
+    }
+
     /// Opens an address.
     pub async fn open(&mut self, url: &str) {
         self.call("Page.navigate", json!({"url": url})).await;

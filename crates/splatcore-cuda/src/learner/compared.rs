@@ -30,6 +30,17 @@ pub(super) struct Compared {
 }
 
 impl CudaLearner {
+    /// Refuses a view that there is not.
+    pub(super) fn check_view(&self, view: usize) -> Result<(), BackendError> {
+        let views = self.photos.views().len();
+        match view < views {
+            true => Ok(()),
+            false => Err(BackendError::Input(format!(
+                "there is no view {view}; there are {views}"
+            ))),
+        }
+    }
+
     /// Projects the Gaussians into a view. If kernels must be compiled for it, the programs `more`
     /// are too, at the same time.
     pub(super) fn projected(
@@ -37,14 +48,9 @@ impl CudaLearner {
         comparison: &Comparison<'_>,
         mut more: Vec<Program>,
     ) -> Result<KernelCamera, BackendError> {
+        self.check_view(comparison.view)?;
         let views = self.photos.views().clone();
-        let view = views.get(comparison.view).ok_or_else(|| {
-            BackendError::Input(format!(
-                "there is no view {}; there are {}",
-                comparison.view,
-                views.len()
-            ))
-        })?;
+        let view = &views[comparison.view];
         reduce::check(comparison.scale)?;
         if comparison.exposure && !self.exposed.is_compiled() {
             more.push(exposure::program());

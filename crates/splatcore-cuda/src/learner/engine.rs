@@ -146,12 +146,9 @@ impl CudaLearner {
     /// it is not those at hand.
     fn start_step(&mut self, plan: &StepPlan) -> Result<Option<AdamKind>, BackendError> {
         self.check_statistic(plan)?;
-        let views = self.photos.views().len();
-        if let Some(view) = plan.views.iter().find(|&&view| view >= views) {
-            return Err(BackendError::Input(format!(
-                "there is no view {view}; there are {views}"
-            )));
-        }
+        plan.views
+            .iter()
+            .try_for_each(|&view| self.check_view(view))?;
         self.passes.training.statistic = plan.statistics.unwrap_or_default();
         if plan.masks.is_some() {
             self.state.start_masks()?;

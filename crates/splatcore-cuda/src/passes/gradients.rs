@@ -84,7 +84,7 @@ impl Passes {
         };
         let (splats, counters) = (self.work.splats(), self.work.counters());
         let params = DepthColoursParams { splats, counters };
-        depth_sums::launch_colours(self.queue(), colours, scene.count, &params)?;
+        depth_sums::launch(self.queue(), colours, scene.count, &params)?;
         let black = RenderOptions {
             background: [0.0; 3],
             ..options.clone()
@@ -101,7 +101,7 @@ impl Passes {
             sums,
             counters,
         };
-        depth_sums::launch_add(self.queue(), add, scene.count, &params)?;
+        depth_sums::launch(self.queue(), add, scene.count, &params)?;
         Ok(sums)
     }
 

@@ -113,13 +113,7 @@ pub fn rendered(stored: &Stored, camera: &Camera) -> Vec<u8> {
 
 /// A window of [`SIZE`], which is drawn quickly without a graphics card.
 pub async fn small_window(browser: &mut Chromium) {
-    let [width, height] = SIZE;
-    let size = serde_json::json!({
-        "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
-    });
-    browser
-        .call("Emulation.setDeviceMetricsOverride", size)
-        .await;
+    browser.screen(SIZE, false).await;
 }
 
 /// A window of a desk, and of a phone that is touched.
@@ -128,12 +122,7 @@ pub const WINDOWS: [[u32; 2]; 2] = [[1280, 720], [390, 844]];
 /// A window of this size; a narrow one is a phone's.
 pub async fn window(browser: &mut Chromium, [width, height]: [u32; 2]) {
     let mobile = width < height;
-    let size = serde_json::json!({
-        "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile,
-    });
-    browser
-        .call("Emulation.setDeviceMetricsOverride", size)
-        .await;
+    browser.screen([width, height], mobile).await;
     let touch = serde_json::json!({ "enabled": mobile });
     browser
         .call("Emulation.setTouchEmulationEnabled", touch)

@@ -73,10 +73,7 @@ fn a_phone_shows_once_what_fingers_do() {
         let Some(mut browser) = Chromium::with_webgl().await else {
             return;
         };
-        let size = json!({"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true});
-        browser
-            .call("Emulation.setDeviceMetricsOverride", size)
-            .await;
+        browser.screen([390, 844], true).await;
         let touch = json!({"enabled": true, "maxTouchPoints": 2});
         browser
             .call("Emulation.setTouchEmulationEnabled", touch)

@@ -146,12 +146,7 @@ fn the_panel_fits_a_desktop_and_a_phone() {
             return;
         };
         for (width, height, mobile, least) in [(1280, 720, false, 26), (390, 844, true, 44)] {
-            let screen = json!({
-                "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile,
-            });
-            browser
-                .call("Emulation.setDeviceMetricsOverride", screen)
-                .await;
+            browser.screen([width, height], mobile).await;
             browser.open("about:blank").await;
             browser.open(&viewer.url()).await;
             browser.until(RESTS).await;

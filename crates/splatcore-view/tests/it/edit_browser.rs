@@ -16,12 +16,7 @@ pub fn click(id: &str) -> String {
 
 /// Opens the page at a size; the mouse works at both.
 pub async fn open(browser: &mut Chromium, viewer: &Viewer, [width, height]: [u32; 2]) {
-    let screen = json!({
-        "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700,
-    });
-    browser
-        .call("Emulation.setDeviceMetricsOverride", screen)
-        .await;
+    browser.screen([width, height], width < 700).await;
     // The same address again would not load the page again.
     browser.open("about:blank").await;
     // Where the page asks first, the next address would be lost before it is left.

@@ -120,12 +120,7 @@ fn axes_turn_the_view() {
         };
         for phone in [false, true] {
             let [width, height] = if phone { [390, 844] } else { [1280, 720] };
-            let screen = json!({
-                "width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone,
-            });
-            browser
-                .call("Emulation.setDeviceMetricsOverride", screen)
-                .await;
+            browser.screen([width, height], phone).await;
             browser.open("about:blank").await;
             browser.open(&viewer.url()).await;
             browser.until(RESTS).await;

@@ -17,12 +17,7 @@ const LISTEN: &str = "(() => { const send = WebSocket.prototype.send; \
 
 async fn window(browser: &mut Chromium, [width, height]: [u32; 2]) {
     let mobile = width < height;
-    let size = json!({
-        "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile,
-    });
-    browser
-        .call("Emulation.setDeviceMetricsOverride", size)
-        .await;
+    browser.screen([width, height], mobile).await;
     let touch = json!({ "enabled": mobile });
     browser
         .call("Emulation.setTouchEmulationEnabled", touch)

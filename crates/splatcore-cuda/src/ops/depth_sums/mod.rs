@@ -41,28 +41,15 @@ pub fn program() -> Program {
     sources::program("depth_sums.cu", constants, kernels)
 }
 
-/// Gives at most `splats` splats the colours (1/z, 1, 0).
+/// Launches either kernel for at most `splats` splats.
 ///
 /// # Errors
 /// If the launch failed.
-pub fn launch_colours(
+pub fn launch(
     queue: &Queue,
     kernel: Kernel,
     splats: usize,
-    params: &DepthColoursParams,
-) -> Result<(), BackendError> {
-    queue.launch(kernel, (splats as u32).div_ceil(BLOCK), BLOCK, params)
-}
-
-/// Adds the sums of at most `splats` splats.
-///
-/// # Errors
-/// If the launch failed.
-pub fn launch_add(
-    queue: &Queue,
-    kernel: Kernel,
-    splats: usize,
-    params: &AddDepthSumsParams,
+    params: &impl Params,
 ) -> Result<(), BackendError> {
     queue.launch(kernel, (splats as u32).div_ceil(BLOCK), BLOCK, params)
 }

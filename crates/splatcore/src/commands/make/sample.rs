@@ -50,13 +50,7 @@ fn noise(width: u32, height: u32, rng: &mut Rng) -> Photo {
         .map(|_| [0; 3].map(|_| (255.0 * rng.uniform()) as u8))
         .collect();
     let rgb = (0..w * h).flat_map(|i| patches[i / w / PATCH * across + i % w / PATCH]);
-    Photo {
-        width,
-        height,
-        rgb: rgb.collect(),
-        mask: None,
-        alpha: None,
-    }
+    Photo::opaque(width, height, rgb.collect())
 }
 
 #[cfg(test)]
