@@ -5,7 +5,7 @@ use crate::exposure;
 use crate::learner::CpuLearner;
 use crate::scene::Scene;
 use crate::step::{Source, update};
-use splatcore_core::backend::{BackendError, Engine, LearnerState, StepFrame, StepPlan};
+use splatcore_core::backend::{BackendError, Engine, Exchange, LearnerState, StepFrame, StepPlan};
 use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
 use splatcore_core::learned_masks::LearnedMasks;
 use splatcore_core::{View, reduce};
@@ -31,6 +31,9 @@ fn view_of<'a>(views: &'a [View], frame: StepFrame<'_>) -> Result<&'a View, Back
     let missing = || BackendError::Input(format!("there is no view {view}; there are {count}"));
     views.get(view).ok_or_else(missing)
 }
+
+/// Alone.
+impl Exchange for CpuLearner {}
 
 impl Engine for CpuLearner {
     fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {

@@ -13,10 +13,15 @@ use crate::ops::adam::moments::Moments;
 use crate::ops::blend;
 use crate::ops::scene;
 use crate::passes::Passes;
+use crate::peers::Peers;
+use crate::peers::nccl::{Id, Nccl};
 use crate::renderer::CudaRenderer;
-use splatcore_core::backend::{Backend, BackendError, Learner, LearnerState, MemoryPlan, Renderer};
+use splatcore_core::backend::{
+    Backend, BackendError, Learner, LearnerState, MemoryPlan, Ranks, Renderer,
+};
 use splatcore_core::{Gaussians, View};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How to open the backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +49,7 @@ pub struct CudaBackend {
     moments: Moments,
     half_scene: bool,
     large_image: usize,
+    peers: Option<Arc<dyn Peers>>,
 }
 
 impl CudaBackend {
@@ -53,14 +59,41 @@ impl CudaBackend {
     /// If there is no driver, no card, neither kernels that are built in for the card nor a
     /// compiler, or the card is too old.
     pub fn open(options: Options) -> Result<Self, OpenError> {
+        let card = Self::open_card(options)?;
+        Ok(Self::on(Arc::new(card), options.deterministic)
+            .with_moments(options.moments)
+            .with_half_scene(options.half_scene))
+    }
+
+    fn open_card(options: Options) -> Result<Card, OpenError> {
         let card = Card::open(options.device)?;
         machine_code::check(card.capability()).map_err(|_| NoCard {
             reason: "NVIDIA's run-time compiler (libnvrtc) was not found".into(),
             remedy: nvrtc::REMEDY.into(),
         })?;
-        Ok(Self::on(Arc::new(card), options.deterministic)
+        Ok(card)
+    }
+
+    /// As [`CudaBackend::open`], for a rank that meets the others by this id, for which it waits at
+    /// most so long.
+    ///
+    /// # Errors
+    /// As [`CudaBackend::open`]; if there is no NCCL, or the ranks do not come together.
+    pub fn open_rank(
+        options: Options,
+        ranks: Ranks,
+        id: Id,
+        deadline: Duration,
+    ) -> Result<Self, OpenError> {
+        let card = Self::open_card(options)?;
+        let peers = Nccl::join(&card, ranks, id, deadline).map_err(|error| NoCard {
+            reason: error.to_string(),
+            remedy: "check that every rank has a card of its own".into(),
+        })?;
+        let backend = Self::on(Arc::new(card), options.deterministic);
+        Ok(backend
             .with_moments(options.moments)
-            .with_half_scene(options.half_scene))
+            .with_peers(Arc::new(peers)))
     }
 
     /// As [`CudaBackend::open`], with the card's memory guarded; [`Guarded::check`] tells what was
@@ -90,6 +123,7 @@ impl CudaBackend {
             moments: Moments::Full,
             half_scene: false,
             large_image: blend::LARGE_IMAGE,
+            peers: None,
         }
     }
 
@@ -123,6 +157,15 @@ impl CudaBackend {
     pub fn with_large_images_from(self, pixels: usize) -> Self {
         Self {
             large_image: pixels,
+            ..self
+        }
+    }
+
+    /// The same, but learners take their steps together with other ranks, each of which has a
+    /// backend of its own.
+    pub fn with_peers(self, peers: Arc<dyn Peers>) -> Self {
+        Self {
+            peers: Some(peers),
             ..self
         }
     }
@@ -171,12 +214,11 @@ impl Backend for CudaBackend {
     ) -> Result<Box<dyn Learner>, BackendError> {
         scene::check(scene)?;
         let state = LearnerState::fresh(scene.clone());
-        Ok(Box::new(CudaLearner::new(
-            &state,
-            views,
-            self.passes()?,
-            self.moments,
-        )?))
+        let learner = CudaLearner::new(&state, views, self.passes()?, self.moments)?;
+        Ok(Box::new(match &self.peers {
+            Some(peers) => learner.with_peers(Arc::clone(peers))?,
+            None => learner,
+        }))
     }
 
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan {

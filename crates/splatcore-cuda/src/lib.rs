@@ -13,6 +13,7 @@ pub mod dry_run;
 pub mod learner;
 pub mod ops;
 pub mod passes;
+pub mod peers;
 mod probe;
 pub mod programs;
 pub mod renderer;

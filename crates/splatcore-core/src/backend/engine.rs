@@ -13,9 +13,15 @@
 //! a splat and a row take 48 bytes each. Data stays where the backend has it: a call takes what the
 //! call before it made, and a device queues its launches. docs/design.md says what each op inside a
 //! call takes and gives.
+//!
+//! Several *ranks* may take a step together, each on a card of its own. The frames of a step are
+//! then taken in rounds of as many frames as there are ranks. Each rank projects its own Gaussians
+//! into all frames of the round, gets the splats of the frame that it renders from the others, and
+//! gives each its sums. A rank moves its own Gaussians alone.
 
 use super::error::BackendError;
 use super::step::StepPlan;
+use std::ops::Range;
 
 /// One frame of a step: the plan, and which of its views is rendered.
 #[derive(Clone, Copy, Debug)]
@@ -33,14 +39,69 @@ impl StepFrame<'_> {
     }
 }
 
-/// The calls of a training step, in the order of [`take_step`]. A backend holds one frame at a
-/// time, from [`Engine::project`] on.
+/// Who takes steps together, and which of them this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ranks {
+    /// This one, from 0.
+    pub rank: usize,
+    /// How many there are, at least 1.
+    pub count: usize,
+}
+
+impl Ranks {
+    /// Nobody else.
+    pub const ALONE: Self = Self { rank: 0, count: 1 };
+
+    /// The frames of a step of `frames` that are in one round with a frame.
+    pub fn round(self, frame: usize, frames: usize) -> Range<usize> {
+        let first = frame - frame % self.count;
+        first..(first + self.count).min(frames)
+    }
+
+    /// The rank that renders a frame.
+    pub fn renderer_of(self, frame: usize) -> usize {
+        frame % self.count
+    }
+}
+
+/// The calls of a step by which ranks exchange what they made. Who takes steps alone leaves them as
+/// they are. Ranks make the same calls in the same order with the same plans, but for
+/// [`Engine::image`], [`Engine::compare`] and [`Engine::backward`].
+///
+/// # Errors
+/// Of each call: another rank does not answer, or the device failed.
+pub trait Exchange {
+    /// Who takes the steps.
+    fn ranks(&self) -> Ranks {
+        Ranks::ALONE
+    }
+    /// Gives the splats of a round's frames to the ranks that render them. `first` is the round's
+    /// first frame.
+    fn exchange_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        let _ = first;
+        Ok(())
+    }
+    /// Gives the sums of a round's frames to the ranks that have the Gaussians.
+    fn exchange_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        let _ = first;
+        Ok(())
+    }
+    /// Gives the losses and the gradients of the colour models to all ranks, and whether one could
+    /// not render its frame.
+    fn exchange_losses(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let _ = plan;
+        Ok(())
+    }
+}
+
+/// The calls of a training step, in the order of [`take_step`]. A backend holds the splats of one
+/// frame at a time, with other ranks those of a round, from [`Engine::project`] on.
 ///
 /// # Errors
 /// Of each call: what cannot be computed ([`BackendError::Input`], [`BackendError::Unsupported`]),
 /// and memory that is short. A device may find out later.
-pub trait Engine {
-    /// From Gaussians to the splats of a frame.
+pub trait Engine: Exchange {
+    /// From Gaussians to the splats of a frame; of this rank's Gaussians.
     fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// From splats to the image: lists of the tiles, blending.
     fn image(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
@@ -66,15 +127,27 @@ pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), Backen
     if plan.views.is_empty() {
         return Err(BackendError::Input("a step without a view".into()));
     }
-    for index in 0..plan.views.len() {
-        let frame = StepFrame { plan, index };
-        engine.project(frame)?;
-        engine.image(frame)?;
-        engine.compare(frame)?;
-        engine.backward(frame)?;
-        if plan.views.len() > 1 {
-            engine.accumulate(frame)?;
+    let (ranks, frames) = (engine.ranks(), plan.views.len());
+    let frame = |index| StepFrame { plan, index };
+    for first in (0..frames).step_by(ranks.count) {
+        let round = ranks.round(first, frames);
+        for index in round.clone() {
+            engine.project(frame(index))?;
+        }
+        engine.exchange_splats(frame(first))?;
+        let here = first + ranks.rank;
+        if round.contains(&here) {
+            engine.image(frame(here))?;
+            engine.compare(frame(here))?;
+            engine.backward(frame(here))?;
+        }
+        engine.exchange_sums(frame(first))?;
+        if frames > 1 {
+            for index in round {
+                engine.accumulate(frame(index))?;
+            }
         }
     }
+    engine.exchange_losses(plan)?;
     engine.apply(plan)
 }

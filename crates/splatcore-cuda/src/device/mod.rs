@@ -10,6 +10,7 @@ pub mod driver;
 pub mod dry;
 pub mod emulated;
 pub mod error;
+pub mod find;
 pub mod guarded;
 pub mod kernels;
 pub mod machine_code;

@@ -14,12 +14,11 @@ use splatcore_core::backend::StepPlan;
 
 impl CudaLearner {
     /// From the sums of every splat, or the gradients that several frames added up, to the
-    /// parameters.
+    /// parameters of this rank's Gaussians.
     pub(super) fn adam(
         &mut self,
         scene: SceneAddresses,
         camera: &KernelCamera,
-        sums: u64,
         plan: &StepPlan,
     ) -> Result<(), BackendError> {
         let [kernel] = self.adam.1[..] else {
@@ -28,7 +27,7 @@ impl CudaLearner {
             ));
         };
         let rates = Rates::new(plan);
-        let (splat_of, splats) = (self.passes.splat_of(), self.passes.work.splats());
+        let (rows, [splats, splat_of, sums]) = self.frame_of_step();
         let group = |k: usize| {
             let group = &self.state.groups[k];
             [
@@ -76,7 +75,9 @@ impl CudaLearner {
             gradients,
             sh_gradients,
             share: 1.0 / plan.views.len() as f32,
+            first: rows.start as u32,
+            until: rows.end as u32,
         };
-        adam::launch(self.passes.queue(), kernel, self.state.count, &params)
+        adam::launch(self.passes.queue(), kernel, &params)
     }
 }

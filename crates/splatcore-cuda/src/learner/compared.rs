@@ -7,7 +7,7 @@ use crate::ops::camera::KernelCamera;
 use crate::ops::photo::DevicePhoto;
 use crate::ops::{exposure, photo};
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::{BackendError, reduce};
+use splatcore_core::{BackendError, Camera, reduce};
 
 /// Which view is compared, and how.
 #[derive(Clone, Copy)]
@@ -41,27 +41,46 @@ impl CudaLearner {
         }
     }
 
+    /// The camera of a view whose sides are divided by `scale`.
+    pub(super) fn camera_of(&self, view: usize, scale: u32) -> Result<Camera, BackendError> {
+        self.check_view(view)?;
+        reduce::check(scale)?;
+        let camera = &self.photos.views()[view].camera;
+        Ok(match scale {
+            1 => camera.clone(),
+            _ => camera.reduced(scale),
+        })
+    }
+
+    /// The programs that a comparison needs and that are not compiled, and these.
+    pub(super) fn wanted(
+        &self,
+        comparison: &Comparison<'_>,
+        mut more: Vec<Program>,
+    ) -> Result<Vec<Program>, BackendError> {
+        self.check_view(comparison.view)?;
+        if comparison.exposure && !self.exposed.is_compiled() {
+            more.push(exposure::program());
+        }
+        let has_alpha = self.photos.views()[comparison.view].photo.alpha.is_some();
+        if (comparison.scale != 1 || has_alpha) && !self.photo.is_compiled() {
+            more.push(photo::program());
+        }
+        Ok(more)
+    }
+
     /// Projects the Gaussians into a view. If kernels must be compiled for it, the programs `more`
     /// are too, at the same time.
     pub(super) fn projected(
         &mut self,
         comparison: &Comparison<'_>,
-        mut more: Vec<Program>,
+        more: Vec<Program>,
     ) -> Result<KernelCamera, BackendError> {
-        self.check_view(comparison.view)?;
-        let views = self.photos.views().clone();
-        let view = &views[comparison.view];
-        reduce::check(comparison.scale)?;
-        if comparison.exposure && !self.exposed.is_compiled() {
-            more.push(exposure::program());
-        }
-        if (comparison.scale != 1 || view.photo.alpha.is_some()) && !self.photo.is_compiled() {
-            more.push(photo::program());
-        }
-        let reduced = (comparison.scale != 1).then(|| view.camera.reduced(comparison.scale));
-        let camera = reduced.as_ref().unwrap_or(&view.camera);
+        let more = self.wanted(comparison, more)?;
+        let camera = self.camera_of(comparison.view, comparison.scale)?;
         let scene = self.scene_addresses();
-        self.passes.project(scene, camera, comparison.render, &more)
+        let passes = &mut self.passes;
+        passes.project(scene, &camera, comparison.render, &more)
     }
 
     /// Sends the image of the view that was rendered through its exposure and brings its photo:

@@ -10,7 +10,7 @@ use crate::ops;
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::passes::InferencePass;
-use splatcore_core::backend::{Engine, Statistic, StepFrame, StepPlan, take_step};
+use splatcore_core::backend::{Engine, Exchange, Ranks, Statistic, StepFrame, StepPlan, take_step};
 use splatcore_core::{BackendError, Choice, Pipeline};
 
 fn comparison<'a>(frame: StepFrame<'a>) -> Comparison<'a> {
@@ -20,6 +20,24 @@ fn comparison<'a>(frame: StepFrame<'a>) -> Comparison<'a> {
         scale: frame.plan.scale,
         exposure: frame.plan.exposure.is_some(),
         render: &frame.plan.render,
+    }
+}
+
+impl Exchange for CudaLearner {
+    fn ranks(&self) -> Ranks {
+        self.ranks_of_steps()
+    }
+
+    fn exchange_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        self.gather_splats(first)
+    }
+
+    fn exchange_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        self.scatter_sums(first)
+    }
+
+    fn exchange_losses(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        self.share_losses(plan)
     }
 }
 
@@ -36,7 +54,10 @@ impl Engine for CudaLearner {
         {
             more.extend(self.later_programs(plan, wanted));
         }
-        self.frame.camera = Some(self.projected(&comparison(frame), more)?);
+        match self.ranks_of_steps() {
+            Ranks::ALONE => self.frame.camera = Some(self.projected(&comparison(frame), more)?),
+            ranks => self.project_shard(frame, ranks, more)?,
+        }
         if let Some(kind) = missing {
             let kernels = self.kernels.get(&kind.program()).map_err(failed)?;
             self.adam = (Some(kind), kernels);
@@ -92,25 +113,33 @@ impl Engine for CudaLearner {
     }
 
     fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
-        let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
+        let scene = self.scene_addresses();
         if frame.index == 0 {
-            self.batch.start(self.state.count, self.state.sh_degree)?;
+            self.batch.reserve(self.state.count, self.state.sh_degree)?;
         }
-        let part = FrameGradients {
-            splat_of: self.passes.splat_of(),
-            rows: self
-                .passes
-                .project_backward(scene, &camera, self.frame.sums)?,
-            sh_degree: frame.plan.render.sh_degree,
-            counters: self.passes.work.counters(),
+        let (camera, part) = match &self.sharing {
+            Some(sharing) => self.own_gradients(sharing, frame)?,
+            None => {
+                let camera = self.frame.camera()?;
+                let sums = self.frame.sums;
+                let part = FrameGradients {
+                    splat_of: self.passes.splat_of(),
+                    rows: self.passes.project_backward(scene, &camera, sums)?,
+                    sh_degree: frame.plan.render.sh_degree,
+                    counters: self.passes.work.counters(),
+                    of: 0..scene.count,
+                    is_first: frame.index == 0,
+                };
+                (camera, part)
+            }
         };
         let queue = self.passes.queue();
         self.batch.add(queue, &self.kernels, scene, &camera, &part)
     }
 
     fn apply(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
-        self.adam(scene, &camera, self.frame.sums, plan)?;
+        let (scene, camera) = (self.scene_addresses(), self.camera_of_step()?);
+        self.adam(scene, &camera, plan)?;
         self.passes.queue().mark("adam")?;
         let Some(rate) = plan.exposure else {
             return Ok(());
@@ -156,8 +185,34 @@ impl CudaLearner {
         self.values
             .reserve_exactly(size_of::<f64>() * plan.views.len())?;
         self.frames = plan.views.len();
-        let wanted = AdamKind::new(plan, &self.state);
+        self.share_rows();
+        let wanted = AdamKind::new(plan, &self.state, self.sharing.is_some());
         Ok((self.adam.0 != Some(wanted)).then_some(wanted))
+    }
+
+    /// From the own Gaussians to the splats of a frame.
+    fn project_shard(
+        &mut self,
+        frame: StepFrame<'_>,
+        ranks: Ranks,
+        more: Vec<Program>,
+    ) -> Result<(), BackendError> {
+        let (plan, round) = (frame.plan, ranks.round(frame.index, frame.plan.views.len()));
+        if frame.index == round.start {
+            let here = round.start + ranks.rank;
+            let index = if round.contains(&here) {
+                here
+            } else {
+                round.start
+            };
+            let rendered = StepFrame { plan, index };
+            let more = self.wanted(&comparison(rendered), more)?;
+            let camera = self.camera_of(rendered.view(), plan.scale)?;
+            let scene = self.scene_addresses();
+            self.passes
+                .prepare_shard(scene, &camera, &plan.render, &more)?;
+        }
+        self.project_own(frame)
     }
 
     /// What steps with more spherical harmonics will want, images with all of them, and the

@@ -14,6 +14,7 @@
 //! | how much does each Gaussian show, and how wrongly | `score.rs` |
 //! | which of them hang before what the views show | `floaters.rs` |
 //! | how are images of it made | `render.rs` |
+//! | what do ranks exchange that take steps together | `sharing.rs`, `shared.rs` |
 //!
 //! Here: what a learner holds, and what it answers to the trainer. Whatever reads the state first
 //! waits until all steps and refinements asked for are done (`synchronise`); those themselves wait
@@ -30,6 +31,8 @@ mod photos;
 mod refine;
 mod render;
 mod score;
+mod shared;
+mod sharing;
 mod synchronise;
 
 use crate::device::Kernels;
@@ -50,6 +53,7 @@ use crate::passes::Passes;
 use frame::Frame;
 use pending::Pending;
 pub use photos::Photos;
+use shared::Sharing;
 use splatcore_core::backend::{
     Deferred, Learner, LearnerState, Profile, Profiled, Refine, RefineReport, StageTimes, StepPlan,
 };
@@ -83,6 +87,8 @@ pub struct CudaLearner {
     frame: Frame,
     /// Of steps of several frames.
     batch: BatchGradients,
+    /// With whom steps are taken; `None` alone.
+    sharing: Option<Sharing>,
     /// What the device has not yet been seen to have done.
     pending: Vec<Pending>,
     /// Steps and refinements since the counters were last zeroed that are no longer pending.
@@ -140,6 +146,7 @@ impl CudaLearner {
             frames: 1,
             frame: Frame::default(),
             batch: BatchGradients::new(&device)?,
+            sharing: None,
             pending: Vec::new(),
             confirmed: 0,
             unpolled: 0,
@@ -190,7 +197,8 @@ impl Deferred for CudaLearner {
         if self.guessed && counts {
             self.synchronise()?;
         }
-        if !self.densify.can_launch(&self.state, refine) {
+        // Ranks wait for the same things at the same steps, whatever memory each has.
+        if self.sharing.is_some() || !self.densify.can_launch(&self.state, refine) {
             return self.refine(refine).map(Some);
         }
         let pending = self.launch_refine(refine)?;
@@ -226,17 +234,17 @@ impl Learner for CudaLearner {
     }
 
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
-        self.synchronise()?;
+        self.whole()?;
         self.refine_synchronised(refine)
     }
 
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
-        self.synchronise()?;
+        self.whole()?;
         Ok(fuse(self.state.scene()?, &self.state.filters()?))
     }
 
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
-        self.synchronise()?;
+        self.whole()?;
         let mut state = self.state.download()?;
         state.exposures = self.exposed.download()?;
         Ok(state)
@@ -251,7 +259,7 @@ impl Learner for CudaLearner {
         checks::snapshot(state)?;
         checks::exposures(&state.exposures, self.photos.views().len())?;
         scene::check(&state.gaussians)?;
-        self.synchronise()?;
+        self.whole()?;
         let replaced = self.state.replace(state);
         self.known = self.state.count;
         replaced?;

@@ -33,7 +33,7 @@ impl Scored for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Visibility, BackendError> {
-        self.synchronise()?;
+        self.whole()?;
         let scene = self.scene_addresses();
         self.passes.visibility(scene, camera, options)
     }
@@ -43,7 +43,7 @@ impl Scored for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<TileCounts, BackendError> {
-        self.synchronise()?;
+        self.whole()?;
         let scene = self.scene_addresses();
         self.passes.tile_counts(scene, camera, options)
     }
@@ -53,7 +53,7 @@ impl Scored for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<FrameCounts, BackendError> {
-        self.synchronise()?;
+        self.whole()?;
         let scene = self.scene_addresses();
         self.passes.counts(scene, camera, options)
     }
@@ -69,7 +69,7 @@ impl Renderer for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError> {
-        self.synchronise()?;
+        self.whole()?;
         let scene = self.scene_addresses();
         self.passes.render(scene, camera, options)
     }
@@ -79,13 +79,13 @@ impl Renderer for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Vec<u8>, BackendError> {
-        self.synchronise()?;
+        self.whole()?;
         let scene = self.scene_addresses();
         self.passes.render_bytes(scene, camera, options)
     }
 
     fn finish(&mut self) -> Result<bool, BackendError> {
-        self.synchronise().map(|_| true)
+        self.whole().map(|()| true)
     }
 
     fn gradients(
@@ -94,7 +94,7 @@ impl Renderer for CudaLearner {
         options: &RenderOptions,
         cotangents: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
-        self.synchronise()?;
+        self.whole()?;
         let scene = self.scene_addresses();
         self.passes.gradients(scene, camera, options, cotangents)
     }
@@ -105,7 +105,7 @@ impl Renderer for CudaLearner {
         options: &RenderOptions,
         timed: Timed,
     ) -> Result<StageTimes, BackendError> {
-        self.synchronise()?;
+        self.whole()?;
         let scene = self.scene_addresses();
         self.passes.stage_times(scene, camera, options, timed)
     }

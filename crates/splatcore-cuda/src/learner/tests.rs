@@ -3,6 +3,7 @@
 mod late_refinements;
 mod no_memory;
 mod photos;
+mod ranks;
 
 use super::synchronise::POLL_EVERY;
 use super::*;

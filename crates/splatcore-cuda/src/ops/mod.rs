@@ -8,6 +8,7 @@
 //! | how are lists put into depth order | `sort/`; for inference `bin/` |
 //! | how are pixels made | `blend/`, and back: `blend_backward/`; of depth and transmittance `depth_sums/` |
 //! | how do parameters move | `loss/`, `exposure/`, `adam/`; of several frames `accumulate/` |
+//! | what do ranks need that share a frame | `gather_splats/` |
 //! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
 
 pub mod accumulate;
@@ -25,6 +26,7 @@ pub mod densify;
 pub mod depth_sums;
 pub mod exposure;
 pub mod floaters;
+pub mod gather_splats;
 pub mod groups;
 pub mod intersect;
 pub mod limit_scales;

@@ -169,6 +169,23 @@ impl Passes {
         options: &RenderOptions,
         more: &[Program],
     ) -> Result<KernelCamera, BackendError> {
+        let view = self.prepare(scene, camera, options)?;
+        let sorted = &mut self.sorted;
+        self.training
+            .project(&self.work, sorted, scene, &view, options, more)?;
+        Ok(view)
+    }
+
+    /// Makes room for a frame that is learned from.
+    ///
+    /// # Errors
+    /// As [`Passes::project`].
+    pub(super) fn prepare(
+        &mut self,
+        scene: SceneAddresses,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<KernelCamera, BackendError> {
         checks::training("cuda", options.pipeline)?;
         let (view, gaussians) = (view_of(camera, options)?, scene.count);
         self.inference.binned.last = None;
@@ -183,9 +200,6 @@ impl Passes {
         let work = &mut self.work;
         self.sorted
             .lay_out(work, gaussians, &view, ListsOf::Tiles, buckets)?;
-        let sorted = &mut self.sorted;
-        self.training
-            .project(&self.work, sorted, scene, &view, options, more)?;
         Ok(view)
     }
 
@@ -252,7 +266,10 @@ impl Passes {
 }
 
 /// A camera as kernels want it.
-fn view_of(camera: &Camera, options: &RenderOptions) -> Result<KernelCamera, BackendError> {
+pub(super) fn view_of(
+    camera: &Camera,
+    options: &RenderOptions,
+) -> Result<KernelCamera, BackendError> {
     if let Some(defect) = camera.defect() {
         return Err(BackendError::Input(format!(
             "this camera cannot be rendered: {defect}"

@@ -30,6 +30,8 @@ pub enum Op {
     GatherSums,
     /// From the sums of splats to gradients of parameters.
     ProjectBackward,
+    /// Counts the splats that several ranks projected; lets ranks know of an overflow.
+    GatherSplats,
 }
 
 /// What of a scene decides which kernels run.

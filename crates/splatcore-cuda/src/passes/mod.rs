@@ -15,6 +15,7 @@
 //! | `capacity.rs` | room for pairs: what grows when |
 //! | `results.rs` | frames that the host waits for, brought to the host |
 //! | `gradients.rs` | gradients of a frame for who asks outside of training |
+//! | `shard.rs` | the training pass of a rank that has a part of the Gaussians |
 //! | `visibility.rs` | how much of each Gaussian a view shows, how many each tile takes |
 
 mod binned_lists;
@@ -24,6 +25,7 @@ mod gradients;
 mod inference;
 mod kernels;
 mod results;
+mod shard;
 mod sorted_lists;
 mod tile_lists;
 mod training;
@@ -32,3 +34,4 @@ mod work;
 
 pub use both::Passes;
 pub use inference::InferencePass;
+pub use shard::{SPLAT_ROWS, ShardSplats};

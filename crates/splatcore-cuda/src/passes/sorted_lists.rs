@@ -38,7 +38,7 @@ impl ListsOf {
 
 /// Offsets in the scratch memory.
 #[derive(Clone, Copy, Default)]
-struct Layout {
+pub(super) struct Layout {
     /// States of the look-back of `expand`.
     expand_states: usize,
     depth_histograms: usize,
@@ -48,7 +48,7 @@ struct Layout {
     ranges: usize,
     bucket_tiles: usize,
     /// What is zeroed; what lies behind is not.
-    zeroed: usize,
+    pub(super) zeroed: usize,
     bytes: usize,
     depth_plan: Plan,
     tile_plan: Plan,
@@ -95,9 +95,9 @@ fn pair(device: &Arc<dyn Device>, name: &'static str) -> Result<[Buffer; 2], Bac
 pub struct SortedLists {
     gaussians: usize,
     pair_capacity: usize,
-    depths: [Buffer; 2],
-    splat_order: [Buffer; 2],
-    pair_counts: Buffer,
+    pub(super) depths: [Buffer; 2],
+    pub(super) splat_order: [Buffer; 2],
+    pub(super) pair_counts: Buffer,
     splat_of: Buffer,
     first_pairs: Buffer,
     /// The long-list queue: splats with many pairs.
@@ -110,7 +110,7 @@ pub struct SortedLists {
     /// Which of `splat_order` and of `pair_values` holds the sorted values.
     order: usize,
     sorted: usize,
-    layout: Layout,
+    pub(super) layout: Layout,
     /// Once a frame was laid out.
     pieces: Option<sort::PieceSizes>,
     /// Kernels of every plan so far: photos of different sizes take turns.

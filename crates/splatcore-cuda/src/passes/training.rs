@@ -14,7 +14,7 @@ use crate::ops::blend_backward::{
 use crate::ops::camera::KernelCamera;
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
 use crate::ops::scene::SceneAddresses;
-use crate::ops::{clear, intersect, project};
+use crate::ops::{clear, gather_splats, intersect, project};
 use bytemuck::Zeroable;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{RenderOptions, Statistic};
@@ -23,10 +23,11 @@ use std::sync::Arc;
 
 /// Everything that decides which kernels the pass runs.
 #[derive(Clone, PartialEq)]
-struct Kind {
+pub(super) struct Kind {
     scene: SceneKind,
     options: RenderOptions,
     statistic: Statistic,
+    shard: bool,
 }
 
 /// The buffers of the pass. Content lives from one frame to the next.
@@ -36,6 +37,8 @@ pub struct TrainingPass {
     /// What the backward pass leaves for densification; as [`Statistic::Mean`] where a method has
     /// no rows of pairs.
     pub statistic: Statistic,
+    /// Other ranks have the other Gaussians: a splat's index is its Gaussian's.
+    pub shard: bool,
     /// Every pair has a row of sums.
     pair_rows: bool,
     /// Every bucket has a checkpoint.
@@ -51,12 +54,12 @@ pub struct TrainingPass {
     splat_sums: Buffer,
     /// Rows of splats of an earlier backward pass.
     kept_sums: Buffer,
-    gradients: Buffer,
+    pub(super) gradients: Buffer,
     /// (Transmittance, colour) of a tile's pixels before a bucket, for `gaussian-parallel`.
     checkpoints: Buffer,
     /// Where in the sorted pairs each pixel stopped, likewise.
     stops: Buffer,
-    loaded: Loaded<Kind>,
+    pub(super) loaded: Loaded<Kind>,
 }
 
 impl TrainingPass {
@@ -69,6 +72,7 @@ impl TrainingPass {
         Ok(Self {
             deterministic,
             statistic: Statistic::Mean,
+            shard: false,
             pair_rows: false,
             checkpointed: false,
             image: empty("image")?,
@@ -352,6 +356,7 @@ impl TrainingPass {
             counters: work.counters(),
             gradients: self.gradients.address(),
             smoothing: scene.smoothing,
+            ..ProjectBackwardParams::zeroed()
         };
         let [kernel] = self.loaded.get(Op::ProjectBackward)?;
         project_backward::launch(&work.queue, kernel, scene.count, &params)?;
@@ -359,7 +364,7 @@ impl TrainingPass {
         Ok(self.gradients.address())
     }
 
-    fn load(
+    pub(super) fn load(
         &mut self,
         work: &Work,
         sorted: &mut SortedLists,
@@ -391,6 +396,7 @@ impl TrainingPass {
                 ..without_background(options)
             },
             statistic: self.statistic,
+            shard: self.shard,
         }
     }
 
@@ -413,14 +419,21 @@ impl TrainingPass {
         let project = project::project(in_use, stored, pipeline.intersect);
         let blend = blend::blend(pipeline.blend, false, self.has_checkpoints(pipeline));
         let project_backward = project_backward::project_backward(in_use, stored, absolute);
+        let shard = |program| match kind.shard {
+            true => project::of_shard(program),
+            false => program,
+        };
         let mut all = vec![
             (Op::Clear, clear::program()),
-            (Op::Project, filtered(project)),
+            (Op::Project, shard(filtered(project))),
             (Op::Intersect, intersect::program(pipeline.intersect)),
             (Op::Blend, blend),
             (Op::BlendBackward, blend_backward::blend_backward(method)),
-            (Op::ProjectBackward, filtered(project_backward)),
+            (Op::ProjectBackward, shard(filtered(project_backward))),
         ];
+        if kind.shard {
+            all.push((Op::GatherSplats, gather_splats::program()));
+        }
         all.push(match pair_rows {
             true => (Op::SumPairs, blend_backward::sum_pairs(absolute)),
             false => (Op::GatherSums, blend_backward::gather_sums()),

@@ -163,6 +163,11 @@ impl Card {
         self.stream
     }
 
+    /// The context, for libraries that are given the stream too.
+    pub fn context(&self) -> sys::CUcontext {
+        self.context
+    }
+
     fn current(&self) -> Result<(), DeviceError> {
         // SAFETY: the context lives as long as self.
         unsafe { result::ctx::set_current(self.context) }.map_err(failed("the card"))

@@ -8,6 +8,7 @@ use crate::device::{Buffer, Device, Kernel, Kernels, Program, error::failed};
 use crate::ops::camera::KernelCamera;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::{BackendError, sh};
+use std::ops::Range;
 use std::sync::Arc;
 
 kernel_params! {
@@ -21,6 +22,9 @@ kernel_params! {
         rows: Address,
         sh: Address,
         counters: Address,
+        first: u32,
+        until: u32,
+        is_first: u32,
     }
 }
 
@@ -56,6 +60,10 @@ pub struct FrameGradients {
     pub sh_degree: u8,
     /// The counters.
     pub counters: Address,
+    /// Rows of the Gaussians that the frame's gradients are of.
+    pub of: Range<usize>,
+    /// Whether the frame is the first of its step.
+    pub is_first: bool,
 }
 
 impl BatchGradients {
@@ -72,17 +80,14 @@ impl BatchGradients {
         })
     }
 
-    /// Makes room for so many Gaussians of this stored degree, and zeroes what a step adds to.
+    /// Makes room for so many Gaussians of this stored degree.
     ///
     /// # Errors
-    /// If memory is short or the device failed.
-    pub fn start(&mut self, gaussians: usize, stored: u8) -> Result<(), BackendError> {
+    /// If memory is short.
+    pub fn reserve(&mut self, gaussians: usize, stored: u8) -> Result<(), BackendError> {
         let sh_row = size_of::<f32>() * 3 * sh::coefficients(stored);
-        for (buffer, row) in [(&mut self.rows, ROW_BYTES), (&mut self.sh, sh_row)] {
-            buffer.reserve(row * gaussians)?;
-            buffer.fill(0, row * gaussians)?;
-        }
-        Ok(())
+        self.rows.reserve(ROW_BYTES * gaussians)?;
+        self.sh.reserve(sh_row * gaussians).map(drop)
     }
 
     /// Puts the addition of a frame's gradients into the queue.
@@ -118,8 +123,11 @@ impl BatchGradients {
             rows: self.rows.address(),
             sh: self.sh.address(),
             counters: frame.counters,
+            first: frame.of.start as u32,
+            until: frame.of.end as u32,
+            is_first: frame.is_first as u32,
         };
-        let blocks = (scene.count as u32).div_ceil(BLOCK);
+        let blocks = (frame.of.len() as u32).div_ceil(BLOCK);
         queue.launch(kernel, blocks, BLOCK, &params)?;
         queue.mark("accumulate")
     }

@@ -11,7 +11,8 @@
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
 // noise. SEVERAL_FRAMES 1 takes the gradients that several frames added up (accumulate.cu) times
-// `share` in place of sums, splats and camera. LEARNED_MASKS 1 learns masks too
+// `share` in place of sums, splats and camera. SHARD 1 steps a range of rows, whose splats have the
+// indices of their Gaussians. LEARNED_MASKS 1 learns masks too
 // (docs/methods/learned-masks.md); MIN_MASK and OFF_OPACITY_LOGIT are of these. SH_ROW floats of
 // harmonics a Gaussian, BETA1, BETA2, EPSILON (rates.rs), and the constants of moments.cuh and
 // project_backward.cuh.
@@ -179,6 +180,8 @@ struct AdamParams {
     const GradientRow* gradients;
     ReadOnly<float> sh_gradients;
     float share;  // of a frame in the batch
+    u32 first;    // with SHARD 1: only rows `first` to `until` - 1 step
+    u32 until;
 };
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     adam(const __grid_constant__ AdamParams args) {
@@ -189,9 +192,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     if (args.counters->overflowed) return;  // a buffer overflowed: the step is taken again
     if (blockIdx.x == 0 && threadIdx.x == 0) args.counters->steps += 1;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    u32 first = (blockIdx.x * WARPS + warp) * WARP, i = first + lane;
-    if (first >= count) return;
-    bool exists = i < count;
+    u32 first = (blockIdx.x * WARPS + warp) * WARP, end = count;
+#if SHARD
+    first += args.first;
+    end = min(count, args.until);
+#endif
+    u32 i = first + lane;
+    if (first >= end) return;
+    bool exists = i < end;
 #if SEVERAL_FRAMES
     GradientRow of_frames = {};
     if (exists) of_frames = args.gradients[i];
@@ -210,7 +218,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     if (learns) owners[warp][row] = lane;
     __syncwarp();
 #else
-    u32 here = min(count - first, (u32)WARP), row = lane;
+    u32 here = min(end - first, (u32)WARP), row = lane;
     bool learns = exists;
 #endif
     float* rows = harmonics[warp];

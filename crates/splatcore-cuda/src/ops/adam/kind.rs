@@ -20,13 +20,15 @@ pub struct AdamKind {
     smoothing: bool,
     masks: bool,
     batch: bool,
+    /// Other ranks have the other Gaussians.
+    shard: bool,
     /// Bits of the moments' decays.
     betas: [u64; 2],
 }
 
 impl AdamKind {
     /// For a step of such a state.
-    pub fn new(plan: &StepPlan, state: &State) -> Self {
+    pub fn new(plan: &StepPlan, state: &State, shard: bool) -> Self {
         Self {
             in_use: plan.render.sh_degree.min(state.sh_degree),
             stored: state.sh_degree,
@@ -37,6 +39,7 @@ impl AdamKind {
             smoothing: state.smoothing_address() != 0,
             masks: plan.masks.is_some(),
             batch: plan.views.len() > 1,
+            shard,
             betas: plan.betas.map(f64::to_bits),
         }
     }
@@ -61,6 +64,9 @@ impl AdamKind {
         }
         if self.batch {
             program = of_batch(program);
+        }
+        if self.shard {
+            program = project::of_shard(program);
         }
         rates::with_betas(program, self.betas.map(f64::from_bits))
     }

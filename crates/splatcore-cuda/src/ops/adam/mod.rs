@@ -49,6 +49,8 @@ kernel_params! {
         gradients: Address,
         sh_gradients: Address,
         share: f32,
+        first: u32,
+        until: u32,
     }
 }
 
@@ -86,18 +88,14 @@ pub fn of_batch(adam: Program) -> Program {
     adam.with(SEVERAL_FRAMES, 1)
 }
 
-/// Steps at most `gaussians` Gaussians.
+/// Steps the Gaussians from `first` to `until` - 1, as far as they exist. One block counts the
+/// step, also where there are none.
 ///
 /// # Errors
 /// If the launch failed.
-pub fn launch(
-    queue: &Queue,
-    kernel: Kernel,
-    gaussians: usize,
-    params: &AdamParams,
-) -> Result<(), BackendError> {
-    let block = kernel.tuned("BLOCK")?;
-    queue.launch(kernel, (gaussians as u32).div_ceil(block), block, params)
+pub fn launch(queue: &Queue, kernel: Kernel, params: &AdamParams) -> Result<(), BackendError> {
+    let (block, rows) = (kernel.tuned("BLOCK")?, params.until - params.first);
+    queue.launch(kernel, rows.div_ceil(block).max(1), block, params)
 }
 
 #[cfg(test)]

@@ -248,6 +248,25 @@ impl Exposed {
         )
     }
 
+    /// Where the sums of a frame are that [`Exposed::backward`] keeps, and their bytes; makes room
+    /// for them where the frame was rendered by another rank.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn sums_of(
+        &mut self,
+        queue: &Queue,
+        pixels: usize,
+        frame: usize,
+    ) -> Result<(u64, usize), BackendError> {
+        self.reserve_partials(queue, pixels, frame)?;
+        if !self.any {
+            self.replace(&Exposures::fresh(self.views))?;
+        }
+        let bytes = NUMBER_BYTES * blocks(pixels) as usize;
+        Ok((self.partials[frame].0.address(), bytes))
+    }
+
     /// Takes Adam's step on the transform of a frame's view.
     ///
     /// # Errors

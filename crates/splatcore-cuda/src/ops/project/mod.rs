@@ -42,6 +42,7 @@ kernel_params! {
         counters: Address,
         smoothing: Address,
         rays: Address,
+        first: u32,
     }
 }
 
@@ -101,6 +102,12 @@ pub fn of_half_scene(project: Program, stored: u8) -> Program {
     project.with("SH_ROW", half::row(stored)).with("HALF_SH", 1)
 }
 
+/// `project`, `project_backward` or `adam` of a rank that has a part of the Gaussians.
+pub fn of_shard(mut program: Program) -> Program {
+    program.constants.push(("SHARD", "1".to_string()));
+    program
+}
+
 /// `project`, `project_backward` or `adam` with Mip-Splatting's 2D filter if `antialias`, with the
 /// 3D filter if `smoothing`.
 pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
@@ -136,11 +143,12 @@ pub fn params(
     }
 }
 
-/// Projects all Gaussians.
+/// Projects the Gaussians from `first` to `most` - 1: all of them where there is one rank.
 ///
 /// # Errors
 /// If the launch failed.
 pub fn launch(queue: &Queue, kernel: Kernel, params: &ProjectParams) -> Result<(), BackendError> {
     let block = kernel.tuned("BLOCK")?;
-    queue.launch(kernel, params.most.div_ceil(block), block, params)
+    let rows = params.most.saturating_sub(params.first);
+    queue.launch(kernel, rows.div_ceil(block), block, params)
 }

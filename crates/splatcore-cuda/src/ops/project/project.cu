@@ -12,7 +12,9 @@
 //   SH_DEGREE in use; SH_ROW numbers stored for a Gaussian: floats, or halves if HALF_SH is 1
 //   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MAX_MACRO_TILES as
 //   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]);
-//   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh).
+//   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh). SHARD 1 projects rows `first` to
+//   `most` - 1 alone, without compaction: a splat's index is its Gaussian's; the counters and
+//   `splat_order` are left to gather_splats.cu.
 //
 // Launch. One thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3.
 // Binned: 59, 34 KB (46 for many macro-tiles). HALF_SH: 40, 16 KB.
@@ -161,6 +163,7 @@ struct ProjectParams {
     Counters* counters;
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
     RayShape* rays;             // by compacted index, with RAYS 1
+    u32 first;                  // with SHARD 1
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project(const __grid_constant__ ProjectParams args) {
@@ -170,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ u32 large_count, large_start;
     for (u32 k = threadIdx.x; k < MAX_MACRO_TILES / 2; k += BLOCK) binning.words[k] = 0;
     if (threadIdx.x == 0) binning.touched_count = large_count = 0;
-#else
+#elif !SHARD
     __shared__ u32 warp_counts[BLOCK / WARP];
     __shared__ u32 warp_pairs[BLOCK / WARP];  // an image has less than 1e8 tiles, so this is enough
     __shared__ u32 block_start;
@@ -183,6 +186,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u32 strand = gridDim.x / STRANDS;
     if (block < STRANDS * strand) block = block % STRANDS * strand + block / STRANDS;
     u32 i = block * BLOCK + thread;
+#if SHARD
+    i += args.first;
+#endif
     bool survives = false, in_view = false;
     Splat splat = {};
     Footprint footprint = {};
@@ -335,6 +341,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
     }
     u32 splat_index = i;
+#elif SHARD
+    copy_async_wait<0>();
+    __syncwarp();
+    u32 splat_index = i;
 #else
     // Compacted indices (`splats`).
     u32 in_warp = pairs;
@@ -403,7 +413,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if !BINNED
     if (i < args.most) {
         args.depths[i] = survives ? depth_key(depth, args.camera) : NO_KEY;
+#if !SHARD
         args.splat_order[i] = splat_index;
+#endif
         args.splat_of[i] = (survives ? splat_index : NO_SPLAT) | (in_view ? IN_VIEW : 0u);
     }
 #endif

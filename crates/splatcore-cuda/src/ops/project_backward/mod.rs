@@ -24,6 +24,9 @@ kernel_params! {
         counters: Address,
         gradients: Address,
         smoothing: Address,
+        splat_of: Address,
+        first: u32,
+        until: u32,
     }
 
     /// Parameters of `write_gradients` (write_gradients.cu).

@@ -1,0 +1,249 @@
+//! What a learner exchanges with other ranks ([`crate::peers`]): the calls of
+//! `learner/engine.rs` that only ranks make.
+//!
+//! Every rank keeps room for all Gaussians, and all of them are as they should be where the state
+//! is *whole*. In a step a rank moves its own rows alone; after it the other rows are of the past
+//! until [`CudaLearner::whole`] has fetched them. What changes or reads the whole set (refinement,
+//! snapshots, images for the user) comes after that, and is the same on every rank. So all ranks
+//! make the same calls, and how many there are changes no bit.
+
+use super::CudaLearner;
+use super::shared::Sharing;
+use crate::device::Address;
+use crate::device::error::failed;
+use crate::ops::accumulate::FrameGradients;
+use crate::ops::blend_backward::SUM_BYTES;
+use crate::ops::camera::KernelCamera;
+use crate::passes::SPLAT_ROWS;
+use crate::peers::{Peers, Piece, Shards};
+use splatcore_core::BackendError;
+use splatcore_core::backend::{Ranks, StepFrame, StepPlan};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A range of rows of an array.
+fn rows_of(base: Address, row_bytes: usize, rows: &Range<usize>) -> (Address, usize) {
+    (
+        base + (row_bytes * rows.start) as u64,
+        row_bytes * rows.len(),
+    )
+}
+
+fn piece(rank: usize, (address, bytes): (Address, usize)) -> Piece {
+    Piece {
+        rank,
+        address,
+        bytes,
+    }
+}
+
+impl CudaLearner {
+    /// Takes steps together with other ranks from now on.
+    pub(crate) fn with_peers(mut self, peers: Arc<dyn Peers>) -> Result<Self, BackendError> {
+        if peers.ranks().count > 1 {
+            let device = self.passes.queue().device.clone();
+            self.sharing = Some(Sharing::new(&device, peers)?);
+        }
+        Ok(self)
+    }
+
+    /// Who takes the steps.
+    pub(super) fn ranks_of_steps(&self) -> Ranks {
+        let sharing = self.sharing.as_ref();
+        sharing.map_or(Ranks::ALONE, |sharing| sharing.peers.ranks())
+    }
+
+    /// Begins a step: from here on only the own rows are as they should be.
+    pub(super) fn share_rows(&mut self) {
+        let count = self.state.count;
+        self.passes.training.shard = self.sharing.is_some();
+        if let Some(sharing) = &mut self.sharing
+            && sharing.is_whole
+        {
+            sharing.shards = Shards::new(count, sharing.peers.ranks().count);
+            sharing.is_whole = false;
+        }
+    }
+
+    /// Waits until every step and refinement is done, and fetches the rows of the other ranks.
+    pub(super) fn whole(&mut self) -> Result<(), BackendError> {
+        self.synchronise()?;
+        self.passes.training.shard = false;
+        if self.sharing.as_ref().is_none_or(|sharing| sharing.is_whole) {
+            return Ok(());
+        }
+        let arrays = self.state.rows_of_arrays();
+        let exchange = |sharing: &Sharing| {
+            let ranks = sharing.peers.ranks();
+            let (mut give, mut take) = (Vec::new(), Vec::new());
+            for &(base, bytes) in &arrays {
+                for rank in (0..ranks.count).filter(|&rank| rank != ranks.rank) {
+                    give.push(piece(rank, rows_of(base, bytes, &sharing.own())));
+                    let theirs = sharing.shards.of(rank);
+                    take.push(piece(rank, rows_of(base, bytes, &theirs)));
+                }
+            }
+            (give, take)
+        };
+        self.exchange(exchange)?;
+        if let Some(sharing) = &mut self.sharing {
+            sharing.is_whole = true;
+        }
+        Ok(())
+    }
+
+    /// Exchanges what `pieces` gives and takes; nothing where there is one rank.
+    fn exchange(
+        &self,
+        pieces: impl FnOnce(&Sharing) -> (Vec<Piece>, Vec<Piece>),
+    ) -> Result<(), BackendError> {
+        let Some(sharing) = &self.sharing else {
+            return Ok(());
+        };
+        let (give, take) = pieces(sharing);
+        let queue = self.passes.queue();
+        // SAFETY: the pieces are of this learner's buffers, which grow only between steps.
+        unsafe { sharing.peers.exchange(&*queue.device, &give, &take) }.map_err(failed)?;
+        queue.mark("exchange")
+    }
+
+    /// From the own Gaussians to the splats of a frame.
+    pub(super) fn project_own(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (scene, plan) = (self.scene_addresses(), frame.plan);
+        let camera = self.camera_of(frame.view(), plan.scale)?;
+        let Some(sharing) = &mut self.sharing else {
+            return Ok(());
+        };
+        let (own, ranks) = (sharing.own(), sharing.peers.ranks());
+        let to = &mut sharing.frames[ranks.renderer_of(frame.index)];
+        self.passes
+            .project_shard(scene, &camera, &plan.render, &own, to)
+    }
+
+    /// Gives the own splats of a round's frames to who renders them, and gathers those of the frame
+    /// that is rendered here.
+    pub(super) fn gather_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        let gathered = self.passes.gathered();
+        let frames = first.plan.views.len();
+        let ranks = self.ranks_of_steps();
+        let (round, here) = (ranks.round(first.index, frames), first.index + ranks.rank);
+        self.exchange(|sharing| {
+            let (mut give, mut take) = (Vec::new(), Vec::new());
+            for index in round.clone() {
+                let arrays = sharing.frame(index).given().into_iter().zip(SPLAT_ROWS);
+                let pieces = arrays.map(|(at, bytes)| (at, bytes * sharing.own().len()));
+                give.extend(pieces.map(|rows| piece(ranks.renderer_of(index), rows)));
+            }
+            for rank in (0..ranks.count).filter(|_| round.contains(&here)) {
+                let rows = sharing.shards.of(rank);
+                let arrays = gathered.into_iter().zip(SPLAT_ROWS);
+                take.extend(arrays.map(|(at, bytes)| piece(rank, rows_of(at, bytes, &rows))));
+            }
+            (give, take)
+        })?;
+        let Some(sharing) = self.sharing.as_ref().filter(|_| round.contains(&here)) else {
+            return Ok(());
+        };
+        self.frame.camera = Some(sharing.frame(here).view()?);
+        self.passes.count_gathered(self.state.count)
+    }
+
+    /// Gives the sums of the frame that was rendered here to who has the Gaussians, and takes those
+    /// of the own ones.
+    pub(super) fn scatter_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        let (ranks, sums) = (self.ranks_of_steps(), self.frame.sums);
+        let round = ranks.round(first.index, first.plan.views.len());
+        self.exchange(|sharing| {
+            let (mut give, mut take) = (Vec::new(), Vec::new());
+            if round.contains(&(first.index + ranks.rank)) {
+                for rank in 0..ranks.count {
+                    let rows = rows_of(sums, SUM_BYTES, &sharing.shards.of(rank));
+                    give.push(piece(rank, rows));
+                }
+            }
+            for index in round.clone() {
+                let rows = sharing.frame(index).taken();
+                take.push(piece(ranks.renderer_of(index), rows));
+            }
+            (give, take)
+        })
+    }
+
+    /// The gradients of the own Gaussians in a frame.
+    pub(super) fn own_gradients(
+        &self,
+        sharing: &Sharing,
+        frame: StepFrame<'_>,
+    ) -> Result<(KernelCamera, FrameGradients), BackendError> {
+        let (scene, options) = (self.scene_addresses(), &frame.plan.render);
+        let shard = sharing.frame(frame.index);
+        let gradients = self.passes.project_backward_shard(scene, options, shard)?;
+        let gradients = FrameGradients {
+            is_first: frame.index == 0,
+            ..gradients
+        };
+        Ok((shard.view()?, gradients))
+    }
+
+    /// Gives losses and the colour models' gradients of the frames that were rendered here to all
+    /// ranks, and whether one overflowed.
+    pub(super) fn share_losses(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let ranks = self.ranks_of_steps();
+        if ranks == Ranks::ALONE {
+            return Ok(());
+        }
+        let mut slots = Vec::new();
+        for (index, &view) in plan.views.iter().enumerate() {
+            let loss = self.values.address() + (size_of::<f64>() * index) as u64;
+            slots.push((index, (loss, size_of::<f64>())));
+            if plan.exposure.is_some() {
+                let camera = self.camera_of(view, plan.scale)?;
+                let pixels = camera.width as usize * camera.height as usize;
+                let queue = self.passes.queue();
+                slots.push((index, self.exposed.sums_of(queue, pixels, index)?));
+            }
+        }
+        let counters = self.passes.work.counters();
+        self.exchange(|sharing| {
+            let (mut give, mut take) = (Vec::new(), Vec::new());
+            for rank in 0..ranks.count {
+                // The first of the counters.
+                give.push(piece(rank, (counters, 4)));
+                let to = sharing.overflowed.address() + 4 * rank as u64;
+                take.push(piece(rank, (to, 4)));
+            }
+            for &(index, slot) in &slots {
+                let renderer = ranks.renderer_of(index);
+                let others = (0..ranks.count).filter(|&rank| rank != ranks.rank);
+                match renderer == ranks.rank {
+                    true => give.extend(others.map(|rank| piece(rank, slot))),
+                    false => take.push(piece(renderer, slot)),
+                }
+            }
+            (give, take)
+        })?;
+        match &self.sharing {
+            Some(sharing) => self.passes.agree(sharing.overflowed.address(), ranks.count),
+            None => Ok(()),
+        }
+    }
+
+    /// Rows that this rank moves, and for a step of one frame their splats, indices and sums.
+    pub(super) fn frame_of_step(&self) -> (Range<usize>, [Address; 3]) {
+        match &self.sharing {
+            Some(sharing) => (sharing.own(), sharing.frame(0).whole()),
+            None => {
+                let (splats, splat_of) = (self.passes.work.splats(), self.passes.splat_of());
+                (0..self.state.count, [splats, splat_of, self.frame.sums])
+            }
+        }
+    }
+
+    /// The camera of a step of one frame.
+    pub(super) fn camera_of_step(&self) -> Result<KernelCamera, BackendError> {
+        match &self.sharing {
+            Some(sharing) => sharing.frame(0).view(),
+            None => self.frame.camera(),
+        }
+    }
+}

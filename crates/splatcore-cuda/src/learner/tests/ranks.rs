@@ -1,0 +1,198 @@
+//! How many ranks take the steps changes no bit.
+
+use super::*;
+use crate::peers::loopback::Loopback;
+use crate::peers::{Peers, Piece};
+use crate::tests::support::device::device;
+use splatcore_core::learned_masks::MaskPlan;
+use std::thread;
+use std::time::Duration;
+
+/// Gaussians: shards of 128 rows, so that of seven ranks two have none.
+const GAUSSIANS: usize = 600;
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// What a training leaves: the state's bits, that of the loss, an image's, the reports.
+type Trained = (Vec<u32>, u64, Vec<u32>, Vec<RefineReport>);
+
+/// A training of some steps with what may be in one.
+#[derive(Clone, Copy)]
+struct Course {
+    batch: usize,
+    moments: Moments,
+    mcmc: bool,
+    sparse: bool,
+    masks: bool,
+    /// Takes room for pairs away before this step, on the last rank.
+    overflow: Option<u32>,
+}
+
+const PLAIN: Course = Course {
+    batch: 1,
+    moments: Moments::Full,
+    mcmc: false,
+    sparse: false,
+    masks: false,
+    overflow: None,
+};
+
+impl Course {
+    fn plan(self, step: u32) -> StepPlan {
+        let mut plan = step::plan(Pipeline::AUTO, step, 0);
+        plan.views = (0..self.batch).map(|k| (step as usize + k) % 3).collect();
+        plan.render.sh_degree = u8::from(step > 2);
+        plan.noise = self.mcmc.then_some(1e-3);
+        (plan.opacity_regulariser, plan.scale_regulariser) = (0.01, 0.01);
+        plan.exposure = (step > 1).then_some(0.01);
+        plan.sparse_adam = self.sparse;
+        plan.masks = self.masks.then_some(MaskPlan {
+            rate: 0.05,
+            weight: 1e-3,
+        });
+        plan
+    }
+
+    fn refine(self, step: u32) -> Refine {
+        match self.mcmc {
+            true => Refine::Mcmc {
+                min_opacity: 0.02,
+                max_gaussians: 640,
+                growth: 1.05,
+                seed: 5,
+                step,
+            },
+            false => Refine::Adc {
+                gradient_threshold: 1e-4,
+                split_scale: 0.1,
+                min_opacity: 0.02,
+                max_scale: None,
+                max_gaussians: 700,
+                consistency: None,
+                budget: None,
+                seed: 5,
+                step,
+            },
+        }
+    }
+
+    fn learner(self) -> Option<CudaLearner> {
+        let device = device()?;
+        let kernels = Arc::new(Kernels::new(device.clone()));
+        let passes = Passes::new(Queue::new(device), kernels, true).unwrap();
+        let state = LearnerState::fresh(random_scene(53, GAUSSIANS, 1));
+        Some(CudaLearner::new(&state, Arc::new(views()), passes, self.moments).unwrap())
+    }
+
+    fn train(self, learner: &mut CudaLearner) -> Trained {
+        let ranks = learner.ranks_of_steps();
+        let mut reports = Vec::new();
+        for step in 1..=6 {
+            if self.overflow == Some(step) && ranks.rank + 1 == ranks.count {
+                learner.passes.shrink_pairs(TOO_FEW);
+            }
+            learner.step(&self.plan(step)).unwrap();
+            if step == 3 {
+                reports.extend(learner.queue_refine(&self.refine(step)).unwrap());
+            }
+        }
+        let loss = learner.last_loss().unwrap().to_bits();
+        reports.extend(learner.take_reports());
+        let state = state_bits(&learner.snapshot().unwrap());
+        let camera = odd_camera(50, 40, 0.4);
+        let rendered = learner.render(&camera, &self.plan(6).render).unwrap();
+        let image = rendered.image.data.as_flattened().iter();
+        (state, loss, image.map(|v| v.to_bits()).collect(), reports)
+    }
+
+    /// By so many ranks; what each of them has in the end.
+    fn by(self, ranks: usize) -> Option<Vec<Trained>> {
+        device()?;
+        let peers = Loopback::new(ranks, DEADLINE).into_iter();
+        let threads: Vec<_> = peers
+            .map(|peers| {
+                thread::spawn(move || {
+                    let learner = self.learner()?;
+                    let mut learner = learner.with_peers(Arc::new(peers)).unwrap();
+                    Some(self.train(&mut learner))
+                })
+            })
+            .collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    }
+}
+
+fn every_rank_has_what_one_has(course: Course, counts: &[usize]) {
+    let Some(alone) = course.by(1) else { return };
+    let report = alone[0].3[0];
+    assert!(report.count != GAUSSIANS, "{report:?}");
+    for &count in counts {
+        let Some(all) = course.by(count) else { return };
+        for (rank, trained) in all.iter().enumerate() {
+            assert!(trained == &alone[0], "rank {rank} of {count}");
+        }
+    }
+}
+
+#[test]
+fn steps_of_one_photo() {
+    every_rank_has_what_one_has(PLAIN, &[2, 7]);
+    let course = Course {
+        mcmc: true,
+        moments: Moments::Compact,
+        ..PLAIN
+    };
+    every_rank_has_what_one_has(course, &[3]);
+}
+
+#[test]
+fn steps_of_several_photos() {
+    let course = Course { batch: 3, ..PLAIN };
+    every_rank_has_what_one_has(course, &[2, 3, 4, 7]);
+    let course = Course {
+        batch: 4,
+        mcmc: true,
+        moments: Moments::Compact,
+        ..PLAIN
+    };
+    every_rank_has_what_one_has(course, &[2, 3]);
+}
+
+#[test]
+fn sparse_steps_and_masks() {
+    let course = Course {
+        batch: 2,
+        sparse: true,
+        masks: true,
+        ..PLAIN
+    };
+    every_rank_has_what_one_has(course, &[2]);
+    every_rank_has_what_one_has(Course { batch: 1, ..course }, &[3]);
+}
+
+/// All ranks take a step again whose frame one of them could not render.
+#[test]
+fn an_overflow_of_one_rank_is_one_of_all() {
+    for (step, batch) in [(2, 2), (4, 1)] {
+        let overflow = Some(step);
+        let course = Course { batch, ..PLAIN };
+        let Some(alone) = course.by(1) else { return };
+        let course = Course { overflow, ..course };
+        for trained in course.by(2).unwrap() {
+            assert!(trained == alone[0], "overflowed at step {step}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_is_silent_is_named() {
+    let Some(device) = device() else { return };
+    let peers = Loopback::new(2, Duration::from_millis(20));
+    let piece = Piece {
+        rank: 1,
+        address: 0,
+        bytes: 4,
+    };
+    // SAFETY: nothing is written, as nothing comes.
+    let error = unsafe { peers[0].exchange(&*device, &[], &[piece]) }.unwrap_err();
+    assert!(error.to_string().contains("rank 1 gave nothing"), "{error}");
+}

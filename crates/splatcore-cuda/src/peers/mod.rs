@@ -1,0 +1,69 @@
+//! Ranks that take steps together: processes with a card each, or threads. Here: what they do for
+//! each other. `nccl` moves data between cards, `loopback` between the threads of a process; which
+//! rank has which Gaussians is in `shards`.
+
+pub mod loopback;
+pub mod nccl;
+mod shards;
+
+pub use shards::Shards;
+
+use crate::device::{Address, Device, DeviceError};
+use splatcore_core::backend::Ranks;
+
+/// Bytes in the device's memory that go to a rank, or come from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The other rank; a rank may give to itself.
+    pub rank: usize,
+    /// Where they are.
+    pub address: Address,
+    /// How many.
+    pub bytes: usize,
+}
+
+/// The other ranks.
+pub trait Peers: Send + Sync {
+    /// Which rank this is, and how many there are.
+    fn ranks(&self) -> Ranks;
+    /// What moves the data, in a few words.
+    fn describe(&self) -> String;
+    /// Puts an exchange into the device's queue. All ranks make the same exchanges in the same
+    /// order; what a rank gives to another and what that one takes from it are as many pieces of
+    /// the same sizes, in the same order.
+    ///
+    /// # Safety
+    /// The pieces are the device's own, none that is taken overlaps another, and they stay until
+    /// the queue has passed.
+    ///
+    /// # Errors
+    /// If another rank does not answer, or the device failed.
+    unsafe fn exchange(
+        &self,
+        device: &dyn Device,
+        give: &[Piece],
+        take: &[Piece],
+    ) -> Result<(), DeviceError>;
+}
+
+/// Copies what a rank gives to itself, and returns the pieces for others.
+///
+/// # Safety
+/// As [`Peers::exchange`].
+pub(crate) unsafe fn copy_own(
+    device: &dyn Device,
+    rank: usize,
+    give: &[Piece],
+    take: &[Piece],
+) -> Result<[Vec<Piece>; 2], DeviceError> {
+    let own = |pieces: &[Piece]| -> (Vec<Piece>, Vec<Piece>) {
+        let sound = pieces.iter().copied().filter(|piece| piece.bytes > 0);
+        sound.partition(|piece| piece.rank == rank)
+    };
+    let ((from, give), (to, take)) = (own(give), own(take));
+    for (from, to) in from.iter().zip(&to) {
+        // SAFETY: the caller's promise.
+        unsafe { device.copy(to.address, from.address, from.bytes.min(to.bytes))? };
+    }
+    Ok([give, take])
+}

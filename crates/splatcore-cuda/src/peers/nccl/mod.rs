@@ -1,0 +1,105 @@
+//! Ranks with a card each, between which NVIDIA's library NCCL moves data. The library is opened
+//! at run time, and only when there is more than one rank.
+
+mod find;
+mod library;
+
+pub use find::{REMEDY, nccl};
+pub use library::{Id, NcclLibrary};
+
+use super::{Peers, Piece, copy_own};
+use crate::device::driver::Card;
+use crate::device::{Device, DeviceError};
+use cudarc::driver::{result, sys};
+use library::Communicator;
+use splatcore_core::backend::Ranks;
+use std::ffi::c_void;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// A rank of a communicator of NCCL. Its exchanges go into the queue of one card.
+pub struct Nccl {
+    ranks: Ranks,
+    library: &'static NcclLibrary,
+    communicator: Communicator,
+    stream: sys::CUstream,
+}
+
+// SAFETY: NCCL's calls of one communicator are made from one thread at a time: the learner's.
+unsafe impl Send for Nccl {}
+// SAFETY: as above.
+unsafe impl Sync for Nccl {}
+
+/// What goes to the thread that waits for the other ranks.
+struct Handles(sys::CUcontext);
+// SAFETY: a context may be used by any thread.
+unsafe impl Send for Handles {}
+
+impl Nccl {
+    /// Meets the other ranks, all of which have the same `id`, and waits at most so long for them.
+    ///
+    /// # Errors
+    /// If there is no NCCL, the ranks do not come, or NCCL refuses: two ranks on one card.
+    pub fn join(
+        card: &Card,
+        ranks: Ranks,
+        id: Id,
+        deadline: Duration,
+    ) -> Result<Self, DeviceError> {
+        let library = nccl()?;
+        let context = Handles(card.context());
+        let (send, receive) = mpsc::channel();
+        // NCCL waits without end for a rank that does not come: the thread is left behind then.
+        thread::spawn(move || {
+            let context = context;
+            // SAFETY: the primary context stays for the life of the process.
+            let joined = match unsafe { result::ctx::set_current(context.0) } {
+                Ok(()) => library.join(ranks, id),
+                Err(error) => Err(DeviceError::Failed(format!("the card: {error}"))),
+            };
+            let _ = send.send(joined);
+        });
+        let late = |_| {
+            DeviceError::Failed(format!(
+                "NCCL did not bring {} ranks together within {} s",
+                ranks.count,
+                deadline.as_secs()
+            ))
+        };
+        Ok(Self {
+            ranks,
+            library,
+            communicator: receive.recv_timeout(deadline).map_err(late)??,
+            stream: card.stream(),
+        })
+    }
+}
+
+impl Peers for Nccl {
+    fn ranks(&self) -> Ranks {
+        self.ranks
+    }
+
+    fn describe(&self) -> String {
+        format!("NCCL {}", self.library.version)
+    }
+
+    unsafe fn exchange(
+        &self,
+        device: &dyn Device,
+        give: &[Piece],
+        take: &[Piece],
+    ) -> Result<(), DeviceError> {
+        // SAFETY: the caller's promise, here and below.
+        let [give, take] = unsafe { copy_own(device, self.ranks.rank, give, take)? };
+        if give.is_empty() && take.is_empty() {
+            return Ok(());
+        }
+        let stream = self.stream.cast::<c_void>();
+        unsafe {
+            self.library
+                .exchange(&self.communicator, stream, &give, &take)
+        }
+    }
+}
