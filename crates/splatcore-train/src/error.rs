@@ -79,6 +79,9 @@ pub enum TrainError {
         /// What did not fit.
         source: BackendError,
     },
+    /// Another process that trains the scene is gone, or says that it cannot go on.
+    #[error("{0}")]
+    Together(String),
     /// A checkpoint of another run.
     #[error("cannot resume: {what} was {checkpoint} in the checkpoint and is {now} now")]
     Mismatch {

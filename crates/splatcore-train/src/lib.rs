@@ -12,6 +12,7 @@
 //! | how different do two images look | [`lpips`] |
 //! | will it fit | [`memory`] |
 //! | how does a scene get smaller | [`prune`] |
+//! | who decides where several processes train | [`together`] |
 //!
 //! Backends are known by the traits of [`splatcore_core::backend`] only: the photos, the gradients
 //! and the Gaussians live wherever the backend keeps them; this crate says what to do and when.
@@ -29,6 +30,7 @@ pub mod observer;
 pub mod prune;
 mod saver;
 pub mod schedule;
+pub mod together;
 pub mod trainer;
 pub mod view_order;
 mod view_set;
@@ -40,4 +42,5 @@ pub use error::{Difference, TrainError};
 pub use evaluate::{Evaluation, Extras, evaluate, evaluate_with};
 pub use lpips::Lpips;
 pub use observer::{CurvePoint, Observer, Progress, Signal};
+pub use together::{Decision, Together};
 pub use trainer::{Outcome, Trainer};

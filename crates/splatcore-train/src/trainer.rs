@@ -11,6 +11,7 @@ use crate::error::{Difference, TrainError};
 use crate::observer::CurvePoint;
 use crate::saver::Saver;
 use crate::schedule::Schedule;
+use crate::together::Together;
 use crate::view_order::ViewOrder;
 use crate::view_set::{photos, usable_views};
 use splatcore_core::backend::{Backend, RefineReport, RenderOptions};
@@ -78,6 +79,8 @@ pub struct Trainer {
     /// Queued refinements without a report yet: after which step, and whether users are told.
     queued: VecDeque<(u32, bool)>,
     spent: Spent,
+    /// The other processes that train this scene.
+    together: Option<Box<dyn Together>>,
 }
 
 impl Trainer {
@@ -128,6 +131,7 @@ impl Trainer {
             last_refine: None,
             queued: VecDeque::new(),
             spent: Spent::default(),
+            together: None,
         })
     }
 
@@ -193,6 +197,7 @@ impl Trainer {
             last_refine: None,
             queued: VecDeque::new(),
             spent: Spent::default(),
+            together: None,
         })
     }
 
@@ -205,6 +210,12 @@ impl Trainer {
     /// seconds trained, over all resumes, without loading and measuring.
     pub fn stop_after(&mut self, seconds: f64) {
         self.time_limit = Some(seconds);
+    }
+
+    /// Trains together with other processes, whose backends take steps together. All have the same
+    /// settings, views and start, and make the same calls. Only one of them should save.
+    pub fn train_together(&mut self, others: Box<dyn Together>) {
+        self.together = Some(others);
     }
 
     /// The Gaussians as they are, for evaluation and export.

@@ -1,6 +1,7 @@
 //! Which backend does the work.
 
 use crate::output::WrongUsage;
+use crate::ranks::Rank;
 use anyhow::{Result, anyhow};
 use splatcore_core::Backend;
 use splatcore_cpu::CpuBackend;
@@ -123,7 +124,32 @@ pub fn check_device(device: Option<usize>) -> Result<()> {
 /// # Errors
 /// As [`check`].
 pub fn for_training(config: &ResolvedConfig, device: Option<usize>) -> Result<Opened> {
-    let options = Options {
+    let options = options_of(config, device);
+    open(config.compute.backend, config.compute.threads, options)
+}
+
+/// Opens the card of a rank.
+///
+/// # Errors
+/// As [`check`]; if the ranks do not come together.
+pub fn of_rank(config: &ResolvedConfig, rank: &Rank) -> Result<Opened> {
+    if config.compute.backend == BackendChoice::Cpu {
+        return Err(anyhow!(WrongUsage(
+            "several ranks need a card each, and --backend cpu uses none; leave one of them out"
+                .into()
+        )));
+    }
+    let backend = rank.backend(options_of(config, None))?;
+    let (count, described) = (rank.ranks.count, backend.describe());
+    let line = format!("backend: {count} cards, card 0: {described}");
+    Ok(Opened {
+        backend: Box::new(backend),
+        line,
+    })
+}
+
+fn options_of(config: &ResolvedConfig, device: Option<usize>) -> Options {
+    Options {
         deterministic: config.compute.deterministic,
         device,
         moments: match config.compute.moments {
@@ -131,8 +157,7 @@ pub fn for_training(config: &ResolvedConfig, device: Option<usize>) -> Result<Op
             config::Moments::Compact => splatcore_cuda::Moments::Compact,
         },
         half_scene: false,
-    };
-    open(config.compute.backend, config.compute.threads, options)
+    }
 }
 
 /// Opens a backend. `threads` also bounds the threads that decode photos and measure images; the

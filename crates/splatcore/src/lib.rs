@@ -53,6 +53,7 @@ mod output;
 )]
 mod program;
 mod progress;
+mod ranks;
 mod remedy;
 mod report;
 mod run;

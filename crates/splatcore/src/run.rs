@@ -12,7 +12,9 @@ pub use job::{Job, Show};
 pub use metrics::{Measured, Metrics, Written};
 
 use crate::commands::eval::measure;
+use crate::interrupt::Guard;
 use crate::output::{self, counted, thousands};
+use crate::ranks::Rank;
 use crate::report::{Scene, ViewPictures};
 use crate::scene_source::{SceneSource, store_start};
 use crate::sharing::{self, Choices, SharedScene};
@@ -50,9 +52,27 @@ pub struct Finished {
 /// # Errors
 /// Also when the run was interrupted: the message says how to go on.
 pub fn run(job: &Job) -> Result<Finished> {
+    let Some(rank) = Rank::meet(job.cards, &job.config, &job.resume_command)? else {
+        return lead(job, None);
+    };
+    let result = match rank.leads() {
+        true => lead(job, Some(&rank)),
+        false => follow(job, &rank),
+    };
+    if let Err(error) = &result {
+        rank.failed(&output::one_line(error));
+    }
+    result
+}
+
+/// The run of the process that writes its files: the only one, or rank 0.
+fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let (config, files) = (&job.config, Files::of(&job.folder));
     // What is wrong is said before anything is done, what is right when the work begins.
-    let backend = backends::for_training(config, job.device)?;
+    let backend = match rank {
+        Some(rank) => backends::of_rank(config, rank)?,
+        None => backends::for_training(config, job.device)?,
+    };
     let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config.seed)?;
     let init = job.init.as_deref().map(SceneSource::find).transpose()?;
     let begin = init.as_ref().map(SceneSource::load).transpose()?;
@@ -61,12 +81,9 @@ pub fn run(job: &Job) -> Result<Finished> {
     let backend: Arc<dyn Backend> = Arc::from(backend.announce());
     let photos = load_photos(&dataset, config)?;
     let (views, split) = measured_on(&photos);
+    rank.map_or(Ok(()), |rank| rank.same("photos", &photos.fingerprint()))?;
 
-    let begin = match (checkpoint, begin) {
-        (Some(checkpoint), _) => Begin::Resumed(Box::new(checkpoint)),
-        (None, Some((scene, _))) => Begin::Fresh(scene),
-        (None, None) => Begin::Fresh(of_points(config, &dataset, &photos.train)),
-    };
+    let begin = Begin::of(config, &dataset, &photos, checkpoint, begin);
     let mut trainer = start(config, &*backend, &photos, begin)?;
     if job.overwrite && !job.resume {
         files.remove()?;
@@ -78,12 +95,17 @@ pub fn run(job: &Job) -> Result<Finished> {
         trainer.stop_after(seconds);
     }
 
+    if let Some(rank) = rank {
+        trainer.train_together(rank.together());
+    }
+
     let live = job.show.as_ref();
     let live = live
         .map(|show| watched(show, job, facts.up, &photos, trainer.scene()?, &backend))
         .transpose()?;
     let mut watch = Watch::start(config, views, live)?;
     let outcome = trainer.run_ahead(&mut watch)?;
+    rank.inspect(|rank| rank.done());
     let mut before = std::mem::take(&mut watch.psnr);
     before.retain(|measured| measured.step < trainer.step());
     let live = watch.live.take();
@@ -95,10 +117,8 @@ pub fn run(job: &Job) -> Result<Finished> {
     // Whatever else goes wrong, what can be had is written, the state first.
     let saved = trainer.wait_saved(&mut ());
     let (shared, evaluation, pictures) = measured?;
-    let last = Measured {
-        step: steps,
-        psnr: evaluation.psnr,
-    };
+    let (step, psnr) = (steps, evaluation.psnr);
+    before.push(Measured { step, psnr });
     let metrics = Written {
         evaluation,
         split,
@@ -107,7 +127,7 @@ pub fn run(job: &Job) -> Result<Finished> {
         breakdown: trainer.breakdown(),
         stopped,
         curve: metrics::curve(trainer.curve()),
-        measured: [before, vec![last]].concat(),
+        measured: before,
     };
     output::write_json(&files.metrics, &metrics)?;
     if config.loss.exposure {
@@ -125,6 +145,30 @@ pub fn run(job: &Job) -> Result<Finished> {
         scene: shared,
         live,
     })
+}
+
+/// The run of another rank, which ends with the process.
+fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
+    let (config, files) = (&job.config, Files::of(&job.folder));
+    let backend = backends::of_rank(config, rank)?.quietly();
+    let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config.seed)?;
+    let init = job.init.as_deref().map(SceneSource::find).transpose()?;
+    let begin = init.as_ref().map(SceneSource::load).transpose()?;
+    let checkpoint = match job.resume {
+        true => Some(Checkpoint::load(&files.checkpoint)?),
+        false => None,
+    };
+    facts::of_run(job, &files, init.as_ref(), &mut dataset)?;
+    let photos = load_photos(&dataset, config)?;
+    rank.same("photos", &photos.fingerprint())?;
+    let begin = Begin::of(config, &dataset, &photos, checkpoint, begin);
+    let mut trainer = start(config, &*backend, &photos, begin)?;
+    trainer.train_together(rank.together());
+    // Rank 0 hears Ctrl-C and tells the others.
+    let _ignored = Guard::start()?;
+    trainer.run_ahead(&mut ())?;
+    rank.done();
+    std::process::exit(0)
 }
 
 /// What the report says of the run first.
@@ -233,6 +277,22 @@ enum Begin {
     Fresh(Gaussians),
     /// Where a checkpoint left off.
     Resumed(Box<Checkpoint>),
+}
+
+impl Begin {
+    fn of(
+        config: &ResolvedConfig,
+        dataset: &Dataset,
+        photos: &Photos,
+        checkpoint: Option<Checkpoint>,
+        scene: Option<(Gaussians, bool)>,
+    ) -> Self {
+        match (checkpoint, scene) {
+            (Some(checkpoint), _) => Self::Resumed(Box::new(checkpoint)),
+            (None, Some((scene, _))) => Self::Fresh(scene),
+            (None, None) => Self::Fresh(of_points(config, dataset, &photos.train)),
+        }
+    }
 }
 
 /// A trainer that is ready to take steps.

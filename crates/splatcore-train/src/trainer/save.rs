@@ -38,6 +38,10 @@ impl Trainer {
     /// Takes a snapshot and starts to write it.
     pub(super) fn save(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let Some(path) = self.path.clone() else {
+            if self.together.is_some() {
+                // Another process saves, for which all give it their part of the state.
+                self.learner.finish()?;
+            }
             return Ok(());
         };
         let start = Instant::now();

@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::config::Checkpoints;
 use crate::error::TrainError;
 use crate::observer::{CurvePoint, Observer, Progress, Signal};
+use crate::together::Decision;
 use splatcore_core::Pipeline;
 use splatcore_core::backend::{BackendError, Refine, RefineReport, RenderOptions};
 use std::time::Instant;
@@ -19,6 +20,8 @@ struct Stretch {
     told_at: f64,
     /// Step at which the loss was last seen to be finite.
     finite_at: Option<u32>,
+    /// Who looked asked for a stop, which other processes hear of at the next step.
+    stop_next: bool,
 }
 
 impl Trainer {
@@ -49,7 +52,10 @@ impl Trainer {
     pub fn run_ahead(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
         let outcome = self.take_steps(observer);
         match outcome {
-            Err(TrainError::Backend(error @ BackendError::OutOfMemory { .. })) => {
+            // A process alone cannot fetch the state from the others.
+            Err(TrainError::Backend(error @ BackendError::OutOfMemory { .. }))
+                if self.together.is_none() =>
+            {
                 Err(self.save_what_there_is(error, observer))
             }
             outcome => outcome,
@@ -64,6 +70,7 @@ impl Trainer {
             saved_at: self.seconds,
             told_at: self.seconds,
             finite_at: None,
+            stop_next: false,
         };
         let begun = Instant::now();
         let mut outcome = Outcome::Finished;
@@ -109,16 +116,26 @@ impl Trainer {
                 signal = Signal::Stop;
             }
         }
+        let mut decision = self.decide(Decision {
+            stop: signal == Signal::Stop || std::mem::take(&mut stretch.stop_next),
+            time_is_up: self.time_is_up(),
+            look: observer.wants_look(),
+            save: self.checkpoint_is_due(stretch.saved_at),
+        })?;
         // Behind the sample, so that who looks knows the loss of this step.
-        if observer.wants_look() && self.look(stretch, observer)? == Signal::Stop {
-            signal = Signal::Stop;
+        if decision.look && self.look(stretch, observer)? == Signal::Stop {
+            match self.together {
+                None => decision.stop = true,
+                // What all have decided for this step holds.
+                Some(_) => stretch.stop_next = true,
+            }
         }
-        let stop = match signal {
-            Signal::Stop => Some(Outcome::Interrupted { step }),
-            Signal::Continue => self.time_is_up().then_some(Outcome::TimeLimit { step }),
+        let stop = match decision.stop {
+            true => Some(Outcome::Interrupted { step }),
+            false => decision.time_is_up.then_some(Outcome::TimeLimit { step }),
         };
         let stop = stop.filter(|_| !last);
-        let due = self.checkpoint_is_due(stretch.saved_at);
+        let due = decision.save;
         if !sampled && (stop.is_some() || due) {
             self.checked_loss(&views, stretch.finite_at)?;
             // The device may have been behind until the loss was there.
@@ -236,6 +253,14 @@ impl Trainer {
         stretch.clock.exclude(pause);
         self.spent.evaluation += pause;
         Ok(())
+    }
+
+    /// What all processes do after this step.
+    fn decide(&mut self, own: Decision) -> Result<Decision, TrainError> {
+        match &mut self.together {
+            Some(together) => together.decide(self.step, own),
+            None => Ok(own),
+        }
     }
 
     fn time_is_up(&self) -> bool {

@@ -94,6 +94,7 @@ pub fn run(args: Args) -> Result<()> {
         dataset: photos.clone(),
         images: None,
         init: None,
+        cards: None,
         device: None,
         folder: folder.clone(),
         config: config(&args)?,

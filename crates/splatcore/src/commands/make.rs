@@ -250,6 +250,7 @@ impl Make {
             init: None,
             folder: asked.run_folder(),
             config: settings.resolve()?,
+            cards: None,
             device: asked.device,
             resume,
             overwrite: !resume,

@@ -2,6 +2,7 @@
 
 use crate::backends::DeviceArgs;
 use crate::output::{self, WrongUsage, counted, duration, quote};
+use crate::ranks::Cards;
 use crate::remedy;
 use crate::run::{self, Files, Finished, Job, Show};
 use crate::viewing::ViewerArgs;
@@ -74,6 +75,12 @@ pub struct Args {
     viewer: ViewerArgs,
     #[command(flatten)]
     device: DeviceArgs,
+    /// Train on several cards of this machine: their number, or all. Give --batch at least this
+    /// number, so that every card renders a photo of each step. The result is the same, bit for
+    /// bit, as with one card and the same --batch. Under torchrun, Slurm, Open MPI or Kubernetes
+    /// leave this out: the cards are those of the ranks that were started
+    #[arg(long, value_name = "N|all", conflicts_with = "device")]
+    cards: Option<Cards>,
     #[command(flatten)]
     settings: Flags,
 }
@@ -98,6 +105,7 @@ pub fn run(args: Args) -> Result<()> {
         &args.output,
         args.images.as_deref(),
         args.device.device,
+        args.cards,
     );
     let job = Job {
         dataset: args.dataset,
@@ -105,6 +113,7 @@ pub fn run(args: Args) -> Result<()> {
         init: args.init,
         folder: args.output,
         device: args.device.device,
+        cards: args.cards,
         config,
         resume: args.resume,
         overwrite: args.overwrite,
@@ -188,12 +197,14 @@ fn resume_command(
     folder: &Path,
     images: Option<&str>,
     device: Option<usize>,
+    cards: Option<Cards>,
 ) -> String {
     let quoted = |path: &Path| quote(&path.to_string_lossy());
     let images = images.map_or(String::new(), |name| format!(" --images {}", quote(name)));
     let device = device.map_or(String::new(), |number| format!(" --device {number}"));
+    let cards = cards.map_or(String::new(), |cards| format!(" --cards {cards}"));
     format!(
-        "splatcore train {} -o {}{images}{device} --resume",
+        "splatcore train {} -o {}{images}{device}{cards} --resume",
         quoted(dataset),
         quoted(folder)
     )
@@ -205,17 +216,18 @@ mod tests {
 
     #[test]
     fn the_resume_command_survives_a_shell() {
-        let command = resume_command(Path::new("my photos"), Path::new("out"), None, None);
+        let command = resume_command(Path::new("my photos"), Path::new("out"), None, None, None);
         assert_eq!(command, "splatcore train 'my photos' -o out --resume");
         let command = resume_command(
             Path::new("it's"),
             Path::new("a/b"),
             Some("images_4"),
             Some(1),
+            Some(Cards::Count(2)),
         );
         assert_eq!(
             command,
-            r"splatcore train 'it'\''s' -o a/b --images images_4 --device 1 --resume"
+            r"splatcore train 'it'\''s' -o a/b --images images_4 --device 1 --cards 2 --resume"
         );
     }
 }

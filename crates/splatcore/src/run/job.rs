@@ -1,6 +1,7 @@
 //! What to train, and the folder that the result goes to.
 
 use crate::output;
+use crate::ranks::Cards;
 use crate::scene_source::Files;
 use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
@@ -22,6 +23,8 @@ pub struct Job {
     pub config: ResolvedConfig,
     /// Which card computes; the first if not given.
     pub device: Option<usize>,
+    /// Which cards train together; one if not given.
+    pub cards: Option<Cards>,
     /// Go on from the folder's checkpoint.
     pub resume: bool,
     /// Replace an earlier run in the folder.

@@ -3,6 +3,7 @@
 use crate::load;
 use crate::output::counted;
 use anyhow::{Result, bail};
+use sha2::{Digest, Sha256};
 use splatcore_core::View;
 use splatcore_data::dataset::{Dataset, Split};
 use splatcore_train::ResolvedConfig;
@@ -12,6 +13,18 @@ use std::sync::Arc;
 pub struct Photos {
     pub train: Arc<Vec<View>>,
     pub test: Arc<Vec<View>>,
+}
+
+impl Photos {
+    /// Differs between photos of different names, cameras or sizes.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        for view in self.train.iter().chain(&*self.test) {
+            hash.update(format!("{} {:?}\n", view.name, view.camera));
+        }
+        let hash = hash.finalize();
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// Decodes them.

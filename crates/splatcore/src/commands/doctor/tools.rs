@@ -1,6 +1,7 @@
 //! What doctor says about other programs: which are there, what each is for, how to get it.
 
 use serde::Serialize;
+use splatcore_cuda::peers::nccl::nccl;
 use splatcore_poses::Installed;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -66,6 +67,15 @@ pub fn tools(nvrtc: Option<(String, PathBuf)>) -> Vec<Tool> {
         path: nvrtc.1,
         purpose: "compiles kernels for cards (cuda backend, lab)",
         remedy: "pip install nvidia-cuda-nvrtc",
+    });
+    let nccl = nccl().ok();
+    tools.push(Tool {
+        name: "NCCL",
+        found: nccl.is_some(),
+        version: nccl.map(|found| found.version.clone()),
+        path: nccl.map(|found| found.path.clone()),
+        purpose: "moves data between cards (train --cards)",
+        remedy: "pip install nvidia-nccl-cu13",
     });
     tools.extend(of_lab());
     tools

@@ -1,0 +1,152 @@
+//! `train` by several processes with a card each: *ranks*. Rank 0 leads: it writes, shows and
+//! measures, and decides when to stop; the others follow.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | which rank is this, and where does it meet the others | `ranks/world.rs`, from the launcher's variables |
+//! | how do the ranks of one machine start without a launcher | `ranks/launch.rs` |
+//! | what do ranks tell each other, and what if one is gone | `ranks/link.rs`, `ranks/frames.rs` |
+//!
+//! Data of the training goes from card to card (`splatcore_cuda::peers`); what goes here is small.
+
+mod frames;
+mod launch;
+mod link;
+mod world;
+
+pub use launch::{Cards, Children};
+pub use link::Link;
+pub use world::World;
+
+use anyhow::{Result, anyhow, bail};
+use splatcore_core::backend::Ranks;
+use splatcore_cuda::device::driver::driver_info;
+use splatcore_cuda::peers::nccl::{Id, nccl};
+use splatcore_cuda::{CudaBackend, Options};
+use splatcore_train::{Decision, ResolvedConfig, Together, TrainError};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long ranks wait for each other at the start.
+const MEETING: Duration = Duration::from_secs(60);
+
+/// This process among others that train the same scene.
+pub struct Rank {
+    /// Which one, and how many there are.
+    pub ranks: Ranks,
+    /// The card.
+    pub card: usize,
+    link: Arc<Link>,
+    /// The processes that this one started.
+    _children: Option<Children>,
+}
+
+impl Rank {
+    /// The rank that `--cards` or the launcher's variables make of this process; `None` where there
+    /// is one card.
+    ///
+    /// # Errors
+    /// If the world is wrong: a variable that makes no sense, no such cards, ranks that do not come
+    /// or that were given other settings.
+    pub fn meet(
+        cards: Option<Cards>,
+        config: &ResolvedConfig,
+        resume_command: &str,
+    ) -> Result<Option<Self>> {
+        let (world, children) = match (World::of_environment()?, cards) {
+            (Some(world), Some(_)) if !launch::is_child() => bail!(
+                "--cards starts the ranks of this machine, and {} has started them already; leave \
+                 --cards out",
+                world.launcher
+            ),
+            (Some(world), _) => (world, None),
+            (None, None) => return Ok(None),
+            (None, Some(cards)) => {
+                match cards.count(&driver_info().map_err(|e| anyhow!("{e}"))?)? {
+                    1 => return Ok(None),
+                    count => {
+                        let (world, children) = launch::start(count)?;
+                        (world, Some(children))
+                    }
+                }
+            }
+        };
+        if world.ranks.count == 1 {
+            return Ok(None);
+        }
+        // Before any other rank waits for this one.
+        nccl().map_err(|error| anyhow!("several cards: {error}"))?;
+        let settings = config.to_toml()?;
+        let link = Link::meet(&world, &settings, resume_command, MEETING)?;
+        Ok(Some(Self {
+            ranks: world.ranks,
+            card: world.card,
+            link,
+            _children: children,
+        }))
+    }
+
+    /// Whether this one writes, shows and measures.
+    pub fn leads(&self) -> bool {
+        self.ranks.rank == 0
+    }
+
+    /// Opens the card together with the other ranks.
+    ///
+    /// # Errors
+    /// If the card cannot be had, or NCCL fails.
+    pub fn backend(&self, options: Options) -> Result<CudaBackend> {
+        let own = match self.leads() {
+            true => Some(nccl().and_then(|nccl| nccl.new_id())),
+            false => None,
+        };
+        let own = own.transpose().map_err(|error| anyhow!("{error}"))?;
+        let id = Id(self.link.share(own.map(|Id(bytes)| bytes))?);
+        let options = Options {
+            device: Some(self.card),
+            ..options
+        };
+        CudaBackend::open_rank(options, self.ranks, id, MEETING).map_err(|error| anyhow!("{error}"))
+    }
+
+    /// Makes sure that all ranks have the same.
+    ///
+    /// # Errors
+    /// Which rank has another one.
+    pub fn same(&self, what: &str, value: &str) -> Result<()> {
+        self.link.same(what, value)
+    }
+
+    /// What a trainer asks what to do.
+    pub fn together(&self) -> Box<dyn Together> {
+        Box::new(Deciding {
+            rank: self.ranks.rank,
+            link: Arc::clone(&self.link),
+        })
+    }
+
+    /// The training is over: ranks may end now without being missed.
+    pub fn done(&self) {
+        self.link.done();
+    }
+
+    /// Tells the others why this rank ends.
+    pub fn failed(&self, error: &str) {
+        self.link.failed(error);
+    }
+}
+
+struct Deciding {
+    rank: usize,
+    link: Arc<Link>,
+}
+
+impl Together for Deciding {
+    fn decide(&mut self, step: u32, own: Decision) -> Result<Decision, TrainError> {
+        let decided = match self.rank {
+            0 => self.link.tell_decision(step, own).map(|()| own),
+            _ => self.link.hear_decision(step),
+        };
+        decided.map_err(|error| TrainError::Together(format!("{error:#}")))
+    }
+}

@@ -1,0 +1,240 @@
+use super::*;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Where tests meet: a port that is free now.
+fn world(rank: usize, count: usize, port: u16) -> World {
+    World {
+        ranks: Ranks { rank, count },
+        card: rank,
+        host: "127.0.0.1".into(),
+        port,
+        launcher: "a test",
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn hello(world: &World) -> Hello {
+    Hello {
+        version: "1".into(),
+        rank: world.ranks.rank,
+        count: world.ranks.count,
+        card: world.card,
+        host: "here".into(),
+        process: 7,
+        settings: "a = 1\nb = 2".into(),
+    }
+}
+
+type Ends = Arc<Mutex<Vec<String>>>;
+
+/// A rank as a thread; what ends it is noted.
+fn rank(
+    world: World,
+    change: impl FnOnce(&mut Hello) + Send + 'static,
+    times: [Duration; 2],
+) -> thread::JoinHandle<Result<(Arc<Link>, Ends), String>> {
+    thread::spawn(move || {
+        let mut hello = hello(&world);
+        change(&mut hello);
+        let ends = Ends::default();
+        let noted = Arc::clone(&ends);
+        let end: End = Box::new(move |message| noted.lock().unwrap().push(message.into()));
+        let link = Link::meet_as(&world, &hello, "go on", times, end);
+        Ok((link.map_err(|error| format!("{error:#}"))?, ends))
+    })
+}
+
+fn three(silence: Duration) -> Vec<(Arc<Link>, Ends)> {
+    let port = free_port();
+    let ranks = (0..3).map(|k| rank(world(k, 3, port), |_| (), [SOON, silence]));
+    let ranks: Vec<_> = ranks.collect();
+    ranks
+        .into_iter()
+        .map(|r| r.join().unwrap().unwrap())
+        .collect()
+}
+
+/// What ended a rank.
+fn end_of(ends: &Ends) -> String {
+    let until = Instant::now() + SOON;
+    loop {
+        if let Some(message) = ends.lock().unwrap().first() {
+            return message.clone();
+        }
+        assert!(Instant::now() < until, "nothing ended this rank");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn all_do_what_rank_0_decides() {
+    let ranks = three(SOON);
+    let decision = Decision {
+        stop: true,
+        save: true,
+        ..Decision::default()
+    };
+    ranks[0].0.tell_decision(5, decision).unwrap();
+    assert_eq!(ranks[1].0.hear_decision(5).unwrap(), decision);
+    let error = ranks[2].0.hear_decision(6).unwrap_err().to_string();
+    assert!(
+        error.contains("rank 0 is at step 5, this rank at step 6"),
+        "{error}"
+    );
+    for (k, (link, ends)) in ranks.iter().enumerate() {
+        let own = (k == 0).then_some([7u8; 4]);
+        assert_eq!(link.share(own).unwrap(), [7; 4]);
+        assert!(ends.lock().unwrap().is_empty());
+    }
+    ranks.iter().for_each(|(link, _)| link.done());
+}
+
+#[test]
+fn a_rank_with_something_else_is_named() {
+    let ranks = three(SOON);
+    let links: Vec<_> = ranks.iter().map(|(link, _)| Arc::clone(link)).collect();
+    let asked: Vec<_> = (links.into_iter().enumerate())
+        .map(|(k, link)| {
+            let value = if k == 2 { "other" } else { "this" };
+            thread::spawn(move || {
+                let same = link.same("photos", value);
+                if let Err(error) = &same {
+                    link.failed(&error.to_string());
+                }
+                same.map_err(|error| error.to_string())
+            })
+        })
+        .collect();
+    let error = asked
+        .into_iter()
+        .next()
+        .unwrap()
+        .join()
+        .unwrap()
+        .unwrap_err();
+    assert!(
+        error.contains("rank 2 (card 2 of here") && error.contains("photos"),
+        "{error}"
+    );
+    for (_, ends) in &ranks[1..] {
+        assert!(end_of(ends).contains("rank 2"));
+    }
+}
+
+/// As if it were killed: its connection breaks.
+#[test]
+fn a_rank_that_ends_ends_the_others() {
+    let ranks = three(SOON);
+    ranks[0].0.tell_decision(41, Decision::default()).unwrap();
+    let link = &ranks[2].0;
+    link.is_done.store(true, Ordering::SeqCst);
+    link.others[0]
+        .stream
+        .shutdown(std::net::Shutdown::Both)
+        .unwrap();
+    for (_, ends) in &ranks[..2] {
+        let message = end_of(ends);
+        assert!(
+            message.contains("rank 2 (card 2 of here, process 7) ended"),
+            "{message}"
+        );
+        assert!(
+            message.contains("step 41") && message.ends_with("go on"),
+            "{message}"
+        );
+    }
+}
+
+/// As if it were stopped: it is connected and says nothing.
+#[test]
+fn a_rank_that_is_silent_ends_the_others() {
+    let port = free_port();
+    let short = [SOON, Duration::from_millis(300)];
+    let first = rank(world(0, 2, port), |_| (), short);
+    let silent = world(1, 2, port);
+    let _stream = call(&silent, &hello(&silent), SOON).unwrap();
+    let (_link, ends) = first.join().unwrap().unwrap();
+    let message = end_of(&ends);
+    assert!(
+        message.contains("rank 1") && message.contains("said nothing"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_wrong_world_is_refused_before_any_work() {
+    let both = |count: usize, change: fn(&mut Hello)| {
+        let port = free_port();
+        let first = rank(world(0, 2, port), |_| (), [SOON, SOON]);
+        let other = rank(world(1, count, port), change, [SOON, SOON]);
+        [first, other].map(|rank| rank.join().unwrap().map(drop).unwrap_err())
+    };
+    for (messages, said) in [
+        (
+            both(2, |hello| hello.version = "2".into()),
+            "is splatcore 2, rank 0 is 1",
+        ),
+        (both(3, |_| ()), "is one of 3, and rank 0 waits for 2"),
+        (
+            both(2, |hello| hello.settings = "a = 1\nb = 3".into()),
+            "has other settings: b = 3 where rank 0 has b = 2",
+        ),
+    ] {
+        for message in messages {
+            assert!(message.contains(said), "{message}");
+        }
+    }
+}
+
+#[test]
+fn ranks_that_do_not_come_are_named() {
+    let soon = Duration::from_millis(200);
+    let port = free_port();
+    let ranks = [0, 2].map(|k| rank(world(k, 4, port), |_| (), [soon, SOON]));
+    let [first, other] = ranks.map(|rank| rank.join().unwrap().map(drop).unwrap_err());
+    assert!(first.contains("of 4 ranks 1, 3 did not come"), "{first}");
+    assert!(
+        other.contains("1, 3 did not come") || other.contains("rank 0"),
+        "{other}"
+    );
+    let alone = rank(world(1, 2, free_port()), |_| (), [soon, SOON]);
+    let message = alone.join().unwrap().map(drop).unwrap_err();
+    assert!(
+        message.contains("rank 0 was not found at 127.0.0.1"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_port_that_is_taken_is_said() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let first = rank(world(0, 2, port), |_| (), [SOON, SOON]);
+    let message = first.join().unwrap().map(drop).unwrap_err();
+    assert!(
+        message.contains(&format!("port {port} cannot be had")),
+        "{message}"
+    );
+    assert!(message.contains("SPLATCORE_PORT"), "{message}");
+}
+
+/// Whoever else calls is no rank.
+#[test]
+fn strangers_are_ignored() {
+    let port = free_port();
+    let first = rank(world(0, 2, port), |_| (), [SOON, SOON]);
+    let stranger = loop {
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(stream) => break stream,
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    std::io::Write::write_all(&mut &stranger, b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let other = rank(world(1, 2, port), |_| (), [SOON, SOON]);
+    assert!(first.join().unwrap().is_ok() && other.join().unwrap().is_ok());
+}
