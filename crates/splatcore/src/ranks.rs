@@ -21,14 +21,17 @@ pub use world::World;
 use anyhow::{Result, anyhow, bail};
 use splatcore_core::backend::Ranks;
 use splatcore_cuda::device::driver::driver_info;
-use splatcore_cuda::peers::nccl::{Id, nccl};
+use splatcore_cuda::peers::nccl::{Id, leave, nccl};
 use splatcore_cuda::{CudaBackend, Options};
 use splatcore_train::{Decision, ResolvedConfig, Together, TrainError};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 /// How long ranks wait for each other at the start.
 const MEETING: Duration = Duration::from_secs(60);
+/// How long a rank that failed may take to say why.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// This process among others that train the same scene.
 pub struct Rank {
@@ -130,9 +133,14 @@ impl Rank {
         self.link.done();
     }
 
-    /// Tells the others why this rank ends.
+    /// Tells the others why this rank ends, which it does soon.
     pub fn failed(&self, error: &str) {
         self.link.failed(error);
+        // There is time for the message; the end that the driver wants may never come.
+        thread::spawn(|| {
+            thread::sleep(ENDING);
+            leave(1);
+        });
     }
 }
 

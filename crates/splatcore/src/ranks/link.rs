@@ -6,6 +6,7 @@ use super::world::World;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use splatcore_core::backend::Ranks;
+use splatcore_cuda::peers::nccl::leave;
 use splatcore_train::Decision;
 use std::io::BufReader;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
@@ -85,7 +86,7 @@ impl Link {
     ) -> Result<Arc<Self>> {
         let quits = |message: &str| {
             eprintln!("error: {message}");
-            std::process::exit(1);
+            leave(1);
         };
         let hello = Hello {
             version: env!("CARGO_PKG_VERSION").into(),

