@@ -1,7 +1,10 @@
-//! Pinhole cameras.
+//! Cameras: a pose, an image, and a lens.
 
-/// A pinhole camera in OpenCV axes: x right, y down, z forward. The centre of pixel (0, 0) is at
-/// (0.5, 0.5).
+use crate::lens::Lens;
+
+/// A camera in OpenCV axes: x right, y down, z forward. The centre of pixel (0, 0) is at (0.5,
+/// 0.5). `pixel = focal length * plane + principal point`, where `plane` is (x/z, y/z) of a
+/// pinhole and what [`Camera::lens`] makes of it otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Camera {
     /// Image width in pixels.
@@ -20,6 +23,8 @@ pub struct Camera {
     pub rotation: [[f64; 3]; 3],
     /// World-to-camera translation in world units.
     pub translation: [f64; 3],
+    /// What light goes through.
+    pub lens: Lens,
 }
 
 impl Camera {
@@ -42,7 +47,8 @@ impl Camera {
         self.rotation[2]
     }
 
-    /// tan of half the horizontal and vertical field of view, as INRIA's rasterizer uses them.
+    /// tan of half the horizontal and vertical field of view without the lens, as INRIA's rasterizer
+    /// uses them.
     pub fn tan_half_fov(&self) -> [f64; 2] {
         [
             self.width as f64 / (2.0 * self.fx),
@@ -116,11 +122,12 @@ impl Camera {
             cy: height as f64 / 2.0,
             rotation,
             translation,
+            lens: Lens::Pinhole,
         }
     }
 
     /// What makes this camera unusable, or `None`: sizes and focal lengths must be positive and
-    /// finite, the rotation orthonormal within 1e-3 and right-handed.
+    /// finite, the rotation orthonormal within 1e-3 and right-handed, the lens one that can be.
     pub fn defect(&self) -> Option<String> {
         if self.width == 0 || self.height == 0 {
             return Some(format!(
@@ -160,7 +167,7 @@ impl Camera {
         if dot(cross(r[0], r[1]), r[2]) < 0.0 {
             return Some("the pose's rotation is a mirror image (determinant -1)".into());
         }
-        None
+        self.lens.defect()
     }
 }
 

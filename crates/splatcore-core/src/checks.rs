@@ -1,8 +1,9 @@
 //! What every backend refuses before it computes: inputs that contradict each other.
 
 use crate::backend::LearnerState;
+use crate::choice::Choice;
 use crate::exposure::Exposures;
-use crate::{BackendError, Gaussians, Pipeline, View, sh};
+use crate::{BackendError, Camera, Gaussians, Lens, Pipeline, View, sh};
 
 /// Arrays of different lengths in a scene.
 ///
@@ -42,6 +43,46 @@ pub fn training(backend: &'static str, pipeline: Pipeline) -> Result<(), Backend
             what: format!("gradients of {pipeline}: {reason}"),
             depends_on: &[],
         })
+}
+
+/// A lens that no backend projects through.
+///
+/// # Errors
+/// [`BackendError::Unsupported`] with the lens's name.
+pub fn lens(backend: &'static str, camera: &Camera) -> Result<(), BackendError> {
+    if camera.lens.polynomial().is_some() {
+        return Ok(());
+    }
+    Err(BackendError::Unsupported {
+        backend,
+        what: format!(
+            "projection through a lens of the model '{}'",
+            camera.lens.name()
+        ),
+        depends_on: &[Choice::Lens],
+    })
+}
+
+/// Cameras with a lens where only pinholes are known. `what` is a plural.
+///
+/// # Errors
+/// [`BackendError::Unsupported`] with the first lens's name.
+pub fn pinholes<'a>(
+    backend: &'static str,
+    what: &str,
+    mut cameras: impl Iterator<Item = &'a Camera>,
+) -> Result<(), BackendError> {
+    let Some(camera) = cameras.find(|camera| camera.lens != Lens::Pinhole) else {
+        return Ok(());
+    };
+    Err(BackendError::Unsupported {
+        backend,
+        what: format!(
+            "{what} of cameras with the lens '{}', only of pinholes",
+            camera.lens.name()
+        ),
+        depends_on: &[Choice::Lens],
+    })
 }
 
 /// A photo or mask of another size than its camera.

@@ -13,6 +13,8 @@ pub enum Choice {
     GaussianCount,
     /// The degree of the spherical harmonics.
     ShDegree,
+    /// Whether photos keep their lens or are resampled to pinholes.
+    Lens,
     /// The methods that run.
     Pipeline,
     /// Which norm of gradients decides on growth.

@@ -20,6 +20,17 @@ pub const TRANSMITTANCE_MIN: f64 = 1e-4;
 /// Side of a tile in pixels.
 pub const TILE: usize = 16;
 
+/// The unscented transform of cameras with a lens (Wu et al. 2025, "3DGUT", with alpha = 1, beta =
+/// 2, kappa = 0; Julier and Uhlmann 1997): a Gaussian's mean, and points at plus and minus so many
+/// standard deviations along each of its axes, stand for it: sqrt(3 + lambda), lambda = alpha² (3 +
+/// kappa) - 3 = 0.
+pub const SIGMA_SPREAD: f64 = 1.732_050_807_568_877_2;
+/// Weight of each of the six points in mean and covariance, 1 / (2 (3 + lambda)); the mean has none
+/// in the mean, lambda / (3 + lambda).
+pub const SIGMA_WEIGHT: f64 = 1.0 / 6.0;
+/// Weight of the mean in the covariance, lambda / (3 + lambda) + 1 - alpha² + beta.
+pub const SIGMA_CENTRE_WEIGHT: f64 = 2.0;
+
 /// The constants that some published renderers set differently. [`Default`] is the reference.
 /// They can be changed so that another program's images can serve as test vectors.
 #[derive(Clone, Copy, Debug, PartialEq)]

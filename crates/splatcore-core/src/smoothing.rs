@@ -15,6 +15,7 @@
 
 use crate::camera::{Camera, dot};
 use crate::gaussians::Gaussians;
+use crate::lens::Lens;
 use crate::semantics::NEAR_PLANE;
 
 /// Variance of the filter in squared sampling intervals.
@@ -31,15 +32,26 @@ pub fn filter(mean: [f32; 3], cameras: &[Camera]) -> f32 {
     for camera in cameras {
         let [x, y, z] = camera.to_view(mean);
         let focal = camera.fx.max(camera.fy);
+        // A fisheye's focal length is pixels per radian.
+        let depth = match camera.lens.is_fisheye() {
+            true => dot([x, y, z], [x, y, z]).sqrt(),
+            false => z,
+        };
         let within = |projected: f64, side: u32| {
-            let side = side as f64 * z;
+            let side = side as f64 * depth;
             projected >= -MARGIN * side && projected <= (1.0 + MARGIN) * side
         };
-        let in_view = z > NEAR_PLANE
-            && within(camera.fx * x + camera.cx * z, camera.width)
-            && within(camera.fy * y + camera.cy * z, camera.height);
+        let on_plane = match camera.lens {
+            Lens::Pinhole => Some([x, y]),
+            lens => lens.image([x, y, z]).map(|at| at.map(|v| v * depth)),
+        };
+        let in_view = depth > NEAR_PLANE
+            && on_plane.is_some_and(|[x, y]| {
+                within(camera.fx * x + camera.cx * depth, camera.width)
+                    && within(camera.fy * y + camera.cy * depth, camera.height)
+            });
         if in_view {
-            seen = seen.min(z / focal);
+            seen = seen.min(depth / focal);
         }
         let distance = dot([x, y, z], [x, y, z]).sqrt();
         unseen = unseen.min(distance.max(NEAR_PLANE) / focal);

@@ -5,7 +5,7 @@ use crate::backend::CudaBackend;
 use crate::device::dry::{Dry, Launched};
 use crate::device::{Program, Replacements};
 use splatcore_core::backend::{Backend, RenderOptions, StepPlan};
-use splatcore_core::{BackendError, Camera, Gaussians, Image, Photo, View};
+use splatcore_core::{BackendError, Camera, Gaussians, Image, Lens, Photo, View};
 use std::sync::Arc;
 
 /// What is computed.
@@ -125,6 +125,7 @@ impl DryRun {
             cy: f64::from(height) / 2.0,
             rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.0, 0.0, 5.0],
+            lens: Lens::Pinhole,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::device::driver::driver_info;
 use crate::device::machine_code::{cache_folder, embedded};
 use crate::device::nvrtc::nvrtc;
 use splatcore_core::backend::{Backend, RenderOptions};
-use splatcore_core::{Camera, Gaussians};
+use splatcore_core::{Camera, Gaussians, Lens};
 use std::path::PathBuf;
 
 /// The run-time compiler.
@@ -97,6 +97,7 @@ fn self_test(device: Option<usize>) -> Result<String, String> {
         cy: 16.5,
         rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [0.0; 3],
+        lens: Lens::Pinhole,
     };
     let mut renderer = backend
         .renderer(&scene)

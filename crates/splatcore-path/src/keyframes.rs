@@ -1,7 +1,7 @@
 //! Poses and keyframes: plain data.
 
-use splatcore_core::Camera;
 use splatcore_core::camera::{cross, dot, normalize};
+use splatcore_core::{Camera, Lens};
 
 /// A path has at most this many keyframes: an hour of 25 frames a second.
 pub const MAX_KEYFRAMES: usize = 100_000;
@@ -55,6 +55,7 @@ impl Pose {
             cy: height as f64 / 2.0,
             rotation: rows,
             translation: rows.map(|row| -dot(row, self.position)),
+            lens: Lens::Pinhole,
         }
     }
 

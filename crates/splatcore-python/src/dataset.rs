@@ -175,6 +175,7 @@ impl Dataset {
             max_size: self.given.max_size,
             background: background.colour(),
             keep_alpha: false,
+            keep_lens: false,
         }
     }
 

@@ -111,6 +111,7 @@ fn in_python(choice: Choice) -> &'static str {
         Choice::ImageSize => "a smaller camera (for training max_size=)",
         Choice::GaussianCount => "fewer Gaussians (max_gaussians= when training)",
         Choice::ShDegree => "a lower sh_degree= when training",
+        Choice::Lens => "photos that are undistorted (lens=\"undistort\")",
         Choice::Pipeline => "pipeline=\"auto\"",
         Choice::GradientStatistic => "densify_statistic=\"mean\"",
         Choice::HalfScene => "the full scene",

@@ -272,7 +272,7 @@ impl CameraArgs {
             entries.sort_by(|a, b| a.name.cmp(&b.name));
             entries
                 .into_iter()
-                .map(|entry| entry.camera.camera.clone())
+                .map(|entry| entry.camera.clone())
                 .collect()
         } else if let Some(file) = &self.source.cameras {
             read_json(file)?
@@ -364,6 +364,7 @@ impl CameraArgs {
                 max_size: self.max_size,
                 background,
                 keep_alpha: false,
+                keep_lens: false,
             },
         )?;
         Ok(views

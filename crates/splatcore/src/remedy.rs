@@ -163,6 +163,7 @@ fn flag(choice: Choice) -> &'static str {
         Choice::ImageSize => "a smaller size (--max-size; for pictures --size)",
         Choice::GaussianCount => "fewer Gaussians (--max-gaussians when training)",
         Choice::ShDegree => "a lower --sh-degree when training",
+        Choice::Lens => "photos that are undistorted (--lens undistort)",
         Choice::Pipeline => "--pipeline auto",
         Choice::GradientStatistic => "--densify-statistic mean",
         Choice::HalfScene => "the full scene: leave out --half-scene",

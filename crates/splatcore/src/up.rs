@@ -72,7 +72,7 @@ impl Up {
                 from: Evidence::Format,
             };
         }
-        let rotations = dataset.entries.iter().map(|e| e.camera.camera.rotation);
+        let rotations = dataset.entries.iter().map(|e| e.camera.rotation);
         Self::of_rotations(rotations)
     }
 

@@ -3,9 +3,9 @@
 use super::finding::Finding;
 use super::folder;
 use super::format::Format;
-use super::lens_camera::LensCamera;
 use super::limits::MAX_COORDINATE;
 use super::split::Split;
+use splatcore_core::Camera;
 use std::path::{Path, PathBuf};
 
 /// Points to start from, world units.
@@ -52,7 +52,7 @@ pub struct Entry {
     pub mask: Option<PathBuf>,
     /// Camera as read: pinhole part, lens, pose. Its size is the declared one, which the file may
     /// be a scaled version of.
-    pub camera: LensCamera,
+    pub camera: Camera,
     /// The split that the files declare, if they do.
     pub declared_split: Option<Split>,
 }
@@ -91,7 +91,7 @@ impl Found {
 
     /// Takes a photo that exists, with the mask beside it; one without a usable camera is left out
     /// with its reason.
-    pub fn add(&mut self, name: String, image: PathBuf, camera: Result<LensCamera, Finding>) {
+    pub fn add(&mut self, name: String, image: PathBuf, camera: Result<Camera, Finding>) {
         match camera {
             Ok(camera) => self.entries.push(Entry {
                 mask: folder::mask(&self.root, &name),

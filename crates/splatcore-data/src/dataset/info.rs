@@ -1,7 +1,8 @@
 //! What was understood, for `splatcore info`.
 
-use super::{Dataset, Finding, Format, LensCamera, Split};
+use super::{Dataset, Finding, Format, Split};
 use serde::Serialize;
+use splatcore_core::Camera;
 
 /// A summary of a dataset; its JSON form is the contract of `splatcore info --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,7 +42,7 @@ pub struct DatasetInfo {
 impl Dataset {
     /// A summary.
     pub fn info(&self) -> DatasetInfo {
-        let mut cameras: Vec<&LensCamera> = Vec::new();
+        let mut cameras: Vec<&Camera> = Vec::new();
         let mut lenses = Vec::new();
         for entry in &self.entries {
             // Neighbours usually share a camera: look at the latest first.
@@ -60,7 +61,7 @@ impl Dataset {
         let sizes = self
             .entries
             .iter()
-            .map(|e| [e.camera.camera.width, e.camera.camera.height]);
+            .map(|e| [e.camera.width, e.camera.height]);
         let area = |s: &[u32; 2]| s[0] as u64 * s[1] as u64;
         let count = |split| {
             self.entries

@@ -9,22 +9,20 @@ use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::Found;
-use super::lens::Lens;
-use super::lens_camera::LensCamera;
 use super::npy::{self, Matrix};
 use super::options::OpenOptions;
 use super::photo_index::PhotoIndex;
 use super::plausible::values;
 use super::pose::{Axes, Pose};
 use crate::{DataError, Place};
-use splatcore_core::Camera;
+use splatcore_core::{Camera, Lens};
 use std::path::{Path, PathBuf};
 
 /// Camera of a photo, and the depths between which it sees things.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlffPhoto {
     /// Size, focal length and pose, or what is wrong with them.
-    pub camera: Result<LensCamera, Finding>,
+    pub camera: Result<Camera, Finding>,
     /// Closest and farthest depth, world units. They may be non-finite.
     pub bounds: [f64; 2],
 }
@@ -52,7 +50,7 @@ fn photo(row: &[f64; 17]) -> LlffPhoto {
     }
 }
 
-fn camera(row: &[f64; 17]) -> Result<LensCamera, Finding> {
+fn camera(row: &[f64; 17]) -> Result<Camera, Finding> {
     let m = |i: usize, j: usize| row[5 * i + j];
     let [height, width, focal] = [m(0, 4), m(1, 4), m(2, 4)];
     let (width, height) = values::size(width, height)?;
@@ -60,18 +58,16 @@ fn camera(row: &[f64; 17]) -> Result<LensCamera, Finding> {
     let to_world = std::array::from_fn(|i| [m(i, 1), m(i, 0), -m(i, 2), m(i, 3)]);
     let pose = Pose::from_camera_to_world(&to_world, Axes::OpenCv)
         .map_err(|problem| values::no_pose("its pose", problem))?;
-    Ok(LensCamera {
-        camera: Camera {
-            width,
-            height,
-            fx: focal,
-            fy: focal,
-            cx: width as f64 / 2.0,
-            cy: height as f64 / 2.0,
-            rotation: pose.rotation,
-            translation: pose.translation,
-        },
-        lens: Lens::None,
+    Ok(Camera {
+        width,
+        height,
+        fx: focal,
+        fy: focal,
+        cx: width as f64 / 2.0,
+        cy: height as f64 / 2.0,
+        rotation: pose.rotation,
+        translation: pose.translation,
+        lens: Lens::Pinhole,
     })
 }
 

@@ -13,7 +13,7 @@
 //! | how do poses of other conventions become ours | `pose.rs` |
 //! | can what was found be cameras | `plausible/`, `finding.rs`, `limits.rs` |
 //! | do points and cameras belong together | `visible.rs`, `remote.rs` |
-//! | how does a lens bend light | `lens.rs`, `lens_camera.rs` |
+//! | how does a lens bend light | `splatcore_core::lens` |
 //! | how does a photo become a view | `photo.rs`, `linear.rs`, `unread.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
 //! | where do points come from when there are none | `random_points.rs` |
 
@@ -25,8 +25,6 @@ mod format;
 mod found;
 mod info;
 mod layouts;
-mod lens;
-mod lens_camera;
 mod limits;
 mod linear;
 pub mod llff;
@@ -60,8 +58,6 @@ pub use format::Format;
 pub use found::{Entry, Points};
 pub use info::DatasetInfo;
 pub use layouts::is_file_of_cameras;
-pub use lens::Lens;
-pub use lens_camera::LensCamera;
 pub use options::OpenOptions;
 pub use point_cloud::parse as parse_point_cloud;
 pub use posed::Dataset;

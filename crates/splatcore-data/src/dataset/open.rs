@@ -55,7 +55,7 @@ impl Dataset {
             findings.extend(plausible::points(&points, &entries));
         }
         warnings.extend(finding::lines(&findings));
-        let centres = entries.iter().map(|entry| entry.camera.camera.position());
+        let centres = entries.iter().map(|entry| entry.camera.position());
         if let Some(far) = remote::distance(centres) {
             warnings.push(format!(
                 "{far}; export cameras and points in local coordinates"

@@ -9,8 +9,6 @@ use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::Found;
-use super::lens::Lens;
-use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
 use super::photo_index::PhotoIndex;
 use super::plausible::values;
@@ -18,7 +16,7 @@ use super::pose::{Axes, Pose};
 use crate::words::one_line;
 use crate::{DataError, Place};
 use serde::Deserialize;
-use splatcore_core::Camera;
+use splatcore_core::{Camera, Lens};
 use std::path::{Path, PathBuf};
 
 /// One camera file.
@@ -62,7 +60,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<PolycamCamera, DataError> {
 
 impl PolycamCamera {
     /// The camera, or what is wrong with it.
-    pub fn camera(&self) -> Result<LensCamera, Finding> {
+    pub fn camera(&self) -> Result<Camera, Finding> {
         let (width, height) = values::size(self.width, self.height)?;
         let to_world = [
             [self.t_00, self.t_01, self.t_02, self.t_03],
@@ -71,18 +69,16 @@ impl PolycamCamera {
         ];
         let pose = Pose::from_camera_to_world(&to_world, Axes::OpenGl)
             .map_err(|problem| values::no_pose("its pose", problem))?;
-        Ok(LensCamera {
-            camera: Camera {
-                width,
-                height,
-                fx: self.fx,
-                fy: self.fy,
-                cx: self.cx,
-                cy: self.cy,
-                rotation: pose.rotation,
-                translation: pose.translation,
-            },
-            lens: Lens::None,
+        Ok(Camera {
+            width,
+            height,
+            fx: self.fx,
+            fy: self.fy,
+            cx: self.cx,
+            cy: self.cy,
+            rotation: pose.rotation,
+            translation: pose.translation,
+            lens: Lens::Pinhole,
         })
     }
 }

@@ -31,7 +31,7 @@ impl Dataset {
     /// Turns the world about its origin, by a rotation in rows: cameras and points.
     pub fn turn(&mut self, rotation: &[[f64; 3]; 3]) {
         for entry in &mut self.entries {
-            let camera = &mut entry.camera.camera;
+            let camera = &mut entry.camera;
             // A camera's axes are rows in the world.
             camera.rotation = camera.rotation.map(|axis| turned(rotation, axis));
         }
@@ -71,7 +71,6 @@ fn turned(rotation: &[[f64; 3]; 3], v: [f64; 3]) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Lens, LensCamera};
     use splatcore_core::Camera;
 
     #[test]
@@ -82,10 +81,7 @@ mod tests {
             name: "a".into(),
             image: "a".into(),
             mask: None,
-            camera: LensCamera {
-                camera: camera.clone(),
-                lens: Lens::None,
-            },
+            camera: camera.clone(),
             declared_split: None,
         };
         let mut dataset = Dataset {
@@ -104,7 +100,7 @@ mod tests {
         };
         // x to y, y to z, z to x.
         dataset.turn(&[[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]);
-        let found = &dataset.entries[0].camera.camera;
+        let found = &dataset.entries[0].camera;
         let turned = dataset.points.positions[0].map(f64::from);
         assert!((turned[1] - point[0]).abs() < 1e-6 && (turned[0] - point[2]).abs() < 1e-6);
         let (seen, before) = (found.to_view(turned), camera.to_view(point));

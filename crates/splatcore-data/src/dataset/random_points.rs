@@ -1,9 +1,9 @@
 //! Points to start from when a dataset has none: random, inside what the cameras see.
 
 use super::found::{Entry, Points};
-use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
 use super::photo;
+use splatcore_core::Camera;
 use splatcore_core::camera::extent;
 use splatcore_core::random::Rng;
 
@@ -31,7 +31,7 @@ pub(super) fn inside_what_is_seen(
     declared: Option<[f64; 2]>,
 ) -> Points {
     let count = options.random_points;
-    let cameras: Vec<&LensCamera> = entries.iter().map(|e| &e.camera).collect();
+    let cameras: Vec<&Camera> = entries.iter().map(|e| &e.camera).collect();
     let mut rng = Rng::new(options.seed, STREAM);
     let focus = focus(&cameras);
     let (beyond, depths) = match focus {
@@ -41,7 +41,7 @@ pub(super) fn inside_what_is_seen(
             (share, [0.25 * focus.distance, 4.0 * focus.distance])
         }
         None => {
-            let size = extent(cameras.iter().map(|c| &c.camera));
+            let size = extent(cameras.iter().copied());
             // One camera, or all in one place: nothing tells the scale.
             let size = if size > 2e-3 { size } else { 1.0 };
             (1.0, declared.unwrap_or([0.5 * size, 10.0 * size]))
@@ -71,7 +71,7 @@ struct Focus {
 }
 
 /// The place that most cameras look at, if there is one.
-fn focus(cameras: &[&LensCamera]) -> Option<Focus> {
+fn focus(cameras: &[&Camera]) -> Option<Focus> {
     let centre = closest_to_axes(cameras)?;
     let n = cameras.len() as f64;
     let seen = cameras.iter().filter(|c| c.sees(centre)).count() as f64;
@@ -80,12 +80,12 @@ fn focus(cameras: &[&LensCamera]) -> Option<Focus> {
     }
     let (mut half_side, mut distance) = (0.0, 0.0);
     for camera in cameras {
-        let p = camera.camera.position();
+        let p = camera.position();
         let away = (0..3)
             .map(|i| (p[i] - centre[i]).powi(2))
             .sum::<f64>()
             .sqrt();
-        let [x, y] = camera.camera.tan_half_fov();
+        let [x, y] = camera.tan_half_fov();
         half_side += CUBE * away * x.min(y).min(1.0) / n;
         distance += away / n;
     }
@@ -99,12 +99,12 @@ fn focus(cameras: &[&LensCamera]) -> Option<Focus> {
 
 /// The point with the least sum of squared distances to the optical axes; `None` if they are
 /// (nearly) parallel.
-fn closest_to_axes(cameras: &[&LensCamera]) -> Option<[f64; 3]> {
+fn closest_to_axes(cameras: &[&Camera]) -> Option<[f64; 3]> {
     let n = cameras.len() as f64;
     let mut a = [[0.0; 3]; 3];
     let mut b = [0.0; 3];
     for camera in cameras {
-        let (d, p) = (camera.camera.forward(), camera.camera.position());
+        let (d, p) = (camera.forward(), camera.position());
         for i in 0..3 {
             for j in 0..3 {
                 let projector = (i == j) as u8 as f64 - d[i] * d[j];
@@ -134,7 +134,7 @@ fn closest_to_axes(cameras: &[&LensCamera]) -> Option<[f64; 3]> {
     centre.iter().all(|v| v.is_finite()).then_some(centre)
 }
 
-fn draw_in_cube(cameras: &[&LensCamera], focus: &Focus, rng: &mut Rng) -> Option<[f64; 3]> {
+fn draw_in_cube(cameras: &[&Camera], focus: &Focus, rng: &mut Rng) -> Option<[f64; 3]> {
     for _ in 0..DRAWS {
         let point = focus
             .centre
@@ -151,14 +151,16 @@ fn draw_in_cube(cameras: &[&LensCamera], focus: &Focus, rng: &mut Rng) -> Option
 }
 
 /// A point on the ray of a random pixel of a random camera, uniform in log depth.
-fn draw_on_ray(cameras: &[&LensCamera], [near, far]: [f64; 2], rng: &mut Rng) -> [f64; 3] {
+fn draw_on_ray(cameras: &[&Camera], [near, far]: [f64; 2], rng: &mut Rng) -> [f64; 3] {
     let camera = cameras[rng.below(cameras.len())];
-    let c = &camera.camera;
     let mut ray = None;
     for _ in 0..DRAWS {
         // Not on the outermost 1 %, so that rounding to f32 does not push the point out of view.
         let mut share = || 0.01 + 0.98 * rng.uniform() as f64;
-        ray = camera.ray([share() * c.width as f64, share() * c.height as f64]);
+        ray = camera.ray([
+            share() * camera.width as f64,
+            share() * camera.height as f64,
+        ]);
         if ray.is_some() {
             break;
         }
@@ -166,6 +168,6 @@ fn draw_on_ray(cameras: &[&LensCamera], [near, far]: [f64; 2], rng: &mut Rng) ->
     let [x, y] = ray.unwrap_or_default();
     let depth = near * (far / near).powf(rng.uniform() as f64);
     let view = [x * depth, y * depth, depth];
-    let moved: [f64; 3] = std::array::from_fn(|i| view[i] - c.translation[i]);
-    std::array::from_fn(|i| (0..3).map(|j| c.rotation[j][i] * moved[j]).sum())
+    let moved: [f64; 3] = std::array::from_fn(|i| view[i] - camera.translation[i]);
+    std::array::from_fn(|i| (0..3).map(|j| camera.rotation[j][i] * moved[j]).sum())
 }

@@ -9,16 +9,14 @@ use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::Found;
-use super::lens::Lens;
-use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
 use super::plausible::values;
 use super::pose::{Axes, Pose};
 use crate::words::one_line;
 use crate::{DataError, Place};
 use serde::Deserialize;
-use splatcore_core::Camera;
 use splatcore_core::camera::rotation_from_quaternion;
+use splatcore_core::{Camera, Lens};
 use std::path::Path;
 
 /// A whole `metadata.json`; unknown keys are ignored.
@@ -64,7 +62,7 @@ impl Metadata {
     ///
     /// # Panics
     /// If there is no such frame.
-    pub fn camera(&self, frame: usize) -> Result<LensCamera, Finding> {
+    pub fn camera(&self, frame: usize) -> Result<Camera, Finding> {
         let [x, y, z, w, px, py, pz] = self.poses[frame];
         let rotation = rotation_from_quaternion([w, x, y, z])
             .ok_or_else(|| values::no_rotation([x, y, z, w]))?;
@@ -78,18 +76,16 @@ impl Metadata {
         let own = self.per_frame.as_ref().and_then(|own| own.get(frame));
         let shared = [self.k[0], self.k[4], self.k[6], self.k[7]];
         let [fx, fy, cx, cy] = *own.unwrap_or(&shared);
-        Ok(LensCamera {
-            camera: Camera {
-                width: self.w.round() as u32,
-                height: self.h.round() as u32,
-                fx,
-                fy,
-                cx,
-                cy,
-                rotation: pose.rotation,
-                translation: pose.translation,
-            },
-            lens: Lens::None,
+        Ok(Camera {
+            width: self.w.round() as u32,
+            height: self.h.round() as u32,
+            fx,
+            fy,
+            cx,
+            cy,
+            rotation: pose.rotation,
+            translation: pose.translation,
+            lens: Lens::Pinhole,
         })
     }
 }

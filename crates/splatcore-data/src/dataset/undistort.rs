@@ -1,9 +1,8 @@
 //! Removing lens distortion: a pinhole camera for a lens camera, and the photo that it would have
 //! taken.
 
-use super::LensCamera;
 use image::{GrayImage, RgbImage};
-use splatcore_core::Camera;
+use splatcore_core::{Camera, Lens};
 
 /// The pinhole's focal length is at least this share of the lens camera's: a wider view would
 /// spread the middle of the photo over too few pixels.
@@ -17,8 +16,8 @@ const CENTRING_COST: f64 = 1.25;
 /// camera sees and nothing else: every pixel's centre lies inside the photo. Its principal point is
 /// in the middle (or stays, where it is far off). If no zoom makes the view fit, the lens camera's
 /// own pinhole part is returned, and [`undistort`] masks what the photo does not show.
-pub fn pinhole_for(source: &LensCamera) -> Camera {
-    let own = &source.camera;
+pub fn pinhole_for(source: &Camera) -> Camera {
+    let own = &source.without_lens();
     let fold = source.lens.fold_radius();
     let centred = Camera {
         cx: own.width as f64 / 2.0,
@@ -46,12 +45,9 @@ fn zoomed(camera: &Camera, zoom: f64) -> Camera {
 /// Smallest factor on the focal lengths of `target` with which its border lies inside the source.
 /// Inside the fold radius the lens maps without overlap, so that the border decides for the whole
 /// image.
-fn smallest_zoom(source: &LensCamera, target: &Camera, fold: f64) -> Option<f64> {
+fn smallest_zoom(source: &Camera, target: &Camera, fold: f64) -> Option<f64> {
     let border = border(target);
-    let (right, bottom) = (
-        source.camera.width as f64 - 0.5,
-        source.camera.height as f64 - 0.5,
-    );
+    let (right, bottom) = (source.width as f64 - 0.5, source.height as f64 - 0.5);
     let slack = 1e-6;
     let fits = |zoom: f64| {
         border.iter().all(|&[x, y]| {
@@ -99,7 +95,7 @@ fn border(camera: &Camera) -> Vec<[f64; 2]> {
 /// Resamples a photo (of the source's size) and its mask to a pinhole of the same pose: bicubic for
 /// colours, nearest for the mask. Pixels that the photo does not show become masked out.
 pub fn undistort(
-    source: &LensCamera,
+    source: &Camera,
     target: &Camera,
     photo: &RgbImage,
     mask: Option<&GrayImage>,
@@ -130,6 +126,26 @@ pub fn undistort(
         }
     }
     (colours, any_ignored.then_some(counted))
+}
+
+/// The mask of a photo as it was taken: the given one without the pixels at which the lens forms no
+/// image, such as those beyond a fisheye's circle. `None` if all count.
+pub fn imaged(camera: &Camera, mask: Option<GrayImage>) -> Option<GrayImage> {
+    let whole = camera.lens == Lens::Pinhole
+        || border(camera)
+            .into_iter()
+            .all(|pixel| camera.direction(pixel).is_some());
+    if whole {
+        return mask;
+    }
+    let all = || GrayImage::from_pixel(camera.width, camera.height, image::Luma([255]));
+    let mut mask = mask.unwrap_or_else(all);
+    for (x, y, counts) in mask.enumerate_pixels_mut() {
+        if camera.direction([x as f64 + 0.5, y as f64 + 0.5]).is_none() {
+            counts.0 = [0];
+        }
+    }
+    Some(mask)
 }
 
 fn nearest(mask: &GrayImage, [x, y]: [f64; 2]) -> u8 {

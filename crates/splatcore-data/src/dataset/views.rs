@@ -1,11 +1,11 @@
 //! From entries to views: decode, remove distortion, scale.
 
-use super::{Dataset, Entry, Lens, LensCamera, photo, resize, undistort};
+use super::{Dataset, Entry, photo, resize, undistort};
 use crate::{DataError, Place};
 use image::imageops::{self, FilterType};
 use image::metadata::Orientation;
 use rayon::prelude::*;
-use splatcore_core::{Camera, Photo, View};
+use splatcore_core::{Camera, Lens, Photo, View};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How photos are loaded.
@@ -19,12 +19,15 @@ pub struct LoadOptions {
     /// behind it in every step; `background` is not used. A third more memory for photos with
     /// alpha.
     pub keep_alpha: bool,
+    /// Photos stay as they were taken, and their cameras have the lens; otherwise they are resampled
+    /// to pinholes. Pixels that the lens cannot have imaged are masked.
+    pub keep_lens: bool,
 }
 
 impl Dataset {
-    /// Loads the photos of some entries, in that order, on all threads. Each view is a pinhole's:
-    /// lens distortion is removed by resampling; a pinhole photo that fits already keeps its pixels
-    /// as they are. The camera and the mask are scaled with the photo. `progress` is called with
+    /// Loads the photos of some entries, in that order, on all threads. Each view is a pinhole's
+    /// unless lenses are kept: lens distortion is removed by resampling; a pinhole photo that fits
+    /// already keeps its pixels as they are. The camera and the mask are scaled with the photo. `progress` is called with
     /// (done, total), from any thread.
     ///
     /// # Errors
@@ -82,7 +85,7 @@ impl Dataset {
             let entry = &self.entries[index];
             let (width, height) = photo::size(&entry.image)?;
             let (source, _) = fitted(entry, width, height)?;
-            Ok(shrunk(without_lens(&source), options.max_size))
+            Ok(shrunk(view_camera(&source, options), options.max_size))
         };
         indices.par_iter().map(camera).collect()
     }
@@ -123,8 +126,8 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
     }
     let mask_of = |path| photo::decode_mask(path, rgb.width(), rgb.height());
     let mut mask = entry.mask.as_deref().map(mask_of).transpose()?;
-    let camera = without_lens(&source);
-    if source.lens != Lens::None {
+    let camera = view_camera(&source, options);
+    if source.lens != camera.lens {
         alpha = alpha.map(|alpha| undistort::undistort(&source, &camera, &alpha, None).0);
         (rgb, mask) = undistort::undistort(&source, &camera, &rgb, mask.as_ref());
     }
@@ -136,6 +139,7 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
         alpha = alpha.map(|alpha| resize::shrink(&alpha, width, height));
         mask = mask.map(|mask| imageops::resize(&mask, width, height, FilterType::Triangle));
     }
+    let mask = undistort::imaged(&camera, mask);
     let mask = mask.map(|mask| mask.into_raw().iter().map(|&m| (m >= 128) as u8).collect());
     Ok(View {
         name: entry.name.clone(),
@@ -150,10 +154,11 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
     })
 }
 
-/// The pinhole camera of a photo whose lens distortion is removed.
-fn without_lens(source: &LensCamera) -> Camera {
+/// The camera of a view: the photo's own, or a pinhole if its lens distortion is removed.
+fn view_camera(source: &Camera, options: &LoadOptions) -> Camera {
     match source.lens {
-        Lens::None => source.camera.clone(),
+        Lens::Pinhole => source.clone(),
+        _ if options.keep_lens => source.clone(),
         _ => undistort::pinhole_for(source),
     }
 }
@@ -188,8 +193,8 @@ fn fitted(
     entry: &Entry,
     width: u32,
     height: u32,
-) -> Result<(LensCamera, Option<Orientation>), DataError> {
-    let camera = &entry.camera.camera;
+) -> Result<(Camera, Option<Orientation>), DataError> {
+    let camera = &entry.camera;
     let declared = (camera.width, camera.height);
     if (width, height) == declared {
         return Ok((entry.camera.clone(), None));

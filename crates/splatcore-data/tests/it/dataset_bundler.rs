@@ -3,7 +3,8 @@
 use crate::dataset_support::{
     IN_VIEW, assert_projects, open, open_error, pattern, plus, rotation, save, times,
 };
-use splatcore_data::dataset::{Dataset, Format, Lens, OpenOptions, bundler};
+use splatcore_core::Lens;
+use splatcore_data::dataset::{Dataset, Format, OpenOptions, bundler};
 use std::path::Path;
 
 const FOCAL: f64 = 57.3;

@@ -90,6 +90,7 @@ fn exr_is_put_on_srgbs_curve_and_its_alpha_is_associated() {
     assert!(views[0].photo.rgb.iter().all(|&v| v.abs_diff(191) <= 1));
     let kept = LoadOptions {
         keep_alpha: true,
+        keep_lens: false,
         ..LoadOptions::default()
     };
     let views = dataset.load_views(&[0], &kept, &|_, _| {}).unwrap();

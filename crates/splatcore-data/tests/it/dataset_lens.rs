@@ -1,7 +1,7 @@
 //! Every camera model against COLMAP's own numbers, and back again.
 
-use splatcore_core::Camera;
-use splatcore_data::dataset::{Lens, LensCamera, colmap, undistort};
+use splatcore_core::{Camera, Lens};
+use splatcore_data::dataset::{colmap, undistort};
 use std::path::Path;
 
 /// Rays (x/z, y/z).
@@ -167,7 +167,7 @@ const COLMAP: [(&str, [[f64; 2]; 4]); 17] = [
     ),
 ];
 
-fn camera(line: &str) -> LensCamera {
+fn camera(line: &str) -> Camera {
     let text = format!("1 {line}\n");
     colmap::parse_cameras_txt(text.as_bytes(), Path::new("cameras.txt")).unwrap()[0]
         .camera
@@ -257,7 +257,7 @@ fn an_undistorted_view_has_no_empty_border_and_is_as_wide_as_that_allows() {
         let whole = (0..640 * 480)
             .all(|i| pixel(&wider, (i % 640) as f64 + 0.5, (i / 640) as f64 + 0.5).is_some());
         assert!(
-            !whole || target.fx <= 0.5 * source.camera.fx + 1e-9,
+            !whole || target.fx <= 0.5 * source.fx + 1e-9,
             "{line} could be wider"
         );
     }
@@ -269,19 +269,18 @@ fn a_lens_that_folds_has_no_rays_beyond_the_fold() {
     let lens = Lens::OpenCv {
         k: [-0.3, 0.0, 0.0, 0.0, 0.0, 0.0],
         p: [0.0; 2],
+        s: [0.0; 4],
     };
     let fold = (1.0f64 / 0.9).sqrt();
     assert!((lens.fold_radius() - fold).abs() < 0.01);
     assert!(lens.undistort([0.70, 0.0]).unwrap()[0] < fold);
     assert_eq!(lens.undistort([0.71, 0.0]), None);
     // A photo that shows more than the lens model covers still gets a whole view, inside the fold.
-    let source = LensCamera {
-        camera: Camera {
-            fx: 300.0,
-            fy: 300.0,
-            ..camera("PINHOLE 640 480 300 300 320 240").camera
-        },
+    let source = Camera {
+        fx: 300.0,
+        fy: 300.0,
         lens,
+        ..camera("PINHOLE 640 480 300 300 320 240")
     };
     let target = undistort::pinhole_for(&source);
     let corner = (320.0f64 - 0.5).hypot(240.0 - 0.5) / target.fx;
@@ -296,7 +295,7 @@ fn coefficients_of_zero_are_no_lens() {
         "FOV 8 8 9 9 4 4 0",
         "DIVISION 8 8 9 9 4 4 0",
     ] {
-        assert_eq!(camera(line).lens, Lens::None, "{line}");
+        assert_eq!(camera(line).lens, Lens::Pinhole, "{line}");
     }
-    assert_ne!(camera("SIMPLE_FISHEYE 8 8 9 4 4").lens, Lens::None);
+    assert_ne!(camera("SIMPLE_FISHEYE 8 8 9 4 4").lens, Lens::Pinhole);
 }

@@ -206,7 +206,7 @@ fn what_is_left_out_is_said() {
         assert!(said.contains(part), "{part}: {said}");
     }
     // No transformation at all: the chunk's axes are the world's.
-    let position = dataset.entries[0].camera.camera.position();
+    let position = dataset.entries[0].camera.position();
     assert!(
         (0..3).all(|i| (position[i] - EYE[i]).abs() < 1e-12),
         "{position:?}"
@@ -232,7 +232,7 @@ fn a_georeferenced_chunk_keeps_its_own_axes() {
         "{:?}",
         dataset.warnings
     );
-    let position = dataset.entries[0].camera.camera.position();
+    let position = dataset.entries[0].camera.position();
     assert!(
         (0..3).all(|i| (position[i] - EYE[i]).abs() < 1e-12),
         "{position:?}"

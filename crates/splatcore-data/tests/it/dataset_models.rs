@@ -1,7 +1,8 @@
 //! `transforms.json`: nerfstudio's camera models, and points that went through its transformation.
 
 use crate::dataset_support::{assert_projects, open, open_error, pattern, ply, save};
-use splatcore_data::dataset::{Format, Lens};
+use splatcore_core::Lens;
+use splatcore_data::dataset::Format;
 use std::path::Path;
 
 /// Camera to world of a camera at (0, 0, 4) that looks along -z, y up.
@@ -85,6 +86,7 @@ fn every_model_of_nerfstudio_is_read_or_refused_by_name() {
     let opencv = Lens::OpenCv {
         k: [0.1, 0.02, 0.003, 0.004, 0.0, 0.0],
         p: [0.005, 0.006],
+        s: [0.0; 4],
     };
     let fisheye = |p, s| Lens::Fisheye {
         k: [0.1, 0.02, 0.003, 0.004],

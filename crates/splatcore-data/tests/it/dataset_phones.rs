@@ -68,7 +68,7 @@ fn a_polycam_camera_sees_points_where_arkit_says() {
         &root.join("keyframes/corrected_images/17.jpg"),
     );
     for folder in [root, &root.join("keyframes")] {
-        assert_eq!(open(folder).entries[0].camera.camera.cx, 30.0);
+        assert_eq!(open(folder).entries[0].camera.cx, 30.0);
     }
     // Cameras of another program are not Polycam's.
     write("corrected_cameras/17.json", "{\"fx\": 3}");

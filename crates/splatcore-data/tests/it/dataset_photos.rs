@@ -52,7 +52,6 @@ fn a_pinhole_photo_keeps_its_pixels_whatever_the_format() {
             view.camera,
             dataset.entries[0]
                 .camera
-                .camera
                 .clone()
                 .translated(view.camera.translation)
         );
@@ -89,6 +88,7 @@ fn alpha_is_straight_and_composited_on_the_background() {
         max_size: None,
         background: [1.0, 0.5, 0.0],
         keep_alpha: false,
+        keep_lens: false,
     };
     let views = open(root)
         .load_views(&[0, 1], &options, &|_, _| {})
@@ -125,6 +125,7 @@ fn alpha_that_is_kept_gives_the_same_photo_on_any_background() {
                 max_size,
                 background,
                 keep_alpha,
+                keep_lens: false,
             };
             open(root)
                 .load_views(&[0, 1, 2], &options, &|_, _| {})

@@ -2,9 +2,9 @@
 
 use crate::dataset_support::shared;
 
-use splatcore_core::{Image, Photo, metrics};
+use splatcore_core::{Image, Lens, Photo, metrics};
 use splatcore_data::dataset::{
-    Dataset, Format, Lens, LoadOptions, OpenOptions, Split, colmap, undistort,
+    Dataset, Format, LoadOptions, OpenOptions, Split, colmap, undistort,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn the_binary_and_the_text_model_of_sceaux_agree() {
     let a = colmap::parse_cameras_bin(&read(&bin, "cameras.bin"), &bin).unwrap();
     let b = colmap::parse_cameras_txt(&read(&txt, "cameras.txt"), &txt).unwrap();
     assert_eq!((a.len(), b.len()), (1, 1));
-    assert!((a[0].camera.camera.fx - b[0].camera.camera.fx).abs() < 0.01);
+    assert!((a[0].camera.fx - b[0].camera.fx).abs() < 0.01);
     let k = |c: &colmap::ColmapCamera| match c.camera.lens {
         Lens::OpenCv { k, .. } => k[0],
         other => panic!("{other:?}"),
@@ -138,7 +138,7 @@ fn bonsai_is_scaled_as_usual() {
     let views = dataset
         .load_views(&test[..2], &options, &|_, _| {})
         .unwrap();
-    let declared = &dataset.entries[0].camera.camera;
+    let declared = &dataset.entries[0].camera;
     let camera = &views[0].camera;
     assert_eq!((views[0].photo.width, views[0].photo.height), (400, 267));
     assert_eq!((camera.width, camera.height), (400, 267));
@@ -169,7 +169,7 @@ fn chair_has_declared_splits_and_points_like_inrias() {
     let test = dataset.select(Split::Test, 8);
     assert_eq!(test.len(), 10);
     assert!(dataset.entries[test[0]].name.starts_with("test/r_"));
-    let camera = &dataset.entries[0].camera.camera;
+    let camera = &dataset.entries[0].camera;
     assert!((camera.fx - 1111.111).abs() < 0.01 && camera.cx == 400.0 && camera.width == 800);
     assert_eq!(dataset.info().declared_splits, Some([100, 10]));
 
@@ -190,6 +190,7 @@ fn chair_has_declared_splits_and_points_like_inrias() {
         max_size: None,
         background: [1.0; 3],
         keep_alpha: false,
+        keep_lens: false,
     };
     let on_white = dataset.load_views(&test[..1], &white, &|_, _| {}).unwrap();
     let on_black = dataset
@@ -236,10 +237,7 @@ fn fox_comes_out_as_the_photos_that_another_program_undistorted() {
 
     for i in [0, 49] {
         // The poses are the same, through another convention.
-        let (a, b) = (
-            &fox.entries[i].camera.camera,
-            &reference.entries[i].camera.camera,
-        );
+        let (a, b) = (&fox.entries[i].camera, &reference.entries[i].camera);
         assert_eq!(
             fox.entries[i].name,
             format!("images/{}", reference.entries[i].name)
@@ -275,12 +273,8 @@ fn fox_comes_out_as_the_photos_that_another_program_undistorted() {
         assert_eq!((view.camera.cx, view.camera.cy), (540.0, 960.0));
         assert!(view.camera.fx <= given.camera.fx);
         // Resampled once more, from our camera to the reference's.
-        let pinhole = splatcore_data::dataset::LensCamera {
-            camera: view.camera.clone(),
-            lens: Lens::None,
-        };
         let photo = image::RgbImage::from_raw(1080, 1920, view.photo.rgb.clone()).unwrap();
-        let (twice, _) = undistort::undistort(&pinhole, &given.camera, &photo, None);
+        let (twice, _) = undistort::undistort(&view.camera, &given.camera, &photo, None);
         let psnr = difference(&twice, &given.photo);
         eprintln!("fox {i}: {psnr:.2} dB when our view is resampled to the reference's camera");
         assert!(psnr > 38.0, "photo {i}: {psnr:.2} dB");

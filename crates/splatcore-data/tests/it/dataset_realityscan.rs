@@ -75,7 +75,7 @@ fn a_realityscan_camera_sees_points_where_its_formulas_say() {
         assert_eq!(dataset.points.positions.len(), 5);
         for (entry, size) in dataset.entries.iter().zip([[48.0, 64.0], [64.0, 48.0]]) {
             let [width, height] = size;
-            let own = [entry.camera.camera.width, entry.camera.camera.height];
+            let own = [entry.camera.width, entry.camera.height];
             assert_eq!(own.map(f64::from), [width, height], "tall, wide");
             assert_projects(&entry.camera, IN_VIEW.map(|p| (world(p), pixel(p, size))));
         }

@@ -114,7 +114,7 @@ pub const IN_VIEW: [[f64; 3]; 5] = [
 
 /// Checks that a camera sees world points at pixels.
 pub fn assert_projects(
-    camera: &splatcore_data::dataset::LensCamera,
+    camera: &splatcore_core::Camera,
     pairs: impl IntoIterator<Item = ([f64; 3], [f64; 2])>,
 ) {
     assert_eq!(camera.defect(), None);

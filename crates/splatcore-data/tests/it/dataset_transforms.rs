@@ -2,7 +2,8 @@
 
 use crate::dataset_support::{load_all, pattern, save};
 
-use splatcore_data::dataset::{Dataset, Format, Lens, OpenOptions, Split};
+use splatcore_core::Lens;
+use splatcore_data::dataset::{Dataset, Format, OpenOptions, Split};
 use std::path::Path;
 
 /// Camera to world of a camera at (0, 0, 4) that looks at the origin (OpenGL: along -z), y up.
@@ -45,7 +46,7 @@ fn opengl_axes_become_opencvs() {
     assert_eq!(dataset.format, Format::Transforms);
     assert_eq!(dataset.entries[0].name, "images/a.png");
     let camera = &dataset.entries[0].camera;
-    let position = camera.camera.position();
+    let position = camera.position();
     assert!(
         position[0].abs() < 1e-12 && position[1].abs() < 1e-12 && (position[2] - 4.0).abs() < 1e-12
     );
@@ -81,19 +82,14 @@ fn a_frames_own_numbers_win() {
     let [a, b, c] = &dataset.entries[..] else {
         panic!("{:?}", dataset.entries)
     };
-    assert_eq!(
-        (a.camera.camera.fx, a.camera.camera.fy, a.camera.camera.cx),
-        (50.0, 51.0, 32.0)
-    );
+    assert_eq!((a.camera.fx, a.camera.fy, a.camera.cx), (50.0, 51.0, 32.0));
     // No size is declared: it is the file's.
-    assert_eq!((a.camera.camera.width, a.camera.camera.height), (64, 48));
-    assert_eq!(
-        (b.camera.camera.fx, b.camera.camera.fy, b.camera.camera.cx),
-        (70.0, 70.0, 30.0)
-    );
+    assert_eq!((a.camera.width, a.camera.height), (64, 48));
+    assert_eq!((b.camera.fx, b.camera.fy, b.camera.cx), (70.0, 70.0, 30.0));
     let opencv = |k1| Lens::OpenCv {
         k: [k1, 0.01, 0.0, 0.0, 0.0, 0.0],
         p: [0.001, 0.002],
+        s: [0.0; 4],
     };
     assert_eq!((a.camera.lens, b.camera.lens), (opencv(0.1), opencv(0.2)));
     assert_eq!(
@@ -201,7 +197,7 @@ fn degenerate_poses_are_left_out_and_scaled_ones_repaired() {
     assert_eq!(dataset.entries.len(), 1);
     assert_eq!(dataset.missing, ["gone.png"]);
     assert_eq!(dataset.warnings.len(), 3, "{:?}", dataset.warnings);
-    let camera = &dataset.entries[0].camera.camera;
+    let camera = &dataset.entries[0].camera;
     assert_eq!(camera.defect(), None);
     assert!((camera.position()[2] - 4.0).abs() < 1e-12);
     assert!((camera.fx - 32.0 / 0.4f64.tan()).abs() < 1e-9);

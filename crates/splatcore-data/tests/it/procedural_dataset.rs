@@ -3,8 +3,8 @@
 
 // Helpers of tests are tests, too.
 
-use splatcore_core::Camera;
 use splatcore_core::camera::{dot, normalize, rotation_from_quaternion};
+use splatcore_core::{Camera, Lens};
 use splatcore_data::procedural::{ProceduralOptions, World, encode_srgb, write_dataset};
 use std::collections::HashMap;
 use std::path::Path;
@@ -85,6 +85,7 @@ fn read(folder: &Path) -> Dataset {
             cy: c[5],
             rotation: rotation_from_quaternion([v[1], v[2], v[3], v[4]]).unwrap(),
             translation: [v[5], v[6], v[7]],
+            lens: Lens::Pinhole,
         };
         assert_eq!(camera.defect(), None);
         let rgb = image::open(folder.join("images").join(words[9]))

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::{Camera, Pipeline};
+use splatcore_core::{Camera, Lens, Pipeline};
 
 /// A camera, and how to render from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +53,7 @@ impl FrameSpec {
             cy,
             rotation: self.rotation,
             translation: self.translation,
+            lens: Lens::Pinhole,
         }
     }
 
@@ -172,6 +173,7 @@ mod tests {
             cy: 8.5,
             rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.1, 0.2, 0.3],
+            lens: Lens::Pinhole,
         };
         let options = RenderOptions {
             background: [0.1, 0.2, 0.3],

@@ -2,7 +2,7 @@
 
 use crate::support::{WINDOWS, Written, plain, rounded, window};
 use serde_json::Value;
-use splatcore_core::{Camera, Gaussians};
+use splatcore_core::{Camera, Gaussians, Lens};
 use splatcore_test_support::chromium::Chromium;
 use tokio::runtime::Runtime;
 
@@ -27,6 +27,7 @@ async fn camera(browser: &mut Chromium, [width, height]: [u32; 2]) -> Camera {
         cy: f64::from(height) / 2.0,
         rotation,
         translation: rotation.map(|row: [f64; 3]| -(0..3).map(|k| row[k] * eye[k]).sum::<f64>()),
+        lens: Lens::Pinhole,
     }
 }
 

@@ -26,7 +26,7 @@ pub fn difference(a: &Dataset, b: &Dataset) -> Difference {
         .iter()
         .filter_map(|entry| {
             let other = b.entries.iter().find(|other| other.name == entry.name)?;
-            Some((&entry.camera.camera, &other.camera.camera))
+            Some((&entry.camera, &other.camera))
         })
         .collect();
     let count = pairs.len() as f64;
@@ -136,7 +136,7 @@ fn a_similarity_is_no_difference_and_a_turned_camera_is() {
     let mut b = a.clone();
     let turn = rotation_from_quaternion([0.3, -0.5, 0.7, 0.2]).unwrap();
     for entry in &mut b.entries {
-        let camera = &mut entry.camera.camera;
+        let camera = &mut entry.camera;
         // x' = 3 T x + (1, 2, 3): R' = R T^T, t' = 3 t - R' (1, 2, 3).
         camera.rotation = camera.rotation.map(|row| apply(&turn, row));
         let shift = apply(&camera.rotation, [1.0, 2.0, 3.0]);
@@ -147,7 +147,7 @@ fn a_similarity_is_no_difference_and_a_turned_camera_is() {
         none.photos == 5 && none.rotation < 1e-5 && none.position < 1e-9,
         "{none:?}"
     );
-    let camera = &mut b.entries[2].camera.camera;
+    let camera = &mut b.entries[2].camera;
     let (sin, cos) = 2f64.to_radians().sin_cos();
     let old = camera.position();
     let [x, y, z] = camera.rotation;

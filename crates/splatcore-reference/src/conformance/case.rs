@@ -4,7 +4,7 @@ use super::selection::Weight;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::gaussians::logit;
 use splatcore_core::random::Rng;
-use splatcore_core::{Camera, Gaussians, Pipeline, sh};
+use splatcore_core::{Camera, Gaussians, Lens, Pipeline, sh};
 
 /// A scene, a camera, and how close an f32 backend must come.
 #[derive(Clone, Debug)]
@@ -90,6 +90,7 @@ pub fn plain_camera(width: u32, height: u32) -> Camera {
         cy: height as f64 / 2.0,
         rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [0.0, 0.0, 4.0],
+        lens: Lens::Pinhole,
     }
 }
 

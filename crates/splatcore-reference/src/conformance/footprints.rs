@@ -12,7 +12,7 @@ use splatcore_core::gaussians::logit;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
 use splatcore_core::semantics::{ALPHA_MIN, TILE};
-use splatcore_core::{Camera, Gaussians};
+use splatcore_core::{Camera, Gaussians, Lens};
 use std::cell::RefCell;
 use std::f64::consts::{LN_2, PI};
 
@@ -65,6 +65,7 @@ impl Field {
             cy: 0.5 * SIZE[1] as f64,
             rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.0; 3],
+            lens: Lens::Pinhole,
         };
         Self {
             scene: twin::Scene::from(&gaussians),

@@ -8,7 +8,7 @@ use safetensors::SafeTensors;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Pipeline;
 use splatcore_core::semantics::Semantics;
-use splatcore_core::{Camera, Gaussians};
+use splatcore_core::{Camera, Gaussians, Lens};
 use std::path::PathBuf;
 
 /// Both sides are f32 or better on values up to a few units; measured 1.3e-6 for f64 against
@@ -73,6 +73,7 @@ pub fn camera() -> Camera {
         cy: 41.0,
         rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [-0.123, -0.456, 8.0],
+        lens: Lens::Pinhole,
     }
 }
 

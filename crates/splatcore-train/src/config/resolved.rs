@@ -243,6 +243,7 @@ impl ResolvedConfig {
             max_size: self.data.max_size,
             background: self.data.background.colour(),
             keep_alpha: self.data.background == Background::Random || self.loss.exposure,
+            keep_lens: false,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A view that a browser asks for.
 
 use serde::Deserialize;
-use splatcore_core::Camera;
+use splatcore_core::{Camera, Lens};
 use splatcore_page::Pose;
 
 /// Longest side of a view, pixels.
@@ -146,6 +146,7 @@ impl ViewRequest {
             translation: std::array::from_fn(|i| {
                 -(0..3).map(|c| r[i][c] * self.position[c]).sum::<f64>()
             }),
+            lens: Lens::Pinhole,
         };
         match camera.defect() {
             Some(defect) => Err(defect),

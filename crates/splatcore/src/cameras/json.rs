@@ -4,7 +4,7 @@ use super::named::{MAX_SIDE, NamedCamera};
 use crate::output;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use splatcore_core::Camera;
+use splatcore_core::{Camera, Lens};
 use std::path::Path;
 
 /// One entry.
@@ -23,6 +23,9 @@ struct JsonCamera {
     cy: Option<f64>,
     #[serde(default)]
     held_out: bool,
+    /// Of a camera that is no pinhole.
+    #[serde(default, skip_serializing_if = "is_pinhole")]
+    lens: Lens,
 }
 
 /// Reads a cameras.json; see `--cameras`.
@@ -94,6 +97,7 @@ impl JsonCamera {
             cx: Some(camera.cx),
             cy: Some(camera.cy),
             held_out: named.held_out,
+            lens: camera.lens,
         }
     }
 
@@ -112,8 +116,13 @@ impl JsonCamera {
             translation: std::array::from_fn(|i| {
                 -(0..3).map(|j| rotation[i][j] * p[j]).sum::<f64>()
             }),
+            lens: self.lens,
         }
     }
+}
+
+fn is_pinhole(lens: &Lens) -> bool {
+    *lens == Lens::Pinhole
 }
 
 fn transposed(rows: &[[f64; 3]; 3]) -> [[f64; 3]; 3] {

@@ -98,6 +98,7 @@ pub fn run(args: Args) -> Result<()> {
         max_size: args.max_size.or(own),
         background: background_colour,
         keep_alpha: false,
+        keep_lens: false,
     };
     let views = load::views(&dataset, &indices, &options)?;
     let longest = views

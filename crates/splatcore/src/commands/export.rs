@@ -204,7 +204,7 @@ fn of_cameras(cameras: Vec<NamedCamera>) -> Vec<View> {
 
 fn of_dataset(dataset: Dataset) -> Vec<View> {
     let entries = dataset.entries.into_iter();
-    let view = |entry: Entry| sharing::view(entry.name, &entry.camera.camera);
+    let view = |entry: Entry| sharing::view(entry.name, &entry.camera);
     entries.map(view).collect()
 }
 

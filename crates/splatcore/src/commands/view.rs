@@ -125,7 +125,7 @@ fn of_dataset(dataset: &Dataset) -> Vec<NamedCamera> {
     let held_out = dataset.select(Split::Test, 8);
     let named = |(i, entry): (usize, &Entry)| NamedCamera {
         held_out: held_out.binary_search(&i).is_ok(),
-        ..NamedCamera::new(entry.name.clone(), entry.camera.camera.clone())
+        ..NamedCamera::new(entry.name.clone(), entry.camera.without_lens())
     };
     dataset.entries.iter().enumerate().map(named).collect()
 }
@@ -146,7 +146,7 @@ fn photos_of(source: &SceneSource, args: &Args) -> Result<Option<Dataset>> {
 
 /// The Gaussians with which a training would begin.
 fn points(dataset: &Dataset) -> Result<Gaussians> {
-    let cameras = dataset.entries.iter().map(|entry| &entry.camera.camera);
+    let cameras = dataset.entries.iter().map(|entry| &entry.camera);
     let extent = camera::extent(cameras);
     let points = &dataset.points;
     let config = Config::UNSET.resolve()?;
@@ -164,6 +164,7 @@ fn photos(dataset: Dataset) -> Photos {
             max_size: Some(size),
             background: [0.0; 3],
             keep_alpha: false,
+            keep_lens: false,
         };
         let views = dataset.load_views(&[index], &options, &|_, _| ());
         let views = views.map_err(|error| error.to_string())?;

@@ -5,7 +5,7 @@ use crate::CudaBackend;
 use crate::device::emulated::Emulated;
 use crate::device::{Allocations, Copies, Device, Events, Launches};
 use crate::device::{DeviceError, Event, Kernel, Program};
-use splatcore_core::{Camera, Gaussians, Photo, View};
+use splatcore_core::{Camera, Gaussians, Lens, Photo, View};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -269,6 +269,7 @@ pub fn camera(width: u32, height: u32) -> Camera {
         cy: height as f64 / 2.0,
         rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [0.0; 3],
+        lens: Lens::Pinhole,
     }
 }
 

@@ -13,13 +13,11 @@ pub use parse::{Bundle, BundleCamera, parse};
 use super::folder;
 use super::format::Format;
 use super::found::Found;
-use super::lens::Lens;
-use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
 use super::photo;
 use super::photo_index::PhotoIndex;
 use crate::DataError;
-use splatcore_core::Camera;
+use splatcore_core::{Camera, Lens};
 use std::path::{Path, PathBuf};
 
 /// Reads a bundle and the list of its photos.
@@ -58,7 +56,7 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
         };
         let original = posed.as_ref().and_then(|posed| posed.find(&name));
         let size = photo::size(original.as_ref().map_or(&image, |(_, path)| path))?;
-        found.add(name, image, Ok(lens_camera(camera, size)));
+        found.add(name, image, Ok(camera_of(camera, size)));
     }
     if unposed > 0 {
         found.warnings.push(format!(
@@ -69,24 +67,23 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
     Ok(found)
 }
 
-fn lens_camera(camera: &BundleCamera, (width, height): (u32, u32)) -> LensCamera {
+fn camera_of(camera: &BundleCamera, (width, height): (u32, u32)) -> Camera {
     // y and z of the camera point the other way.
     let sign = [1.0, -1.0, -1.0];
     let lens = Lens::OpenCv {
         k: [camera.k[0], camera.k[1], 0.0, 0.0, 0.0, 0.0],
         p: [0.0; 2],
+        s: [0.0; 4],
     };
-    LensCamera {
-        camera: Camera {
-            width,
-            height,
-            fx: camera.focal,
-            fy: camera.focal,
-            cx: width as f64 / 2.0,
-            cy: height as f64 / 2.0,
-            rotation: std::array::from_fn(|i| camera.rotation[i].map(|v| sign[i] * v)),
-            translation: std::array::from_fn(|i| sign[i] * camera.translation[i]),
-        },
+    Camera {
+        width,
+        height,
+        fx: camera.focal,
+        fy: camera.focal,
+        cx: width as f64 / 2.0,
+        cy: height as f64 / 2.0,
+        rotation: std::array::from_fn(|i| camera.rotation[i].map(|v| sign[i] * v)),
+        translation: std::array::from_fn(|i| sign[i] * camera.translation[i]),
         lens: lens.simplified(),
     }
 }

@@ -101,7 +101,7 @@ fn add_image(found: &mut Found, image: &ColmapImage, camera: &ColmapCamera) {
         return;
     };
     let mut camera = camera.camera.clone();
-    camera.camera.rotation = rotation;
-    camera.camera.translation = image.translation;
+    camera.rotation = rotation;
+    camera.translation = image.translation;
     found.add(name, file, Ok(camera));
 }

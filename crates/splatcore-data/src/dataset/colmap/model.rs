@@ -1,8 +1,6 @@
 //! COLMAP's camera models and what its files hold.
 
-use crate::dataset::lens::Lens;
-use crate::dataset::lens_camera::LensCamera;
-use splatcore_core::Camera;
+use splatcore_core::{Camera, Lens};
 use std::collections::BTreeMap;
 
 /// One line of `cameras`. The pose is the identity.
@@ -11,7 +9,7 @@ pub struct ColmapCamera {
     /// As images refer to it.
     pub id: u32,
     /// Size, intrinsics and lens.
-    pub camera: LensCamera,
+    pub camera: Camera,
 }
 
 /// One image of `images`, without its 2D points.
@@ -99,12 +97,7 @@ pub(super) fn unknown(what: &str) -> (String, String) {
 
 /// The camera of a model and its parameters, in COLMAP's order. `None` if the model is unknown or
 /// the number of parameters is not its own.
-pub(super) fn camera(
-    model: i32,
-    width: u32,
-    height: u32,
-    parameters: &[f64],
-) -> Option<LensCamera> {
+pub(super) fn camera(model: i32, width: u32, height: u32, parameters: &[f64]) -> Option<Camera> {
     if parameter_count(model)? != parameters.len() {
         return None;
     }
@@ -117,22 +110,26 @@ pub(super) fn camera(
     };
     let ([cx, cy], rest) = rest.split_first_chunk::<2>()?;
     let lens = match (model, rest) {
-        (0 | 1, []) => Lens::None,
+        (0 | 1, []) => Lens::Pinhole,
         (2, &[k]) => Lens::OpenCv {
             k: [k, 0.0, 0.0, 0.0, 0.0, 0.0],
             p: [0.0; 2],
+            s: [0.0; 4],
         },
         (3, &[k1, k2]) => Lens::OpenCv {
             k: [k1, k2, 0.0, 0.0, 0.0, 0.0],
             p: [0.0; 2],
+            s: [0.0; 4],
         },
         (4, &[k1, k2, p1, p2]) => Lens::OpenCv {
             k: [k1, k2, 0.0, 0.0, 0.0, 0.0],
             p: [p1, p2],
+            s: [0.0; 4],
         },
         (6, &[k1, k2, p1, p2, k3, k4, k5, k6]) => Lens::OpenCv {
             k: [k1, k2, k3, k4, k5, k6],
             p: [p1, p2],
+            s: [0.0; 4],
         },
         (7, &[omega]) => Lens::Fov { omega },
         (14 | 15, []) => fisheye([0.0; 4]),
@@ -153,17 +150,15 @@ pub(super) fn camera(
         (16, &[alpha, beta]) => Lens::Eucm { alpha, beta },
         _ => return None,
     };
-    Some(LensCamera {
-        camera: Camera {
-            width,
-            height,
-            fx: *fx,
-            fy: *fy,
-            cx: *cx,
-            cy: *cy,
-            rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-            translation: [0.0; 3],
-        },
+    Some(Camera {
+        width,
+        height,
+        fx: *fx,
+        fy: *fy,
+        cx: *cx,
+        cy: *cy,
+        rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        translation: [0.0; 3],
         lens: lens.simplified(),
     })
 }

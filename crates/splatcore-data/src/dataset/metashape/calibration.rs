@@ -5,10 +5,10 @@
 //! cy are offsets from the image's centre; u = w/2 + cx + x' f + x' b1 + y' b2, v = h/2 + cy + y'
 //! f. Parameters that are 0 are left out of the file. `p3` and `p4` are PhotoScan's.
 
-use crate::dataset::lens::Lens;
 use crate::dataset::limits::MAX_SIDE;
 use crate::words::quoted;
 use roxmltree::Node;
+use splatcore_core::Lens;
 
 /// Size, intrinsics and lens of a sensor.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -15,7 +15,6 @@ use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::Found;
-use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
 use super::photo_index::PhotoIndex;
 use super::plausible::values;
@@ -105,20 +104,18 @@ impl Chunk {
 }
 
 /// A sensor's camera at a place.
-fn camera(calibration: &Calibration, to_world: &Affine) -> Result<LensCamera, Finding> {
+fn camera(calibration: &Calibration, to_world: &Affine) -> Result<Camera, Finding> {
     let pose = Pose::from_camera_to_world(to_world, Axes::OpenCv)
         .map_err(|problem| values::no_pose("its pose", problem))?;
-    Ok(LensCamera {
-        camera: Camera {
-            width: calibration.width,
-            height: calibration.height,
-            fx: calibration.focal[0],
-            fy: calibration.focal[1],
-            cx: calibration.principal[0],
-            cy: calibration.principal[1],
-            rotation: pose.rotation,
-            translation: pose.translation,
-        },
+    Ok(Camera {
+        width: calibration.width,
+        height: calibration.height,
+        fx: calibration.focal[0],
+        fy: calibration.focal[1],
+        cx: calibration.principal[0],
+        cy: calibration.principal[1],
+        rotation: pose.rotation,
+        translation: pose.translation,
         lens: calibration.lens,
     })
 }

@@ -2,8 +2,7 @@
 
 use super::camera::field_of_view;
 use crate::dataset::finding::{Finding, number};
-use crate::dataset::lens::Lens;
-use crate::dataset::lens_camera::LensCamera;
+use splatcore_core::{Camera, Lens};
 
 /// Positions along each side of the photo at which the lens is tried.
 const POSITIONS: usize = 5;
@@ -20,12 +19,12 @@ const USUAL_FACTOR: f64 = 3.0;
 /// Judges lenses; remembers the latest, as neighbours usually share one.
 #[derive(Default)]
 pub struct Judge {
-    latest: Option<(LensCamera, Option<Finding>)>,
+    latest: Option<(Camera, Option<Finding>)>,
 }
 
 impl Judge {
     /// What is wrong with the field of view and the lens of a camera that is one otherwise.
-    pub fn finding(&mut self, camera: &LensCamera) -> Option<Finding> {
+    pub fn finding(&mut self, camera: &Camera) -> Option<Finding> {
         if let Some((known, finding)) = &self.latest
             && known.same_intrinsics(camera)
         {
@@ -37,7 +36,7 @@ impl Judge {
     }
 }
 
-fn judge(camera: &LensCamera) -> Option<Finding> {
+fn judge(camera: &Camera) -> Option<Finding> {
     let lens = &camera.lens;
     if lens.defect().is_some() {
         let (name, value) = worst(lens);
@@ -50,8 +49,8 @@ fn judge(camera: &LensCamera) -> Option<Finding> {
         };
         return Some(Finding::refused(name, number(value), expected));
     }
-    let of_view = field_of_view(&camera.camera, lens.is_fisheye());
-    if *lens == Lens::None || of_view.is_some() {
+    let of_view = field_of_view(camera, lens.is_fisheye());
+    if *lens == Lens::Pinhole || of_view.is_some() {
         return of_view;
     }
     let Tried { reached, factors } = try_at_positions(camera);
@@ -108,15 +107,9 @@ struct Tried {
     factors: [f64; 2],
 }
 
-fn try_at_positions(camera: &LensCamera) -> Tried {
-    let c = &camera.camera;
-    let polynomial = matches!(
-        camera.lens,
-        Lens::OpenCv { .. }
-            | Lens::Brown { .. }
-            | Lens::Fisheye { .. }
-            | Lens::RadTanThinPrism { .. }
-    );
+fn try_at_positions(camera: &Camera) -> Tried {
+    let c = camera;
+    let polynomial = camera.lens.polynomial().is_some();
     let (mut reached, mut factors) = (0, [1.0f64; 2]);
     let share = |i: usize| i as f64 / (POSITIONS - 1) as f64;
     for row in 0..POSITIONS {

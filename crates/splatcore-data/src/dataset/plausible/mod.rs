@@ -28,7 +28,7 @@ use super::found::Entry;
 pub(super) fn check(entries: &mut Vec<Entry>, findings: &mut Vec<Finding>) {
     let mut lenses = lens::Judge::default();
     entries.retain(|entry| {
-        let mut own = camera::findings(&entry.camera.camera);
+        let mut own = camera::findings(&entry.camera.without_lens());
         if own
             .iter()
             .all(|finding| finding.severity != Severity::Refused)

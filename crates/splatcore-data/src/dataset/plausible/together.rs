@@ -93,12 +93,12 @@ fn leave_out_far(entries: &mut Vec<Entry>, findings: &mut Vec<Finding>) {
 }
 
 fn position(entry: &Entry) -> [f64; 3] {
-    entry.camera.camera.position()
+    entry.camera.position()
 }
 
 /// All photos from one place: nothing tells how far things are.
 fn one_place(entries: &[Entry]) -> Option<Finding> {
-    let first = &entries[0].camera.camera;
+    let first = &entries[0].camera;
     let origin = first.position();
     let size = origin.iter().fold(1.0f64, |size, v| size.max(v.abs()));
     let near = |camera: &Camera| {
@@ -111,7 +111,7 @@ fn one_place(entries: &[Entry]) -> Option<Finding> {
             .flat_map(|(a, b)| a.iter().zip(b))
             .all(|(a, b)| (a - b).abs() <= ROUNDING)
     };
-    let mut cameras = entries.iter().map(|entry| &entry.camera.camera);
+    let mut cameras = entries.iter().map(|entry| &entry.camera);
     if !cameras.clone().all(near) {
         return None;
     }
@@ -141,7 +141,7 @@ fn copies(entries: &[Entry]) -> Option<Finding> {
             rotation,
             translation,
             ..
-        } = &entry.camera.camera;
+        } = &entry.camera;
         let mut numbers = rotation.iter().flatten().chain(translation);
         // 0 and -0 are one number.
         let key = std::array::from_fn(|_| (numbers.next().unwrap_or(&0.0) + 0.0).to_bits());

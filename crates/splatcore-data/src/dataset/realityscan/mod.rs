@@ -13,8 +13,6 @@ use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::Found;
-use super::lens::Lens;
-use super::lens_camera::LensCamera;
 use super::options::OpenOptions;
 use super::photo;
 use super::photo_index::PhotoIndex;
@@ -22,7 +20,7 @@ use super::plausible::values;
 use super::points_beside;
 use super::pose::{Axes, Pose};
 use crate::DataError;
-use splatcore_core::Camera;
+use splatcore_core::{Camera, Lens};
 use std::path::Path;
 
 /// Width in millimetres of the film that focal lengths refer to.
@@ -66,7 +64,7 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
 
 impl Row {
     /// The camera of a photo of this size, or what is wrong with it.
-    pub fn camera(&self, (width, height): (u32, u32)) -> Result<LensCamera, Finding> {
+    pub fn camera(&self, (width, height): (u32, u32)) -> Result<Camera, Finding> {
         let longer = f64::from(width.max(height));
         let rotation = angles::to_world(self.angles);
         let to_world = std::array::from_fn(|i| {
@@ -82,17 +80,15 @@ impl Row {
             skew: 0.0,
             fisheye: false,
         };
-        Ok(LensCamera {
-            camera: Camera {
-                width,
-                height,
-                fx: self.focal / FILM * longer,
-                fy: self.focal / FILM * longer,
-                cx: f64::from(width) / 2.0 + self.principal[0] * longer,
-                cy: f64::from(height) / 2.0 + self.principal[1] * longer,
-                rotation: pose.rotation,
-                translation: pose.translation,
-            },
+        Ok(Camera {
+            width,
+            height,
+            fx: self.focal / FILM * longer,
+            fy: self.focal / FILM * longer,
+            cx: f64::from(width) / 2.0 + self.principal[0] * longer,
+            cy: f64::from(height) / 2.0 + self.principal[1] * longer,
+            rotation: pose.rotation,
+            translation: pose.translation,
             lens: lens.simplified(),
         })
     }

@@ -2,12 +2,10 @@
 
 use super::json::Intrinsics;
 use crate::dataset::finding::Finding;
-use crate::dataset::lens::Lens;
-use crate::dataset::lens_camera::LensCamera;
 use crate::dataset::plausible::values;
 use crate::dataset::pose::{Axes, Pose};
 use crate::words::quoted;
-use splatcore_core::Camera;
+use splatcore_core::{Camera, Lens};
 
 /// Models whose formula is OpenCV's with some coefficients 0. A model that is not named is one of
 /// these too.
@@ -99,6 +97,7 @@ pub(super) fn lens(i: &Intrinsics) -> Result<Lens, LensProblem> {
     let lens = Lens::OpenCv {
         k: [k1, k2, k3, k4, i.k5.unwrap_or(0.0), i.k6.unwrap_or(0.0)],
         p,
+        s: [0.0; 4],
     };
     Ok(lens.simplified())
 }
@@ -133,7 +132,7 @@ pub(super) fn camera(
     lens: Lens,
     size: (u32, u32),
     matrix: &[Vec<f64>],
-) -> Result<LensCamera, Finding> {
+) -> Result<Camera, Finding> {
     let (width, height) = (size.0 as f64, size.1 as f64);
     let from_angle = |side: f64, angle: f64| 0.5 * side / (0.5 * angle).tan();
     let fx = i.fl_x.or(i.camera_angle_x.map(|a| from_angle(width, a)));
@@ -154,17 +153,15 @@ pub(super) fn camera(
     }
     let pose = Pose::from_camera_to_world(&rows, Axes::OpenGl)
         .map_err(|problem| values::no_pose(name, problem))?;
-    Ok(LensCamera {
-        camera: Camera {
-            width: size.0,
-            height: size.1,
-            fx,
-            fy,
-            cx: i.cx.unwrap_or(width / 2.0),
-            cy: i.cy.unwrap_or(height / 2.0),
-            rotation: pose.rotation,
-            translation: pose.translation,
-        },
+    Ok(Camera {
+        width: size.0,
+        height: size.1,
+        fx,
+        fy,
+        cx: i.cx.unwrap_or(width / 2.0),
+        cy: i.cy.unwrap_or(height / 2.0),
+        rotation: pose.rotation,
+        translation: pose.translation,
         lens,
     })
 }

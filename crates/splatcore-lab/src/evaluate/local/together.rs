@@ -123,7 +123,7 @@ mod tests {
     use crate::timing::TimedScene;
     use crate::worker::{FrameSpec, arrays};
     use splatcore_core::backend::RenderOptions;
-    use splatcore_core::{Camera, Gaussians, Image};
+    use splatcore_core::{Camera, Gaussians, Image, Lens};
 
     /// Answers from the files that it is given in place of kernels: `image` names the image that it
     /// renders, `times` is what it answers when it is to time frames.
@@ -150,6 +150,7 @@ mod tests {
             cy: 2.0,
             rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.0; 3],
+            lens: Lens::Pinhole,
         };
         let frame = FrameSpec::new(&camera, &RenderOptions::default());
         Scene {

@@ -4,7 +4,7 @@ use crate::worker::FrameSpec;
 use serde::{Deserialize, Serialize};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::random::Rng;
-use splatcore_core::{Camera, Gaussians, Pipeline};
+use splatcore_core::{Camera, Gaussians, Lens, Pipeline};
 
 /// A scene with the frames to look at.
 #[derive(Clone, Debug)]
@@ -302,6 +302,7 @@ fn frame(rng: &mut Rng, [width, height]: [u32; 2], pipeline: Pipeline) -> FrameS
             [-cp * sy, sp, cp * cy],
         ],
         translation: [0.0, 0.0, 4.0],
+        lens: Lens::Pinhole,
     };
     let options = RenderOptions {
         pipeline,

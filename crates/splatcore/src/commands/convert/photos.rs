@@ -115,7 +115,7 @@ impl<'a> Photos<'a> {
         let find = |name: &String| {
             let found = dataset.entries.iter().find(|entry| entry.name == *name);
             match found {
-                Some(entry) => Ok(entry.camera.camera.position()),
+                Some(entry) => Ok(entry.camera.position()),
                 None => bail!(
                     "{}: has no photo {name}; `splatcore info` shows how they are named",
                     self.folder()?.display()
@@ -149,6 +149,7 @@ impl<'a> Photos<'a> {
             max_size: Some(args.max_size.unwrap_or(MAX_SIZE)),
             background: background.colour(),
             keep_alpha: false,
+            keep_lens: false,
         };
         let views = load::views(dataset, &indices, &options)?;
         Ok(self.backend.open()?.learner(gaussians, Arc::new(views))?)

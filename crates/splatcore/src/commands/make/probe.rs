@@ -87,7 +87,7 @@ pub fn foresee(asked: &Asked, photo: [u32; 2]) -> Result<StepTime> {
 /// Width and height of a dataset's photos.
 pub fn photo_size(dataset: &Dataset) -> [u32; 2] {
     dataset.entries.first().map_or([1, 1], |entry| {
-        let camera = &entry.camera.camera;
+        let camera = &entry.camera;
         [camera.width, camera.height]
     })
 }

@@ -205,7 +205,7 @@ pub fn fingerprint(dataset: &Dataset) -> String {
     };
     for entry in &dataset.entries {
         add(entry.name.as_bytes());
-        add(format!("{:?}", entry.camera.camera).as_bytes());
+        add(format!("{:?}", entry.camera).as_bytes());
     }
     let (photos, points) = (dataset.entries.len(), dataset.points.positions.len());
     format!("{photos} photos, {points} points, {hash:016x}")

@@ -1,0 +1,231 @@
+//! How a lens bends light: from the ideal pinhole's image plane (x/z, y/z) to the real one, and
+//! back.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | where does a ray land, which ray lands here, where does a lens fold | `plane.rs` |
+//! | what do the models have in common that are polynomials | `polynomial.rs` |
+//! | what does a camera with a lens see | `of_camera.rs` |
+//! | where in the image is a point, and how does that change with the point | `projection.rs` |
+
+mod of_camera;
+mod plane;
+mod polynomial;
+mod projection;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+pub use polynomial::{Plane, Polynomial};
+pub use projection::Projection;
+
+/// A lens, acting on the image plane at distance 1 (a ray (x/z, y/z) in camera axes, x right, y
+/// down).
+///
+/// The formulas are those of OpenCV and COLMAP (`src/colmap/sensor/models`); several of COLMAP's
+/// models are one variant here with some coefficients 0.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(tag = "model", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Lens {
+    /// None: a pinhole.
+    #[default]
+    Pinhole,
+    /// OpenCV's rational model: `(1 + k1 r² + k2 r⁴ + k3 r⁶) / (1 + k4 r² + k5 r⁴ + k6 r⁶)`,
+    /// tangential p1, p2 and thin prism s1 to s4.
+    #[serde(rename = "opencv")]
+    OpenCv {
+        /// k1 to k6.
+        k: [f64; 6],
+        /// p1, p2.
+        p: [f64; 2],
+        /// s1 to s4: `s1 r² + s2 r⁴` along x, `s3 r² + s4 r⁴` along y.
+        s: [f64; 4],
+    },
+    /// Brown's model as Metashape (manual, appendix "Camera models") and RealityScan write it:
+    /// radial `1 + k1 r² + k2 r⁴ + k3 r⁶ + k4 r⁸`, tangential (p1 and p2 change places against
+    /// OpenCV) times `1 + p3 r² + p4 r⁴`, then `x + skew y`. It acts in the image plane, or in the
+    /// theta plane of an equidistant fisheye.
+    Brown {
+        /// k1 to k4.
+        k: [f64; 4],
+        /// p1 to p4.
+        p: [f64; 4],
+        /// Metashape's b2 over the focal length along x.
+        skew: f64,
+        /// Rays are bent to the theta plane first.
+        fisheye: bool,
+    },
+    /// Equidistant fisheye: radius `theta (1 + k1 theta² + k2 theta⁴ + k3 theta⁶ + k4 theta⁸)`,
+    /// then tangential p1, p2 and thin prism sx, sy (Weng et al. 1992) in the theta plane.
+    Fisheye {
+        /// k1 to k4.
+        k: [f64; 4],
+        /// p1, p2.
+        p: [f64; 2],
+        /// sx1, sy1.
+        s: [f64; 2],
+    },
+    /// Equidistant fisheye with six radial terms, then tangential and thin prism terms of the bent
+    /// point (Project Aria's FISHEYE624).
+    RadTanThinPrism {
+        /// k0 to k5.
+        k: [f64; 6],
+        /// p0, p1.
+        p: [f64; 2],
+        /// s0 to s3.
+        s: [f64; 4],
+    },
+    /// Field-of-view model (Devernay and Faugeras 2001): radius `atan(2 r tan(omega / 2)) / omega`.
+    Fov {
+        /// In radians, not 0.
+        omega: f64,
+    },
+    /// Division model (Fitzgibbon 2001): undistorted = distorted / (1 + k r²).
+    Division {
+        /// The one coefficient.
+        k: f64,
+    },
+    /// Enhanced unified camera model (Khomutenko et al. 2016).
+    Eucm {
+        /// In [0, 1].
+        alpha: f64,
+        /// Positive.
+        beta: f64,
+    },
+}
+
+impl Lens {
+    /// The same lens, or [`Lens::Pinhole`] when its coefficients do nothing.
+    pub fn simplified(self) -> Self {
+        let idle = match self {
+            Lens::Pinhole => true,
+            Lens::OpenCv { k, p, s } => k.iter().chain(&p).chain(&s).all(|&v| v == 0.0),
+            Lens::Brown {
+                k,
+                p,
+                skew,
+                fisheye,
+            } => !fisheye && skew == 0.0 && k.iter().chain(&p).all(|&v| v == 0.0),
+            Lens::Fov { omega } => omega.abs() < 1e-7,
+            Lens::Division { k } => k == 0.0,
+            Lens::Eucm { alpha, .. } => alpha == 0.0,
+            Lens::Fisheye { .. } | Lens::RadTanThinPrism { .. } => false,
+        };
+        if idle { Lens::Pinhole } else { self }
+    }
+
+    /// Short name for `info`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Lens::Pinhole => "pinhole",
+            Lens::OpenCv { p, s, .. } if p.iter().chain(s).all(|&v| v == 0.0) => "radial",
+            Lens::OpenCv { .. } => "opencv",
+            Lens::Brown { fisheye: true, .. } => "brown-fisheye",
+            Lens::Brown { .. } => "brown",
+            Lens::Fisheye { .. } => "fisheye",
+            Lens::RadTanThinPrism { .. } => "rad-tan-thin-prism-fisheye",
+            Lens::Fov { .. } => "fov",
+            Lens::Division { .. } => "division",
+            Lens::Eucm { .. } => "eucm",
+        }
+    }
+
+    /// Whether rays are bent to the plane of angles first, so that they may come from behind.
+    pub fn is_fisheye(&self) -> bool {
+        match self {
+            Lens::Fisheye { .. } | Lens::RadTanThinPrism { .. } => true,
+            Lens::Brown { fisheye, .. } => *fisheye,
+            _ => false,
+        }
+    }
+
+    /// The coefficients by the names of the formula.
+    pub fn coefficients(&self) -> Vec<(&'static str, f64)> {
+        let named = |names: &[&'static str], values: &[f64]| -> Vec<(&'static str, f64)> {
+            names.iter().copied().zip(values.iter().copied()).collect()
+        };
+        const K: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "k6"];
+        const P: [&str; 4] = ["p1", "p2", "p3", "p4"];
+        const S: [&str; 4] = ["s1", "s2", "s3", "s4"];
+        match self {
+            Lens::Pinhole => Vec::new(),
+            Lens::OpenCv { k, p, s } => [named(&K, k), named(&P, p), named(&S, s)].concat(),
+            Lens::Brown { k, p, skew, .. } => {
+                [named(&K, k), named(&P, p), vec![("skew", *skew)]].concat()
+            }
+            Lens::Fisheye { k, p, s } => [named(&K, k), named(&P, p), named(&S, s)].concat(),
+            Lens::RadTanThinPrism { k, p, s } => {
+                [named(&K, k), named(&P, p), named(&S, s)].concat()
+            }
+            Lens::Fov { omega } => vec![("omega", *omega)],
+            Lens::Division { k } => vec![("k", *k)],
+            Lens::Eucm { alpha, beta } => vec![("alpha", *alpha), ("beta", *beta)],
+        }
+    }
+
+    /// The polynomial of the model; `None` for models that are none (`Fov`, `Division`, `Eucm`).
+    pub fn polynomial(&self) -> Option<Polynomial> {
+        let six = |k: [f64; 4]| [k[0], k[1], k[2], k[3], 0.0, 0.0];
+        let none = Polynomial::default();
+        Some(match *self {
+            Lens::Pinhole => none,
+            Lens::OpenCv { k, p, s } => Polynomial {
+                radial: [k[0], k[1], k[2], 0.0, 0.0, 0.0],
+                divisor: [k[3], k[4], k[5]],
+                tangential: p,
+                prism: s,
+                ..none
+            },
+            Lens::Brown {
+                k,
+                p,
+                skew,
+                fisheye,
+            } => Polynomial {
+                plane: if fisheye { Plane::Angle } else { Plane::Image },
+                radial: six(k),
+                tangential: [p[1], p[0]],
+                growth: [p[2], p[3]],
+                skew,
+                ..none
+            },
+            Lens::Fisheye { k, p, s } => Polynomial {
+                plane: Plane::Angle,
+                radial: six(k),
+                tangential: p,
+                prism: [s[0], 0.0, s[1], 0.0],
+                ..none
+            },
+            Lens::RadTanThinPrism { k, p, s } => Polynomial {
+                plane: Plane::Angle,
+                radial: k,
+                tangential: [p[1], p[0]],
+                prism: s,
+                radial_first: true,
+                ..none
+            },
+            Lens::Fov { .. } | Lens::Division { .. } | Lens::Eucm { .. } => return None,
+        })
+    }
+
+    /// What makes the coefficients unusable, or `None`.
+    pub fn defect(&self) -> Option<String> {
+        let finite = match self {
+            Lens::Pinhole => true,
+            Lens::OpenCv { k, p, s } => k.iter().chain(p).chain(s).all(|v| v.is_finite()),
+            Lens::Brown { k, p, skew, .. } => {
+                skew.is_finite() && k.iter().chain(p).all(|v| v.is_finite())
+            }
+            Lens::Fisheye { k, p, s } => k.iter().chain(p).chain(s).all(|v| v.is_finite()),
+            Lens::RadTanThinPrism { k, p, s } => k.iter().chain(p).chain(s).all(|v| v.is_finite()),
+            Lens::Fov { omega } => omega.is_finite() && omega.abs() < std::f64::consts::PI,
+            Lens::Division { k } => k.is_finite(),
+            Lens::Eucm { alpha, beta } => {
+                (0.0..=1.0).contains(alpha) && *beta > 0.0 && beta.is_finite()
+            }
+        };
+        (!finite).then(|| format!("the lens coefficients are not usable ({self:?})"))
+    }
+}

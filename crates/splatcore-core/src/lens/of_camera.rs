@@ -1,0 +1,60 @@
+//! What a camera sees through its lens.
+
+use super::Lens;
+use crate::camera::Camera;
+
+impl Camera {
+    /// The same camera without its lens.
+    pub fn without_lens(&self) -> Self {
+        Self {
+            lens: Lens::Pinhole,
+            ..self.clone()
+        }
+    }
+
+    /// Whether both differ in nothing but the pose.
+    pub fn same_intrinsics(&self, other: &Self) -> bool {
+        let key = |c: &Self| (c.width, c.height, c.fx, c.fy, c.cx, c.cy, c.lens);
+        key(self) == key(other)
+    }
+
+    /// The pixel of a ray (x/z, y/z in camera axes), in or out of the image.
+    pub fn pixel(&self, ray: [f64; 2]) -> Option<[f64; 2]> {
+        self.lens.distort(ray).map(|plane| self.scaled(plane))
+    }
+
+    /// The ray (x/z, y/z in camera axes) of a pixel; `None` beyond 90 degrees, too.
+    pub fn ray(&self, pixel: [f64; 2]) -> Option<[f64; 2]> {
+        self.lens.undistort(self.unscaled(pixel))
+    }
+
+    /// The direction in camera axes of a pixel's ray, unit length; a fisheye's may point backwards.
+    pub fn direction(&self, pixel: [f64; 2]) -> Option<[f64; 3]> {
+        self.lens.direction(self.unscaled(pixel))
+    }
+
+    /// The pixel of a world point that the lens images, in or out of the image.
+    pub fn project(&self, point: [f64; 3]) -> Option<[f64; 2]> {
+        let view = self.to_view(point);
+        self.lens.image(view).map(|plane| self.scaled(plane))
+    }
+
+    /// Whether a world point is inside the image.
+    pub fn sees(&self, point: [f64; 3]) -> bool {
+        self.project(point).is_some_and(|pixel| self.inside(pixel))
+    }
+
+    /// Whether a pixel position is inside the image.
+    pub fn inside(&self, [x, y]: [f64; 2]) -> bool {
+        (0.0..=self.width as f64).contains(&x) && (0.0..=self.height as f64).contains(&y)
+    }
+
+    /// A point of the real image plane in pixels.
+    fn scaled(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        [self.fx * x + self.cx, self.fy * y + self.cy]
+    }
+
+    fn unscaled(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        [(x - self.cx) / self.fx, (y - self.cy) / self.fy]
+    }
+}
