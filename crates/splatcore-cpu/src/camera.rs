@@ -1,8 +1,9 @@
 //! A camera as the kernels want it: f32, with what they would otherwise derive for each Gaussian.
 
 use splatcore_core::backend::{BackendError, RenderOptions};
+use splatcore_core::lens::Projection;
 use splatcore_core::semantics::{FRUSTUM_CLAMP, TILE};
-use splatcore_core::{Camera, Choice};
+use splatcore_core::{Camera, Choice, Lens, checks};
 
 /// Pixels of an image at most, the number that a card takes: 1.4 G, of 40 bytes or more each.
 const MAX_PIXELS: u64 = u32::MAX as u64 / 3;
@@ -10,13 +11,15 @@ const MAX_PIXELS: u64 = u32::MAX as u64 / 3;
 /// Refuses a camera that cannot be rendered.
 ///
 /// # Errors
-/// [`BackendError::Input`] for a defect, [`BackendError::TooLarge`] for too many pixels.
+/// [`BackendError::Input`] for a defect, [`BackendError::Unsupported`] for a lens that is no
+/// polynomial, [`BackendError::TooLarge`] for too many pixels.
 pub fn check(camera: &Camera) -> Result<(), BackendError> {
     if let Some(defect) = camera.defect() {
         return Err(BackendError::Input(format!(
             "this camera cannot be rendered: {defect}"
         )));
     }
+    checks::lens("cpu", camera)?;
     if u64::from(camera.width) * u64::from(camera.height) > MAX_PIXELS {
         return Err(BackendError::TooLarge {
             what: format!(
@@ -52,6 +55,8 @@ pub struct KernelCamera {
     pub near: f32,
     /// See `RenderOptions::antialias`.
     pub antialias: bool,
+    /// Of a camera that is no pinhole.
+    pub lens: Option<Projection>,
 }
 
 impl KernelCamera {
@@ -69,6 +74,15 @@ impl KernelCamera {
             clamp: camera.tan_half_fov().map(|t| (FRUSTUM_CLAMP * t) as f32),
             near: options.semantics.near_plane,
             antialias: options.antialias,
+            lens: Self::lens(camera),
+        }
+    }
+
+    /// `None` for a pinhole.
+    pub fn lens(camera: &Camera) -> Option<Projection> {
+        match camera.lens {
+            Lens::Pinhole => None,
+            _ => Projection::new(camera),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::renderer::render;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, RenderOptions, Rendered};
 use splatcore_core::floaters::belongs;
-use splatcore_core::{Gaussians, View};
+use splatcore_core::{Gaussians, View, checks};
 
 /// Renders the depth of all views; who stays: those that some view takes for a part of what it
 /// shows, or none for a floater.
@@ -19,6 +19,11 @@ pub(crate) fn kept(
     options: &RenderOptions,
     share: f32,
 ) -> Result<Vec<bool>, BackendError> {
+    checks::pinholes(
+        "cpu",
+        "pruning of floaters by views",
+        views.iter().map(|view| &view.camera),
+    )?;
     let options = &RenderOptions {
         inverse_depth: true,
         ..options.clone()

@@ -41,6 +41,7 @@ mod smoothing;
 pub mod sort;
 pub mod step;
 mod step_buffers;
+mod unscented;
 mod workers;
 
 pub use backend::CpuBackend;

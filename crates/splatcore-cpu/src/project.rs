@@ -1,6 +1,6 @@
 //! `project`: Gaussians to splats. EWA splatting (Zwicker et al. 2001) as INRIA's rasterizer does
-//! it, colour from spherical harmonics for survivors only. Twin:
-//! `splatcore_reference::twin::project`.
+//! it, or through a lens the unscented transform (`unscented.rs`); colour from spherical harmonics
+//! for survivors only. Twin: `splatcore_reference::twin::project`.
 
 use crate::antialias::Compensation;
 use crate::camera::KernelCamera;
@@ -10,6 +10,7 @@ use crate::harmonics::{direction, sh_basis};
 pub use crate::scene::Scene;
 use crate::simd::{Lanes, Mask, Rows, ceil, dispatch, load_columns, log2_one_plus_exp2};
 use crate::smoothing::smooth;
+use crate::unscented;
 use splatcore_core::semantics::TILE;
 use splatcore_core::sh;
 use std::f32::consts::LOG2_E;
@@ -26,7 +27,7 @@ pub struct Splat {
     pub log2_opacity: f32,
     /// Colour, clamped below at 0.
     pub colour: [f32; 3],
-    /// View-space z.
+    /// View-space z; through a fisheye the distance from the camera.
     pub depth: f32,
     /// Half width and height in pixels of the ellipse alpha = 1/255.
     pub extent: [f32; 2],
@@ -97,17 +98,26 @@ fn project_lanes<L: Lanes>(
     let mut columns = load_geometry::<L>(scene, rows);
     let growth = smooth(scene, rows, &mut columns);
     let g = geometry(&columns, camera);
-    let in_front = in_front(&g, camera);
+    let place = match &camera.lens {
+        None => pinhole(&g, camera),
+        Some(lens) => unscented::project(&columns, lens, camera),
+    };
+    let in_front = in_front(&place, camera);
     if in_front.bits() & valid == 0 {
         return;
     }
 
-    let outline = outline(&g, camera);
+    let outline = outline(&place);
     let in_view = square_in_view(&outline, in_front, camera) & valid;
     for lane in 0..lanes {
         output.in_view[start + lane] = (in_view >> lane & 1) as u8;
     }
-    let log2_opacity = log2_opacity(scene, rows, &growth, &g, camera);
+    let factor = match (camera.antialias, &camera.lens) {
+        (false, _) => None,
+        (true, None) => Some(Compensation::new(&g, camera).log2_factor()),
+        (true, Some(_)) => Some(place.log2_factor),
+    };
+    let log2_opacity = log2_opacity(scene, rows, &growth, factor);
     let visible = in_front & log2_opacity.ge(L::splat(-LOG2_255));
     let extent = extent(&outline, log2_opacity);
     // Comparisons with NaN are false, so a mean that overflowed drops out here.
@@ -125,7 +135,7 @@ fn project_lanes<L: Lanes>(
     outline.power[0].store(&mut fields[3]);
     outline.power[1].store(&mut fields[4]);
     outline.power[2].store(&mut fields[5]);
-    g.view[2].store(&mut fields[6]);
+    place.depth.store(&mut fields[6]);
     extent[0].store(&mut fields[7]);
     extent[1].store(&mut fields[8]);
     outline.mean[0].store(&mut fields[9]);
@@ -137,11 +147,41 @@ fn project_lanes<L: Lanes>(
 
 /// Whether a Gaussian is beyond the near plane and its projected covariance can be inverted.
 #[inline(always)]
-fn in_front<L: Lanes>(g: &Geometry<L>, camera: &KernelCamera) -> L::Mask {
+fn in_front<L: Lanes>(place: &Place<L>, camera: &KernelCamera) -> L::Mask {
     let tiny = L::splat(f32::MIN_POSITIVE);
-    let in_front = g.view[2].ge(L::splat(camera.near)) & g.determinant.ge(tiny);
+    let in_front = place.depth.ge(L::splat(camera.near)) & place.determinant.ge(tiny);
     // z > near, not >=: one more comparison for the lanes that sit exactly on the plane.
-    in_front.and_not(L::splat(camera.near).ge(g.view[2]))
+    in_front.and_not(L::splat(camera.near).ge(place.depth))
+}
+
+/// Where a Gaussian is in the image, a Gaussian a lane.
+pub(crate) struct Place<L> {
+    /// Centre in pixels.
+    pub mean: [L; 2],
+    /// Covariance with the low pass, square pixels: xx xy yy.
+    pub projected: [L; 3],
+    /// Its determinant; 0 if the camera does not see it.
+    pub determinant: L,
+    /// See [`Splat::depth`].
+    pub depth: L,
+    /// log2 of the 2D filter's factor on the opacity; of a lens only.
+    pub log2_factor: L,
+}
+
+/// Without a lens.
+#[inline(always)]
+fn pinhole<L: Lanes>(g: &Geometry<L>, camera: &KernelCamera) -> Place<L> {
+    let u =
+        (g.view[0] * g.inverse_z).mul_add(L::splat(camera.focal[0]), L::splat(camera.centre[0]));
+    let v =
+        (g.view[1] * g.inverse_z).mul_add(L::splat(camera.focal[1]), L::splat(camera.centre[1]));
+    Place {
+        mean: [u, v],
+        projected: g.projected,
+        determinant: g.determinant,
+        depth: g.view[2],
+        log2_factor: L::splat(0.0),
+    }
 }
 
 /// A splat's place and shape in the image, a Gaussian a lane.
@@ -156,11 +196,7 @@ struct Outline<L> {
 
 /// The splat of a Gaussian that is in front of the camera.
 #[inline(always)]
-fn outline<L: Lanes>(g: &Geometry<L>, camera: &KernelCamera) -> Outline<L> {
-    let u =
-        (g.view[0] * g.inverse_z).mul_add(L::splat(camera.focal[0]), L::splat(camera.centre[0]));
-    let v =
-        (g.view[1] * g.inverse_z).mul_add(L::splat(camera.focal[1]), L::splat(camera.centre[1]));
+fn outline<L: Lanes>(g: &Place<L>) -> Outline<L> {
     let inverse_determinant = L::splat(1.0) / g.determinant;
     let half = L::splat(-0.5 * LOG2_E) * inverse_determinant;
     let a = half * g.projected[2];
@@ -173,7 +209,7 @@ fn outline<L: Lanes>(g: &Geometry<L>, camera: &KernelCamera) -> Outline<L> {
         .sqrt();
     let sigma3 = L::splat(3.0) * (middle + spread).sqrt();
     Outline {
-        mean: [u, v],
+        mean: g.mean,
         power: [a, b, power_c],
         radius: ceil(sigma3),
     }
@@ -195,21 +231,15 @@ fn square_in_view<L: Lanes>(o: &Outline<L>, in_front: L::Mask, camera: &KernelCa
 
 /// log2 of the opacity, lowered by the 3D filter's growth and by the 2D filter's factor.
 #[inline(always)]
-fn log2_opacity<L: Lanes>(
-    scene: &Scene<'_>,
-    rows: &Rows,
-    growth: &[L; 3],
-    g: &Geometry<L>,
-    camera: &KernelCamera,
-) -> L {
+fn log2_opacity<L: Lanes>(scene: &Scene<'_>, rows: &Rows, growth: &[L; 3], factor: Option<L>) -> L {
     let mut logits = [L::splat(0.0)];
     load_columns(scene.opacity_logits, 1, rows, 1, &mut logits);
     let mut log2_opacity = -log2_one_plus_exp2(logits[0] * L::splat(-LOG2_E));
     if !scene.smoothing.is_empty() {
         log2_opacity = log2_opacity - (growth[0] + growth[1] + growth[2]);
     }
-    if camera.antialias {
-        log2_opacity = log2_opacity + Compensation::new(g, camera).log2_factor();
+    if let Some(factor) = factor {
+        log2_opacity = log2_opacity + factor;
     }
     log2_opacity
 }

@@ -11,6 +11,7 @@ use crate::project::Splat;
 use crate::scene::Scene;
 use crate::simd::{Lanes, Rows, dispatch, dot3, load_all, load_columns, store_columns};
 use crate::smoothing::{smooth, smooth_backward};
+use crate::unscented;
 use splatcore_core::backend::Statistic;
 use splatcore_core::{Gaussians, sh};
 use std::f32::consts::{LN_2, LOG2_E};
@@ -114,17 +115,17 @@ fn backward_lanes<L: Lanes>(
     let mut columns = load_geometry::<L>(scene, local);
     let growth = smooth(scene, local, &mut columns);
     let g = geometry(&columns, camera);
-    let pull = if camera.antialias {
-        Some(Compensation::new(&g, camera).backward(totals.alpha, &g, camera))
-    } else {
-        None
+    let unscented::Gradient {
+        world: mut d_world,
+        rotation: d_rotation,
+        log_scales: mut d_log_scales,
+    } = match &camera.lens {
+        None => pinhole_backward(&d_mean, &totals, &g, camera),
+        Some(lens) => {
+            let d_projected = projected_gradient(&totals, None);
+            unscented::backward(&columns, lens, camera, &d_mean, &d_projected, totals.alpha)
+        }
     };
-
-    let d_projected = projected_gradient(&totals, pull.as_ref());
-    let d_transformed = times_transform(&d_projected, &g);
-    let d_view = view_gradient(&d_mean, &d_transformed, &g, camera, pull.as_ref());
-    let d_covariance = covariance_gradient(&d_transformed, &g);
-    let (d_rotation, mut d_log_scales) = shape_gradient(&d_covariance, &g, pull.as_ref());
     if !scene.smoothing.is_empty() {
         smooth_backward(&growth, totals.alpha, &mut d_log_scales);
     }
@@ -134,10 +135,34 @@ fn backward_lanes<L: Lanes>(
     let mut d_logit = [logit_gradient(totals.alpha, scene, local)];
     store_columns(&mut d_logit, out.opacity_logits, 1, local, lanes);
 
-    let mut d_world = world_gradient(&d_view, camera);
     let mean = [columns[0], columns[1], columns[2]];
     colour_backward(mean, &totals, scene, camera, lanes, &mut d_world, out);
     store_columns(&mut d_world, out.means, 3, local, lanes);
+}
+
+/// Back through EWA.
+#[inline(always)]
+fn pinhole_backward<L: Lanes>(
+    d_mean: &[L; 2],
+    totals: &Totals<L>,
+    g: &Geometry<L>,
+    camera: &KernelCamera,
+) -> unscented::Gradient<L> {
+    let pull = if camera.antialias {
+        Some(Compensation::new(g, camera).backward(totals.alpha, g, camera))
+    } else {
+        None
+    };
+    let d_projected = projected_gradient(totals, pull.as_ref());
+    let d_transformed = times_transform(&d_projected, g);
+    let d_view = view_gradient(d_mean, &d_transformed, g, camera, pull.as_ref());
+    let d_covariance = covariance_gradient(&d_transformed, g);
+    let (rotation, log_scales) = shape_gradient(&d_covariance, g, pull.as_ref());
+    unscented::Gradient {
+        world: world_gradient(&d_view, camera),
+        rotation,
+        log_scales,
+    }
 }
 
 /// What the rows of the splats' pairs add up to, a splat a lane. d is a pixel less the splat's

@@ -217,7 +217,7 @@ pub(crate) fn gradients(
             rows_backward(level, frame, view, camera, options, rows);
         });
         if let Some(of_depth) = of_depth {
-            add_depth(frame, camera, &of_depth, &mut out.means);
+            add_depth(frame, camera, &of_depth, scene, &mut out.means);
         }
         Ok(())
     })?;

@@ -77,6 +77,7 @@ impl CudaLearner {
             share: 1.0 / plan.views.len() as f32,
             first: rows.start as u32,
             until: rows.end as u32,
+            lens: self.passes.work.kernel_lens(),
         };
         adam::launch(self.passes.queue(), kernel, &params)
     }

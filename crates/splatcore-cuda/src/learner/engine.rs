@@ -11,7 +11,7 @@ use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::passes::InferencePass;
 use splatcore_core::backend::{Engine, Exchange, Ranks, Statistic, StepFrame, StepPlan, take_step};
-use splatcore_core::{BackendError, Choice, Pipeline};
+use splatcore_core::{BackendError, Choice, Lens, Pipeline};
 
 fn comparison<'a>(frame: StepFrame<'a>) -> Comparison<'a> {
     Comparison {
@@ -117,8 +117,8 @@ impl Engine for CudaLearner {
         if frame.index == 0 {
             self.batch.reserve(self.state.count, self.state.sh_degree)?;
         }
-        let (camera, part) = match &self.sharing {
-            Some(sharing) => self.own_gradients(sharing, frame)?,
+        let (camera, part) = match self.own_gradients(frame)? {
+            Some(own) => own,
             None => {
                 let camera = self.frame.camera()?;
                 let sums = self.frame.sums;
@@ -138,7 +138,7 @@ impl Engine for CudaLearner {
     }
 
     fn apply(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        let (scene, camera) = (self.scene_addresses(), self.camera_of_step()?);
+        let (camera, scene) = (self.camera_of_step()?, self.scene_addresses());
         self.adam(scene, &camera, plan)?;
         self.passes.queue().mark("adam")?;
         let Some(rate) = plan.exposure else {
@@ -186,7 +186,8 @@ impl CudaLearner {
             .reserve_exactly(size_of::<f64>() * plan.views.len())?;
         self.frames = plan.views.len();
         self.share_rows();
-        let wanted = AdamKind::new(plan, &self.state, self.sharing.is_some());
+        let lens = plan.views.first().is_some_and(|&view| self.has_lens(view));
+        let wanted = AdamKind::new(plan, &self.state, lens, self.sharing.is_some());
         Ok((self.adam.0 != Some(wanted)).then_some(wanted))
     }
 
@@ -224,7 +225,8 @@ impl CudaLearner {
         let mut all = Vec::new();
         for degree in options.sh_degree.saturating_add(1)..=stored {
             options.sh_degree = degree;
-            all.extend(self.passes.training.programs(scene, &options));
+            let lens = plan.views.iter().any(|&view| self.has_lens(view));
+            all.extend(self.passes.training.programs(scene, &options, lens));
             all.push(adam.with_degree(degree).program());
         }
         options.sh_degree = stored;
@@ -234,6 +236,14 @@ impl CudaLearner {
         }
         all.push(ops::floaters::program());
         all
+    }
+
+    /// Whether the camera of a view has a lens.
+    fn has_lens(&self, view: usize) -> bool {
+        let views = self.photos.views();
+        views
+            .get(view)
+            .is_some_and(|view| view.camera.lens != Lens::Pinhole)
     }
 
     /// Absolute statistics need the sums of each tile.

@@ -7,9 +7,9 @@ use crate::device::error::{device_error, failed};
 use crate::ops::floaters::{self, FloatersParams};
 use crate::ops::score::DeviceScores;
 use crate::ops::state::MEANS;
-use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Blend;
+use splatcore_core::{BackendError, checks};
 
 /// How the views are rendered in which floaters are searched for: in f32, as what a training does
 /// should not depend on what images for people leave out.
@@ -30,6 +30,8 @@ impl CudaLearner {
     ) -> Result<DeviceScores, BackendError> {
         let n = self.state.count;
         let views = self.photos.views().clone();
+        let cameras = views.iter().map(|view| &view.camera);
+        checks::pinholes("cuda", "pruning of floaters by views", cameras)?;
         let device = self.passes.queue().device.clone();
         let array = |bytes| Buffer::new(&device, "verdicts on floaters", bytes);
         let scores = DeviceScores {

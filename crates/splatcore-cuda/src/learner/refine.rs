@@ -5,8 +5,8 @@ use super::pending::Pending;
 use super::{CudaLearner, score};
 use crate::ops::by_camera::ByCamera;
 use crate::ops::{densify, limit_scales, smoothing};
-use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, RefineReport};
+use splatcore_core::{BackendError, checks};
 
 impl CudaLearner {
     /// What of a refinement needs the cameras.
@@ -16,6 +16,10 @@ impl CudaLearner {
             Refine::LimitScales { .. } => (&mut self.limit_scales, limit_scales::program()),
             _ => return Ok(()),
         };
+        if matches!(refine, Refine::SmoothingFilter) {
+            let cameras = self.photos.views().iter().map(|view| &view.camera);
+            checks::pinholes("cuda", "3D filters", cameras)?;
+        }
         let queue = self.passes.queue();
         let op = match op {
             Some(op) => op,

@@ -169,20 +169,22 @@ impl CudaLearner {
         })
     }
 
-    /// The gradients of the own Gaussians in a frame.
+    /// The gradients of the own Gaussians in a frame, and its camera; `None` where there is one rank.
     pub(super) fn own_gradients(
-        &self,
-        sharing: &Sharing,
+        &mut self,
         frame: StepFrame<'_>,
-    ) -> Result<(KernelCamera, FrameGradients), BackendError> {
+    ) -> Result<Option<(KernelCamera, FrameGradients)>, BackendError> {
         let (scene, options) = (self.scene_addresses(), &frame.plan.render);
+        let Some(sharing) = &self.sharing else {
+            return Ok(None);
+        };
         let shard = sharing.frame(frame.index);
         let gradients = self.passes.project_backward_shard(scene, options, shard)?;
         let gradients = FrameGradients {
             is_first: frame.index == 0,
             ..gradients
         };
-        Ok((shard.view()?, gradients))
+        Ok(Some((shard.view()?, gradients)))
     }
 
     /// Gives losses and the colour models' gradients of the frames that were rendered here to all
@@ -239,11 +241,12 @@ impl CudaLearner {
         }
     }
 
-    /// The camera of a step of one frame.
-    pub(super) fn camera_of_step(&self) -> Result<KernelCamera, BackendError> {
-        match &self.sharing {
-            Some(sharing) => sharing.frame(0).view(),
-            None => self.frame.camera(),
-        }
+    /// The camera of a step of one frame; its lens is at hand then.
+    pub(super) fn camera_of_step(&mut self) -> Result<KernelCamera, BackendError> {
+        let Some(sharing) = &self.sharing else {
+            return self.frame.camera();
+        };
+        self.passes.work.lens = sharing.frame(0).lens();
+        sharing.frame(0).view()
     }
 }

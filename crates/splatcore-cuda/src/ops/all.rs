@@ -4,7 +4,7 @@ use super::adam::moments::Moments;
 use super::blend::{InferenceRows, blend, blend_inference, blend_with_inverse_depth, interpolated};
 use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::intersect::{self, macro_tiles};
-use super::project::{filtered, of_half_scene, project, project_binned, with_rays};
+use super::project::{filtered, of_half_scene, project, project_binned, through_lens, with_rays};
 use super::project_backward::{project_backward, write_gradients};
 use super::{
     accumulate, adam, bin, clear, densify, depth_sums, exposure, floaters, limit_scales, loss,
@@ -70,6 +70,7 @@ pub fn all_programs() -> Vec<Program> {
         true,
         true,
     )));
+    all.extend(lens_variants());
     for degree in 0..=sh::MAX_DEGREE {
         let dense = adam::program(degree, sh::MAX_DEGREE, Moments::Compact, false, false);
         all.push(adam::of_batch(dense));
@@ -94,6 +95,23 @@ pub fn all_programs() -> Vec<Program> {
         all.push(accumulate::program(degree, sh::MAX_DEGREE));
     }
     all
+}
+
+/// What cameras with a lens need, at the highest degree and without harmonics, with and without
+/// filters.
+fn lens_variants() -> Vec<Program> {
+    let mut all = Vec::new();
+    for in_use in [0, sh::MAX_DEGREE] {
+        let (stored, intersect) = (sh::MAX_DEGREE, Intersect::Exact);
+        let mut plain = vec![project(in_use, stored, intersect)];
+        let binned = bin::MacroTiles::all().into_iter();
+        plain.extend(binned.map(|tiles| project_binned(in_use, stored, intersect, tiles)));
+        plain.push(of_half_scene(plain[0].clone(), stored));
+        plain.extend(step_variants(in_use, stored, &[]));
+        all.extend(with_filters(plain, &FILTERS));
+    }
+    let through = all.into_iter().map(|program| through_lens(program, true));
+    through.collect()
 }
 
 /// The programs that releases carry compiled: what the default pipeline and the reference of `eval`

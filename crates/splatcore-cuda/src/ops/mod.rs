@@ -29,6 +29,7 @@ pub mod floaters;
 pub mod gather_splats;
 pub mod groups;
 pub mod intersect;
+pub mod lens;
 pub mod limit_scales;
 pub mod loss;
 pub mod photo;

@@ -3,6 +3,7 @@
 use super::adam::rates::Rates;
 use super::camera::KernelCamera;
 use super::counters::Counters;
+use super::lens::KernelLens;
 use crate::device::program::File;
 use crate::device::{Layout, Program, Replacements, Signature};
 
@@ -21,6 +22,7 @@ pub fn op_of(file: &str) -> Option<&'static str> {
 static SHARED: &[(&str, &Layout)] = &[
     ("splat.cuh", KernelCamera::LAYOUT),
     ("splat.cuh", Counters::LAYOUT),
+    ("lens.cuh", KernelLens::LAYOUT),
     ("adam.cu", Rates::LAYOUT),
 ];
 

@@ -222,6 +222,7 @@ impl BinnedLists {
             room: self.room as u32,
             large_queue: self.large.address(),
             large_room: self.large_room as u32,
+            lens: work.kernel_lens(),
             ..project::params(scene, view, splats, counters)
         };
         project::launch(&work.queue, project, &params)?;

@@ -6,8 +6,10 @@ use super::training::TrainingPass;
 use super::work::Work;
 use crate::device::queue::Queue;
 use crate::device::{Address, Kernels, Program};
+use crate::ops::blend;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
+use crate::ops::lens::KernelLens;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{BackendError, Camera, Choice, checks};
@@ -68,8 +70,9 @@ impl Passes {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<KernelCamera, BackendError> {
-        let view = view_of(camera, options)?;
-        let frame = self.inference.frame(scene, view, options, false);
+        let view = self.view_of(camera, options)?;
+        let lens = self.work.lens.is_some();
+        let frame = self.inference.frame(scene, (view, lens), options, false);
         self.launch_inference(scene.count, frame)
     }
 
@@ -83,8 +86,9 @@ impl Passes {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<KernelCamera, BackendError> {
-        let view = view_of(camera, options)?;
-        let frame = self.inference.frame(scene, view, options, true);
+        let view = self.view_of(camera, options)?;
+        let lens = self.work.lens.is_some();
+        let frame = self.inference.frame(scene, (view, lens), options, true);
         self.launch_inference(scene.count, frame)
     }
 
@@ -187,7 +191,7 @@ impl Passes {
         options: &RenderOptions,
     ) -> Result<KernelCamera, BackendError> {
         checks::training("cuda", options.pipeline)?;
-        let (view, gaussians) = (view_of(camera, options)?, scene.count);
+        let (view, gaussians) = (self.view_of(camera, options)?, scene.count);
         self.inference.binned.last = None;
         self.training.expect(options.pipeline);
         self.work.reserve_splats(gaussians)?;
@@ -252,6 +256,17 @@ impl Passes {
         self.sorted.splat_of()
     }
 
+    /// A camera as kernels want it; its lens stays with `work`.
+    pub(super) fn view_of(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<KernelCamera, BackendError> {
+        check(camera, options)?;
+        self.work.lens = KernelLens::of(camera);
+        Ok(KernelCamera::new(camera, options))
+    }
+
     /// Waits for the last frame and returns its counters.
     ///
     /// # Errors
@@ -265,11 +280,8 @@ impl Passes {
     }
 }
 
-/// A camera as kernels want it.
-pub(super) fn view_of(
-    camera: &Camera,
-    options: &RenderOptions,
-) -> Result<KernelCamera, BackendError> {
+/// Refuses a camera that cannot be rendered with these options.
+fn check(camera: &Camera, options: &RenderOptions) -> Result<(), BackendError> {
     if let Some(defect) = camera.defect() {
         return Err(BackendError::Input(format!(
             "this camera cannot be rendered: {defect}"
@@ -284,5 +296,10 @@ pub(super) fn view_of(
             depends_on: &[Choice::ImageSize],
         });
     }
-    Ok(KernelCamera::new(camera, options))
+    checks::lens("cuda", camera)?;
+    if blend::needs_rays(options.pipeline.blend) {
+        let what = format!("blend method '{}'", options.pipeline.blend);
+        checks::pinholes("cuda", &what, std::iter::once(camera))?;
+    }
+    Ok(())
 }

@@ -10,6 +10,7 @@ use crate::ops::project_backward::{self, WriteGradientsParams};
 use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
 use splatcore_core::backend::{Cotangents, RenderOptions};
+use splatcore_core::camera::normalize;
 use splatcore_core::{BackendError, Camera, Gaussians};
 
 /// `splat_of` of a Gaussian without a splat, without the bit that says that it is in view.
@@ -61,7 +62,7 @@ impl Passes {
         project_backward::launch_write(queue, kernel, &params)?;
         let mut gradients = state::gather(scene.count, scene.sh_degree, |k| &out[k])?;
         if cotangents.beyond_image() {
-            self.add_depth_gradients(camera, &mut gradients.means)?;
+            self.add_depth_gradients(scene, camera, &mut gradients.means)?;
         }
         Ok(gradients)
     }
@@ -108,22 +109,43 @@ impl Passes {
     /// Adds dL/dz of each splat to the gradient of its mean.
     fn add_depth_gradients(
         &self,
+        scene: SceneAddresses,
         camera: &Camera,
         means: &mut [[f32; 3]],
     ) -> Result<(), BackendError> {
         let splat_of = self.sorted.read_splat_of(means.len())?;
         let sums = self.training.read_kept_sums(means.len())?;
         let forward = camera.forward().map(|axis| axis as f32);
-        for (mean, word) in means.iter_mut().zip(splat_of) {
+        // Depth is z, or of a fisheye the distance from the camera.
+        let places = match camera.lens.is_fisheye() {
+            true => self.read_means(scene)?,
+            false => Vec::new(),
+        };
+        let eye = camera.position();
+        for (i, (mean, word)) in means.iter_mut().zip(splat_of).enumerate() {
             // The index of one without a splat is beyond them all.
             let Some(row) = sums.get((word & NO_SPLAT) as usize) else {
                 continue;
             };
-            for (gradient, axis) in mean.iter_mut().zip(forward) {
+            let outwards = places
+                .get(i)
+                .and_then(|place| normalize(std::array::from_fn(|k| f64::from(place[k]) - eye[k])));
+            let by_mean = outwards.map_or(forward, |axis| axis.map(|v| v as f32));
+            for (gradient, axis) in mean.iter_mut().zip(by_mean) {
                 *gradient += row[OF_DEPTH] * axis;
             }
         }
         Ok(())
+    }
+
+    /// The means of the scene, in the order in which it lies on the device.
+    fn read_means(&self, scene: SceneAddresses) -> Result<Vec<[f32; 3]>, BackendError> {
+        let device = &self.queue().device;
+        let copy = Buffer::new(device, state::GROUPS[0], 12 * scene.count)?;
+        // SAFETY: both hold so many means.
+        unsafe { device.copy(copy.address(), scene.arrays[0], 12 * scene.count) }
+            .map_err(failed)?;
+        copy.to_vec(scene.count)
     }
 
     fn upload_gradient(&mut self, image: &[[f32; 3]]) -> Result<(), BackendError> {

@@ -47,6 +47,8 @@ pub struct Kind {
     counting: bool,
     rows: InferenceRows,
     lists: Lists,
+    /// The camera has a lens.
+    lens: bool,
 }
 
 impl Kind {
@@ -119,11 +121,11 @@ impl InferencePass {
         })
     }
 
-    /// What a frame with these options will be.
+    /// What a frame with these options will be, of a camera with a lens or without.
     pub fn frame(
         &self,
         scene: SceneAddresses,
-        view: KernelCamera,
+        (view, lens): (KernelCamera, bool),
         options: &RenderOptions,
         counting: bool,
     ) -> InferenceFrame {
@@ -151,6 +153,7 @@ impl InferencePass {
                 counting,
                 rows,
                 lists: binned.map_or(Lists::sorted(blend), Lists::Binned),
+                lens,
             },
         }
     }
@@ -279,6 +282,7 @@ impl InferencePass {
             options,
             counting: false,
             rows: InferenceRows::Four,
+            lens: false,
         };
         let programs = programs(&kind).into_iter();
         programs.map(|(_, program)| program).collect()
@@ -311,6 +315,7 @@ fn programs(kind: &Kind) -> Vec<(Op, Program)> {
         Lists::Sorted(_) => project::project(in_use, stored, pipeline.intersect),
     };
     let project = project::filtered(project, options.antialias, smoothing);
+    let project = project::through_lens(project, kind.lens);
     let project = match half {
         true => project::of_half_scene(project, stored),
         false => project,

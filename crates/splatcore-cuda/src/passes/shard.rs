@@ -3,12 +3,13 @@
 //! splat's index is its Gaussian's; memory of a rank's own rows is addressed as if all rows were
 //! there.
 
-use super::both::{Passes, view_of};
+use super::both::Passes;
 use super::kernels::Op;
 use crate::device::{Address, Buffer, Device, Program};
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
+use crate::ops::lens::KernelLens;
 use crate::ops::gather_splats::{self, AgreeParams, CountSplatsParams};
 use crate::ops::project::{self, ProjectParams};
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
@@ -30,6 +31,7 @@ pub struct ShardSplats {
     sums: Buffer,
     rows: Range<usize>,
     view: Option<KernelCamera>,
+    lens: Option<KernelLens>,
 }
 
 /// Where row 0 of an array would be of which only the rows from `first` on are there.
@@ -50,6 +52,7 @@ impl ShardSplats {
             sums: empty()?,
             rows: 0..0,
             view: None,
+            lens: None,
         })
     }
 
@@ -60,6 +63,11 @@ impl ShardSplats {
     pub fn view(&self) -> Result<KernelCamera, BackendError> {
         let nothing = || BackendError::Input("a frame that was not projected".into());
         self.view.ok_or_else(nothing)
+    }
+
+    /// The camera's lens, as far as it has one.
+    pub fn lens(&self) -> Option<KernelLens> {
+        self.lens
     }
 
     /// Where the own rows of the arrays of [`SPLAT_ROWS`] are.
@@ -116,16 +124,18 @@ impl Passes {
     /// # Errors
     /// If the camera cannot be, memory is short or the launch failed.
     pub fn project_shard(
-        &self,
+        &mut self,
         scene: SceneAddresses,
         camera: &Camera,
         options: &RenderOptions,
         rows: &Range<usize>,
         to: &mut ShardSplats,
     ) -> Result<(), BackendError> {
-        let view = view_of(camera, options)?;
+        let view = self.view_of(camera, options)?;
+        let (work, sorted) = (&self.work, &mut self.sorted);
+        self.training.load(work, sorted, scene, options, &[])?;
         to.reserve(rows)?;
-        to.view = Some(view);
+        (to.view, to.lens) = (Some(view), work.lens);
         let [splats, splat_of, _] = to.whole();
         let [_, depths, pair_counts] =
             [0, 1, 2].map(|k| as_if_whole(&to.arrays[k], SPLAT_ROWS[k], rows.start));
@@ -135,6 +145,7 @@ impl Passes {
             splat_of,
             first: rows.start as u32,
             most: rows.end as u32,
+            lens: self.work.kernel_lens(),
             ..project::params(scene, &view, splats, self.work.counters())
         };
         let [project] = self.training.loaded.get(Op::Project)?;
@@ -187,7 +198,7 @@ impl Passes {
     /// # Errors
     /// If the launch failed.
     pub fn project_backward_shard(
-        &self,
+        &mut self,
         scene: SceneAddresses,
         options: &RenderOptions,
         shard: &ShardSplats,
@@ -195,6 +206,9 @@ impl Passes {
         let ([means, log_scales, rotations, opacity_logits, sh], rows) =
             (scene.arrays, shard.rows.clone());
         let [splats, splat_of, sums] = shard.whole();
+        self.work.lens = shard.lens;
+        let (work, sorted) = (&self.work, &mut self.sorted);
+        self.training.load(work, sorted, scene, options, &[])?;
         let gradients = as_if_whole(&self.training.gradients, GRADIENT_BYTES, rows.start);
         let params = ProjectBackwardParams {
             means,
@@ -211,6 +225,7 @@ impl Passes {
             splat_of,
             first: rows.start as u32,
             until: rows.end as u32,
+            lens: self.work.kernel_lens(),
         };
         let [kernel] = self.training.loaded.get(Op::ProjectBackward)?;
         project_backward::launch(&self.work.queue, kernel, rows.len(), &params)?;

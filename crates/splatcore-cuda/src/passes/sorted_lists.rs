@@ -289,6 +289,7 @@ impl SortedLists {
             pair_counts: self.pair_counts.address(),
             splat_of: self.splat_of.address(),
             rays: work.rays(),
+            lens: work.kernel_lens(),
             ..project::params(scene, view, work.splats(), work.counters())
         };
         project::launch(&work.queue, project, &params)?;

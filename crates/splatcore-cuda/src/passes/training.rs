@@ -28,6 +28,8 @@ pub(super) struct Kind {
     options: RenderOptions,
     statistic: Statistic,
     shard: bool,
+    /// The camera has a lens.
+    lens: bool,
 }
 
 /// The buffers of the pass. Content lives from one frame to the next.
@@ -356,6 +358,7 @@ impl TrainingPass {
             counters: work.counters(),
             gradients: self.gradients.address(),
             smoothing: scene.smoothing,
+            lens: work.kernel_lens(),
             ..ProjectBackwardParams::zeroed()
         };
         let [kernel] = self.loaded.get(Op::ProjectBackward)?;
@@ -372,7 +375,7 @@ impl TrainingPass {
         options: &RenderOptions,
         more: &[Program],
     ) -> Result<(), BackendError> {
-        let kind = self.kind(scene, options);
+        let kind = self.kind(scene, options, work.lens.is_some());
         let mut missing = sorted.missing_sorts();
         if !self.loaded.is_of(&kind) {
             let programs = self.programs_of(&kind);
@@ -387,7 +390,7 @@ impl TrainingPass {
         sorted.load_sorts(work)
     }
 
-    fn kind(&self, scene: SceneAddresses, options: &RenderOptions) -> Kind {
+    fn kind(&self, scene: SceneAddresses, options: &RenderOptions, lens: bool) -> Kind {
         Kind {
             scene: SceneKind::of(scene),
             // Depth is of images.
@@ -397,12 +400,20 @@ impl TrainingPass {
             },
             statistic: self.statistic,
             shard: self.shard,
+            lens,
         }
     }
 
-    /// The programs of such a frame but for its sorts.
-    pub fn programs(&self, scene: SceneAddresses, options: &RenderOptions) -> Vec<Program> {
-        let programs = self.programs_of(&self.kind(scene, options)).into_iter();
+    /// The programs of such a frame but for its sorts, of a camera with a lens or without.
+    pub fn programs(
+        &self,
+        scene: SceneAddresses,
+        options: &RenderOptions,
+        lens: bool,
+    ) -> Vec<Program> {
+        let programs = self
+            .programs_of(&self.kind(scene, options, lens))
+            .into_iter();
         programs.map(|(_, program)| program).collect()
     }
 
@@ -412,7 +423,10 @@ impl TrainingPass {
         } = kind.scene;
         let (options, pipeline) = (&kind.options, kind.options.pipeline);
         let in_use = options.sh_degree.min(stored);
-        let filtered = |program| project::filtered(program, options.antialias, smoothing);
+        let filtered = |program| {
+            let program = project::filtered(program, options.antialias, smoothing);
+            project::through_lens(program, kind.lens)
+        };
         let method = self.backward_method(pipeline);
         let pair_rows = blend_backward::has_pair_rows(method);
         let absolute = kind.statistic == Statistic::Absolute && pair_rows;

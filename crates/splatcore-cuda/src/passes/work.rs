@@ -5,7 +5,9 @@ use crate::device::queue::Queue;
 use crate::device::{Address, Buffer, Kernel, Kernels, Program};
 use crate::ops::clear::{self, ClearParams};
 use crate::ops::counters::{COUNTERS_BYTES, Counters};
+use crate::ops::lens::KernelLens;
 use crate::ops::project::RAY_BYTES;
+use bytemuck::Zeroable;
 use splatcore_core::BackendError;
 use std::sync::Arc;
 
@@ -23,6 +25,8 @@ pub struct Work {
     splats: Buffer,
     /// What depths along rays follow from, for blends that read it.
     rays: Buffer,
+    /// Of the camera of the last frame that was projected; `None` for a pinhole.
+    pub lens: Option<KernelLens>,
 }
 
 impl Work {
@@ -37,6 +41,7 @@ impl Work {
             scratch: Buffer::new(device, "states of a frame", 0)?,
             splats: Buffer::new(device, "projected Gaussians", 0)?,
             rays: Buffer::new(device, "projected Gaussians along rays", 0)?,
+            lens: None,
             queue,
             kernels,
         })
@@ -45,6 +50,11 @@ impl Work {
     /// Address of the counters.
     pub fn counters(&self) -> Address {
         self.counters.address()
+    }
+
+    /// That lens as kernels take it.
+    pub fn kernel_lens(&self) -> KernelLens {
+        self.lens.unwrap_or_else(KernelLens::zeroed)
     }
 
     /// Waits for the queue and returns the counters.

@@ -9,9 +9,10 @@ use super::step::{
     scene_and_views, twin_step,
 };
 use crate::twin::{self, Group, Scene, exposure};
-use splatcore_core::Pipeline;
 use splatcore_core::backend::{Backend, BackendError, LearnerState, Statistic, StepPlan};
 use splatcore_core::learned_masks::MaskPlan;
+use splatcore_core::{Gaussians, Pipeline, View};
+use std::sync::Arc;
 
 /// Not the order of the views, and one of them twice, as where two rounds meet.
 const VIEWS: [usize; 4] = [2, 0, 1, 0];
@@ -26,13 +27,19 @@ fn batch(pipeline: Pipeline, step: u32, change: impl Fn(&mut StepPlan)) -> StepP
 
 /// A learner whose moments are not zero.
 fn learner(backend: &dyn Backend) -> Result<LearnerAndViews, String> {
-    let (scene, views) = scene_and_views(91);
-    let mut learner = backend.learner(&scene, views.clone()).map_err(said)?;
+    learner_of(backend, &scene_and_views(91))
+}
+
+fn learner_of(
+    backend: &dyn Backend,
+    (scene, views): &(Gaussians, Arc<Vec<View>>),
+) -> Result<LearnerAndViews, String> {
+    let mut learner = backend.learner(scene, views.clone()).map_err(said)?;
     let mut plan = plan(Pipeline::AUTO, 1, 1);
     // The ramp of degrees: what later steps do not use has no moments.
     plan.render.sh_degree = 1;
     learner.step(&plan).map_err(said)?;
-    Ok((learner, views))
+    Ok((learner, views.clone()))
 }
 
 /// Gradient, loss, statistics, exposures, masks and the update of a step of several views.
@@ -55,10 +62,28 @@ pub fn a_batch_is_the_mean_of_its_views(backend: &dyn Backend) -> Outcome {
     ])
 }
 
+/// Batches of a scene and views, without options.
+pub(super) fn batches_match_the_twin(
+    backend: &dyn Backend,
+    scene_and_views: &(Gaussians, Arc<Vec<View>>),
+) -> Outcome {
+    gather([Pipeline::AUTO, Pipeline::VANILLA].map(|pipeline| {
+        let learner = learner_of(backend, scene_and_views)?;
+        learner_matches_the_twin(backend, batch(pipeline, 2, |_| {}), learner)
+    }))
+}
+
 fn batch_matches_the_twin(backend: &dyn Backend, plan: StepPlan) -> Outcome {
+    learner_matches_the_twin(backend, plan, learner(backend)?)
+}
+
+fn learner_matches_the_twin(
+    backend: &dyn Backend,
+    plan: StepPlan,
+    (mut learner, views): LearnerAndViews,
+) -> Outcome {
     let pipeline = plan.render.pipeline;
     let tolerance = backend.gradient_tolerance(pipeline);
-    let (mut learner, views) = learner(backend)?;
     let before = learner.snapshot().map_err(said)?;
     learner.step(&plan).map_err(said)?;
     let after = learner.snapshot().map_err(said)?;

@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::{
     batches, depth, depth_gradients, determinism, errors, exposure, forward, gradients,
-    learned_masks, refine, smoothing, step, step_options, strips, visibility,
+    learned_masks, lenses, refine, smoothing, step, step_options, strips, visibility,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -91,6 +91,19 @@ pub const CHECKS: &[Check] = &[
         "an antialiased step matches the twin",
         smoothing::an_antialiased_step_matches_the_twin,
     ),
+    (
+        "images through lenses match the twin",
+        lenses::images_match_the_twin,
+    ),
+    (
+        "gradients through lenses match the twin",
+        lenses::gradients_match_the_twin,
+    ),
+    (
+        "steps through lenses match the twin",
+        lenses::steps_match_the_twin,
+    ),
+    ("other lenses are refused", lenses::other_lenses_are_refused),
     ("harmonics decay", step_options::harmonics_decay),
     (
         "sparse adam leaves the unseen alone",

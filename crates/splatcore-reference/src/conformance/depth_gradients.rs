@@ -24,7 +24,7 @@ pub fn depth_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
     }))
 }
 
-fn one_case(backend: &dyn Backend, case: &Case, pipeline: Pipeline) -> Outcome {
+pub(super) fn one_case(backend: &dyn Backend, case: &Case, pipeline: Pipeline) -> Outcome {
     let scene = Scene::from(&case.scene);
     let options = case.options(pipeline);
     let lists = Lists::new(&scene, &case.camera, &options, CutOffs::Reference);

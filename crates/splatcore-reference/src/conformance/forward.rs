@@ -35,13 +35,18 @@ pub fn images_match_the_twin(backend: &dyn Backend) -> Outcome {
     cases.extend(hostile::cases(selection.large(backend)));
     let mut outcomes: Vec<_> = cases
         .iter()
-        .map(|case| one_case(backend, &selection, case))
+        .map(|case| pipelines_of_case(backend, &selection.pipelines(case.weight), case))
         .collect();
     outcomes.push(other_semantics(backend, &selection));
     gather(outcomes)
 }
 
-fn one_case(backend: &dyn Backend, selection: &Selection, case: &Case) -> Outcome {
+/// A scene with each of these pipelines.
+pub(super) fn pipelines_of_case(
+    backend: &dyn Backend,
+    pipelines: &[Pipeline],
+    case: &Case,
+) -> Outcome {
     let mut renderer = backend
         .renderer(&case.scene)
         .map_err(|e| format!("{}: {}", case.name, said(e)))?;
@@ -53,7 +58,6 @@ fn one_case(backend: &dyn Backend, selection: &Selection, case: &Case) -> Outcom
             case.scene.len()
         )
     })];
-    let pipelines = selection.pipelines(case.weight);
     let wanted: Vec<_> = pipelines
         .iter()
         .map(|&p| (p, wanted(backend.precision(p.blend), case)))

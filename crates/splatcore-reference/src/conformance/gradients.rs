@@ -55,7 +55,8 @@ pub fn pipelines_match_the_twin(backend: &dyn Backend, pipelines: &[Pipeline]) -
     )
 }
 
-fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outcome {
+/// A scene with each of these pipelines.
+pub(super) fn one_case(backend: &dyn Backend, case: &Case, pipelines: &[Pipeline]) -> Outcome {
     let mut renderer = backend.renderer(&case.scene).map_err(said)?;
     let mut intersects: Vec<Intersect> = Intersect::ALL.to_vec();
     intersects.retain(|&intersect| pipelines.iter().any(|p| p.intersect == intersect));

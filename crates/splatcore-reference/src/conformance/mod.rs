@@ -25,6 +25,7 @@ pub mod forward;
 pub mod gradients;
 mod hostile;
 pub mod learned_masks;
+mod lenses;
 mod outcome;
 pub mod refine;
 pub mod scenes;

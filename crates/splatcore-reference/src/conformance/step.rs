@@ -183,8 +183,12 @@ pub(super) type LearnerAndViews = (Box<dyn Learner>, Arc<Vec<View>>);
 /// A scene, and photos to learn from that its first images come nowhere near, as L1's gradient
 /// changes sign where they are equal, and backends of few digits are on the other side there.
 pub(super) fn scene_and_views(seed: u64) -> (Gaussians, Arc<Vec<View>>) {
+    scene_and(seed, views())
+}
+
+/// The same with these views.
+pub(super) fn scene_and(seed: u64, mut views: Vec<View>) -> (Gaussians, Arc<Vec<View>>) {
     let scene = random_scene(seed, 180, 2);
-    let mut views = views();
     views.par_iter_mut().enumerate().for_each(|(index, view)| {
         let images = [0, 1, 2].map(|degree| {
             let mut options = plan(Pipeline::AUTO, 1, index).render;
@@ -232,9 +236,17 @@ pub(super) fn steps_match_the_twin(
     backend: &dyn Backend,
     filters: Option<fn(usize) -> Vec<f32>>,
 ) -> Outcome {
-    let (scene, views) = scene_and_views(51);
+    steps_match_the_twin_with(backend, filters, &scene_and_views(51))
+}
+
+/// The same of a scene and views.
+pub(super) fn steps_match_the_twin_with(
+    backend: &dyn Backend,
+    filters: Option<fn(usize) -> Vec<f32>>,
+    (scene, views): &(Gaussians, Arc<Vec<View>>),
+) -> Outcome {
     gather([Pipeline::AUTO, Pipeline::VANILLA].map(|pipeline| {
-        let learner = backend.learner(&scene, views.clone()).map_err(said)?;
+        let learner = backend.learner(scene, views.clone()).map_err(said)?;
         steps_of_pipeline(backend, pipeline, filters, (learner, views.clone()))
     }))
 }

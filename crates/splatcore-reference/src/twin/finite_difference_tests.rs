@@ -12,9 +12,9 @@ use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, pose_gradient};
 
 const STEP: f64 = 1e-5;
-const TOLERANCE: f64 = 1e-7;
+pub(super) const TOLERANCE: f64 = 1e-7;
 
-fn random_scene(rng: &mut Rng, count: usize, sh_degree: u8) -> Scene {
+pub(super) fn random_scene(rng: &mut Rng, count: usize, sh_degree: u8) -> Scene {
     let mut scene = Scene::zeros(count, sh_degree);
     let mut normal = || rng.normal() as f64;
     for i in 0..count {
@@ -50,7 +50,7 @@ fn camera() -> Camera {
     }
 }
 
-fn options(intersect: Intersect) -> RenderOptions {
+pub(super) fn options(intersect: Intersect) -> RenderOptions {
     RenderOptions {
         pipeline: Pipeline {
             intersect,
@@ -77,11 +77,11 @@ fn check(scene: &Scene, options: &RenderOptions, cut_offs: CutOffs, weights: &[[
 }
 
 /// Fourth order: the second-order error of sharp splats would be 1e-8.
-fn slope(at: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn slope(at: impl Fn(f64) -> f64) -> f64 {
     (8.0 * (at(STEP) - at(-STEP)) - (at(2.0 * STEP) - at(-2.0 * STEP))) / (12.0 * STEP)
 }
 
-fn slopes_are(scene: &Scene, exact: &Scene, what: &str, scalar: impl Fn(&Scene) -> f64) {
+pub(super) fn slopes_are(scene: &Scene, exact: &Scene, what: &str, scalar: impl Fn(&Scene) -> f64) {
     for group in Group::ALL {
         let gradient = exact.group(group);
         let slopes: Vec<f64> = (0..gradient.len())
@@ -106,7 +106,7 @@ fn slopes_are(scene: &Scene, exact: &Scene, what: &str, scalar: impl Fn(&Scene) 
 }
 
 /// A scalar of inverse depth and transmittance.
-fn depth_scalar(
+pub(super) fn depth_scalar(
     scene: &Scene,
     camera: &Camera,
     options: &RenderOptions,
@@ -228,7 +228,7 @@ fn gradients_of_the_pose_match_finite_differences() {
     }
 }
 
-fn random_weights(rng: &mut Rng) -> Vec<[f64; 3]> {
+pub(super) fn random_weights(rng: &mut Rng) -> Vec<[f64; 3]> {
     (0..22 * 18)
         .map(|_| [0; 3].map(|_| rng.normal() as f64))
         .collect()

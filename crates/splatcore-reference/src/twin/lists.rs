@@ -8,7 +8,7 @@ use super::cut_offs::{CutOffs, Doubt};
 use super::frame::{TwinFrame, TwinGradients};
 use super::intersect::{self, TileLists, intersect};
 use super::project::{Splat, project};
-use super::project_backward::project_backward;
+use super::project_backward::{depth_gradient, project_backward};
 use super::scene::Scene;
 use super::sort::sort;
 use splatcore_core::Camera;
@@ -148,7 +148,8 @@ impl Lists {
             let d_depth = -gradient.colour[0] / (splat.depth * splat.depth);
             gradient.colour = [0.0; 3];
             project_backward(scene, splat, &self.camera, &gradient, &mut out);
-            for (mean, axis) in out.means[splat.index].iter_mut().zip(self.camera.forward()) {
+            let by_mean = depth_gradient(scene.means[splat.index], &self.camera);
+            for (mean, axis) in out.means[splat.index].iter_mut().zip(by_mean) {
                 *mean += d_depth * axis;
             }
         }

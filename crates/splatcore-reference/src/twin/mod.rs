@@ -39,10 +39,13 @@ mod render;
 mod scene;
 pub mod smoothing;
 pub mod sort;
+mod unscented;
 pub mod visibility;
 
 #[cfg(test)]
 mod finite_difference_tests;
+#[cfg(test)]
+mod lens_tests;
 
 pub use cut_offs::{CutOffs, Doubt};
 pub use frame::{TwinFrame, TwinGradients};

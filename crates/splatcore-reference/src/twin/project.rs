@@ -6,7 +6,10 @@
 use super::along_ray::AlongRay;
 use super::matrix::{product, transpose};
 use super::scene::Scene;
+use super::unscented::Unscented;
+use splatcore_core::Lens;
 use splatcore_core::camera::{Camera, normalize, rotation_from_quaternion};
+use splatcore_core::lens::Projection;
 use splatcore_core::semantics::{FRUSTUM_CLAMP, LOW_PASS};
 use splatcore_core::sh;
 
@@ -15,7 +18,7 @@ use splatcore_core::sh;
 pub struct Splat {
     /// Row in the scene.
     pub index: usize,
-    /// View-space z.
+    /// View-space z; through a fisheye the distance from the camera.
     pub depth: f64,
     /// Centre in pixels; the centre of the first pixel is (0.5, 0.5).
     pub mean: [f64; 2],
@@ -39,8 +42,8 @@ pub struct Splat {
     pub along_ray: AlongRay,
 }
 
-/// Projects Gaussian `i`; `None` when its centre is at or before the near plane, or when its
-/// numbers give no ellipse (zero quaternion, overflow).
+/// Projects Gaussian `i`; `None` when its centre is at or before the near plane, when the lens does
+/// not see it, or when its numbers give no ellipse (zero quaternion, overflow).
 pub fn project(
     scene: &Scene,
     i: usize,
@@ -49,16 +52,15 @@ pub fn project(
     sh_degree: u8,
 ) -> Option<Splat> {
     let t = camera.to_view(scene.means[i]);
-    if t[2].is_nan() || t[2] <= near_plane {
-        return None;
-    }
-    let mean = [
-        camera.fx * t[0] / t[2] + camera.cx,
-        camera.fy * t[1] / t[2] + camera.cy,
-    ];
     let shape = Shape::new(scene.log_scales[i], scene.rotations[i])?;
-    let m = product(&jacobian(t, camera).rows, &camera.rotation);
-    let covariance = product(&product(&m, &shape.covariance), &transpose(&m));
+    let Outline {
+        depth,
+        mean,
+        covariance,
+    } = match camera.lens {
+        Lens::Pinhole => ewa(t, &shape, camera, near_plane),
+        _ => through_lens(t, &shape, camera, near_plane),
+    }?;
     let (a, b, c) = (
         covariance[0][0] + LOW_PASS,
         covariance[0][1],
@@ -74,7 +76,7 @@ pub fn project(
     let unclamped = colour(scene, i, camera, sh_degree);
     Some(Splat {
         index: i,
-        depth: t[2],
+        depth,
         mean,
         covariance: [a, b, c],
         conic: [c / determinant, -b / determinant, a / determinant],
@@ -85,6 +87,42 @@ pub fn project(
         colour_clamped: unclamped.map(|v| v < 0.0),
         sh_degree,
         along_ray: AlongRay::new(&shape.rotation, shape.scales, t, camera),
+    })
+}
+
+/// Where a Gaussian is in the image, without the low pass.
+struct Outline {
+    depth: f64,
+    mean: [f64; 2],
+    covariance: [[f64; 2]; 2],
+}
+
+/// EWA splatting, of a pinhole.
+fn ewa(t: [f64; 3], shape: &Shape, camera: &Camera, near_plane: f64) -> Option<Outline> {
+    let m = product(&jacobian(t, camera).rows, &camera.rotation);
+    (t[2] > near_plane).then(|| Outline {
+        depth: t[2],
+        mean: [
+            camera.fx * t[0] / t[2] + camera.cx,
+            camera.fy * t[1] / t[2] + camera.cy,
+        ],
+        covariance: product(&product(&m, &shape.covariance), &transpose(&m)),
+    })
+}
+
+/// The unscented transform, through any lens that is a polynomial.
+fn through_lens(t: [f64; 3], shape: &Shape, camera: &Camera, near_plane: f64) -> Option<Outline> {
+    let projection = Projection::new(camera)?;
+    let depth = projection.depth(t);
+    if depth.is_nan() || depth <= near_plane || !projection.sees_centre(t) {
+        return None;
+    }
+    let axes = product(&camera.rotation, &shape.factor);
+    let unscented = Unscented::new(&projection, t, &axes)?;
+    Some(Outline {
+        depth,
+        mean: unscented.mean,
+        covariance: unscented.covariance,
     })
 }
 

@@ -5,8 +5,10 @@ use super::blend_backward::SplatGradient;
 use super::matrix::{product, transpose, transpose_times};
 use super::project::{Jacobian, Shape, Splat, jacobian, view_direction};
 use super::scene::Scene;
-use splatcore_core::Camera;
+use super::unscented::Unscented;
+use splatcore_core::lens::Projection;
 use splatcore_core::sh;
+use splatcore_core::{Camera, Lens};
 use std::array::from_fn;
 
 /// Adds the gradient of one splat to row `splat.index` of `out`.
@@ -22,7 +24,6 @@ pub fn project_backward(
         return;
     };
     let t = camera.to_view(scene.means[i]);
-    let jacobian = jacobian(t, camera);
 
     // Conic Q = C^-1: dL/dC = -Q dL/dQ Q, all symmetric; the coefficient xy stands for two equal
     // entries.
@@ -35,18 +36,15 @@ pub fn project_backward(
     let d_covariance: [[f64; 2]; 2] =
         from_fn(|i| from_fn(|j| through_opacity[i][j] - through_conic[i][j]));
 
-    // C = M Sigma Mᵀ with M = J W: dL/dSigma = Mᵀ G M, dL/dM = 2 G M Sigma, dL/dJ = dL/dM Wᵀ.
-    let m = product(&jacobian.rows, &camera.rotation);
-    let d_sigma = product(&product(&transpose(&m), &d_covariance), &m);
-    let d_m =
-        product(&product(&d_covariance, &m), &shape.covariance).map(|row| row.map(|v| 2.0 * v));
-    let d_jacobian = product(&d_m, &transpose(&camera.rotation));
-
-    let d_t = view_gradient(t, gradient.mean, &d_jacobian, &jacobian, camera);
+    let outline = match camera.lens {
+        Lens::Pinhole => ewa_backward(t, &shape, camera, gradient.mean, &d_covariance),
+        _ => lens_backward(t, &shape, camera, gradient.mean, &d_covariance),
+    };
+    let Some((d_t, d_factor)) = outline else {
+        return;
+    };
     let from_view = transpose_times(&camera.rotation, d_t);
-
-    // Sigma = N Nᵀ, N = R S: dL/dN = 2 dL/dSigma N.
-    let d_factor = product(&d_sigma, &shape.factor).map(|row| row.map(|v| 2.0 * v));
+    // N = R S.
     let d_rotation: [[f64; 3]; 3] =
         d_factor.map(|row| std::array::from_fn(|k| row[k] * shape.scales[k]));
     for k in 0..3 {
@@ -61,6 +59,55 @@ pub fn project_backward(
     let through_colour = colour_backward(scene, splat, camera, gradient, out);
     for k in 0..3 {
         out.means[i][k] += from_view[k] + through_colour[k];
+    }
+}
+
+/// dL/d(view-space position) and dL/dN with Sigma = N Nᵀ.
+type OfOutline = Option<([f64; 3], [[f64; 3]; 3])>;
+
+fn ewa_backward(
+    t: [f64; 3],
+    shape: &Shape,
+    camera: &Camera,
+    d_mean: [f64; 2],
+    d_covariance: &[[f64; 2]; 2],
+) -> OfOutline {
+    // C = M Sigma Mᵀ with M = J W: dL/dSigma = Mᵀ G M, dL/dM = 2 G M Sigma, dL/dJ = dL/dM Wᵀ.
+    let jacobian = jacobian(t, camera);
+    let m = product(&jacobian.rows, &camera.rotation);
+    let d_sigma = product(&product(&transpose(&m), d_covariance), &m);
+    let d_m =
+        product(&product(d_covariance, &m), &shape.covariance).map(|row| row.map(|v| 2.0 * v));
+    let d_jacobian = product(&d_m, &transpose(&camera.rotation));
+    let d_t = view_gradient(t, d_mean, &d_jacobian, &jacobian, camera);
+    // dL/dN = 2 dL/dSigma N.
+    let d_factor = product(&d_sigma, &shape.factor).map(|row| row.map(|v| 2.0 * v));
+    Some((d_t, d_factor))
+}
+
+fn lens_backward(
+    t: [f64; 3],
+    shape: &Shape,
+    camera: &Camera,
+    d_mean: [f64; 2],
+    d_covariance: &[[f64; 2]; 2],
+) -> OfOutline {
+    let projection = Projection::new(camera)?;
+    let axes = product(&camera.rotation, &shape.factor);
+    let unscented = Unscented::new(&projection, t, &axes)?;
+    let gradient = unscented.backward(&projection, d_mean, d_covariance);
+    let d_factor = product(&transpose(&camera.rotation), &gradient.axes);
+    Some((gradient.mean, d_factor))
+}
+
+/// The derivative of a splat's depth by its mean, world axes.
+pub fn depth_gradient(mean: [f64; 3], camera: &Camera) -> [f64; 3] {
+    match camera.lens {
+        Lens::Pinhole => camera.forward(),
+        _ => Projection::new(camera).map_or([0.0; 3], |projection| {
+            let by_view = projection.depth_gradient(camera.to_view(mean));
+            transpose_times(&camera.rotation, by_view)
+        }),
     }
 }
 

@@ -182,6 +182,7 @@ struct AdamParams {
     float share;  // of a frame in the batch
     u32 first;    // with SHARD 1: only rows `first` to `until` - 1 step
     u32 until;
+    Lens lens;    // with LENS 1
 };
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     adam(const __grid_constant__ AdamParams args) {
@@ -297,7 +298,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         Vec3 more = {};
 #endif
         d = splat_gradient(total, shape.x, shape.y, shape.z, mean, log_scale, quaternion,
-                           opacity_logit, filter, args.camera);
+                           opacity_logit, filter, args.camera, args.lens);
         d.mean = {d.mean.x + more.x, d.mean.y + more.y, d.mean.z + more.z};
     }
     if (args.rates.statistics && (word & IN_VIEW)) {

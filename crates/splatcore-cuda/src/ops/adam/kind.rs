@@ -22,13 +22,15 @@ pub struct AdamKind {
     batch: bool,
     /// Other ranks have the other Gaussians.
     shard: bool,
+    /// The frame's camera has a lens.
+    lens: bool,
     /// Bits of the moments' decays.
     betas: [u64; 2],
 }
 
 impl AdamKind {
-    /// For a step of such a state.
-    pub fn new(plan: &StepPlan, state: &State, shard: bool) -> Self {
+    /// For a step of such a state, of cameras with a lens or without; `shard` with other ranks.
+    pub fn new(plan: &StepPlan, state: &State, lens: bool, shard: bool) -> Self {
         Self {
             in_use: plan.render.sh_degree.min(state.sh_degree),
             stored: state.sh_degree,
@@ -40,6 +42,7 @@ impl AdamKind {
             masks: plan.masks.is_some(),
             batch: plan.views.len() > 1,
             shard,
+            lens: lens && plan.views.len() == 1,
             betas: plan.betas.map(f64::to_bits),
         }
     }
@@ -58,7 +61,8 @@ impl AdamKind {
             self.sparse,
             self.absolute,
         );
-        let mut program = project::filtered(plain, self.antialias, self.smoothing);
+        let filtered = project::filtered(plain, self.antialias, self.smoothing);
+        let mut program = project::through_lens(filtered, self.lens);
         if self.masks {
             program = with_masks(program);
         }

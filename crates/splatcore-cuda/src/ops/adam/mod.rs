@@ -11,6 +11,7 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::lens::KernelLens;
 use moments::Moments;
 use rates::Rates;
 use splatcore_core::{BackendError, learned_masks};
@@ -51,6 +52,7 @@ kernel_params! {
         share: f32,
         first: u32,
         until: u32,
+        lens: KernelLens,
     }
 }
 

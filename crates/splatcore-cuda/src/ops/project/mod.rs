@@ -11,6 +11,7 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::lens::KernelLens;
 use crate::ops::scene::SceneAddresses;
 use bytemuck::Zeroable;
 use splatcore_core::BackendError;
@@ -43,6 +44,7 @@ kernel_params! {
         smoothing: Address,
         rays: Address,
         first: u32,
+        lens: KernelLens,
     }
 }
 
@@ -54,9 +56,9 @@ pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The constants of Mip-Splatting's filters, 0 if there is none: ops/shared/antialias.cuh and
-/// smoothing.cuh.
-pub(super) const NO_FILTER: [&str; 2] = ["ANTIALIAS", "SMOOTHING"];
+/// The constants of Mip-Splatting's filters and of lenses, 0 if there is none:
+/// ops/shared/antialias.cuh, smoothing.cuh and lens.cuh.
+pub(super) const NO_FILTER: [&str; 3] = ["ANTIALIAS", "SMOOTHING", "LENS"];
 
 /// A constant of `project`: 1 also writes what depths along rays follow from.
 const RAYS: &str = "RAYS";
@@ -114,6 +116,11 @@ pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
     program
         .with("ANTIALIAS", antialias as u8)
         .with("SMOOTHING", smoothing as u8)
+}
+
+/// `project`, `project_backward` or `adam` of a camera with a lens, if `lens`.
+pub fn through_lens(program: Program, lens: bool) -> Program {
+    program.with("LENS", lens as u8)
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@
 //   SH_DEGREE in use; SH_ROW numbers stored for a Gaussian: floats, or halves if HALF_SH is 1
 //   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MAX_MACRO_TILES as
 //   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]);
-//   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh). SHARD 1 projects rows `first` to
-//   `most` - 1 alone, without compaction: a splat's index is its Gaussian's; the counters and
-//   `splat_order` are left to gather_splats.cu.
+//   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh); LENS 1 is for cameras with a
+//   lens (lens.cuh). SHARD 1 projects rows `first` to `most` - 1 alone, without compaction: a
+//   splat's index is its Gaussian's; the counters and `splat_order` are left to gather_splats.cu.
 //
 // Launch. One thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3.
 // Binned: 59, 34 KB (46 for many macro-tiles). HALF_SH: 40, 16 KB.
@@ -37,6 +37,7 @@
 #include "ray_depth.cuh"
 #include "smoothing.cuh"
 #include "antialias.cuh"
+#include "lens.cuh"
 #ifdef MAX_MACRO_TILES
 #include "bin.cuh"
 #endif
@@ -164,6 +165,7 @@ struct ProjectParams {
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
     RayShape* rays;             // by compacted index, with RAYS 1
     u32 first;                  // with SHARD 1
+    Lens lens;                  // with LENS 1
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project(const __grid_constant__ ProjectParams args) {
@@ -214,6 +216,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         const float* w = args.camera.rotation;
         depth =
             fmaf(mean.x, w[6], fmaf(mean.y, w[7], fmaf(mean.z, w[8], args.camera.translation[2])));
+#if LENS
+        if (args.lens.is_fisheye) {
+            const float* eye = args.camera.position;
+            Vec3 away = {mean.x - eye[0], mean.y - eye[1], mean.z - eye[2]};
+            depth = sqrtf(dot(away, away));
+        }
+#endif
     }
     if (i < count && depth > args.camera.near_plane) {
 #if SMOOTHING
@@ -221,12 +230,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         log_scale = {log_scale.x + growth.x, log_scale.y + growth.y, log_scale.z + growth.z};
 #endif
         Geometry g = make_geometry(mean, log_scale, rotation, args.camera);
+#if LENS
+        Unscented unscented = make_unscented(g, args.camera, args.lens);
+        g.xx = unscented.xx;
+        g.xy = unscented.xy;
+        g.yy = unscented.yy;
+        g.determinant = unscented.seen ? unscented.determinant : 0.0f;
+#endif
         // log2 of the sigmoid, without cancellation on either side.
         float log2_opacity = -LOG2E * (log1pf(expf(-fabsf(logit))) + fmaxf(-logit, 0.0f));
 #if SMOOTHING
         log2_opacity = fmaf(-LOG2E, growth.x + growth.y + growth.z, log2_opacity);
 #endif
-#if ANTIALIAS
+#if ANTIALIAS && LENS
+        log2_opacity = fmaf(0.5f, log2f(fmaxf(unscented.ratio, COMPENSATION_MIN)), log2_opacity);
+#elif ANTIALIAS
         log2_opacity = fmaf(0.5f, log2f(make_compensation(g, args.camera).ratio), log2_opacity);
 #endif
 #if RAYS
@@ -235,8 +253,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         bool sound = g.determinant >= 1.17549435e-38f;
         float inverse_determinant = 1.0f / g.determinant;
         float half = -0.5f * LOG2E * inverse_determinant;
+#if LENS
+        splat.mean_x = unscented.mean.x + args.camera.centre[0];
+        splat.mean_y = unscented.mean.y + args.camera.centre[1];
+#else
         splat.mean_x = fmaf(g.view.x * g.inverse_z, args.camera.focal[0], args.camera.centre[0]);
         splat.mean_y = fmaf(g.view.y * g.inverse_z, args.camera.focal[1], args.camera.centre[1]);
+#endif
         splat.log2_opacity = log2_opacity;
         splat.gaussian = i;
         splat.a = half * g.yy;

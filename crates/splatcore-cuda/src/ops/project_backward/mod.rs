@@ -8,6 +8,7 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::lens::KernelLens;
 use splatcore_core::BackendError;
 
 kernel_params! {
@@ -27,6 +28,7 @@ kernel_params! {
         splat_of: Address,
         first: u32,
         until: u32,
+        lens: KernelLens,
     }
 
     /// Parameters of `write_gradients` (write_gradients.cu).

@@ -35,6 +35,7 @@ struct ProjectBackwardParams {
     ReadOnly<u32> splat_of;     // these three with SHARD 1
     u32 first;
     u32 until;
+    Lens lens;                  // with LENS 1
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project_backward(const __grid_constant__ ProjectBackwardParams args) {
@@ -77,9 +78,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     Vec3 mean = {args.means[3 * i], args.means[3 * i + 1], args.means[3 * i + 2]};
     Vec3 log_scale = {args.log_scales[3 * i], args.log_scales[3 * i + 1],
                       args.log_scales[3 * i + 2]};
-    SplatGradient d =
-        splat_gradient(total, splat.a, splat.b, splat.c, mean, log_scale, args.rotations[i],
-                       args.opacity_logits[i], SMOOTHING ? args.smoothing[i] : 0.0f, args.camera);
+    SplatGradient d = splat_gradient(total, splat.a, splat.b, splat.c, mean, log_scale,
+                                     args.rotations[i], args.opacity_logits[i],
+                                     SMOOTHING ? args.smoothing[i] : 0.0f, args.camera, args.lens);
     Vec3 colour = colour_gradient(total, splat.clamped);
 #if SH_DEGREE >= 1
     const float* row = &harmonics[warp][lane * STRIDE];

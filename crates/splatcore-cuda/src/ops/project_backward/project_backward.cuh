@@ -4,11 +4,12 @@
 //
 //   SH_DEGREE in use. ABSOLUTE 1: columns 9 and 10 of the sums hold the absolute values of the
 //   tiles' dL/d(2D mean), of which the NDC norm is taken. ANTIALIAS and SMOOTHING 1: the filters
-//   of antialias.cuh and smoothing.cuh.
+//   of antialias.cuh and smoothing.cuh. LENS 1: the camera has a lens (lens.cuh).
 
 #pragma once
 #include "smoothing.cuh"
 #include "antialias.cuh"
+#include "lens.cuh"
 
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
 
@@ -82,11 +83,12 @@ __device__ __forceinline__ Vec3 direction_gradient(Vec3 mean, const float* w,
 #endif
 
 // All gradients but the colour's part. `filter` is the Gaussian's 3D filter, read only if
-// SMOOTHING is 1; a, b, c are the splat's.
+// SMOOTHING is 1, `lens` only if LENS is; a, b, c are the splat's.
 __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12], float a, float b,
                                                         float c, Vec3 mean, Vec3 log_scale,
                                                         float4 quaternion, float opacity_logit,
-                                                        float filter, const Camera& camera) {
+                                                        float filter, const Camera& camera,
+                                                        const Lens& lens) {
 #if SMOOTHING
     Vec3 growth = smoothing_growth(log_scale, filter);
     log_scale = {log_scale.x + growth.x, log_scale.y + growth.y, log_scale.z + growth.z};
@@ -115,6 +117,23 @@ __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12]
     float p_xx = -(l00 * m_xx + l01 * m_xy), p_xy = -(l00 * m_xy + l01 * m_yy),
           p_yy = -(l10 * m_xy + l11 * m_yy);
 
+    float scales[3] = {g.scales.x, g.scales.y, g.scales.z};
+    float r[3][3], d_log_scales[3];
+#if LENS
+    Unscented unscented = make_unscented(g, camera, lens);
+#if ANTIALIAS
+    // d ln sqrt(det C / det C') = (C^-1 - C'^-1) / 2.
+    if (unscented.ratio > COMPENSATION_MIN) {
+        float half = 0.5f * s, inverse = half / (unscented.ratio * unscented.determinant);
+        p_xx += inverse * (unscented.yy - LOW_PASS) - half * m_xx;
+        p_xy += -inverse * unscented.xy - half * m_xy;
+        p_yy += inverse * (unscented.xx - LOW_PASS) - half * m_yy;
+    }
+#endif
+    UnscentedGradient through = unscented_backward(g, camera, lens, unscented.shift,
+                                                   {d_mean_x, d_mean_y}, p_xx, p_xy, p_yy);
+    Vec3 d_view = through.view;
+#else
 #if ANTIALIAS
     Pull pull = compensation_backward(make_compensation(g, camera), s, g, camera);
     p_xx = fmaf(pull.inverse, m_xx, p_xx);
@@ -143,18 +162,25 @@ __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12]
 #if ANTIALIAS
     d_view = {d_view.x + pull.view.x, d_view.y + pull.view.y, d_view.z + pull.view.z};
 #endif
+#endif
     Vec3 d_world = {fmaf(d_view.x, w[0], fmaf(d_view.y, w[3], d_view.z * w[6])),
                     fmaf(d_view.x, w[1], fmaf(d_view.y, w[4], d_view.z * w[7])),
                     fmaf(d_view.x, w[2], fmaf(d_view.y, w[5], d_view.z * w[8]))};
 
     // S = M M^t, M = R diag(scale): dM = 2 dS M.
-    float scales[3] = {g.scales.x, g.scales.y, g.scales.z};
     float rotation[3][3] = {{g.rotation[0].x, g.rotation[0].y, g.rotation[0].z},
                             {g.rotation[1].x, g.rotation[1].y, g.rotation[1].z},
                             {g.rotation[2].x, g.rotation[2].y, g.rotation[2].z}};
-    float r[3][3], d_log_scales[3];
 #pragma unroll
     for (int j = 0; j < 3; ++j) {
+#if LENS
+        const float axis[3] = {through.axes[j].x, through.axes[j].y, through.axes[j].z};
+        d_log_scales[j] = 0.0f;
+        for (int k = 0; k < 3; ++k) {
+            r[k][j] = axis[k] * scales[j];
+            d_log_scales[j] = fmaf(r[k][j], rotation[k][j], d_log_scales[j]);
+        }
+#else
         Vec3 column = {rotation[0][j] * scales[j], rotation[1][j] * scales[j],
                        rotation[2][j] * scales[j]};
         Vec3 d = times(d_covariance, column);
@@ -168,6 +194,7 @@ __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12]
 #if ANTIALIAS
         d_log_scales[j] += pull.log_scales[j];
         for (int k = 0; k < 3; ++k) r[k][j] = __fadd_rn(r[k][j], pull.rotation[k][j]);
+#endif
 #endif
 #if SMOOTHING
         d_log_scales[j] = smoothing_backward(d_log_scales[j],

@@ -1,0 +1,298 @@
+// Projection through a lens by the unscented transform (Wu et al. 2025, "3DGUT"), for project.cu
+// and project_backward.cuh if LENS is 1: a Gaussian's mean and six points on its axes go through
+// the lens; mean and covariance of the seven pixels are those of the splat. Twins:
+// splatcore-core/src/lens/{polynomial,projection}.rs and splatcore-cpu/src/unscented.rs, in f64.
+//
+// With alpha = 1 (splatcore-core/src/semantics.rs) the sums become, with o[i] the six pixels less
+// the mean's pixel p and d = (sum of o[i]) / 6: mean = p + d, covariance = d d^t + (sum of o[i]
+// o[i]^t) / 6. Nothing cancels, so that it is positive definite in f32 too.
+
+#pragma once
+#include "splat.cuh"
+
+// As in splatcore-core/src/semantics.rs.
+#define SIGMA_SPREAD 1.7320508075688772f
+
+// As KernelLens in ops/lens.rs, field by field. The polynomial of splatcore_core::lens::Polynomial
+// and the rest of splatcore_core::lens::Projection.
+struct Lens {
+    float radial[6];
+    float divisor[3];
+    float tangential[2];
+    float growth[2];
+    float prism[4];
+    float skew;
+    u32 radial_first;     // 1: the other terms are those of the point times the radial factor
+    u32 is_fisheye;       // 1: the polynomial acts in the plane of angles; depth is distance
+    float max_angle;      // radians from the axis up to which the polynomial is used
+    float edge;           // that in its plane
+    float slope;          // of the image by the angle beyond
+    float centre_cosine;  // of the angle up to which a Gaussian's centre is drawn
+    float sigma_cosine;   // the same of its sigma points
+};
+
+#if LENS
+
+struct Vec2 {
+    float x, y;
+};
+
+// A matrix whose rows are outputs.
+struct Rows2x2 {
+    float xx, xy, yx, yy;
+};
+
+// A point about the axis; as `Place` in projection.rs.
+struct LensPoint {
+    float r;        // distance from the axis
+    Vec2 outwards;  // unit vector away from it, (1, 0) on it
+    float beyond;   // radians beyond max_angle, or 0
+    Vec2 plane;     // in the polynomial's plane
+    float ratio;    // that over r
+    float growth;   // of its distance from the axis by the angle; 0 beyond
+    float square;   // squared distance from the camera
+};
+
+__device__ __forceinline__ LensPoint lens_point(const Lens& lens, Vec3 view) {
+    LensPoint p;
+    float across = fmaf(view.x, view.x, view.y * view.y);
+    p.r = sqrtf(across);
+    p.square = fmaf(view.z, view.z, across);
+    bool on_axis = p.r <= 1e-12f * fabsf(view.z);
+    float inverse_r = 1.0f / p.r;
+    p.outwards = {on_axis ? 1.0f : view.x * inverse_r, on_axis ? 0.0f : view.y * inverse_r};
+    p.beyond = 0.0f;
+    if (!lens.is_fisheye && view.z > 0.0f && p.r <= lens.edge * view.z) {
+        p.ratio = 1.0f / view.z;
+        p.growth = p.square * p.ratio * p.ratio;
+    } else {
+        float angle = atan2f(p.r, view.z);
+        bool inside = lens.is_fisheye && angle <= lens.max_angle;
+        if (inside) {
+            p.ratio = on_axis ? 1.0f / view.z : angle * inverse_r;
+            p.growth = 1.0f;
+        } else {
+            p.ratio = lens.edge * inverse_r;
+            p.growth = 0.0f;
+            p.beyond = fmaxf(angle - lens.max_angle, 0.0f);
+        }
+    }
+    p.plane = {view.x * p.ratio, view.y * p.ratio};
+    return p;
+}
+
+// The radial factor at a squared distance from the axis, and its derivative by that square.
+__device__ __forceinline__ float lens_radial(const Lens& lens, float s, float& slope) {
+    float above = 0.0f, above_slope = 0.0f, below = 0.0f, below_slope = 0.0f;
+#pragma unroll
+    for (int i = 5; i >= 0; --i) {
+        above_slope = fmaf(s, above_slope, above);
+        above = fmaf(s, above, lens.radial[i]);
+    }
+#pragma unroll
+    for (int i = 2; i >= 0; --i) {
+        below_slope = fmaf(s, below_slope, below);
+        below = fmaf(s, below, lens.divisor[i]);
+    }
+    // 1 + s (...): value and slope of the products.
+    above_slope = fmaf(s, above_slope, above);
+    below_slope = fmaf(s, below_slope, below);
+    above = fmaf(s, above, 1.0f);
+    below = fmaf(s, below, 1.0f);
+    float inverse = 1.0f / below, factor = above * inverse;
+    slope = (above_slope - factor * below_slope) * inverse;
+    return factor;
+}
+
+// Where a point of the plane goes, on the real image plane; with its derivative if JACOBIAN.
+template <bool JACOBIAN>
+__device__ __forceinline__ Vec2 lens_bend(const Lens& lens, Vec2 at, Rows2x2& rows) {
+    float slope, radial = lens_radial(lens, fmaf(at.x, at.x, at.y * at.y), slope);
+    Rows2x2 first = {1.0f, 0.0f, 0.0f, 1.0f};
+    if (lens.radial_first) {
+        float cross = 2.0f * at.x * at.y * slope;
+        first = {fmaf(2.0f * at.x * at.x, slope, radial), cross, cross,
+                 fmaf(2.0f * at.y * at.y, slope, radial)};
+        at = {at.x * radial, at.y * radial};
+        radial = 1.0f;
+        slope = 0.0f;
+    }
+    float x = at.x, y = at.y, s = fmaf(x, x, y * y);
+    float p1 = lens.tangential[0], p2 = lens.tangential[1];
+    float more = fmaf(s, fmaf(s, lens.growth[1], lens.growth[0]), 1.0f);
+    float tangential_x = fmaf(2.0f * p1 * x, y, p2 * fmaf(2.0f * x, x, s)),
+          tangential_y = fmaf(2.0f * p2 * x, y, p1 * fmaf(2.0f * y, y, s));
+    float bent_y = y * radial + more * tangential_y + s * fmaf(s, lens.prism[3], lens.prism[2]);
+    float bent_x = x * radial + more * tangential_x + s * fmaf(s, lens.prism[1], lens.prism[0]);
+    if (JACOBIAN) {
+        float more_slope = fmaf(2.0f * lens.growth[1], s, lens.growth[0]);
+        // By s, which x and y change by 2x and 2y.
+        float of_x = x * slope + more_slope * tangential_x +
+                     fmaf(2.0f * lens.prism[1], s, lens.prism[0]),
+              of_y = y * slope + more_slope * tangential_y +
+                     fmaf(2.0f * lens.prism[3], s, lens.prism[2]);
+        float cross = 2.0f * more * fmaf(p1, x, p2 * y);
+        Rows2x2 then;
+        then.yx = fmaf(2.0f * x, of_y, cross);
+        then.yy = radial + 2.0f * y * of_y + more * fmaf(2.0f * p2, x, 6.0f * p1 * y);
+        then.xx = radial + 2.0f * x * of_x + more * fmaf(2.0f * p1, y, 6.0f * p2 * x);
+        then.xy = fmaf(2.0f * y, of_x, cross);
+        then.xx = fmaf(lens.skew, then.yx, then.xx);
+        then.xy = fmaf(lens.skew, then.yy, then.xy);
+        rows = {fmaf(then.xx, first.xx, then.xy * first.yx),
+                fmaf(then.xx, first.xy, then.xy * first.yy),
+                fmaf(then.yx, first.xx, then.yy * first.yx),
+                fmaf(then.yx, first.xy, then.yy * first.yy)};
+    }
+    return {fmaf(lens.skew, bent_y, bent_x), bent_y};
+}
+
+// Pixels from the principal point.
+__device__ __forceinline__ Vec2 lens_pixel(const Lens& lens, const Camera& camera, Vec3 view) {
+    LensPoint p = lens_point(lens, view);
+    Rows2x2 unused = {};
+    Vec2 bent = lens_bend<false>(lens, p.plane, unused);
+    float further = lens.slope * p.beyond;
+    return {camera.focal[0] * fmaf(further, p.outwards.x, bent.x),
+            camera.focal[1] * fmaf(further, p.outwards.y, bent.y)};
+}
+
+// J^t d: the gradient of a point in view space, given that of its pixel.
+__device__ __forceinline__ Vec3 lens_pixel_backward(const Lens& lens, const Camera& camera,
+                                                    Vec3 view, Vec2 d) {
+    LensPoint p = lens_point(lens, view);
+    Rows2x2 bend = {};
+    lens_bend<true>(lens, p.plane, bend);
+    d = {d.x * camera.focal[0], d.y * camera.focal[1]};
+    // In the plane, and by what is further out.
+    Vec2 plane = {fmaf(bend.xx, d.x, bend.yx * d.y), fmaf(bend.xy, d.x, bend.yy * d.y)};
+    float inverse = 1.0f / p.square;
+    float along = p.growth * fmaf(p.outwards.x, plane.x, p.outwards.y * plane.y);
+    float around = p.ratio * fmaf(-p.outwards.y, plane.x, p.outwards.x * plane.y);
+    if (p.beyond > 0.0f) {
+        along = fmaf(lens.slope, fmaf(p.outwards.x, d.x, p.outwards.y * d.y), along);
+        around =
+            fmaf(lens.slope * p.beyond / p.r, fmaf(-p.outwards.y, d.x, p.outwards.x * d.y), around);
+    }
+    along *= inverse;
+    float out = along * view.z;
+    return {fmaf(out, p.outwards.x, -around * p.outwards.y),
+            fmaf(out, p.outwards.y, around * p.outwards.x), -along * p.r};
+}
+
+// What splats are sorted by, and what must be beyond the near plane.
+__device__ __forceinline__ float lens_depth(const Lens& lens, Vec3 view) {
+    return lens.is_fisheye ? sqrtf(dot(view, view)) : view.z;
+}
+
+// SIGMA_SPREAD standard deviations along axis k of a Gaussian, in view space.
+__device__ __forceinline__ Vec3 sigma_axis(const Geometry& g, const Camera& camera, int k) {
+    float scale = SIGMA_SPREAD * (k == 0 ? g.scales.x : k == 1 ? g.scales.y : g.scales.z);
+    Vec3 axis = k == 0   ? Vec3{g.rotation[0].x, g.rotation[1].x, g.rotation[2].x}
+                : k == 1 ? Vec3{g.rotation[0].y, g.rotation[1].y, g.rotation[2].y}
+                         : Vec3{g.rotation[0].z, g.rotation[1].z, g.rotation[2].z};
+    const float* w = camera.rotation;
+    return {scale * dot(row_of(w, 0), axis), scale * dot(row_of(w, 1), axis),
+            scale * dot(row_of(w, 2), axis)};
+}
+
+// A splat's place and shape through a lens.
+struct Unscented {
+    bool seen;          // by the lens, the near plane aside
+    Vec2 mean;          // from the principal point
+    Vec2 shift;         // d, which the mean is off the pixel of the Gaussian's mean
+    float xx, xy, yy;   // covariance with the low pass
+    float determinant;  // of it
+    float ratio;        // det C / det (C + 0.3 I), at most 1
+};
+
+// a b - c^2, corrected by the rounding error of c^2 (Kahan).
+__device__ __forceinline__ float symmetric_determinant(float a, float c, float b) {
+    float product = __fmul_rn(c, c);
+    float error = fmaf(c, c, -product);
+    return fmaf(a, b, -product) - error;
+}
+
+__device__ __forceinline__ Unscented make_unscented(const Geometry& g, const Camera& camera,
+                                                    const Lens& lens) {
+    Unscented u;
+    Vec2 centre = lens_pixel(lens, camera, g.view);
+    u.seen = g.view.z >= lens.centre_cosine * sqrtf(dot(g.view, g.view));
+    float sum_x = 0.0f, sum_y = 0.0f, xx = 0.0f, xy = 0.0f, yy = 0.0f;
+#pragma unroll 1
+    for (int i = 0; i < 6; ++i) {
+        Vec3 axis = sigma_axis(g, camera, i / 2);
+        float sign = i % 2 ? -1.0f : 1.0f;
+        Vec3 at = {fmaf(sign, axis.x, g.view.x), fmaf(sign, axis.y, g.view.y),
+                   fmaf(sign, axis.z, g.view.z)};
+        u.seen = u.seen && at.z >= lens.sigma_cosine * sqrtf(dot(at, at));
+        Vec2 pixel = lens_pixel(lens, camera, at);
+        float x = pixel.x - centre.x, y = pixel.y - centre.y;
+        sum_x += x;
+        sum_y += y;
+        xx = fmaf(x, x, xx);
+        xy = fmaf(x, y, xy);
+        yy = fmaf(y, y, yy);
+    }
+    const float sixth = 1.0f / 6.0f;
+    u.shift = {sum_x * sixth, sum_y * sixth};
+    u.mean = {centre.x + u.shift.x, centre.y + u.shift.y};
+    xx = fmaf(u.shift.x, u.shift.x, xx * sixth);
+    xy = fmaf(u.shift.x, u.shift.y, xy * sixth);
+    yy = fmaf(u.shift.y, u.shift.y, yy * sixth);
+    u.xx = xx + LOW_PASS;
+    u.xy = xy;
+    u.yy = yy + LOW_PASS;
+    u.determinant = symmetric_determinant(u.xx, u.xy, u.yy);
+    u.ratio = fminf(symmetric_determinant(xx, xy, yy) / u.determinant, 1.0f);
+    return u;
+}
+
+// Gradients of a Gaussian's mean in view space and of its axes in world axes: column k of the
+// rotation matrix times scale k.
+struct UnscentedGradient {
+    Vec3 view;
+    Vec3 axes[3];
+};
+
+// From the gradients of the mean in pixels and of the covariance (xx, xy as one of two, yy).
+__device__ __forceinline__ UnscentedGradient unscented_backward(const Geometry& g,
+                                                                const Camera& camera,
+                                                                const Lens& lens, Vec2 shift,
+                                                                Vec2 d_mean, float p_xx, float p_xy,
+                                                                float p_yy) {
+    UnscentedGradient out;
+    const float* w = camera.rotation;
+    Vec2 centre = lens_pixel(lens, camera, g.view);
+    Vec2 of_shift = {fmaf(p_xx, shift.x, p_xy * shift.y), fmaf(p_xy, shift.x, p_yy * shift.y)};
+    const float sixth = 1.0f / 6.0f;
+    // Of each o[i], but for what its own product gives.
+    Vec2 common = {sixth * fmaf(2.0f, of_shift.x, d_mean.x),
+                   sixth * fmaf(2.0f, of_shift.y, d_mean.y)};
+    out.view = lens_pixel_backward(lens, camera, g.view, {-4.0f * of_shift.x, -4.0f * of_shift.y});
+#pragma unroll 1
+    for (int k = 0; k < 3; ++k) {
+        Vec3 axis = sigma_axis(g, camera, k), d_axis = {0.0f, 0.0f, 0.0f};
+#pragma unroll 1
+        for (int side = 0; side < 2; ++side) {
+            float sign = side ? -1.0f : 1.0f;
+            Vec3 at = {fmaf(sign, axis.x, g.view.x), fmaf(sign, axis.y, g.view.y),
+                       fmaf(sign, axis.z, g.view.z)};
+            Vec2 pixel = lens_pixel(lens, camera, at);
+            float x = pixel.x - centre.x, y = pixel.y - centre.y;
+            Vec2 d = {fmaf(2.0f * sixth, fmaf(p_xx, x, p_xy * y), common.x),
+                      fmaf(2.0f * sixth, fmaf(p_xy, x, p_yy * y), common.y)};
+            Vec3 of_point = lens_pixel_backward(lens, camera, at, d);
+            out.view = {out.view.x + of_point.x, out.view.y + of_point.y, out.view.z + of_point.z};
+            d_axis = {fmaf(sign, of_point.x, d_axis.x), fmaf(sign, of_point.y, d_axis.y),
+                      fmaf(sign, of_point.z, d_axis.z)};
+        }
+        d_axis = {SIGMA_SPREAD * d_axis.x, SIGMA_SPREAD * d_axis.y, SIGMA_SPREAD * d_axis.z};
+        out.axes[k] = {fmaf(d_axis.x, w[0], fmaf(d_axis.y, w[3], d_axis.z * w[6])),
+                       fmaf(d_axis.x, w[1], fmaf(d_axis.y, w[4], d_axis.z * w[7])),
+                       fmaf(d_axis.x, w[2], fmaf(d_axis.y, w[5], d_axis.z * w[8]))};
+    }
+    return out;
+}
+
+#endif
