@@ -47,8 +47,8 @@ impl Camera {
         self.rotation[2]
     }
 
-    /// tan of half the horizontal and vertical field of view without the lens, as INRIA's rasterizer
-    /// uses them.
+    /// tan of half the horizontal and vertical field of view without the lens, as INRIA's
+    /// rasterizer uses them.
     pub fn tan_half_fov(&self) -> [f64; 2] {
         [
             self.width as f64 / (2.0 * self.fx),

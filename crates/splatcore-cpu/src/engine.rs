@@ -126,7 +126,7 @@ impl Engine for CpuLearner {
         self.workers.pool.install(|| {
             self.frame.timed("update", |frame| {
                 let source = match plan.views.len() {
-                    1 => Source::Frame(frame, camera),
+                    1 => Source::Frame(frame, &camera),
                     _ => Source::Batch(&step.batch),
                 };
                 update(level, source, state, plan)

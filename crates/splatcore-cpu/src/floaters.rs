@@ -7,7 +7,7 @@ use crate::renderer::render;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, RenderOptions, Rendered};
 use splatcore_core::floaters::belongs;
-use splatcore_core::{Gaussians, View, checks};
+use splatcore_core::{Gaussians, View};
 
 /// Renders the depth of all views; who stays: those that some view takes for a part of what it
 /// shows, or none for a floater.
@@ -19,11 +19,6 @@ pub(crate) fn kept(
     options: &RenderOptions,
     share: f32,
 ) -> Result<Vec<bool>, BackendError> {
-    checks::pinholes(
-        "cpu",
-        "pruning of floaters by views",
-        views.iter().map(|view| &view.camera),
-    )?;
     let options = &RenderOptions {
         inverse_depth: true,
         ..options.clone()
@@ -54,12 +49,27 @@ fn said_of(
     share: f32,
 ) -> Option<bool> {
     let mean = gaussians.means[i];
-    let [x, y, z] = std::array::from_fn(|k| {
+    let view: [f32; 3] = std::array::from_fn(|k| {
         let row = camera.rotation[k];
         row[0] * mean[0] + row[1] * mean[1] + row[2] * mean[2] + camera.translation[k]
     });
-    let u = camera.focal[0] * (x / z) + camera.centre[0];
-    let v = camera.focal[1] * (y / z) + camera.centre[1];
+    let ([u, v], z) = match &camera.lens {
+        None => {
+            let [x, y, z] = view;
+            let u = camera.focal[0] * (x / z) + camera.centre[0];
+            ([u, camera.focal[1] * (y / z) + camera.centre[1]], z)
+        }
+        Some(lens) => {
+            let view = view.map(f64::from);
+            if !lens.sees_centre(view) {
+                return None;
+            }
+            (
+                lens.project(view).map(|v| v as f32),
+                lens.depth(view) as f32,
+            )
+        }
+    };
     let [width, height] = camera.size;
     // False for what is not a number.
     let inside = u >= 0.0 && u < width as f32 && v >= 0.0 && v < height as f32;

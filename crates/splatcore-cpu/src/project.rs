@@ -7,6 +7,7 @@ use crate::camera::KernelCamera;
 use crate::ellipse::{Ellipse, LOG2_255};
 use crate::geometry::{Geometry, geometry, load_geometry};
 use crate::harmonics::{direction, sh_basis};
+use crate::place::Place;
 pub use crate::scene::Scene;
 use crate::simd::{Lanes, Mask, Rows, ceil, dispatch, load_columns, log2_one_plus_exp2};
 use crate::smoothing::smooth;
@@ -152,20 +153,6 @@ fn in_front<L: Lanes>(place: &Place<L>, camera: &KernelCamera) -> L::Mask {
     let in_front = place.depth.ge(L::splat(camera.near)) & place.determinant.ge(tiny);
     // z > near, not >=: one more comparison for the lanes that sit exactly on the plane.
     in_front.and_not(L::splat(camera.near).ge(place.depth))
-}
-
-/// Where a Gaussian is in the image, a Gaussian a lane.
-pub(crate) struct Place<L> {
-    /// Centre in pixels.
-    pub mean: [L; 2],
-    /// Covariance with the low pass, square pixels: xx xy yy.
-    pub projected: [L; 3],
-    /// Its determinant; 0 if the camera does not see it.
-    pub determinant: L,
-    /// See [`Splat::depth`].
-    pub depth: L,
-    /// log2 of the 2D filter's factor on the opacity; of a lens only.
-    pub log2_factor: L,
 }
 
 /// Without a lens.

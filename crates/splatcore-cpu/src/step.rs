@@ -24,7 +24,7 @@ use std::ops::Range;
 /// Where the gradients of a step come from.
 pub(crate) enum Source<'a> {
     /// The sums of its one frame.
-    Frame(&'a Frame, KernelCamera),
+    Frame(&'a Frame, &'a KernelCamera),
     /// What its frames added up.
     Batch(&'a Batch),
 }

@@ -3,7 +3,7 @@
 //! `splatcore_reference::twin`, `unscented.rs`.
 
 use crate::camera::KernelCamera;
-use crate::project::Place;
+use crate::place::{Place, PlaceGradient};
 use crate::simd::Lanes;
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::lens::Projection;
@@ -11,17 +11,6 @@ use splatcore_core::semantics::{
     COMPENSATION_MIN, LOW_PASS, SIGMA_CENTRE_WEIGHT, SIGMA_SPREAD, SIGMA_WEIGHT,
 };
 use std::array::from_fn;
-
-/// Gradients with respect to what `project` reads of Gaussians, but for quaternions their rotation
-/// matrices.
-pub(crate) struct Gradient<L> {
-    /// Of the means, world axes.
-    pub world: [L; 3],
-    /// Of the rotation matrices.
-    pub rotation: [[L; 3]; 3],
-    /// Of the log scales.
-    pub log_scales: [L; 3],
-}
 
 /// A Gaussian and its sigma points.
 struct Sigma {
@@ -88,7 +77,7 @@ pub(crate) fn backward<L: Lanes>(
     d_mean: &[L; 2],
     d_projected: &[L; 3],
     d_opacity: L,
-) -> Gradient<L> {
+) -> PlaceGradient<L> {
     let rows = rows(columns);
     let [u, v] = d_mean.map(store);
     let [xx, xy, yy] = d_projected.map(store);
@@ -111,7 +100,7 @@ pub(crate) fn backward<L: Lanes>(
     }
     let load = |i: usize| L::load(&fields[i]);
     let three = |i: usize| [load(i), load(i + 1), load(i + 2)];
-    Gradient {
+    PlaceGradient {
         world: three(0),
         log_scales: three(3),
         rotation: [three(6), three(9), three(12)],

@@ -117,8 +117,8 @@ impl Projection {
         })
     }
 
-    /// What splats are sorted by, and what must be beyond the near plane: z, or for a fisheye, which
-    /// sees what is beside and behind the camera, the distance from the camera.
+    /// What splats are sorted by, and what must be beyond the near plane: z, or for a fisheye,
+    /// which sees what is beside and behind the camera, the distance from the camera.
     pub fn depth(&self, view: [f64; 3]) -> f64 {
         match self.polynomial.plane {
             Plane::Image => view[2],
@@ -185,19 +185,22 @@ impl Projection {
     }
 
     fn place(&self, [x, y, z]: [f64; 3]) -> Place {
-        let r = x.hypot(y);
+        let across = x * x + y * y;
+        let r = across.sqrt();
         let on_axis = r < 1e-12 * z.abs();
         let outwards = match on_axis {
             true => [1.0, 0.0],
             false => [x / r, y / r],
         };
-        let square = r * r + z * z;
-        let angle = r.atan2(z);
-        let (ratio, growth) = match (angle <= self.max_angle, self.polynomial.plane) {
-            (false, _) => (self.edge / r, 0.0),
-            (true, Plane::Image) => (1.0 / z, square / (z * z)),
-            (true, Plane::Angle) if on_axis => (1.0 / z, 1.0),
-            (true, Plane::Angle) => (angle / r, 1.0),
+        let square = across + z * z;
+        // Without an angle, of which only fisheyes need one here.
+        let in_plane = self.polynomial.plane == Plane::Image && z > 0.0 && r <= self.edge * z;
+        let angle = if in_plane { 0.0 } else { r.atan2(z) };
+        let (ratio, growth) = match angle <= self.max_angle {
+            _ if in_plane => (1.0 / z, square / (z * z)),
+            false => (self.edge / r, 0.0),
+            true if on_axis => (1.0 / z, 1.0),
+            true => (angle / r, 1.0),
         };
         Place {
             r,

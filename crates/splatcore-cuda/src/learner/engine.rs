@@ -221,20 +221,20 @@ impl CudaLearner {
     /// compiler (H200, 16 cores: 9.2 s, 6.8 with it, 5.4 once all is cached).
     fn later_programs(&self, plan: &StepPlan, adam: AdamKind) -> Vec<Program> {
         let (scene, stored) = (self.scene_addresses(), self.state.sh_degree);
+        let lens = plan.views.iter().any(|&view| self.has_lens(view));
         let mut options = plan.render.clone();
         let mut all = Vec::new();
         for degree in options.sh_degree.saturating_add(1)..=stored {
             options.sh_degree = degree;
-            let lens = plan.views.iter().any(|&view| self.has_lens(view));
             all.extend(self.passes.training.programs(scene, &options, lens));
             all.push(adam.with_degree(degree).program());
         }
         options.sh_degree = stored;
         options.pipeline = Pipeline::MEASURED;
         for options in [&options, &floaters::with_depth(&options)] {
-            all.extend(InferencePass::programs(scene, options));
+            all.extend(InferencePass::programs(scene, options, lens));
         }
-        all.push(ops::floaters::program());
+        all.push(ops::floaters::program(lens));
         all
     }
 

@@ -7,9 +7,9 @@ use crate::device::error::{device_error, failed};
 use crate::ops::floaters::{self, FloatersParams};
 use crate::ops::score::DeviceScores;
 use crate::ops::state::MEANS;
+use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Blend;
-use splatcore_core::{BackendError, checks};
 
 /// How the views are rendered in which floaters are searched for: in f32, as what a training does
 /// should not depend on what images for people leave out.
@@ -30,8 +30,6 @@ impl CudaLearner {
     ) -> Result<DeviceScores, BackendError> {
         let n = self.state.count;
         let views = self.photos.views().clone();
-        let cameras = views.iter().map(|view| &view.camera);
-        checks::pinholes("cuda", "pruning of floaters by views", cameras)?;
         let device = self.passes.queue().device.clone();
         let array = |bytes| Buffer::new(&device, "verdicts on floaters", bytes);
         let scores = DeviceScores {
@@ -41,16 +39,17 @@ impl CudaLearner {
             largest: array(n * size_of::<f32>())?,
         };
         scores.largest.fill(0, n * size_of::<f32>())?;
-        let loaded = self.kernels.get(&floaters::program()).map_err(failed)?;
-        let [kernel] = loaded[..] else {
-            return Err(device_error(
-                "the program of floaters has other kernels than asked for".into(),
-            ));
-        };
         let options = with_depth(render);
         for view in views.iter() {
             let scene = self.scene_addresses();
             let camera = self.passes.infer_fully(scene, &view.camera, &options)?;
+            let program = floaters::program(self.passes.work.lens.is_some());
+            let loaded = self.kernels.get(&program).map_err(failed)?;
+            let [kernel] = loaded[..] else {
+                return Err(device_error(
+                    "the program of floaters has other kernels than asked for".into(),
+                ));
+            };
             floaters::launch(
                 self.passes.queue(),
                 kernel,
@@ -62,6 +61,7 @@ impl CudaLearner {
                     inverse_depth: self.passes.inference.inverse_depth.address(),
                     share,
                     verdicts: scores.largest.address(),
+                    lens: self.passes.work.kernel_lens(),
                 },
             )?;
         }

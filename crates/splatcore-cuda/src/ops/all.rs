@@ -197,6 +197,6 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     all.push(exposure::program());
     all.push(score::program());
     all.push(score::visibility::program());
-    all.push(floaters::program());
+    all.extend([false, true].map(floaters::program));
     all
 }

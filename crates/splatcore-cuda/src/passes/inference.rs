@@ -270,8 +270,9 @@ impl InferencePass {
         }
     }
 
-    /// The programs of an image whose lists are sorted, but for the sorts, if it is not large.
-    pub fn programs(scene: SceneAddresses, options: &RenderOptions) -> Vec<Program> {
+    /// The programs of an image whose lists are sorted, but for the sorts, if it is not large, of a
+    /// camera with a lens or without.
+    pub fn programs(scene: SceneAddresses, options: &RenderOptions, lens: bool) -> Vec<Program> {
         let mut options = without_background(options);
         if options.inverse_depth {
             options.pipeline.blend = options.pipeline.blend.with_inverse_depth();
@@ -282,7 +283,7 @@ impl InferencePass {
             options,
             counting: false,
             rows: InferenceRows::Four,
-            lens: false,
+            lens,
         };
         let programs = programs(&kind).into_iter();
         programs.map(|(_, program)| program).collect()

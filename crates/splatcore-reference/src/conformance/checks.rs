@@ -59,7 +59,7 @@ pub const CHECKS: &[Check] = &[
     ),
     (
         "ignored pixels change nothing",
-        step::ignored_pixels_change_nothing,
+        step_options::ignored_pixels_change_nothing,
     ),
     ("noise matches the twin", step::noise_matches_the_twin),
     (
@@ -103,6 +103,7 @@ pub const CHECKS: &[Check] = &[
         "steps through lenses match the twin",
         lenses::steps_match_the_twin,
     ),
+    ("floaters go through lenses", lenses::floaters_go),
     ("other lenses are refused", lenses::other_lenses_are_refused),
     ("harmonics decay", step_options::harmonics_decay),
     (

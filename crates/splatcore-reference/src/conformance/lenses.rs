@@ -6,7 +6,7 @@ use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::views;
 use super::selection::{Selection, Weight};
 use super::step::{scene_and, steps_match_the_twin_with};
-use super::{depth_gradients, forward, gradients};
+use super::{depth_gradients, forward, gradients, refine};
 use splatcore_core::backend::{Backend, BackendError};
 use splatcore_core::pipeline::{Blend, Fragments};
 use splatcore_core::{Camera, Gaussians, Lens, Pipeline};
@@ -135,6 +135,15 @@ pub fn steps_match_the_twin(backend: &dyn Backend) -> Outcome {
     gather([
         steps_match_the_twin_with(backend, None, &scene_and_views),
         batches_match_the_twin(backend, &scene_and_views),
+    ])
+}
+
+/// As `floaters go`, in views through lenses.
+pub fn floaters_go(backend: &dyn Backend) -> Outcome {
+    let lenses = lenses().map(|(_, lens)| lens);
+    gather([
+        refine::floaters_go_through(backend, &[lenses[0], lenses[2], lenses[1]]),
+        refine::floaters_go_through(backend, &[lenses[2], lenses[3], Lens::Pinhole]),
     ])
 }
 

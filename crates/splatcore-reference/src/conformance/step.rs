@@ -436,37 +436,6 @@ pub fn regularisers_match_the_twin(backend: &dyn Backend) -> Outcome {
     )
 }
 
-/// What lies under a mask does not matter; a view of which nothing counts changes no parameter.
-pub fn ignored_pixels_change_nothing(backend: &dyn Backend) -> Outcome {
-    let scene = random_scene(54, 150, 1);
-    let step = |views: Vec<View>| -> Result<LearnerState, String> {
-        let mut learner = backend.learner(&scene, Arc::new(views)).map_err(said)?;
-        learner.step(&plan(Pipeline::AUTO, 1, 1)).map_err(said)?;
-        learner.snapshot().map_err(said)
-    };
-    let plain = step(views())?;
-    let mut painted = views();
-    let photo = &mut painted[1].photo;
-    let mask = photo.mask.clone().ok_or("view 1 has a mask")?;
-    for (i, &counted) in mask.iter().enumerate() {
-        if counted == 0 {
-            photo.rgb[3 * i..3 * i + 3].fill(255 - (i % 200) as u8);
-        }
-    }
-    ensure(state_bits(&step(painted)?) == state_bits(&plain), || {
-        "the photo under the mask changes the step".into()
-    })?;
-    ensure(bits(&plain.gaussians) != bits(&scene), || {
-        "a step with a mask changes nothing at all".into()
-    })?;
-    let mut blind = views();
-    blind[1].photo.mask = Some(vec![0; mask.len()]);
-    let blind = step(blind)?;
-    ensure(bits(&blind.gaussians) == bits(&scene), || {
-        "a view of which no pixel counts changes parameters".into()
-    })
-}
-
 /// Noise moves means only, by what the twin says, and the same way every time; none means none.
 pub fn noise_matches_the_twin(backend: &dyn Backend) -> Outcome {
     let mut scene = random_scene(55, 150, 0);

@@ -1,8 +1,8 @@
 //! `project` through a lens: the unscented transform (Julier and Uhlmann 1997; Wu et al. 2025,
 //! "3DGUT", section 4.1).
 //!
-//! A Gaussian is stood for by seven points: its mean, and one on either side of it along each of its
-//! axes. Each goes through the lens as it is; mean and covariance of the seven pixels are those of
+//! A Gaussian is stood for by seven points: its mean, and one on either side of it along each of
+//! its axes. Each goes through the lens as it is; mean and covariance of the seven pixels are those of
 //! the splat. With alpha = 1 (docs/conventions.md) the mean has the weight 0 among the pixels' mean
 //! and 2 in the covariance.
 
@@ -39,8 +39,8 @@ fn weights(point: usize) -> (f64, f64) {
 }
 
 impl Unscented {
-    /// Of a Gaussian with its mean at `mean` in camera axes; column k of `axes` is its axis k there,
-    /// one standard deviation long. `None` if the lens gives any of the points no place.
+    /// Of a Gaussian with its mean at `mean` in camera axes; column k of `axes` is its axis k
+    /// there, one standard deviation long. `None` if the lens gives any of the points no place.
     pub fn new(projection: &Projection, mean: [f64; 3], axes: &[[f64; 3]; 3]) -> Option<Self> {
         let points = from_fn(|p| match p {
             0 => mean,

@@ -422,7 +422,7 @@ mod tests {
         let mut state = State::new(200);
         let mut taken = |state: &State| {
             let sight = variants.sight(&stroke, &options, state).unwrap();
-            let region = Region::Stroke(stroke.clone());
+            let region = Region::Stroke(Box::new(stroke.clone()));
             region.of(&scene, Some(&sight)).without(&state.deleted)
         };
         let shown = taken(&state);

@@ -16,7 +16,7 @@ pub enum Region {
     /// A box or a sphere.
     Volume(Shape),
     /// What was painted over in a view.
-    Stroke(Stroke),
+    Stroke(Box<Stroke>),
 }
 
 impl Region {
@@ -137,12 +137,12 @@ mod tests {
     }
 
     fn stroke(points: &[[f64; 2]], radius: f64, through: bool) -> Region {
-        Region::Stroke(Stroke {
+        Region::Stroke(Box::new(Stroke {
             camera: camera(),
             points: points.to_vec(),
             radius,
             through,
-        })
+        }))
     }
 
     #[test]

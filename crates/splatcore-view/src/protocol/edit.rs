@@ -141,7 +141,7 @@ impl EditRequest {
                 through,
                 join,
             } => Edit::Select(
-                Region::Stroke(stroke(view, points, *radius, *through)?),
+                Region::Stroke(Box::new(stroke(view, points, *radius, *through)?)),
                 (*join).into(),
             ),
             EditRequest::Invert => Edit::Invert,

@@ -1,10 +1,12 @@
 //! `floaters`: which Gaussians hang in the air before what a view shows.
 
+use super::constants::flag;
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::lens::KernelLens;
 use splatcore_core::BackendError;
 use splatcore_core::floaters::HIDDEN;
 
@@ -18,19 +20,21 @@ kernel_params! {
         inverse_depth: Address,
         share: f32,
         verdicts: Address,
+        lens: KernelLens,
     }
 }
 
 /// Gaussians of a block, and threads.
 const BLOCK: u32 = 256;
 
-/// `floaters`.
-pub fn program() -> Program {
+/// `floaters`, for cameras with a lens or without.
+pub fn program(lens: bool) -> Program {
     sources::program(
         "floaters.cu",
         vec![
             ("BLOCK", BLOCK.to_string()),
             ("HIDDEN", format!("{HIDDEN:?}f")),
+            flag("LENS", lens),
         ],
         [FloatersParams::kernel("floaters")],
     )

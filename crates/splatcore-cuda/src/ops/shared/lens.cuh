@@ -1,6 +1,6 @@
-// Projection through a lens by the unscented transform (Wu et al. 2025, "3DGUT"), for project.cu
-// and project_backward.cuh if LENS is 1: a Gaussian's mean and six points on its axes go through
-// the lens; mean and covariance of the seven pixels are those of the splat. Twins:
+// Projection through a lens by the unscented transform (Wu et al. 2025, "3DGUT"), for project.cu,
+// project_backward.cuh and floaters.cu if LENS is 1: a Gaussian's mean and six points on its axes
+// go through the lens; mean and covariance of the seven pixels are those of the splat. Twins:
 // splatcore-core/src/lens/{polynomial,projection}.rs and splatcore-cpu/src/unscented.rs, in f64.
 //
 // With alpha = 1 (splatcore-core/src/semantics.rs) the sums become, with o[i] the six pixels less
@@ -185,6 +185,11 @@ __device__ __forceinline__ float lens_depth(const Lens& lens, Vec3 view) {
     return lens.is_fisheye ? sqrtf(dot(view, view)) : view.z;
 }
 
+// Whether a Gaussian with its mean here may be drawn, the near plane aside.
+__device__ __forceinline__ bool lens_sees_centre(const Lens& lens, Vec3 view) {
+    return view.z >= lens.centre_cosine * sqrtf(dot(view, view));
+}
+
 // SIGMA_SPREAD standard deviations along axis k of a Gaussian, in view space.
 __device__ __forceinline__ Vec3 sigma_axis(const Geometry& g, const Camera& camera, int k) {
     float scale = SIGMA_SPREAD * (k == 0 ? g.scales.x : k == 1 ? g.scales.y : g.scales.z);
@@ -217,7 +222,7 @@ __device__ __forceinline__ Unscented make_unscented(const Geometry& g, const Cam
                                                     const Lens& lens) {
     Unscented u;
     Vec2 centre = lens_pixel(lens, camera, g.view);
-    u.seen = g.view.z >= lens.centre_cosine * sqrtf(dot(g.view, g.view));
+    u.seen = lens_sees_centre(lens, g.view);
     float sum_x = 0.0f, sum_y = 0.0f, xx = 0.0f, xy = 0.0f, yy = 0.0f;
 #pragma unroll 1
     for (int i = 0; i < 6; ++i) {

@@ -6,8 +6,9 @@ use super::{families, survived};
 use crate::twin;
 use splatcore_core::backend::{Backend, LearnerState, Refine, RenderOptions};
 use splatcore_core::floaters::HIDDEN;
+use splatcore_core::lens::Projection;
 use splatcore_core::random::Rng;
-use splatcore_core::{Gaussians, Pipeline, View};
+use splatcore_core::{Gaussians, Lens, Pipeline, View};
 use std::sync::Arc;
 
 const SHARE: f32 = 0.8;
@@ -28,10 +29,9 @@ fn verdicts(
     let mean = |i: usize| state.gaussians.means[i].map(f64::from);
     (0..state.gaussians.len())
         .map(|i| {
-            let [x, y, z] = std::array::from_fn(|k| {
-                let along: f64 = (0..3).map(|j| camera.rotation[k][j] * mean(i)[j]).sum();
-                along + camera.translation[k]
-            });
+            let point = camera.to_view(mean(i));
+            let projection = Projection::new(camera).ok_or(())?;
+            let z = projection.depth(point);
             let near = options.semantics.near_plane as f64;
             if (z / near - 1.0).abs() < BORDER {
                 return Err(());
@@ -39,7 +39,16 @@ fn verdicts(
             if z < near {
                 return Ok(None);
             }
-            let (u, v) = (camera.fx * x / z + camera.cx, camera.fy * y / z + camera.cy);
+            if camera.lens != Lens::Pinhole && !projection.sees_centre(point) {
+                return Ok(None);
+            }
+            let [u, v] = match camera.lens {
+                Lens::Pinhole => {
+                    let [x, y, z] = point;
+                    [camera.fx * x / z + camera.cx, camera.fy * y / z + camera.cy]
+                }
+                _ => projection.project(point),
+            };
             let (width, height) = (frame.width as f64, frame.height as f64);
             if u < -BORDER || u > width + BORDER || v < -BORDER || v > height + BORDER {
                 return Ok(None);
@@ -105,10 +114,20 @@ fn wall_and_floaters() -> Gaussians {
 /// Who is a part of what some view shows stays, who only hangs before it goes, and who nobody can
 /// tell stays; survivors keep their rows and statistics. Without views all stay.
 pub fn floaters_go(backend: &dyn Backend) -> Outcome {
-    gather([Pipeline::AUTO, Pipeline::VANILLA].map(|pipeline| one_pipeline(backend, pipeline)))
+    let pipelines = [Pipeline::AUTO, Pipeline::VANILLA];
+    gather(pipelines.map(|pipeline| one_pipeline(backend, pipeline, &views())))
 }
 
-fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
+/// The same in views through these lenses, one a view.
+pub fn floaters_go_through(backend: &dyn Backend, lenses: &[Lens]) -> Outcome {
+    let mut views = views();
+    for (view, &lens) in views.iter_mut().zip(lenses) {
+        view.camera.lens = lens;
+    }
+    one_pipeline(backend, Pipeline::AUTO, &views)
+}
+
+fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline, views: &[View]) -> Outcome {
     let mut before = LearnerState::fresh(wall_and_floaters());
     let n = before.gaussians.len();
     before.gradient_sum = (0..n).map(|i| 1.0 + i as f32).collect();
@@ -118,7 +137,7 @@ fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
         background: [0.13, 0.57, 0.31],
         ..RenderOptions::default()
     };
-    let want = copies_wanted(&before, &render)?;
+    let want = copies_wanted(&before, &render, views)?;
     let refine = Refine::PruneFloaters {
         render,
         depth_share: SHARE,
@@ -131,8 +150,8 @@ fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
         let report = learner.refine(&refine).map_err(said)?;
         Ok((report, learner.snapshot().map_err(said)?))
     };
-    let (report, after) = run(views())?;
-    ensure(run(views())? == (report, after.clone()), || {
+    let (report, after) = run(views.to_vec())?;
+    ensure(run(views.to_vec())? == (report, after.clone()), || {
         "the same refinement of the same state gives another result".into()
     })?;
     ensure(
@@ -151,9 +170,10 @@ fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline) -> Outcome {
 fn copies_wanted(
     before: &LearnerState,
     render: &RenderOptions,
+    views: &[View],
 ) -> Result<Vec<Option<usize>>, String> {
     let n = before.gaussians.len();
-    let said_by_views: Vec<_> = views()
+    let said_by_views: Vec<_> = views
         .iter()
         .map(|view| verdicts(before, view, render))
         .collect();
