@@ -19,16 +19,16 @@ pub struct LoadOptions {
     /// behind it in every step; `background` is not used. A third more memory for photos with
     /// alpha.
     pub keep_alpha: bool,
-    /// Photos stay as they were taken, and their cameras have the lens; otherwise they are resampled
-    /// to pinholes. Pixels that the lens cannot have imaged are masked.
+    /// Photos stay as they were taken, and their cameras have the lens; otherwise they are
+    /// resampled to pinholes. Pixels that the lens cannot have imaged are masked.
     pub keep_lens: bool,
 }
 
 impl Dataset {
     /// Loads the photos of some entries, in that order, on all threads. Each view is a pinhole's
     /// unless lenses are kept: lens distortion is removed by resampling; a pinhole photo that fits
-    /// already keeps its pixels as they are. The camera and the mask are scaled with the photo. `progress` is called with
-    /// (done, total), from any thread.
+    /// already keeps its pixels as they are. The camera and the mask are scaled with the photo.
+    /// `progress` is called with (done, total), from any thread.
     ///
     /// # Errors
     /// The first photo in the given order that cannot be read or decoded, or whose shape
@@ -85,7 +85,10 @@ impl Dataset {
             let entry = &self.entries[index];
             let (width, height) = photo::size(&entry.image)?;
             let (source, _) = fitted(entry, width, height)?;
-            Ok(shrunk(view_camera(&source, options), options.max_size))
+            Ok(shrunk(
+                view_camera(entry, &source, options)?,
+                options.max_size,
+            ))
         };
         indices.par_iter().map(camera).collect()
     }
@@ -126,7 +129,7 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
     }
     let mask_of = |path| photo::decode_mask(path, rgb.width(), rgb.height());
     let mut mask = entry.mask.as_deref().map(mask_of).transpose()?;
-    let camera = view_camera(&source, options);
+    let camera = view_camera(entry, &source, options)?;
     if source.lens != camera.lens {
         alpha = alpha.map(|alpha| undistort::undistort(&source, &camera, &alpha, None).0);
         (rgb, mask) = undistort::undistort(&source, &camera, &rgb, mask.as_ref());
@@ -155,11 +158,21 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
 }
 
 /// The camera of a view: the photo's own, or a pinhole if its lens distortion is removed.
-fn view_camera(source: &Camera, options: &LoadOptions) -> Camera {
+fn view_camera(entry: &Entry, source: &Camera, options: &LoadOptions) -> Result<Camera, DataError> {
     match source.lens {
-        Lens::Pinhole => source.clone(),
-        _ if options.keep_lens => source.clone(),
-        _ => undistort::pinhole_for(source),
+        Lens::Pinhole => Ok(source.clone()),
+        _ if !options.keep_lens => Ok(undistort::pinhole_for(source)),
+        lens if lens.polynomial().is_some() => Ok(source.clone()),
+        lens => Err(DataError::new(
+            &entry.image,
+            format!(
+                "its lens is of the model '{}', through which nothing is rendered",
+                lens.name()
+            ),
+            "let photos be undistorted as they are loaded, or find the cameras again with another \
+             model (OPENCV, OPENCV_FISHEYE)",
+        )
+        .at(Place::Part(format!("image '{}'", entry.name)))),
     }
 }
 

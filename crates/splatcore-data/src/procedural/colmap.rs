@@ -3,6 +3,7 @@
 //! Format: <https://colmap.github.io/format.html>. Poses are world to camera, quaternions w x y z;
 //! image ids and point ids count from 1.
 
+use super::options::colmap_model;
 use super::render::Point;
 use crate::DataError;
 use crate::file::write_atomically;
@@ -21,14 +22,19 @@ pub(super) fn write(
 ) -> Result<(), DataError> {
     write_atomically(&folder.join("cameras.txt"), |w| {
         writeln!(w, "# CAMERA_ID MODEL WIDTH HEIGHT PARAMS[] (fx fy cx cy)")?;
-        match cameras.first() {
-            Some(c) => writeln!(
-                w,
-                "1 PINHOLE {} {} {} {} {} {}",
-                c.width, c.height, c.fx, c.fy, c.cx, c.cy
-            ),
-            None => Ok(()),
+        let Some(c) = cameras.first() else {
+            return Ok(());
+        };
+        let (name, coefficients) = colmap_model(&c.lens).unwrap_or(("PINHOLE", Vec::new()));
+        write!(
+            w,
+            "1 {name} {} {} {} {} {} {}",
+            c.width, c.height, c.fx, c.fy, c.cx, c.cy
+        )?;
+        for coefficient in coefficients {
+            write!(w, " {coefficient}")?;
         }
+        writeln!(w)
     })?;
 
     // The index of each observation within its image, as it will stand in images.txt.

@@ -1,7 +1,9 @@
 //! What to render.
 
+use splatcore_core::Lens;
+
 /// What to render. The same options give the same files, byte for byte.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ProceduralOptions {
     /// Width of a photo in pixels, 16 to 8192.
     pub width: u32,
@@ -15,6 +17,12 @@ pub struct ProceduralOptions {
     pub seed: u64,
     /// Starting points wanted, at most 1,000,000.
     pub points: usize,
+    /// What the photos are taken through: a pinhole, OpenCV's model without thin prism, or a
+    /// fisheye.
+    pub lens: Lens,
+    /// Vertical field of view in degrees without the lens, 5 to 150; of an upright photo the
+    /// horizontal one.
+    pub field_of_view: f64,
 }
 
 impl Default for ProceduralOptions {
@@ -26,6 +34,8 @@ impl Default for ProceduralOptions {
             samples: 8,
             seed: 0,
             points: 5000,
+            lens: Lens::Pinhole,
+            field_of_view: 42.0,
         }
     }
 }
@@ -58,6 +68,34 @@ impl ProceduralOptions {
                 self.points
             ));
         }
-        None
+        if !(5.0..=150.0).contains(&self.field_of_view) {
+            return Some(format!(
+                "a field of view of {} degrees was asked for; 5 to 150 are possible",
+                self.field_of_view
+            ));
+        }
+        colmap_model(&self.lens).is_none().then(|| {
+            format!(
+                "photos through the lens '{}' were asked for, which no COLMAP model here writes; \
+                 pinhole, opencv and fisheye are possible",
+                self.lens.name()
+            )
+        })
+    }
+}
+
+/// COLMAP's model of a lens and its coefficients, if it has one that is written here.
+pub(super) fn colmap_model(lens: &Lens) -> Option<(&'static str, Vec<f64>)> {
+    match *lens {
+        Lens::Pinhole => Some(("PINHOLE", Vec::new())),
+        Lens::OpenCv { k, p, s } if s == [0.0; 4] => {
+            let numbers = [k[0], k[1], p[0], p[1], k[2], k[3], k[4], k[5]];
+            Some(("FULL_OPENCV", numbers.to_vec()))
+        }
+        Lens::Fisheye { k, p, s } => {
+            let numbers = [k[0], k[1], p[0], p[1], k[2], k[3], s[0], s[1]];
+            Some(("THIN_PRISM_FISHEYE", numbers.to_vec()))
+        }
+        _ => None,
     }
 }

@@ -5,20 +5,23 @@ use super::trace::encode_srgb;
 use super::vector::{V, add, along, length, scale, sub, unit};
 use super::world::World;
 use rayon::prelude::*;
-use splatcore_core::{Camera, random};
+use splatcore_core::{Camera, Lens, random};
 
 /// Unit direction, world axes, of the ray through an image position in pixels; (0.5, 0.5) is the
-/// first centre.
-pub(super) fn direction(camera: &Camera, x: f64, y: f64) -> V {
-    let local = [
-        (x - camera.cx) / camera.fx,
-        (y - camera.cy) / camera.fy,
-        1.0,
-    ];
+/// first centre. `None` where the lens forms no image.
+pub(super) fn direction(camera: &Camera, x: f64, y: f64) -> Option<V> {
+    let local = match camera.lens {
+        Lens::Pinhole => [
+            (x - camera.cx) / camera.fx,
+            (y - camera.cy) / camera.fy,
+            1.0,
+        ],
+        _ => camera.direction([x, y])?,
+    };
     let r = &camera.rotation;
-    unit(std::array::from_fn(|i| {
+    Some(unit(std::array::from_fn(|i| {
         r[0][i] * local[0] + r[1][i] * local[1] + r[2][i] * local[2]
-    }))
+    })))
 }
 
 fn to_byte(linear: f64) -> u8 {
@@ -54,7 +57,7 @@ pub(super) fn photo(
                     for s in 0..set.count {
                         let [x, y] = set.position(s, options.seed, index);
                         let ray = direction(camera, column as f64 + x, row as f64 + y);
-                        let colour = world.look(position, ray).colour;
+                        let colour = ray.map_or([0.0; 3], |ray| world.look(position, ray).colour);
                         sum = add(sum, colour);
                         low = [0, 1, 2].map(|i| low[i].min(colour[i]));
                         high = [0, 1, 2].map(|i| high[i].max(colour[i]));
@@ -167,8 +170,9 @@ fn point(
         random(1) * from.width as f64,
         random(2) * from.height as f64,
     );
-    let seen = world.look(from.position(), direction(from, x, y));
-    let surface = along(from.position(), direction(from, x, y), seen.distance);
+    let ray = direction(from, x, y)?;
+    let seen = world.look(from.position(), ray);
+    let surface = along(from.position(), ray, seen.distance);
 
     let mut track = Vec::new();
     let mut light = [0.0; 3];
@@ -192,8 +196,8 @@ fn point(
     let error = track
         .iter()
         .map(|&(view, [x, y])| {
-            let [u, v] = project_anywhere(&cameras[view], position);
-            length([u - x, v - y, 0.0])
+            let at = project_anywhere(&cameras[view], position);
+            at.map_or(0.0, |[u, v]| length([u - x, v - y, 0.0]))
         })
         .sum::<f64>()
         / track.len() as f64;
@@ -206,14 +210,17 @@ fn point(
     })
 }
 
-fn project_anywhere(camera: &Camera, p: V) -> [f64; 2] {
+fn project_anywhere(camera: &Camera, p: V) -> Option<[f64; 2]> {
     let [x, y, z] = camera.to_view(p);
-    [camera.fx * x / z + camera.cx, camera.fy * y / z + camera.cy]
+    match camera.lens {
+        Lens::Pinhole => Some([camera.fx * x / z + camera.cx, camera.fy * y / z + camera.cy]),
+        _ => camera.project(p),
+    }
 }
 
 /// Where in the image, in pixels, a point appears, if it lies in front and inside.
 fn project(camera: &Camera, p: V) -> Option<[f64; 2]> {
-    let [x, y] = project_anywhere(camera, p);
+    let [x, y] = project_anywhere(camera, p)?;
     let inside = x >= 0.0 && y >= 0.0 && x <= camera.width as f64 && y <= camera.height as f64;
     (inside && camera.to_view(p)[2] > 0.1).then_some([x, y])
 }

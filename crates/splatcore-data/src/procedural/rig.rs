@@ -7,8 +7,6 @@ use splatcore_core::{Camera, random};
 const ELEVATIONS: [f64; 3] = [12.0, 25.0, 41.0];
 /// Distance of a camera from the point that it looks at, world units.
 const DISTANCE: f64 = 6.6;
-/// Vertical field of view, degrees.
-const FIELD_OF_VIEW: f64 = 42.0;
 
 /// Cameras on three rings around the square, all of one kind. Consecutive cameras stand next to
 /// each other and on different rings, so that leaving out every 8th takes from all rings and leaves
@@ -16,7 +14,7 @@ const FIELD_OF_VIEW: f64 = 42.0;
 pub(super) fn cameras(options: &ProceduralOptions) -> Vec<Camera> {
     let fov_y = {
         // An upright picture gets the field of view across, so that the square fits.
-        let narrow = (FIELD_OF_VIEW.to_radians() / 2.0).tan();
+        let narrow = (options.field_of_view.to_radians() / 2.0).tan();
         let tall = (options.height as f64 / options.width as f64).max(1.0);
         2.0 * (narrow * tall).atan()
     };
@@ -33,14 +31,18 @@ pub(super) fn cameras(options: &ProceduralOptions) -> Vec<Camera> {
                 target[1] - distance * rise.sin(),
                 target[2] + distance * rise.cos() * turn.sin(),
             ];
-            Camera::look_at(
+            let camera = Camera::look_at(
                 eye,
                 target,
                 [0.0, -1.0, 0.0],
                 fov_y,
                 options.width,
                 options.height,
-            )
+            );
+            Camera {
+                lens: options.lens,
+                ..camera
+            }
         })
         .collect()
 }

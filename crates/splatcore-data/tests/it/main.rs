@@ -1,6 +1,7 @@
 //! The tests of this crate in one program: it is linked once.
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
+mod dataset_as_taken;
 mod dataset_bad_input;
 mod dataset_bundler;
 mod dataset_deep_photos;

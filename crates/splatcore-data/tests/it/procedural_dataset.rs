@@ -40,6 +40,7 @@ fn small() -> ProceduralOptions {
         samples: 6,
         seed: 3,
         points: 600,
+        ..ProceduralOptions::default()
     }
 }
 
@@ -384,6 +385,7 @@ fn the_same_options_give_the_same_files() {
         samples: 5,
         seed,
         points: 40,
+        ..ProceduralOptions::default()
     };
     let files = |seed| {
         let folder = tempfile::tempdir().unwrap();
@@ -416,6 +418,7 @@ fn what_cannot_be_done_is_said_in_one_line() {
         samples: 1,
         seed: 0,
         points: 5,
+        ..ProceduralOptions::default()
     };
     for (options, word) in [
         (
