@@ -21,7 +21,7 @@ use splatcore_core::{Camera, Gaussians};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_path::Pose;
 use splatcore_path::generate::Orbit;
-use splatcore_train::config::Background;
+use splatcore_train::config::{Background, PhotoLens};
 use std::path::{Path, PathBuf};
 
 /// `--distance` of an orbit inside a room.
@@ -47,6 +47,10 @@ pub struct CameraArgs {
     #[arg(long, value_name = "PX", conflicts_with_all = ["orbit", "cameras", "size"],
           value_parser = clap::value_parser!(u32).range(1..))]
     max_size: Option<u32>,
+    /// The dataset's cameras: undistort gives pinholes, as-taken the cameras with their lens [as
+    /// the run was trained, or undistort]
+    #[arg(long, value_name = "NAME", value_enum, requires = "dataset")]
+    lens: Option<PhotoLens>,
     /// Size of the images in pixels [the cameras' own; for --orbit 1280x720]. Pixels stay square:
     /// focal lengths scale by the square root of the area's ratio, so another shape than the
     /// camera's shows more on one side and less on the other. Time and memory grow with the area
@@ -364,7 +368,7 @@ impl CameraArgs {
                 max_size: self.max_size,
                 background,
                 keep_alpha: false,
-                keep_lens: false,
+                keep_lens: source.keep_lens(self.lens),
             },
         )?;
         Ok(views

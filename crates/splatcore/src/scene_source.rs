@@ -25,7 +25,7 @@ use splatcore_data::dataset::{Dataset, is_file_of_cameras};
 use splatcore_data::scene;
 use splatcore_page::Pose;
 use splatcore_train::Config;
-use splatcore_train::config::Background;
+use splatcore_train::config::{Background, PhotoLens};
 use splatcore_view::StoreStart;
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -244,6 +244,13 @@ impl SceneSource {
             .complete()
             .data
             .max_size
+    }
+
+    /// Whether photos keep their lens: what was typed, else as in the run beside the scene.
+    pub fn keep_lens(&self, typed: Option<PhotoLens>) -> bool {
+        let config = || Config::from_file(&self.config()).ok();
+        let lens = typed.or_else(|| config().map(|config| config.complete().data.lens));
+        lens == Some(PhotoLens::AsTaken)
     }
 
     /// Background and `--test-every`: what was typed, else what the config.toml beside the scene

@@ -95,6 +95,17 @@ pub enum Optimizer {
     SparseAdam,
 }
 
+/// What becomes of a photo that was taken through a lens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhotoLens {
+    /// It is resampled to a pinhole's.
+    #[default]
+    Undistort,
+    /// It stays, and images are rendered through its lens.
+    AsTaken,
+}
+
 /// At which size the photos are learnt from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]

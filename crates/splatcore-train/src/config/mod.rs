@@ -29,7 +29,7 @@ mod settings;
 
 pub use choices::{
     BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
-    Moments, Optimizer, ResolutionSchedule, Strategy,
+    Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 pub use error::{ConfigError, Idle, Setting};
 pub use files::HARMLESS_ON_RESUME;

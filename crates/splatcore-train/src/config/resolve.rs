@@ -2,7 +2,7 @@
 
 use super::choices::{
     BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
-    Moments, Optimizer, ResolutionSchedule, Strategy,
+    Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 use super::error::ConfigError;
 use super::preset::Preset;
@@ -190,6 +190,7 @@ impl Given {
         let c = &self.config;
         Data {
             max_size: c.max_size,
+            lens: c.lens.unwrap_or(PhotoLens::Undistort),
             test_every: c.test_every.unwrap_or(8),
             background: c.background.unwrap_or(Background::Black),
             resolution: c.resolution_schedule.unwrap_or(ResolutionSchedule::Full),

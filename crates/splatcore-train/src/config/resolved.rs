@@ -2,7 +2,7 @@
 
 use super::{
     BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyScore, DensifyStatistic,
-    Moments, Optimizer, Preset, ResolutionSchedule, Strategy,
+    Moments, Optimizer, PhotoLens, Preset, ResolutionSchedule, Strategy,
 };
 use splatcore_core::Pipeline;
 use splatcore_data::dataset::LoadOptions;
@@ -59,6 +59,8 @@ pub struct Batch {
 pub struct Data {
     /// Longer side of the photos at most, in pixels; `None` for their own size.
     pub max_size: Option<u32>,
+    /// What becomes of photos through a lens.
+    pub lens: PhotoLens,
     /// Every so many photos one is held out; 0 for none.
     pub test_every: u32,
     /// Colour behind the scene.
@@ -243,7 +245,7 @@ impl ResolvedConfig {
             max_size: self.data.max_size,
             background: self.data.background.colour(),
             keep_alpha: self.data.background == Background::Random || self.loss.exposure,
-            keep_lens: false,
+            keep_lens: self.data.lens == PhotoLens::AsTaken,
         }
     }
 
@@ -268,6 +270,7 @@ impl ResolvedConfig {
             max_gaussians: scene.max_gaussians,
             sh_degree: Some(scene.sh_degree),
             max_size: data.max_size,
+            lens: Some(data.lens),
             test_every: Some(data.test_every),
             seed: Some(self.seed),
             background: Some(data.background),

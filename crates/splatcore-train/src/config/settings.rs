@@ -2,7 +2,7 @@
 
 use super::choices::{
     BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
-    Moments, Optimizer, ResolutionSchedule, Strategy,
+    Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 use super::preset::{self, Preset};
 use clap::ArgAction;
@@ -43,6 +43,12 @@ pub struct Config {
     /// Time and photo memory fall with the square; detail finer than the smaller pixels is lost
     #[arg(long, value_name = "PX")]
     pub max_size: Option<u32>,
+    /// Photos through a lens: undistort resamples them to pinholes, as-taken trains on them as they
+    /// are. A pinhole shows only a part of a wide photo; as-taken uses all of it, and no pixel is
+    /// interpolated. A step takes a little longer on a card, up to twice as long on a processor;
+    /// memory is the same. The scene is one like any other
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub lens: Option<PhotoLens>,
     /// Hold out every Nth photo (sorted by name, from the first) to measure quality; 0 trains on
     /// all of them, a little better, but nothing is measured
     #[arg(long, value_name = "N")]
@@ -331,7 +337,8 @@ pub struct Config {
 macro_rules! with_settings {
     ($apply:ident) => {
         $apply! {
-            preset iterations strategy max_gaussians sh_degree max_size test_every seed background
+            preset iterations strategy max_gaussians sh_degree max_size lens test_every seed
+            background
             backend threads deterministic pipeline moments antialias batch batch_scaling optimizer
             no_bias_correction
             resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final

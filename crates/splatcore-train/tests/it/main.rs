@@ -9,6 +9,7 @@ mod cpu;
 mod evaluate;
 mod exposure;
 mod floaters;
+mod lens;
 mod options;
 mod prune;
 mod runs;

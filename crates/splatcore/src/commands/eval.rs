@@ -11,7 +11,7 @@ use anyhow::Result;
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::{Pipeline, View};
 use splatcore_data::dataset::{LoadOptions, Split};
-use splatcore_train::config::Background;
+use splatcore_train::config::{Background, PhotoLens};
 use splatcore_train::{Evaluation, Extras, Lpips, evaluate_with};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -45,6 +45,11 @@ pub struct Args {
     /// cannot be compared (smaller ones are higher)
     #[arg(long, value_name = "PX", value_parser = clap::value_parser!(u32).range(1..))]
     max_size: Option<u32>,
+    /// Photos through a lens: undistort compares with the pinhole photos that are made of them,
+    /// as-taken with the photos themselves, through their lens [as the run was trained, or
+    /// undistort]. The numbers are of other pixels and cannot be compared
+    #[arg(long, value_name = "NAME", value_enum)]
+    lens: Option<PhotoLens>,
     /// Colour behind the scene and transparent photos: black, white, or r,g,b from 0 to 1 [that of
     /// the run beside the scene, or black]. Another one than in training lowers the numbers
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
@@ -98,7 +103,7 @@ pub fn run(args: Args) -> Result<()> {
         max_size: args.max_size.or(own),
         background: background_colour,
         keep_alpha: false,
-        keep_lens: false,
+        keep_lens: source.keep_lens(args.lens),
     };
     let views = load::views(&dataset, &indices, &options)?;
     let longest = views

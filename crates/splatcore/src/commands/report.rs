@@ -126,7 +126,7 @@ fn pictures(
         max_size: source.max_size(),
         background: background.colour(),
         keep_alpha: false,
-        keep_lens: false,
+        keep_lens: source.keep_lens(None),
     };
     let views = load::views(dataset, indices, &options)?;
     if views.len() != indices.len() {

@@ -69,6 +69,7 @@ pub fn photos() -> &'static str {
             samples: 1,
             seed: 1,
             points: 400,
+            ..ProceduralOptions::default()
         };
         write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
         let path = text(folder.path()).to_owned();

@@ -14,6 +14,7 @@ mod fake_colmap;
 mod killed;
 #[cfg(feature = "lab")]
 mod lab;
+mod lens;
 mod locks;
 mod lpips;
 mod make;

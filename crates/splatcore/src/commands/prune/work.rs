@@ -41,7 +41,7 @@ pub(super) fn prepare(
         background: background.colour(),
         // What they stand on changes with the step.
         keep_alpha: background == Background::Random,
-        keep_lens: false,
+        keep_lens: source.keep_lens(None),
     };
     let train = load::select(&dataset, &folder, Split::Train, test_every)?;
     let [train, test] = load::train_and_test(&dataset, train, test_every as usize, &options)?;
