@@ -1,4 +1,4 @@
-//! [`Camera`]: a pinhole.
+//! [`Camera`]: a pinhole, or of a dataset one with a lens.
 
 use crate::arrays::{matrix, owned, three};
 use numpy::PyArrayDyn;
@@ -6,8 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use splatcore::core;
 
-/// A pinhole camera in OpenCV axes: x right, y down, z forward. The centre of the first pixel is at
-/// (0.5, 0.5).
+/// A camera in OpenCV axes: x right, y down, z forward. The centre of the first pixel is at (0.5,
+/// 0.5). It is a pinhole, unless it comes from a dataset whose photos keep their lens.
 ///
 /// ``Camera(width, height, fx, fy, cx, cy, world_to_camera)``: size, focal lengths and principal
 /// point in pixels; ``world_to_camera`` is 4x4, an array or nested lists, and takes a world point
@@ -90,6 +90,12 @@ impl Camera {
         let (eye, target) = (three("eye", eye)?, three("target", target)?);
         let camera = core::Camera::look_at(eye, target, up, fov_y, width, height);
         Self::checked(camera)
+    }
+
+    /// The model of the lens, ``"pinhole"`` if there is none.
+    #[getter]
+    fn lens(&self) -> &'static str {
+        self.camera.lens.name()
     }
 
     /// Width in pixels.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use splatcore::core::View;
 use splatcore::data::dataset::{self, LoadOptions, OpenOptions, Split};
 use splatcore::train::Config;
-use splatcore::train::config::Background;
+use splatcore::train::config::{Background, PhotoLens};
 use std::path::PathBuf;
 
 /// Posed photos: a folder with a COLMAP model, a transforms.json, or cameras of another program, or
@@ -34,11 +34,13 @@ impl Dataset {
     /// that the longer side is at most so many pixels. Every ``test_every``-th photo by name is
     /// held out, 8 unless given, unless the files declare splits. Transparent photos stand on
     /// ``background``, three numbers from 0 to 1 or a name, black unless given. ``seed`` is for the
-    /// points that a dataset without points gets. ``train`` takes over what is given here. What is
-    /// odd or missing is a ``UserWarning``.
+    /// points that a dataset without points gets. Photos through a lens are resampled to pinholes
+    /// unless ``lens`` is ``"as-taken"``. ``train`` takes over what is given here. What is odd or
+    /// missing is a ``UserWarning``.
     #[staticmethod]
     #[pyo3(signature = (
-        path, *, images=None, max_size=None, test_every=None, background=None, seed=None
+        path, *, images=None, max_size=None, test_every=None, background=None, seed=None,
+        lens=None
     ))]
     fn load(
         py: Python<'_>,
@@ -48,12 +50,14 @@ impl Dataset {
         test_every: Option<u32>,
         background: Option<&Bound<'_, PyAny>>,
         seed: Option<u64>,
+        lens: Option<&str>,
     ) -> PyResult<Self> {
         let given = Config {
             max_size,
             test_every,
             background: background.map(background_of).transpose()?,
             seed,
+            lens: lens.map(lens_of).transpose()?,
             ..Config::UNSET
         };
         // Wrong values are refused now, not when the run begins.
@@ -163,6 +167,17 @@ impl Dataset {
     }
 }
 
+/// As `lens` of the settings.
+fn lens_of(name: &str) -> PyResult<PhotoLens> {
+    match name {
+        "undistort" => Ok(PhotoLens::Undistort),
+        "as-taken" => Ok(PhotoLens::AsTaken),
+        _ => Err(PyValueError::new_err(format!(
+            "lens={name:?}: it is \"undistort\" or \"as-taken\""
+        ))),
+    }
+}
+
 impl Dataset {
     fn test_every(&self) -> usize {
         let every = self.given.test_every;
@@ -175,7 +190,7 @@ impl Dataset {
             max_size: self.given.max_size,
             background: background.colour(),
             keep_alpha: false,
-            keep_lens: false,
+            keep_lens: self.given.lens == Some(PhotoLens::AsTaken),
         }
     }
 

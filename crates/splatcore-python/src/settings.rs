@@ -68,6 +68,7 @@ fn agree(given: &Config, loaded: &Config) -> PyResult<()> {
         _ if differs(&given.test_every, &loaded.test_every) => "test_every",
         _ if differs(&given.background, &loaded.background) => "background",
         _ if differs(&given.seed, &loaded.seed) => "seed",
+        _ if differs(&given.lens, &loaded.lens) => "lens",
         _ => return Ok(()),
     };
     Err(PyValueError::new_err(format!(

@@ -36,6 +36,7 @@ def test_cameras_have_the_size_of_the_images(photos):
     assert small.test == [] and len(small.train) == 16
     camera, image = small.cameras[2], small.image(2)
     assert image.shape == (camera.height, camera.width, 3) == (24, 32, 3)
+    assert camera.lens == "pinhole"
 
 
 def test_wrong_options_are_refused(photos, tmp_path):
@@ -48,6 +49,8 @@ def test_wrong_options_are_refused(photos, tmp_path):
         splatcore.Dataset.load(photos, background="grey")
     with pytest.raises(ValueError, match="max_size=0"):
         splatcore.Dataset.load(photos, max_size=0)
+    with pytest.raises(ValueError, match="as-taken"):
+        splatcore.Dataset.load(photos, lens="fisheye")
 
 
 def test_missing_photos_are_a_warning(photos, tmp_path):

@@ -204,7 +204,9 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(
 
 
 def test_presets_and_settings_of_the_dataset_count(photos):
-    dataset = splatcore.Dataset.load(photos, max_size=32, test_every=4, background=(1, 1, 1))
+    dataset = splatcore.Dataset.load(
+        photos, max_size=32, test_every=4, background=(1, 1, 1), lens="as-taken"
+    )
     run = splatcore.train(
         dataset,
         "fast",
@@ -220,12 +222,15 @@ def test_presets_and_settings_of_the_dataset_count(photos):
         "max-size = 32",
         "test-every = 4",
         'background = "white"',
+        'lens = "as-taken"',
         "max-gaussians = 5000",
         "exposure = true",
     ]:
         assert line in run.config.splitlines(), line
     with pytest.raises(ValueError, match="max_size is another one"):
         splatcore.train(dataset, max_size=64)
+    with pytest.raises(ValueError, match="lens is another one"):
+        splatcore.train(dataset, lens="undistort")
 
 
 @pytest.mark.parametrize(

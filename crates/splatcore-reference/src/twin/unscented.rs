@@ -2,9 +2,9 @@
 //! "3DGUT", section 4.1).
 //!
 //! A Gaussian is stood for by seven points: its mean, and one on either side of it along each of
-//! its axes. Each goes through the lens as it is; mean and covariance of the seven pixels are those of
-//! the splat. With alpha = 1 (docs/conventions.md) the mean has the weight 0 among the pixels' mean
-//! and 2 in the covariance.
+//! its axes. Each goes through the lens as it is; mean and covariance of the seven pixels are
+//! those of the splat. With alpha = 1 (docs/methods/lenses.md) the mean has the weight 0 among the
+//! pixels' mean and 2 in the covariance.
 
 use splatcore_core::lens::Projection;
 use splatcore_core::semantics::{SIGMA_CENTRE_WEIGHT, SIGMA_SPREAD, SIGMA_WEIGHT};

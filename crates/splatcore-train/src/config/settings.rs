@@ -45,8 +45,8 @@ pub struct Config {
     pub max_size: Option<u32>,
     /// Photos through a lens: undistort resamples them to pinholes, as-taken trains on them as they
     /// are. A pinhole shows only a part of a wide photo; as-taken uses all of it, and no pixel is
-    /// interpolated. A step takes a little longer on a card, up to twice as long on a processor;
-    /// memory is the same. The scene is one like any other
+    /// interpolated. A step takes longer, on the cpu backend up to twice as long; memory is the
+    /// same. The scene is one like any other
     #[arg(long, value_name = "NAME", value_enum)]
     pub lens: Option<PhotoLens>,
     /// Hold out every Nth photo (sorted by name, from the first) to measure quality; 0 trains on
