@@ -169,7 +169,8 @@ impl CudaLearner {
         })
     }
 
-    /// The gradients of the own Gaussians in a frame, and its camera; `None` where there is one rank.
+    /// The gradients of the own Gaussians in a frame, and its camera; `None` where there is one
+    /// rank.
     pub(super) fn own_gradients(
         &mut self,
         frame: StepFrame<'_>,
