@@ -15,7 +15,7 @@
 
 use crate::camera::{Camera, dot};
 use crate::gaussians::Gaussians;
-use crate::lens::Lens;
+use crate::lens::{Lens, Projection};
 use crate::semantics::NEAR_PLANE;
 
 /// Variance of the filter in squared sampling intervals.
@@ -23,37 +23,67 @@ pub const VARIANCE: f64 = 0.2;
 /// A camera sees a mean that lies outside its image by no more than this share of the side.
 pub const MARGIN: f64 = 0.15;
 
-/// Natural log of the filter's standard deviation, world units, for a Gaussian at `mean`. One that
-/// no camera sees gets what the nearest camera would give if it turned towards it; without cameras
-/// there is no filter, negative infinity.
-pub fn filter(mean: [f32; 3], cameras: &[Camera]) -> f32 {
-    let mean = mean.map(f64::from);
-    let (mut seen, mut unseen) = (f64::INFINITY, f64::INFINITY);
-    for camera in cameras {
-        let [x, y, z] = camera.to_view(mean);
-        let focal = camera.fx.max(camera.fy);
-        // A fisheye's focal length is pixels per radian.
-        let depth = match camera.lens.is_fisheye() {
-            true => dot([x, y, z], [x, y, z]).sqrt(),
-            false => z,
+/// A camera that samples the scene.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    camera: Camera,
+    /// Of a camera with a lens.
+    projection: Option<Projection>,
+}
+
+impl Sampler {
+    /// Of a camera.
+    pub fn new(camera: &Camera) -> Self {
+        Self {
+            camera: camera.clone(),
+            projection: match camera.lens {
+                Lens::Pinhole => None,
+                _ => Projection::new(camera),
+            },
+        }
+    }
+
+    /// The interval with which it samples what lies at a place, if it sees that: depth over focal
+    /// length, which is pixels per radian for a fisheye.
+    fn interval(&self, view: [f64; 3]) -> Option<f64> {
+        let camera = &self.camera;
+        let (depth, [u, v]) = match &self.projection {
+            None => {
+                let [x, y, z] = view;
+                // In pixels times z, so that nothing is divided by it.
+                (
+                    z,
+                    [camera.fx * x + camera.cx * z, camera.fy * y + camera.cy * z],
+                )
+            }
+            Some(lens) if lens.sees_centre(view) => {
+                let depth = lens.depth(view);
+                (depth, lens.project(view).map(|at| at * depth))
+            }
+            Some(_) => return None,
         };
         let within = |projected: f64, side: u32| {
             let side = side as f64 * depth;
             projected >= -MARGIN * side && projected <= (1.0 + MARGIN) * side
         };
-        let on_plane = match camera.lens {
-            Lens::Pinhole => Some([x, y]),
-            lens => lens.image([x, y, z]).map(|at| at.map(|v| v * depth)),
-        };
-        let in_view = depth > NEAR_PLANE
-            && on_plane.is_some_and(|[x, y]| {
-                within(camera.fx * x + camera.cx * depth, camera.width)
-                    && within(camera.fy * y + camera.cy * depth, camera.height)
-            });
-        if in_view {
-            seen = seen.min(depth / focal);
+        let in_view = depth > NEAR_PLANE && within(u, camera.width) && within(v, camera.height);
+        in_view.then(|| depth / camera.fx.max(camera.fy))
+    }
+}
+
+/// Natural log of the filter's standard deviation, world units, for a Gaussian at `mean`. One that
+/// no camera sees gets what the nearest camera would give if it turned towards it; without cameras
+/// there is no filter, negative infinity.
+pub fn filter(mean: [f32; 3], cameras: &[Sampler]) -> f32 {
+    let mean = mean.map(f64::from);
+    let (mut seen, mut unseen) = (f64::INFINITY, f64::INFINITY);
+    for sampler in cameras {
+        let view = sampler.camera.to_view(mean);
+        if let Some(interval) = sampler.interval(view) {
+            seen = seen.min(interval);
         }
-        let distance = dot([x, y, z], [x, y, z]).sqrt();
+        let focal = sampler.camera.fx.max(sampler.camera.fy);
+        let distance = dot(view, view).sqrt();
         unseen = unseen.min(distance.max(NEAR_PLANE) / focal);
     }
     let interval = if seen.is_finite() { seen } else { unseen };
@@ -127,7 +157,10 @@ mod tests {
     #[test]
     fn the_finest_camera_that_sees_it_decides() {
         let cameras = [camera(-4.0, 100.0), camera(-2.0, 80.0), camera(1.0, 1000.0)];
-        let deviation = |mean, cameras: &[Camera]| (filter(mean, cameras) as f64).exp();
+        let deviation = |mean, cameras: &[Camera]| {
+            let samplers: Vec<Sampler> = cameras.iter().map(Sampler::new).collect();
+            (filter(mean, &samplers) as f64).exp()
+        };
         // 4 / 100 and 2 / 80; the third looks away.
         let want = 0.2f64.sqrt() * 2.0 / 80.0;
         assert!((deviation([0.0; 3], &cameras) / want - 1.0).abs() < 1e-6);
@@ -140,6 +173,27 @@ mod tests {
         let want = 0.2f64.sqrt() * (904.0f64.sqrt() / 100.0).min(30.0 / 80.0);
         assert!((away / want - 1.0).abs() < 1e-6);
         assert_eq!(filter([0.0; 3], &[]), f32::NEG_INFINITY);
+    }
+
+    /// A fisheye samples what is beside it, in pixels per radian.
+    #[test]
+    fn a_fisheye_samples_beside_itself() {
+        let fisheye = Camera {
+            lens: Lens::Fisheye {
+                k: [0.0; 4],
+                p: [0.0; 2],
+                s: [0.0; 2],
+            },
+            ..camera(0.0, 30.0)
+        };
+        let beside = [2.0, 0.0, -0.1];
+        let of = |camera: &Camera| f64::from(filter(beside, &[Sampler::new(camera)])).exp();
+        let distance = (4.0f64 + 0.01).sqrt();
+        assert!((of(&fisheye) / (0.2f64.sqrt() * distance / 30.0) - 1.0).abs() < 1e-6);
+        // With the finer one that does not see it, the other way round.
+        let finer = Sampler::new(&camera(0.0, 60.0));
+        let both = filter(beside, &[Sampler::new(&fisheye), finer]);
+        assert!((f64::from(both).exp() / of(&fisheye) - 1.0).abs() < 1e-6);
     }
 
     #[test]

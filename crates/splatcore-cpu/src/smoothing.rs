@@ -6,13 +6,16 @@
 use crate::scene::Scene;
 use crate::simd::{Lanes, Rows, load_columns, log2_one_plus_exp2};
 use rayon::prelude::*;
-use splatcore_core::smoothing::filter;
-use splatcore_core::{Camera, Gaussians, View};
+use splatcore_core::smoothing::{Sampler, filter};
+use splatcore_core::{Gaussians, View};
 use std::f32::consts::{LN_2, LOG2_E};
 
 /// The filter of every Gaussian.
 pub(crate) fn filters(gaussians: &Gaussians, views: &[View]) -> Vec<f32> {
-    let cameras: Vec<Camera> = views.iter().map(|view| view.camera.clone()).collect();
+    let cameras: Vec<Sampler> = views
+        .iter()
+        .map(|view| Sampler::new(&view.camera))
+        .collect();
     gaussians
         .means
         .par_iter()

@@ -6,20 +6,20 @@ use super::{CudaLearner, score};
 use crate::ops::by_camera::ByCamera;
 use crate::ops::{densify, limit_scales, smoothing};
 use splatcore_core::backend::{Refine, RefineReport};
-use splatcore_core::{BackendError, checks};
+use splatcore_core::{BackendError, Lens};
 
 impl CudaLearner {
     /// What of a refinement needs the cameras.
     fn refine_by_camera(&mut self, refine: &Refine) -> Result<(), BackendError> {
+        let mut cameras = self.photos.views().iter().map(|view| &view.camera);
         let (op, program) = match refine {
-            Refine::SmoothingFilter => (&mut self.smoothing, smoothing::program()),
+            Refine::SmoothingFilter => {
+                let lens = cameras.any(|camera| camera.lens != Lens::Pinhole);
+                (&mut self.smoothing, smoothing::program(lens))
+            }
             Refine::LimitScales { .. } => (&mut self.limit_scales, limit_scales::program()),
             _ => return Ok(()),
         };
-        if matches!(refine, Refine::SmoothingFilter) {
-            let cameras = self.photos.views().iter().map(|view| &view.camera);
-            checks::pinholes("cuda", "3D filters", cameras)?;
-        }
         let queue = self.passes.queue();
         let op = match op {
             Some(op) => op,

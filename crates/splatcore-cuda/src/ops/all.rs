@@ -191,7 +191,7 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     all.push(clear::program());
     all.extend(bin::MacroTiles::all().into_iter().map(bin::sort_program));
     all.push(densify::program());
-    all.push(smoothing::program());
+    all.extend([false, true].map(smoothing::program));
     all.push(limit_scales::program());
     all.push(photo::program());
     all.push(exposure::program());

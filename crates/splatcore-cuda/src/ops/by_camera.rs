@@ -6,6 +6,8 @@ use crate::device::error::failed;
 use crate::device::queue::wrong_program;
 use crate::device::{Buffer, Device, Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::lens::KernelLens;
+use bytemuck::Zeroable;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{BackendError, View};
 use std::sync::Arc;
@@ -19,6 +21,8 @@ pub struct ByCamera {
     pub kernel: Kernel,
     /// A [`KernelCamera`] a view.
     pub cameras: Buffer,
+    /// A [`KernelLens`] a view, all zeros for a pinhole.
+    pub lenses: Buffer,
     /// How many.
     pub views: u32,
 }
@@ -41,8 +45,12 @@ impl ByCamera {
         let cameras = views
             .iter()
             .map(|view| KernelCamera::new(&view.camera, &options));
+        let lenses = views
+            .iter()
+            .map(|view| KernelLens::of(&view.camera).unwrap_or_else(KernelLens::zeroed));
         Ok(Self {
             kernel,
+            lenses: Buffer::from_slice(device, "lenses", &lenses.collect::<Vec<_>>())?,
             cameras: Buffer::from_slice(device, "cameras", &cameras.collect::<Vec<_>>())?,
             views: views.len() as u32,
         })

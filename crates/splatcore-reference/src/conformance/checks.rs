@@ -104,6 +104,10 @@ pub const CHECKS: &[Check] = &[
         lenses::steps_match_the_twin,
     ),
     ("floaters go through lenses", lenses::floaters_go),
+    (
+        "filters follow cameras with lenses",
+        lenses::filters_follow_the_cameras,
+    ),
     ("other lenses are refused", lenses::other_lenses_are_refused),
     ("harmonics decay", step_options::harmonics_decay),
     (

@@ -6,10 +6,10 @@ use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::views;
 use super::selection::{Selection, Weight};
 use super::step::{scene_and, steps_match_the_twin_with};
-use super::{depth_gradients, forward, gradients, refine};
+use super::{depth_gradients, forward, gradients, refine, smoothing};
 use splatcore_core::backend::{Backend, BackendError};
 use splatcore_core::pipeline::{Blend, Fragments};
-use splatcore_core::{Camera, Gaussians, Lens, Pipeline};
+use splatcore_core::{Camera, Gaussians, Lens, Pipeline, View};
 
 /// One of each kind of lens: what acts in the image plane and in that of angles, each term of the
 /// polynomial somewhere.
@@ -123,15 +123,20 @@ pub fn gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
     gather([of_image, of_depth])
 }
 
-/// Steps and a batch, each photo with another lens.
-pub fn steps_match_the_twin(backend: &dyn Backend) -> Outcome {
+/// Photos with a lens each, and a pinhole among them: what a step is made of changes from photo to
+/// photo.
+fn views_through_lenses() -> Vec<View> {
     let mut views = views();
     for (view, (_, lens)) in views.iter_mut().zip(lenses().into_iter().skip(1)) {
         view.camera.lens = lens;
     }
-    // A pinhole among them: what a step is made of changes from photo to photo.
     views[1].camera.lens = Lens::Pinhole;
-    let scene_and_views = scene_and(51, views);
+    views
+}
+
+/// Steps and a batch, each photo with another lens.
+pub fn steps_match_the_twin(backend: &dyn Backend) -> Outcome {
+    let scene_and_views = scene_and(51, views_through_lenses());
     gather([
         steps_match_the_twin_with(backend, None, &scene_and_views),
         batches_match_the_twin(backend, &scene_and_views),
@@ -145,6 +150,11 @@ pub fn floaters_go(backend: &dyn Backend) -> Outcome {
         refine::floaters_go_through(backend, &[lenses[0], lenses[2], lenses[1]]),
         refine::floaters_go_through(backend, &[lenses[2], lenses[3], Lens::Pinhole]),
     ])
+}
+
+/// As `filters follow the cameras`, of cameras with lenses and one without.
+pub fn filters_follow_the_cameras(backend: &dyn Backend) -> Outcome {
+    smoothing::filters_follow(backend, views_through_lenses())
 }
 
 /// What no backend has: lenses that are no polynomial, and blends by depth along rays.

@@ -9,8 +9,8 @@ use crate::twin::{self, CutOffs, Scene};
 use splatcore_core::backend::{Backend, Refine, RenderOptions};
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::random::Rng;
-use splatcore_core::smoothing::{filter, fuse};
-use splatcore_core::{Camera, Gaussians, Image, Learner, Pipeline};
+use splatcore_core::smoothing::{Sampler, filter, fuse};
+use splatcore_core::{Camera, Gaussians, Image, Learner, Pipeline, View};
 use std::sync::Arc;
 
 /// Relative to the filter: f32 knows means and depths to 1e-6.
@@ -21,7 +21,11 @@ type Subject = (Box<dyn Learner>, Gaussians, Vec<Camera>);
 
 /// The cameras of [`views`], and Gaussians of which some are seen by none of them.
 fn learner(backend: &dyn Backend) -> Result<Subject, String> {
-    let views = Arc::new(views());
+    learner_of(backend, views())
+}
+
+fn learner_of(backend: &dyn Backend, views: Vec<View>) -> Result<Subject, String> {
+    let views = Arc::new(views);
     let mut scene = random_scene(71, 200, 1);
     for (i, mean) in scene
         .means
@@ -39,7 +43,13 @@ fn learner(backend: &dyn Backend) -> Result<Subject, String> {
 /// Each Gaussian's filter is that of the finest camera that sees it, and stays until it is computed
 /// again.
 pub fn filters_follow_the_cameras(backend: &dyn Backend) -> Outcome {
-    let (mut learner, scene, cameras) = learner(backend)?;
+    filters_follow(backend, views())
+}
+
+/// The same of these views.
+pub(super) fn filters_follow(backend: &dyn Backend, views: Vec<View>) -> Outcome {
+    let (mut learner, scene, cameras) = learner_of(backend, views)?;
+    let cameras: Vec<Sampler> = cameras.iter().map(Sampler::new).collect();
     let state = learner.snapshot().map_err(said)?;
     ensure(state.smoothing.is_empty(), || {
         "a fresh learner has a filter".into()

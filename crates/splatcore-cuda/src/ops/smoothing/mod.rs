@@ -6,7 +6,7 @@ use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::ops::by_camera::{BLOCK, ByCamera};
-use crate::ops::constants::float;
+use crate::ops::constants::{flag, float};
 use crate::ops::sources;
 use crate::ops::state::{MEANS, State};
 use splatcore_core::BackendError;
@@ -20,17 +20,19 @@ kernel_params! {
         cameras: Address,
         camera_count: u32,
         filters: Address,
+        lenses: Address,
     }
 }
 
-/// What [`smooth`] launches.
-pub fn program() -> Program {
+/// What [`smooth`] launches, for pinholes alone or also for cameras with a lens.
+pub fn program(lens: bool) -> Program {
     sources::program(
         "smoothing.cu",
         vec![
             ("BLOCK", BLOCK.to_string()),
             float("VARIANCE_ROOT_LN", VARIANCE.sqrt().ln()),
             float("MARGIN", MARGIN),
+            flag("LENS", lens),
         ],
         [SmoothingParams::kernel("smoothing")],
     )
@@ -59,6 +61,7 @@ pub fn smooth(op: &ByCamera, queue: &Queue, state: &mut State) -> Result<(), Bac
             cameras: op.cameras.address(),
             camera_count: op.views,
             filters: state.smoothing.address(),
+            lenses: op.lenses.address(),
         },
     )
 }

@@ -4,6 +4,7 @@
 // + ln(interval), with interval the smallest depth / focal (scene units a pixel) of all cameras
 // that see the mean (Yu et al. 2024, section 4.1: 0.2 of the squared sampling interval). Which
 // cameras see a mean, and the value for means that none sees: splatcore-core/src/smoothing.rs.
+// With LENS 1 `lenses` [camera_count] has the cameras' lenses (lens.cuh), max_angle 0 for pinholes.
 // Constants: BLOCK; VARIANCE_ROOT_LN = ln sqrt(0.2) and MARGIN, of the same file.
 //
 // Launch. One thread a Gaussian, blocks of 256; the threads of a warp read the same camera, 17
@@ -14,10 +15,10 @@
 // Now. Not measured; predicted 30 us for 220 k Gaussians and 100 cameras, 0.3 ms for 1 M and 200
 // (H200). History: docs/log/kernels/densify.md
 
-#include "splat.cuh"
+#include "lens.cuh"
 
 // Whether a projected coordinate, multiplied by z > 0, lies in the image or within MARGIN of its
-// side beyond it. `side` is multiplied by z too.
+// side beyond it. `side` is multiplied by z too (through a lens neither is).
 __device__ __forceinline__ bool within(float projected, float side) {
     return projected >= -MARGIN * side && projected <= (1.0f + MARGIN) * side;
 }
@@ -28,7 +29,8 @@ struct SmoothingParams {
     u32 count;
     const Camera* cameras;  // [camera_count]
     u32 camera_count;
-    float* filters;  // [count], radius of the 3D filter
+    float* filters;      // [count], radius of the 3D filter
+    const Lens* lenses;  // [camera_count], with LENS 1
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     smoothing(const __grid_constant__ SmoothingParams args) {
@@ -48,7 +50,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         bool in_view = z > camera.near_plane &&
                        within(fmaf(fx, x, camera.centre[0] * z), camera.width * z) &&
                        within(fmaf(fy, y, camera.centre[1] * z), camera.height * z);
-        if (in_view) seen = fminf(seen, z * inverse_focal);
+        float depth = z;
+#if LENS
+        const Lens& lens = args.lenses[k];
+        if (lens.max_angle > 0.0f) {
+            Vec3 view = {x, y, z};
+            Vec2 at = lens_pixel(lens, camera, view);
+            depth = lens_depth(lens, view);
+            in_view = lens_sees_centre(lens, view) && depth > camera.near_plane &&
+                      within(at.x + camera.centre[0], camera.width) &&
+                      within(at.y + camera.centre[1], camera.height);
+        }
+#endif
+        if (in_view) seen = fminf(seen, depth * inverse_focal);
         float distance = sqrtf(fmaf(x, x, fmaf(y, y, z * z)));
         unseen = fminf(unseen, fmaxf(distance, camera.near_plane) * inverse_focal);
     }
