@@ -4,6 +4,7 @@ use super::*;
 use crate::peers::loopback::Loopback;
 use crate::peers::{Peers, Piece};
 use crate::tests::support::device::device;
+use splatcore_core::Lens;
 use splatcore_core::learned_masks::MaskPlan;
 use std::thread;
 use std::time::Duration;
@@ -23,6 +24,8 @@ struct Course {
     mcmc: bool,
     sparse: bool,
     masks: bool,
+    /// The second camera is a fisheye.
+    lens: bool,
     /// Takes room for pairs away before this step, on the last rank.
     overflow: Option<u32>,
 }
@@ -33,6 +36,7 @@ const PLAIN: Course = Course {
     mcmc: false,
     sparse: false,
     masks: false,
+    lens: false,
     overflow: None,
 };
 
@@ -80,7 +84,15 @@ impl Course {
         let kernels = Arc::new(Kernels::new(device.clone()));
         let passes = Passes::new(Queue::new(device), kernels, true).unwrap();
         let state = LearnerState::fresh(random_scene(53, GAUSSIANS, 1));
-        Some(CudaLearner::new(&state, Arc::new(views()), passes, self.moments).unwrap())
+        let mut views = views();
+        if self.lens {
+            views[1].camera.lens = Lens::Fisheye {
+                k: [0.02, -0.01, 0.004, -0.001],
+                p: [0.0; 2],
+                s: [0.0; 2],
+            };
+        }
+        Some(CudaLearner::new(&state, Arc::new(views), passes, self.moments).unwrap())
     }
 
     fn train(self, learner: &mut CudaLearner) -> Trained {
@@ -167,6 +179,16 @@ fn sparse_steps_and_masks() {
     };
     every_rank_has_what_one_has(course, &[2]);
     every_rank_has_what_one_has(Course { batch: 1, ..course }, &[3]);
+}
+
+#[test]
+fn steps_through_lenses() {
+    let course = Course {
+        lens: true,
+        ..PLAIN
+    };
+    every_rank_has_what_one_has(course, &[2]);
+    every_rank_has_what_one_has(Course { batch: 3, ..course }, &[2, 3]);
 }
 
 /// All ranks take a step again whose frame one of them could not render.
