@@ -4,11 +4,13 @@ use super::adam::moments::Moments;
 use super::blend::{InferenceRows, blend, blend_inference, blend_with_inverse_depth, interpolated};
 use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::intersect::{self, macro_tiles};
-use super::project::{filtered, of_half_scene, project, project_binned, through_lens, with_rays};
+use super::project::{
+    filtered, of_half_scene, of_shard, project, project_binned, through_lens, with_rays,
+};
 use super::project_backward::{project_backward, write_gradients};
 use super::{
-    accumulate, adam, bin, clear, densify, depth_sums, exposure, floaters, limit_scales, loss,
-    photo,
+    accumulate, adam, bin, clear, densify, depth_sums, exposure, floaters, gather_splats,
+    limit_scales, loss, photo,
 };
 use super::{score, smoothing, sort};
 use crate::device::Program;
@@ -54,6 +56,7 @@ fn with_filters(plain: Vec<Program>, filters: &[[bool; 2]]) -> Vec<Program> {
 /// Every program in every variant, for the check that all of them compile.
 pub fn all_programs() -> Vec<Program> {
     let mut all = programs_of(Intersect::ALL, Blend::ALL, Backward::ALL);
+    all.push(gather_splats::program());
     for &method in Intersect::ALL {
         // With fewer degrees the shapes are the same: see below.
         all.extend(project_variants(sh::MAX_DEGREE, sh::MAX_DEGREE, method));
@@ -93,6 +96,7 @@ pub fn all_programs() -> Vec<Program> {
         }
         all.push(write_gradients(degree, sh::MAX_DEGREE));
         all.push(accumulate::program(degree, sh::MAX_DEGREE));
+        all.extend(shard_programs(degree));
     }
     all
 }
@@ -112,6 +116,19 @@ fn lens_variants() -> Vec<Program> {
     }
     let through = all.into_iter().map(|program| through_lens(program, true));
     through.collect()
+}
+
+/// What a rank runs that has a part of the Gaussians.
+fn shard_programs(in_use: u8) -> Vec<Program> {
+    let stored = sh::MAX_DEGREE;
+    let dense = adam::program(in_use, stored, Moments::Compact, false, false);
+    let all = [
+        project(in_use, stored, Intersect::Exact),
+        project_backward(in_use, stored, false),
+        adam::of_batch(dense.clone()),
+        dense,
+    ];
+    all.map(of_shard).into()
 }
 
 /// The programs that releases carry compiled: what the default pipeline and the reference of `eval`
