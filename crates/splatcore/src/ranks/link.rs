@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use splatcore_core::backend::Ranks;
 use splatcore_cuda::peers::nccl::leave;
 use splatcore_train::Decision;
-use std::io::BufReader;
+use std::io::{self, BufReader, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -85,7 +85,8 @@ impl Link {
         deadline: Duration,
     ) -> Result<Arc<Self>> {
         let quits = |message: &str| {
-            eprintln!("error: {message}");
+            // Who started this rank may be gone, and its end of the pipe with it.
+            let _ = writeln!(io::stderr(), "error: {message}");
             leave(1);
         };
         let hello = Hello {
