@@ -35,6 +35,12 @@ pub fn resolved(
                 "eval_every is for the command line; measure in callback=, or when the run is done",
             ));
         }
+        if key == "quality_target" {
+            return Err(PyTypeError::new_err(
+                "quality_target is for the command line; measure in callback=, which can end the \
+                 run",
+            ));
+        }
         let name = key.replace('_', "-");
         match value.is_none() {
             true => check_known(&name)?,

@@ -153,6 +153,7 @@ impl Observer for Watch {
 
     fn progress(&mut self, progress: &Progress) -> Signal {
         (self.loss, self.seconds) = (progress.loss, progress.seconds);
+        self.iterations = progress.iterations;
         Signal::Continue
     }
 

@@ -17,7 +17,9 @@ pub use file::{FORMAT, VERSION};
 /// Bytes of a header that is looked at by itself.
 const MAX_HEADER: u64 = 16 << 20;
 
+use crate::budget::Spending;
 use crate::observer::CurvePoint;
+use crate::schedule::Course;
 use crate::view_order::ViewOrder;
 use file::{Reader, Tensor};
 use safetensors::Dtype;
@@ -52,6 +54,10 @@ pub struct Checkpoint {
     pub backend: String,
     /// Tells one set of training photos from another.
     pub photos: String,
+    /// The course of a run whose end was moved.
+    pub course: Option<Course>,
+    /// What a run with a budget has spent, and whether it has reached its quality.
+    pub spending: Spending,
 }
 
 impl Checkpoint {
@@ -171,6 +177,12 @@ impl Checkpoint {
         if let Some(loss) = self.smoothed_loss {
             metadata["smoothed_loss"] = Value::String(loss.to_string());
         }
+        if let Some(course) = &self.course {
+            metadata["course"] = Value::String(json!(course).to_string());
+        }
+        if self.spending != Spending::default() {
+            metadata["spending"] = Value::String(json!(self.spending).to_string());
+        }
         metadata
     }
 
@@ -266,6 +278,8 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
         config: file.text("config")?.into(),
         backend: file.text("backend")?.into(),
         photos: file.text("photos")?.into(),
+        course: file.json("course")?,
+        spending: file.json("spending")?.unwrap_or_default(),
     };
     file.check_all_read()?;
     Ok(checkpoint)

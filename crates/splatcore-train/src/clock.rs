@@ -1,21 +1,33 @@
 //! Wall time of training.
 
+use std::sync::Arc;
 use std::time::Instant;
+
+/// Seconds since some moment, from a clock that never goes back. Tests have one of their own.
+pub type Now = Arc<dyn Fn() -> f64 + Send + Sync>;
+
+/// The machine's clock, from now on.
+pub(crate) fn real() -> Now {
+    let start = Instant::now();
+    Arc::new(move || start.elapsed().as_secs_f64())
+}
 
 /// Wall time of training, without pauses, and the recent speed.
 pub(crate) struct Clock {
+    now: Now,
     before: f64,
-    started: Instant,
+    started: f64,
     excluded: f64,
     marked: (u32, f64),
     seconds_per_step: Option<f64>,
 }
 
 impl Clock {
-    pub fn start(before: f64, step: u32) -> Self {
+    pub fn start(now: Now, before: f64, step: u32) -> Self {
         Self {
             before,
-            started: Instant::now(),
+            started: now(),
+            now,
             excluded: 0.0,
             marked: (step, before),
             seconds_per_step: None,
@@ -23,7 +35,7 @@ impl Clock {
     }
 
     pub fn seconds(&self) -> f64 {
-        self.before + (self.started.elapsed().as_secs_f64() - self.excluded).max(0.0)
+        self.before + ((self.now)() - self.started - self.excluded).max(0.0)
     }
 
     pub fn exclude(&mut self, seconds: f64) {

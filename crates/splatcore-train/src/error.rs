@@ -28,6 +28,9 @@ pub enum TrainError {
         /// Photos to train on.
         views: usize,
     },
+    /// A quality is asked for, and there are no photos on which it could be seen.
+    #[error("no photo is held out, so that nothing tells when the quality is reached")]
+    NothingHeldOut,
     /// There is nothing to start from.
     #[error("no Gaussian to start from: the starting points are empty or none of them is finite")]
     NoGaussians,

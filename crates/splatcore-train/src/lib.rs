@@ -6,6 +6,7 @@
 //! | which learning rate, which refinement, at which step | [`schedule`] |
 //! | where do the first Gaussians come from | [`init`] |
 //! | the loop itself | [`trainer`] |
+//! | how does a run end on time, or once it is good enough | [`budget`], `trainer/end.rs` |
 //! | where the time went | [`breakdown`] |
 //! | what a checkpoint holds | [`checkpoint`] |
 //! | how good is the result | [`evaluate`](mod@evaluate) |
@@ -18,6 +19,7 @@
 //! and the Gaussians live wherever the backend keeps them; this crate says what to do and when.
 
 pub mod breakdown;
+pub mod budget;
 pub mod checkpoint;
 mod clock;
 pub mod config;
@@ -36,11 +38,13 @@ pub mod view_order;
 mod view_set;
 
 pub use breakdown::Breakdown;
+pub use budget::Planned;
 pub use checkpoint::Checkpoint;
+pub use clock::Now;
 pub use config::{Config, ResolvedConfig};
 pub use error::{Difference, TrainError};
 pub use evaluate::{Evaluation, Extras, evaluate, evaluate_with};
 pub use lpips::Lpips;
-pub use observer::{CurvePoint, Observer, Progress, Signal};
+pub use observer::{CurvePoint, Event, Observer, Progress, Signal};
 pub use together::{Decision, Together};
 pub use trainer::{Outcome, Trainer};

@@ -1,5 +1,6 @@
 //! How a run tells the outside what it does, and hears when to stop.
 
+use crate::budget::Planned;
 use serde::{Deserialize, Serialize};
 use splatcore_core::backend::{Learner, RefineReport, RenderOptions, Renderer};
 use splatcore_data::DataError;
@@ -77,14 +78,33 @@ pub trait Observer {
         let _ = (step, learner, options);
         Signal::Continue
     }
+    /// Something happened that is worth a word.
+    fn note(&mut self, event: &Event<'_>) {
+        let _ = event;
+    }
+}
+
+/// What happens beside the steps.
+#[derive(Debug)]
+pub enum Event<'a> {
     /// A checkpoint was written.
-    fn saved(&mut self, step: u32) {
-        let _ = step;
-    }
+    Saved {
+        /// Its step.
+        step: u32,
+    },
     /// A checkpoint could not be written; training goes on, and the next one is tried in its turn.
-    fn not_saved(&mut self, error: &DataError) {
-        let _ = error;
-    }
+    NotSaved(&'a DataError),
+    /// The first plan of a run with a budget.
+    Planned(Planned),
+    /// The held-out photos have the quality that was asked for.
+    Reached {
+        /// After this step.
+        step: u32,
+        /// Their mean PSNR in dB.
+        psnr: f64,
+        /// The step at which the run now ends.
+        end: u32,
+    },
 }
 
 /// Watches nothing.

@@ -12,6 +12,13 @@
 //!   array while densifying, just before testing it: the test never holds. It is left out.
 //! - Steps scale with `iterations` (see [`crate::Config::complete`]).
 
+mod course;
+mod growth;
+mod replan;
+
+pub use course::Course;
+use course::LAST_PRUNING;
+
 use crate::config::{
     Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer,
     ResolutionSchedule, ResolvedConfig, Strategy,
@@ -50,6 +57,10 @@ const HALVING: Refine = Refine::FadeOpacity {
 pub struct Schedule {
     config: ResolvedConfig,
     extent: f64,
+    /// Steps in which every photo is seen once.
+    epoch: u32,
+    /// Of a run whose end was moved while it ran.
+    course: Option<Course>,
 }
 
 impl Schedule {
@@ -60,6 +71,17 @@ impl Schedule {
         Self {
             config: config.clone(),
             extent,
+            epoch: 1,
+            course: None,
+        }
+    }
+
+    /// Of a run on so many photos, which say how long an epoch is.
+    pub fn with_photos(self, photos: usize) -> Self {
+        let batch = self.config.batch.views.max(1);
+        Self {
+            epoch: u32::try_from(photos).unwrap_or(u32::MAX).div_ceil(batch),
+            ..self
         }
     }
 
@@ -96,15 +118,26 @@ impl Schedule {
     /// on a straight line to `lr-final-share` at the last step.
     fn share_of_rates(&self, step: u32) -> f64 {
         let c = &self.config;
-        let from = c.densify.until.min(c.iterations);
-        let left = f64::from(c.iterations - from).max(1.0);
-        let t = f64::from(step.saturating_sub(from)) / left;
+        let t = match &self.course {
+            None => {
+                let from = c.densify.until.min(c.iterations);
+                let left = f64::from(c.iterations - from).max(1.0);
+                f64::from(step.saturating_sub(from)) / left
+            }
+            Some(course) => {
+                let from = course.densify_until;
+                ((course.share(step) - from) / (1.0 - from).max(1e-9)).clamp(0.0, 1.0)
+            }
+        };
         1.0 - (1.0 - c.rates.final_share) * t
     }
 
     /// From 0 to 1 at the last step.
     fn progress(&self, step: u32) -> f64 {
-        step as f64 / self.config.iterations as f64
+        match &self.course {
+            None => step as f64 / self.config.iterations as f64,
+            Some(course) => course.share(step),
+        }
     }
 
     /// SH degree in use at step `step`: 0 at first, one more every `sh-every` steps.
@@ -262,6 +295,7 @@ impl Schedule {
     fn reset(&self, step: u32) -> Option<Refine> {
         let c = &self.config;
         if let Some(every) = c.densify.opacity_halving_every {
+            let every = every.steps(self.epoch).max(1);
             let due = c.strategy == Strategy::Adc && step.is_multiple_of(every);
             return due.then_some(HALVING);
         }
@@ -289,7 +323,24 @@ impl Schedule {
     /// Whether step `step` has a round of the pruning that looks at the views.
     fn prunes(&self, step: u32) -> bool {
         let c = &self.config;
-        step.is_multiple_of(c.prune.every) && step > c.densify.from && step < c.iterations
+        // What goes shortly before the end is not made up for; where the end moves, it may be near.
+        let early = self
+            .course
+            .as_ref()
+            .is_none_or(|course| course.share(step) <= LAST_PRUNING);
+        step.is_multiple_of(c.prune.every) && step > c.densify.from && step < c.iterations && early
+    }
+
+    /// Rounds of that pruning after step `step`.
+    pub(crate) fn prunings_left(&self, step: u32) -> u32 {
+        let prune = &self.config.prune;
+        let asked = prune.floaters.is_some_and(|share| share > 0.0) || self.prunes_by_scores();
+        let all = self.config.iterations / prune.every;
+        let rounds = (step / prune.every + 1)..=all;
+        match asked {
+            true => rounds.filter(|i| self.prunes(i * prune.every)).count() as u32,
+            false => 0,
+        }
     }
 
     /// From the end of densification on every [`PRUNE_MASKED_EVERY`] steps, and after the last:
@@ -319,10 +370,14 @@ impl Schedule {
         })
     }
 
+    fn prunes_by_scores(&self) -> bool {
+        let prune = &self.config.prune;
+        prune.importance > 0.0 || prune.bad_share < 1.0
+    }
+
     fn pruning(&self, step: u32) -> Option<Refine> {
         let prune = &self.config.prune;
-        let asked = prune.importance > 0.0 || prune.bad_share < 1.0;
-        (asked && self.prunes(step)).then(|| Refine::Prune {
+        (self.prunes_by_scores() && self.prunes(step)).then(|| Refine::Prune {
             // All of them: what no photo shows is gone, and a sample would take what only others
             // show.
             scoring: self.scoring(step, usize::MAX),
@@ -345,43 +400,6 @@ impl Schedule {
             seed: self.config.seed,
             step,
         }
-    }
-
-    /// How many Gaussians there will be in the end if there are `gaussians` after step `step`, as
-    /// far as that is known: mcmc grows by the same factor every time; what adc does depends on the
-    /// photos, it counts as nothing.
-    pub fn gaussians_in_the_end(&self, step: u32, gaussians: usize) -> usize {
-        let c = &self.config;
-        match c.strategy {
-            Strategy::Adc if c.densify.growing == DensifyGrowth::Budget => {
-                return c.scene.most_gaussians().max(gaussians);
-            }
-            Strategy::Adc => return gaussians,
-            Strategy::Mcmc => {}
-        }
-        let every = c.densify.every;
-        let from = (step / every).max(c.densify.from / every);
-        let until = c.iterations.min(c.densify.until);
-        let mut count = gaussians;
-        for round in from.saturating_add(1)..=until / every {
-            let before = count;
-            for refine in self.refinements(round * every) {
-                if let Refine::Mcmc {
-                    growth,
-                    max_gaussians,
-                    ..
-                } = refine
-                {
-                    let grown = (count as f64 * (1.0 + growth as f64)) as usize;
-                    count = grown.min(max_gaussians).max(count);
-                }
-            }
-            // However many rounds are left: what does not grow now never will.
-            if count == before {
-                break;
-            }
-        }
-        count
     }
 }
 

@@ -1,11 +1,17 @@
 //! A training run: how it begins, what it holds, what can be asked of it. The loop is in `steps`,
 //! checkpoints are in `save`.
 
+mod end;
+mod ends;
 mod save;
 mod steps;
 
+pub use ends::Afterwards;
+
 use crate::breakdown::{Breakdown, Spent};
+use crate::budget::Spending;
 use crate::checkpoint::Checkpoint;
+use crate::clock::{self, Now};
 use crate::config::{Config, ResolvedConfig};
 use crate::error::{Difference, TrainError};
 use crate::observer::CurvePoint;
@@ -14,6 +20,7 @@ use crate::schedule::Schedule;
 use crate::together::Together;
 use crate::view_order::ViewOrder;
 use crate::view_set::{photos, usable_views};
+use ends::Ends;
 use splatcore_core::backend::{Backend, RefineReport, RenderOptions};
 use splatcore_core::exposure::Exposure;
 use splatcore_core::{Gaussians, Learner, Pipeline, View, camera};
@@ -81,6 +88,8 @@ pub struct Trainer {
     spent: Spent,
     /// The other processes that train this scene.
     together: Option<Box<dyn Together>>,
+    now: Now,
+    ends: Ends,
 }
 
 impl Trainer {
@@ -107,12 +116,13 @@ impl Trainer {
             false => init.with_sh_degree(config.scene.sh_degree),
         };
         let extent = camera::extent(views.iter().map(|view| &view.camera));
-        let schedule = Schedule::new(config, extent);
+        let schedule = Schedule::new(config, extent).with_photos(usable.len());
         let mut learner = backend.learner(&scene, Arc::clone(&views))?;
         learner.reserve(schedule.gaussians_in_the_end(0, scene.len()))?;
         if let Some(refine) = schedule.preparations() {
             learner.refine(&refine)?;
         }
+        let (now, photos) = (clock::real(), usable.len());
         Ok(Self {
             schedule,
             learner,
@@ -132,6 +142,8 @@ impl Trainer {
             queued: VecDeque::new(),
             spent: Spent::default(),
             together: None,
+            ends: Ends::new(config, &now, Spending::default(), photos),
+            now,
         })
     }
 
@@ -177,7 +189,10 @@ impl Trainer {
         let extent = camera::extent(views.iter().map(|view| &view.camera));
         let mut learner = backend.learner(&checkpoint.state.gaussians, Arc::clone(&views))?;
         learner.restore(&checkpoint.state)?;
-        let schedule = Schedule::new(config, extent);
+        let schedule = Schedule::new(config, extent)
+            .with_photos(usable.len())
+            .on(checkpoint.course);
+        let now = clock::real();
         learner.reserve(schedule.gaussians_in_the_end(checkpoint.step, learner.count()))?;
         Ok(Self {
             schedule,
@@ -198,6 +213,8 @@ impl Trainer {
             queued: VecDeque::new(),
             spent: Spent::default(),
             together: None,
+            ends: Ends::new(config, &now, checkpoint.spending, usable.len()),
+            now,
         })
     }
 
@@ -279,7 +296,7 @@ impl Trainer {
         self.extent
     }
 
-    /// The config.
+    /// The config; of a run whose end was moved, as it is planned now.
     pub fn config(&self) -> &ResolvedConfig {
         self.schedule.config()
     }

@@ -8,7 +8,7 @@ use splatcore_core::{Camera, Photo, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_test_support::heap;
 use splatcore_train::config::{Config, Strategy};
-use splatcore_train::{Observer, Outcome, Progress, Signal, Trainer, evaluate, init};
+use splatcore_train::{Event, Observer, Outcome, Progress, Signal, Trainer, evaluate, init};
 use std::sync::Arc;
 
 #[global_allocator]
@@ -68,8 +68,8 @@ impl Observer for Watch {
         evaluate(renderer, &self.views, options, &|_, _, _, _| ()).unwrap();
         self.measured += 1;
     }
-    fn saved(&mut self, _: u32) {
-        self.saved += 1;
+    fn note(&mut self, event: &Event<'_>) {
+        self.saved += u32::from(matches!(event, Event::Saved { .. }));
     }
 }
 

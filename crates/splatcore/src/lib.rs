@@ -60,6 +60,7 @@ mod run;
 mod scene_source;
 mod sharing;
 mod site;
+mod sizing;
 mod start;
 mod table;
 mod up;

@@ -5,8 +5,10 @@ use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 struct Called {
+    begun: Instant,
     arguments: Vec<OsString>,
     again: Vec<OsString>,
 }
@@ -16,9 +18,20 @@ static CALLED: OnceLock<Called> = OnceLock::new();
 /// Notes how the command line was called; a process runs one. `again` is empty if the process's own
 /// file starts it again.
 pub fn set(arguments: &[OsString], again: Vec<OsString>) {
-    let arguments = arguments.to_vec();
+    let (begun, arguments) = (Instant::now(), arguments.to_vec());
     // A later call would be of the same program, whose arguments are then the first ones'.
-    let _ = CALLED.set(Called { arguments, again });
+    let _ = CALLED.set(Called {
+        begun,
+        arguments,
+        again,
+    });
+}
+
+/// When the command line was called; now, where there is none.
+pub fn begun() -> Instant {
+    CALLED
+        .get()
+        .map_or_else(Instant::now, |called| called.begun)
 }
 
 /// Lets the process open as many files as the system allows: shells ask for less, and a run's

@@ -18,6 +18,7 @@ pub use launch::{Cards, Children};
 pub use link::Link;
 pub use world::World;
 
+use crate::output::WrongUsage;
 use anyhow::{Result, anyhow, bail};
 use splatcore_core::backend::Ranks;
 use splatcore_cuda::device::driver::driver_info;
@@ -78,6 +79,12 @@ impl Rank {
             return Ok(None);
         }
         // Before any other rank waits for this one.
+        if config.budget.is_some() || config.quality_target.is_some() {
+            bail!(WrongUsage(
+                "--budget and --quality-target are for one card; give --iterations to several"
+                    .into()
+            ));
+        }
         nccl().map_err(|error| anyhow!("several cards: {error}"))?;
         let settings = config.to_toml()?;
         let link = Link::meet(&world, &settings, resume_command, MEETING)?;

@@ -74,6 +74,9 @@ fn of_training(error: &TrainError) -> Option<String> {
             "check the dataset with `splatcore info`, its masks, and that --test-every does not \
              hold out every view"
         }
+        TrainError::NothingHeldOut => {
+            "--test-every 8 holds out every eighth photo, or leave --quality-target out"
+        }
         TrainError::Batch { .. } => "choose a smaller --batch",
         TrainError::Empty { .. } => {
             "check the poses and the starting points (`splatcore info`), or lower --min-opacity \

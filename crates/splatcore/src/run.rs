@@ -1,5 +1,6 @@
 //! A training run from a dataset to the files in its folder; `train` and `demo` share it.
 
+mod afterwards;
 mod facts;
 mod job;
 mod metrics;
@@ -20,7 +21,8 @@ use crate::scene_source::{SceneSource, store_start};
 use crate::sharing::{self, Choices, SharedScene};
 use crate::up::Up;
 use crate::viewing::{Live, photos_of, scene_info};
-use crate::{backends, load};
+use crate::{backends, load, sizing};
+use afterwards::afterwards;
 use anyhow::{Context, Result, bail};
 use job::prepare_folder;
 use photos::{Photos, load_photos};
@@ -79,6 +81,7 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let (_lock, checkpoint) = prepare_folder(job, &files)?;
     let facts = facts::of_run(job, &files, init.as_ref(), &mut dataset)?;
     let backend: Arc<dyn Backend> = Arc::from(backend.announce());
+    let config = &sized(job, &*backend, &dataset, checkpoint.is_some())?;
     let photos = load_photos(&dataset, config)?;
     let (views, split) = measured_on(&photos);
     rank.map_or(Ok(()), |rank| rank.same("photos", &photos.fingerprint()))?;
@@ -91,9 +94,7 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     file::write_bytes(&files.config, config.to_toml()?.as_bytes())?;
     facts::write(&facts, &files, &photos)?;
     trainer.save_to(&files.checkpoint);
-    if let Some(seconds) = job.time_limit {
-        trainer.stop_after(seconds);
-    }
+    set_ends(&mut trainer, job, config, &photos);
 
     if let Some(rank) = rank {
         trainer.train_together(rank.together());
@@ -136,6 +137,7 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let scene = shown_scene(job, facts.up, &shared, views);
     let about = about(job, &photos, &*backend);
     report(&metrics, &about, &trainer, scene, pictures)?.write(&files.report)?;
+    say_what_was_spent(&trainer);
     saved.with_context(|| {
         let scene = files.scene.display();
         format!("{scene} is complete, but not the state behind it, which --resume needs")
@@ -169,6 +171,56 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     trainer.run_ahead(&mut ())?;
     rank.done();
     std::process::exit(0)
+}
+
+/// The settings; where a budget of time is for a processor, with a size that it can train.
+fn sized(
+    job: &Job,
+    backend: &dyn Backend,
+    dataset: &Dataset,
+    resumed: bool,
+) -> Result<ResolvedConfig> {
+    match &job.config.budget {
+        Some(budget) if backend.name() == "cpu" && !resumed => {
+            let left = budget.time.seconds() - job.begun.elapsed().as_secs_f64();
+            sizing::for_budget(&job.config, job.device, dataset, left.max(0.1))
+        }
+        _ => Ok(job.config.clone()),
+    }
+}
+
+/// Tells the trainer what ends the run beside its last step.
+fn set_ends(trainer: &mut Trainer, job: &Job, config: &ResolvedConfig, photos: &Photos) {
+    if config.budget.is_some() {
+        let measured = match photos.test.is_empty() {
+            true => &photos.train,
+            false => &photos.test,
+        };
+        trainer.has_spent(job.begun.elapsed().as_secs_f64());
+        trainer.keep_time_for(afterwards(Arc::clone(measured), config.loss.exposure));
+    }
+    trainer.hold_out(Arc::clone(&photos.test));
+    if let Some(seconds) = job.time_limit {
+        trainer.stop_after(seconds);
+    }
+}
+
+/// Says how a run with a budget ended, and what takes the same steps without one.
+fn say_what_was_spent(trainer: &Trainer) {
+    let planned = trainer.config();
+    let Some(budget) = &planned.budget else {
+        return;
+    };
+    let most = match planned.scene.max_gaussians {
+        Some(most) => format!(" --max-gaussians {most}"),
+        None => String::new(),
+    };
+    eprintln!(
+        "budget {}: {} were spent; the same length without it: --iterations {}{most}",
+        budget.time,
+        output::duration(trainer.budget_spent()),
+        planned.iterations
+    );
 }
 
 /// What the report says of the run first.
@@ -343,7 +395,7 @@ fn of_points(config: &ResolvedConfig, dataset: &Dataset, train: &[View]) -> Gaus
 /// # Errors
 /// The run was interrupted: its state is saved, but no result.
 fn why_stopped(outcome: Outcome, job: &Job, trainer: &mut Trainer) -> Result<Option<&'static str>> {
-    let (iterations, command) = (job.config.iterations, &job.resume_command);
+    let (iterations, command) = (trainer.config().iterations, &job.resume_command);
     match outcome {
         Outcome::Interrupted { step } => {
             trainer.wait_saved(&mut ())?;
@@ -358,7 +410,7 @@ fn why_stopped(outcome: Outcome, job: &Job, trainer: &mut Trainer) -> Result<Opt
             );
             Ok(Some("time limit"))
         }
-        Outcome::Finished => Ok(None),
+        Outcome::Finished => Ok(trainer.reached().map(|_| "quality target")),
     }
 }
 

@@ -18,7 +18,7 @@ use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::{
-    Background, Config, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule,
+    Background, Config, DensifyScore, DensifyStatistic, Interval, Optimizer, ResolutionSchedule,
     ResolvedConfig, Strategy,
 };
 use splatcore_train::{TrainError, Trainer, init};
@@ -37,7 +37,7 @@ const OPTIONS: [(&str, Set); 19] = [
         c.densify_statistic = Some(DensifyStatistic::Absolute);
     }),
     (FADES, |c| {
-        (c.opacity_halving_every, c.lr_final_share) = (Some(8), Some(0.5));
+        (c.opacity_halving_every, c.lr_final_share) = (Some(Interval::Steps(8)), Some(0.5));
         c.no_bias_correction = Some(true);
     }),
     ("prune-floaters", |c| c.prune_floaters = Some(0.97)),

@@ -192,6 +192,20 @@ impl<'a> Reader<'a> {
             .map_err(|_| self.damaged(key, &format!("is not a number ({text:.40?})")))
     }
 
+    /// A value as JSON, if the file has one under this key.
+    pub(super) fn json<T: serde::de::DeserializeOwned>(
+        &self,
+        key: &str,
+    ) -> Result<Option<T>, DataError> {
+        let Some(text) = self.metadata.get(key) else {
+            return Ok(None);
+        };
+        let value = serde_json::from_str(text);
+        value
+            .map(Some)
+            .map_err(|e| self.damaged(key, &format!("cannot be read ({e})")))
+    }
+
     pub(super) fn damaged(&self, part: &str, problem: &str) -> DataError {
         DataError::new(self.path, problem, REMEDY)
             .at(Place::Part(part.to_owned()))

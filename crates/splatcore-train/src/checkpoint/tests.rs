@@ -49,8 +49,23 @@ fn example(n: usize, degree: u8) -> Checkpoint {
         config: "# \"quoted\"\niterations = 7\n".into(),
         backend: "cpu".into(),
         photos: "7 photos".into(),
+        course: None,
+        spending: Spending::default(),
     };
     if n > 2 {
+        checkpoint.course = Some(Course {
+            first: 7000,
+            iterations: 6543,
+            step: 1200,
+            done: 0.171,
+            densify_until: 0.5,
+            until_step: 3300,
+            coarse_step: 2333,
+        });
+        checkpoint.spending = Spending {
+            seconds: 1.5,
+            reached: Some((1100, 31.25)),
+        };
         checkpoint.state.first.means[1] = [-0.0, f32::MIN_POSITIVE / 4.0, f32::MAX];
         let mut rows = || (0..7).map(|_| [0; 12].map(|_| rng.normal())).collect();
         checkpoint.state.exposures = Exposures {

@@ -46,6 +46,9 @@ impl ResolvedConfig {
         let (data, scene) = (&self.data, &self.scene);
         let iterations = self.iterations;
         require(iterations >= 1, "iterations", &iterations, AT_LEAST_1)?;
+        if let Some(most) = self.budget.as_ref().and_then(|b| b.max_iterations()) {
+            require(most >= 1, "iterations", &most, AT_LEAST_1)?;
+        }
         let degree = scene.sh_degree;
         require(degree <= 3, "sh-degree", &degree, "must be 0, 1, 2 or 3")?;
         require(
@@ -151,6 +154,11 @@ impl ResolvedConfig {
             ],
             |value| value > 0.0 && value < 1.0,
             "must be above 0 and below 1",
+        )?;
+        require_all(
+            &[("quality-target", self.quality_target.unwrap_or(1.0))],
+            |value| value > 0.0 && value < crate::evaluate::MAX_PSNR,
+            "must be above 0 and below 100 dB",
         )?;
         require_all(
             &[("init-scale", self.scene.init_scale)],

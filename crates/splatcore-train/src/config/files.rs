@@ -7,8 +7,11 @@ use toml::{Table, Value};
 
 /// Keys that may differ when a run is resumed: they change neither the data nor the sequence of
 /// steps. (`backend` is checked by what was really used, `auto` and `cpu` may be the same;
-/// `moments` are floats in a checkpoint, which every way to keep them can take over.)
-pub const HARMLESS_ON_RESUME: [&str; 6] = [
+/// `moments` are floats in a checkpoint, which every way to keep them can take over; another
+/// `budget` or `quality-target` only moves the end.)
+pub const HARMLESS_ON_RESUME: [&str; 8] = [
+    "budget",
+    "quality-target",
     "threads",
     "backend",
     "deterministic",

@@ -11,6 +11,7 @@
 //! | what the presets set | `preset`; their page in the guide: `preset_page` |
 //! | which values are accepted | `check` |
 //! | which settings do not go together | `conflicts` |
+//! | how a time is written, how an interval | `time`, `interval` |
 //! | how settings look in a file | `files` |
 //! | how settings are typed | `flags` |
 
@@ -20,12 +21,15 @@ mod conflicts;
 mod error;
 mod files;
 mod flags;
+mod from_steps;
+mod interval;
 mod layers;
 mod preset;
 mod preset_page;
 mod resolve;
 mod resolved;
 mod settings;
+mod time;
 
 pub use choices::{
     BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
@@ -34,14 +38,16 @@ pub use choices::{
 pub use error::{ConfigError, Idle, Setting};
 pub use files::HARMLESS_ON_RESUME;
 pub use flags::Flags;
+pub use interval::Interval;
 pub use preset::Preset;
 pub use preset_page::presets_page;
 pub use resolve::{REFERENCE_ITERATIONS, scaled_steps};
 pub use resolved::{
-    Batch, Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving, Scene,
-    Scores,
+    Batch, Budget, Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving,
+    Scene, Scores,
 };
 pub use settings::Config;
+pub use time::WallTime;
 
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,11 @@ use super::choices::{
     Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 use super::error::ConfigError;
+use super::from_steps::follows_from_steps;
 use super::preset::Preset;
 use super::resolved::{
-    Batch, Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving, Scene,
-    Scores,
+    Batch, Budget, Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving,
+    Scene, Scores,
 };
 use super::settings::Config;
 use splatcore_core::Pipeline;
@@ -18,6 +19,12 @@ pub const REFERENCE_ITERATIONS: u32 = 30_000;
 
 /// Gaussians at most where a limit is needed and none is given.
 const BUDGET: usize = 1_000_000;
+/// In a run with a budget of time that number follows from the steps that fit, by so many Gaussians
+/// a step: with growth by a budget as docs/log/training-recipe.md has it (2,500 steps: 300,000,
+/// 10,000 steps: a million), for mcmc as the presets (7,000 steps: 300,000, 30,000: a million).
+const PER_STEP: [u32; 2] = [100, 40];
+/// ... and never fewer than this.
+const MIN_BUDGET: usize = 20_000;
 /// mcmc: growth a round, and steps between two rounds, in a run of [`Config::complete`]'s reference
 /// length (3dgs-mcmc).
 const GROWTH: f64 = 0.05;
@@ -80,11 +87,28 @@ impl Config {
     /// Gaussians that start at a tenth of their distance need ln 10 / `lr-scales`, some 460 steps,
     /// to close the gaps between them. In runs of fewer than 6000 iterations the logarithm of
     /// `init-scale` shrinks in proportion, so that this takes no more than a thirteenth of any run.
+    ///
+    /// With a `budget` the number of steps is not known: settings are those of a run of 30,000
+    /// until [`ResolvedConfig::planned`] makes those of another number. Those of a preset do not
+    /// count then, those that are given bound the run. Runs of more than
+    /// 30,000 steps have as many rounds of densification as one of 30,000, or the set would grow
+    /// with the time.
     pub fn complete(&self) -> ResolvedConfig {
-        let given = match self.preset {
+        self.completed(None)
+    }
+
+    /// With a budget, of a run of so many steps.
+    fn completed(&self, planned: Option<u32>) -> ResolvedConfig {
+        let mut given = match self.preset {
             Some(preset) => self.over(&preset.settings()),
             None => self.clone(),
         };
+        let budget = self.budget.map(|time| {
+            given.iterations = self.iterations;
+            let fixed = given.filtered(follows_from_steps);
+            given.iterations = planned;
+            Budget { time, fixed }
+        });
         let given = Given {
             iterations: given.iterations.unwrap_or(REFERENCE_ITERATIONS),
             reference: self.preset.map_or(REFERENCE_ITERATIONS, Preset::iterations),
@@ -93,6 +117,8 @@ impl Config {
         };
         ResolvedConfig {
             preset: self.preset,
+            budget,
+            quality_target: given.config.quality_target,
             iterations: given.iterations,
             strategy: given.strategy,
             seed: given.config.seed.unwrap_or(0),
@@ -119,6 +145,21 @@ impl Config {
         let follows = |name: &str| FOLLOWING.contains(&name);
         let defaults = Self::UNSET.complete().to_settings();
         defaults.filtered(|name| !follows(name))
+    }
+}
+
+impl ResolvedConfig {
+    /// The settings of this run if it takes `iterations` steps. Without a budget its number of
+    /// steps is given, and nothing changes.
+    pub fn planned(&self, iterations: u32) -> Self {
+        if self.budget.is_none() {
+            return self.clone();
+        }
+        let mut planned = self.to_settings().completed(Some(iterations));
+        // A given step may lie behind the end; photos shall have their full size then.
+        let coarse = &mut planned.data.coarse_until;
+        *coarse = (*coarse).min(iterations);
+        planned
     }
 }
 
@@ -226,8 +267,8 @@ impl Given {
             sh_degree: c.sh_degree.unwrap_or(3),
             sh_every: c.sh_every.unwrap_or((self.iterations / 10).clamp(1, 1000)),
             max_gaussians: c.max_gaussians.or(match self.growing() {
-                DensifyGrowth::Budget => Some(BUDGET),
-                DensifyGrowth::Threshold => self.by_strategy(None, Some(BUDGET)),
+                DensifyGrowth::Budget => Some(self.most(PER_STEP[0])),
+                DensifyGrowth::Threshold => self.by_strategy(None, Some(self.most(PER_STEP[1]))),
             }),
             antialias: c.antialias.unwrap_or(false),
             init_opacity: c.init_opacity.unwrap_or(self.by_strategy(0.1, 0.5)),
@@ -290,7 +331,7 @@ impl Given {
             min_opacity: c.min_opacity.unwrap_or(0.005),
             opacity_reset_every: c.opacity_reset_every.unwrap_or(self.reset_every()),
             opacity_reset_to: c.opacity_reset_to.unwrap_or(0.01),
-            opacity_halving_every: c.opacity_halving_every.filter(|&every| every > 0),
+            opacity_halving_every: c.opacity_halving_every.filter(|every| every.steps(1) > 0),
             growth: c.growth.unwrap_or(self.growth()),
             noise_rate: c.noise_rate.unwrap_or(5e5),
         }
@@ -316,7 +357,21 @@ impl Given {
         self.by_strategy(1.0, mcmc)
     }
 
+    /// Gaussians at most where a limit is needed and none is given; in a run with a budget so many
+    /// a step.
+    fn most(&self, per_step: u32) -> usize {
+        let most = (self.iterations as usize).saturating_mul(per_step as usize);
+        match self.config.budget {
+            Some(_) => most.clamp(MIN_BUDGET, BUDGET),
+            None => BUDGET,
+        }
+    }
+
     fn densify_every(&self) -> u32 {
+        if self.config.budget.is_some() && self.iterations > REFERENCE_ITERATIONS {
+            let every = scaled_steps(DENSIFY_EVERY, self.iterations);
+            return self.config.densify_every.unwrap_or(every);
+        }
         let scaled = (f64::from(DENSIFY_EVERY) * self.length()).round() as u32;
         let mcmc = scaled.clamp(MIN_DENSIFY_EVERY, DENSIFY_EVERY);
         let default = self.by_strategy(DENSIFY_EVERY, mcmc);

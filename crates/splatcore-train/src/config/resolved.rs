@@ -1,8 +1,9 @@
 //! The settings of a run, each with a value.
 
+use super::from_steps::follows_from_steps;
 use super::{
     BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyScore, DensifyStatistic,
-    Moments, Optimizer, PhotoLens, Preset, ResolutionSchedule, Strategy,
+    Interval, Moments, Optimizer, PhotoLens, Preset, ResolutionSchedule, Strategy, WallTime,
 };
 use splatcore_core::Pipeline;
 use splatcore_data::dataset::LoadOptions;
@@ -13,8 +14,12 @@ use splatcore_data::dataset::LoadOptions;
 pub struct ResolvedConfig {
     /// The preset that was named; `None` if none was. Its settings stand in the other fields.
     pub preset: Option<Preset>,
-    /// Training steps.
+    /// Training steps; with a budget those that are planned, at first a stand-in.
     pub iterations: u32,
+    /// The time that the run takes in place of a number of steps.
+    pub budget: Option<Budget>,
+    /// PSNR of the held-out photos in dB at which the run comes to its end.
+    pub quality_target: Option<f64>,
     /// How Gaussians are added and removed.
     pub strategy: Strategy,
     /// Start of all randomness.
@@ -43,6 +48,28 @@ pub struct ResolvedConfig {
     pub scores: Scores,
     /// Removing what the views have no use for.
     pub prune: Prune,
+}
+
+/// A run that ends on time: its number of steps, and what follows from it, are planned while it
+/// runs ([`ResolvedConfig::planned`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Budget {
+    /// From the program's start to its end.
+    pub time: WallTime,
+    /// Those settings that otherwise follow from the number of steps and were given.
+    pub(super) fixed: Config,
+}
+
+impl Budget {
+    /// Whether the setting of this key was given, so that no plan changes it.
+    pub fn fixes(&self, key: &str) -> bool {
+        self.fixed.gives(key)
+    }
+
+    /// The most steps that the run may take, if that was given.
+    pub fn max_iterations(&self) -> Option<u32> {
+        self.fixed.iterations
+    }
 }
 
 /// Photos of a step.
@@ -193,8 +220,8 @@ pub struct Densify {
     pub opacity_reset_every: u32,
     /// adc: highest opacity after a reset.
     pub opacity_reset_to: f64,
-    /// adc: steps between halvings of opacities, in place of resets; `None` for resets.
-    pub opacity_halving_every: Option<u32>,
+    /// adc: between halvings of opacities, in place of resets; `None` for resets.
+    pub opacity_halving_every: Option<Interval>,
     /// mcmc: growth a round.
     pub growth: f64,
     /// mcmc: random walk, times the means' learning rate; 0 for none.
@@ -249,9 +276,19 @@ impl ResolvedConfig {
         }
     }
 
-    /// The settings one by one, as a file gives them; those without a value are absent.
-    /// [`Config::complete`] makes the same settings of it.
+    /// The settings one by one, as a file gives them; those without a value are absent, and of a
+    /// run with a budget those that follow from the number of steps. [`Config::complete`] makes the
+    /// same settings of it.
     pub fn to_settings(&self) -> Config {
+        match &self.budget {
+            Some(budget) => self
+                .all_settings()
+                .filtered(|name| !follows_from_steps(name) || budget.fixes(name)),
+            None => self.all_settings(),
+        }
+    }
+
+    fn all_settings(&self) -> Config {
         let Self {
             data,
             compute,
@@ -265,7 +302,12 @@ impl ResolvedConfig {
         } = self;
         Config {
             preset: self.preset,
-            iterations: Some(self.iterations),
+            iterations: match &self.budget {
+                Some(budget) => budget.max_iterations(),
+                None => Some(self.iterations),
+            },
+            budget: self.budget.as_ref().map(|budget| budget.time),
+            quality_target: self.quality_target,
             strategy: Some(self.strategy),
             max_gaussians: scene.max_gaussians,
             sh_degree: Some(scene.sh_degree),
@@ -342,7 +384,7 @@ impl Densify {
             min_opacity: Some(self.min_opacity),
             opacity_reset_every: Some(self.opacity_reset_every),
             opacity_reset_to: Some(self.opacity_reset_to),
-            opacity_halving_every: Some(self.opacity_halving_every.unwrap_or(0)),
+            opacity_halving_every: Some(self.opacity_halving_every.unwrap_or(Interval::Steps(0))),
             growth: Some(self.growth),
             ..Config::UNSET
         }

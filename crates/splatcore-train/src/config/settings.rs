@@ -4,7 +4,9 @@ use super::choices::{
     BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
     Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
+use super::interval::Interval;
 use super::preset::{self, Preset};
+use super::time::WallTime;
 use clap::ArgAction;
 use serde::{Deserialize, Serialize};
 use splatcore_core::Pipeline;
@@ -25,6 +27,17 @@ pub struct Config {
     /// this number
     #[arg(long, value_name = "N")]
     pub iterations: Option<u32>,
+    /// Wall time in place of a number of steps: 10s, 90s, 1.5m, 1h, from the program's start to its
+    /// end. The run predicts from its first steps how many fit, corrects that while it runs, and
+    /// ends on time with all schedules complete; --iterations beside it is the most that it takes.
+    /// Such a run is not repeated bit for bit
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<WallTime>,
+    /// Stop once the held-out photos have this mean PSNR in dB: they are measured now and then, in
+    /// 3 % of the time at most, and a last twentieth of the steps lets the rates fall. With
+    /// --iterations or --budget the run ends by whichever comes first
+    #[arg(long, value_name = "DB")]
+    pub quality_target: Option<f64>,
     /// How Gaussians are added and removed. adc grows as the photos demand: best at its own size,
     /// but time and memory are not known in advance. mcmc fills up to --max-gaussians: both are
     /// known, and it depends less on the starting points
@@ -311,11 +324,12 @@ pub struct Config {
     /// adc: highest opacity after a reset. Lower clears more haze and takes longer to recover from
     #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
     pub opacity_reset_to: Option<f64>,
-    /// adc: halve all opacities (none below 1/128) and clear the optimiser's moments every N steps
-    /// before --densify-until, in place of resets; 0 resets. Clears haze and lets what was hidden
-    /// learn; costs quality for a while, less than a reset
-    #[arg(long, value_name = "N", help_heading = "Densification")]
-    pub opacity_halving_every: Option<u32>,
+    /// adc: halve all opacities (none below 1/128) and clear the optimiser's moments every N steps,
+    /// or with an e every N epochs (10e: whenever each photo was seen ten times more), before
+    /// --densify-until, in place of resets; 0 resets. Clears haze and lets what was hidden learn;
+    /// costs quality for a while, less than a reset
+    #[arg(long, value_name = "N|Ne", help_heading = "Densification")]
+    pub opacity_halving_every: Option<Interval>,
     /// mcmc: growth per round, 0.05 for 5 %, until --max-gaussians [0.05 every 100 steps at the
     /// preset's iterations, or at 30000; otherwise so that the limit is reached at the same share
     /// of the run]. Higher reaches the final time per step, memory and detail sooner
@@ -337,10 +351,9 @@ pub struct Config {
 macro_rules! with_settings {
     ($apply:ident) => {
         $apply! {
-            preset iterations strategy max_gaussians sh_degree max_size lens test_every seed
-            background
-            backend threads deterministic pipeline moments antialias batch batch_scaling optimizer
-            no_bias_correction
+            preset iterations budget quality_target strategy max_gaussians sh_degree max_size lens
+            test_every seed background backend threads deterministic pipeline moments antialias
+            batch batch_scaling optimizer no_bias_correction
             resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final
             lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_final_share lr_exposure
             lr_exposure_final lr_masks ssim_weight exposure opacity_regulariser scale_regulariser

@@ -94,7 +94,14 @@ fn every_flag_is_a_key_and_has_help() {
         preset: Some(Preset::Fast),
         ..Config::UNSET
     };
-    let table = all.complete().to_settings().to_table().unwrap();
+    // Of a run with a budget what follows from its steps has no value.
+    let ends = Config {
+        budget: WallTime::from_seconds(10.0),
+        quality_target: Some(30.0),
+        ..Config::UNSET
+    };
+    let table = ends.over(&all.complete().to_settings());
+    let table = table.to_table().unwrap();
     let command = command();
     let arguments: Vec<String> = command
         .get_arguments()
@@ -114,7 +121,7 @@ fn errors_name_file_line_and_remedy() {
             "iterations = 10\n\nsh_degree = 2",
             "run.toml, line 3: unknown key `sh_degree`; did you mean `sh-degree`?",
         ),
-        ("x = 1", "known keys: preset, iterations, strategy"),
+        ("x = 1", "known keys: preset, iterations, budget"),
         ("[train]\niterations = 1", "line 1: unknown key `train`"),
         ("seed = 1\niterations = \"many\"", "line 2: iterations: "),
         (
@@ -433,4 +440,55 @@ fn options_of_a_step_are_checked() {
     assert_eq!(c.optimizer, Optimizer::SparseAdam);
     assert_eq!(c.data.background, Background::Random);
     assert_eq!(c.data.coarse_until, 1000);
+}
+
+/// What follows from the number of steps has no value before it is planned.
+#[test]
+fn a_budget_plans_what_follows_from_the_steps() {
+    let line = "--preset fast --budget 20s --densify-until 900";
+    let config = layered(None, line).unwrap();
+    let text = config.to_toml().unwrap();
+    assert!(
+        !text.contains("\niterations = ") && !text.contains("\nsh-every = "),
+        "{text}"
+    );
+    assert!(text.contains("\nbudget = \"20s\"\n") && text.contains("\ndensify-until = 900\n"));
+    assert_eq!(parse(&text).unwrap().complete(), config);
+    let planned = config.planned(3500);
+    let fast = Config {
+        iterations: Some(3500),
+        densify_until: Some(900),
+        ..Preset::Fast.settings()
+    };
+    let fast = fast.complete();
+    assert_eq!(
+        (&planned.densify, &planned.prune),
+        (&fast.densify, &fast.prune)
+    );
+    assert_eq!(
+        (planned.iterations, planned.scene.max_gaussians),
+        (3500, Some(300_000))
+    );
+    assert_eq!(planned.to_toml().unwrap(), text);
+    // As many rounds as in 30,000 steps, and as many Gaussians as fit.
+    let adc = layered(None, "--budget 1h")
+        .unwrap()
+        .planned(300_000)
+        .densify;
+    assert_eq!((adc.until, adc.every), (150_000, 1000));
+    let most = |line: &str, steps| {
+        layered(None, line)
+            .unwrap()
+            .planned(steps)
+            .scene
+            .max_gaussians
+    };
+    assert_eq!(most("--budget 5s --strategy mcmc", 2500), Some(100_000));
+    assert_eq!(
+        most("--budget 5s --densify-growth budget", 2500),
+        Some(250_000)
+    );
+    assert_eq!(most("--budget 5s", 2500), None);
+    let error = layered(None, "--budget 5s --iterations 0").unwrap_err();
+    assert!(error.to_string().contains("iterations = 0"));
 }

@@ -3,7 +3,7 @@
 use super::Trainer;
 use crate::checkpoint::Checkpoint;
 use crate::error::TrainError;
-use crate::observer::Observer;
+use crate::observer::{Event, Observer};
 use crate::view_set::photos;
 use splatcore_core::backend::BackendError;
 use std::time::Instant;
@@ -49,7 +49,7 @@ impl Trainer {
         match self.wait_saved(observer) {
             // The one that begins now takes its place, and hours of training are worth more than a
             // copy of them.
-            Err(TrainError::Data(error)) => observer.not_saved(&error),
+            Err(TrainError::Data(error)) => observer.note(&Event::NotSaved(&error)),
             waited => waited?,
         }
         if !self.saver.holds(self.step, &path) {
@@ -70,7 +70,7 @@ impl Trainer {
     /// What the disk reports.
     pub fn wait_saved(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
         if let Some(step) = self.saver.wait()? {
-            observer.saved(step);
+            observer.note(&Event::Saved { step });
         }
         Ok(())
     }
@@ -91,6 +91,8 @@ impl Trainer {
             config: self.schedule.config().to_toml()?,
             backend: self.backend.clone(),
             photos: photos(&self.views),
+            course: self.schedule.course().copied(),
+            spending: self.spending(),
         })
     }
 }

@@ -9,12 +9,12 @@ use crate::observer::{CurvePoint, Observer, Progress, Signal};
 use crate::together::Decision;
 use splatcore_core::Pipeline;
 use splatcore_core::backend::{BackendError, Refine, RefineReport, RenderOptions};
-use std::time::Instant;
+use std::sync::Arc;
 
 /// What one call of [`Trainer::run_ahead`] remembers from step to step.
-struct Stretch {
-    first_step: u32,
-    clock: Clock,
+pub(super) struct Stretch {
+    pub(super) first_step: u32,
+    pub(super) clock: Clock,
     /// Seconds trained at the last save, and when progress was last told.
     saved_at: f64,
     told_at: f64,
@@ -63,22 +63,23 @@ impl Trainer {
     }
 
     fn take_steps(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
-        let iterations = self.schedule.config().iterations;
+        self.check_target()?;
+        self.ends.begin();
         let mut stretch = Stretch {
             first_step: self.step,
-            clock: Clock::start(self.seconds, self.step),
+            clock: Clock::start(Arc::clone(&self.now), self.seconds, self.step),
             saved_at: self.seconds,
             told_at: self.seconds,
             finite_at: None,
             stop_next: false,
         };
-        let begun = Instant::now();
+        let begun = (self.now)();
         let mut outcome = Outcome::Finished;
         // A resumed run may have used up its time before.
-        if self.time_is_up() && self.step < iterations {
+        if self.time_is_up() && self.step < self.iterations() {
             outcome = Outcome::TimeLimit { step: self.step };
         }
-        while self.step < iterations && outcome == Outcome::Finished {
+        while self.step < self.iterations() && outcome == Outcome::Finished {
             outcome = self.take_step(&mut stretch, observer)?;
         }
         // A run resumed from its last checkpoint has nothing left to do, but perhaps another place
@@ -87,7 +88,7 @@ impl Trainer {
         if self.step > stretch.first_step {
             self.spent.profile.add(self.learner.take_profile()?);
             self.spent.steps += self.step - stretch.first_step;
-            self.spent.wall += begun.elapsed().as_secs_f64();
+            self.spent.wall += (self.now)() - begun;
         }
         Ok(outcome)
     }
@@ -105,7 +106,7 @@ impl Trainer {
         self.seconds = stretch.clock.seconds();
 
         let mut signal = observer.signal();
-        let last = step == self.schedule.config().iterations;
+        let last = step == self.iterations();
         let sampled = step == 1 || last || step.is_multiple_of(SAMPLE_EVERY);
         if sampled {
             self.sample(&views, stretch)?;
@@ -136,10 +137,14 @@ impl Trainer {
         };
         let stop = stop.filter(|_| !last);
         let due = decision.save;
-        if !sampled && (stop.is_some() || due) {
+        let plans = self.wants_plan(stretch.first_step);
+        if !sampled && (stop.is_some() || due || plans) {
             self.checked_loss(&views, stretch.finite_at)?;
             // The device may have been behind until the loss was there.
             self.seconds = stretch.clock.seconds();
+        }
+        if !last && (sampled || plans) {
+            self.move_end(plans, stretch, observer)?;
         }
         let measured = self.schedule.config().saving.eval_every;
         if measured.is_some_and(|every| step.is_multiple_of(every)) {
@@ -154,6 +159,11 @@ impl Trainer {
             self.save(observer)?;
         }
         Ok(Outcome::Finished)
+    }
+
+    /// Steps of the whole run, as far as that is known.
+    pub(super) fn iterations(&self) -> u32 {
+        self.schedule.config().iterations
     }
 
     /// Hands the next step to the learner. Returns its views.
@@ -203,15 +213,16 @@ impl Trainer {
     }
 
     fn tell(&mut self, stretch: &mut Stretch, observer: &mut dyn Observer) -> Signal {
-        let (step, iterations) = (self.step, self.schedule.config().iterations);
+        let (step, iterations) = (self.step, self.iterations());
         let steps_per_second = stretch.clock.rate(step);
+        let at_this_speed = (iterations - step) as f64 / steps_per_second.max(1e-9);
         observer.progress(&Progress {
             step,
             iterations,
             loss: self.smoothed_loss.unwrap_or(f64::NAN),
             gaussians: self.learner.count(),
             steps_per_second,
-            seconds_left: (iterations - step) as f64 / steps_per_second.max(1e-9),
+            seconds_left: self.ends.seconds_left().unwrap_or(at_this_speed),
             seconds: self.seconds,
             last_refine: self.last_refine,
         })
@@ -225,12 +236,14 @@ impl Trainer {
     ) -> Result<Signal, TrainError> {
         // What the device has still to do is training.
         self.learner.finish()?;
-        let pause = Instant::now();
+        let pause = (self.now)();
         let options = self.schedule.render(self.step);
         let signal = observer.look(self.step, &mut *self.learner, &options);
-        let pause = pause.elapsed().as_secs_f64();
+        let pause = (self.now)() - pause;
         stretch.clock.exclude(pause);
         self.spent.evaluation += pause;
+        // Who looks, or pauses the run, has the time for it.
+        self.ends.give(pause);
         Ok(signal)
     }
 
@@ -243,15 +256,16 @@ impl Trainer {
         // What the device has still to do is training.
         self.learner.finish()?;
         self.poll()?;
-        let pause = Instant::now();
+        let pause = (self.now)();
         let options = RenderOptions {
             pipeline: Pipeline::MEASURED,
             ..self.schedule.render(self.step)
         };
         observer.measure(self.step, &mut *self.learner, &options);
-        let pause = pause.elapsed().as_secs_f64();
+        let pause = (self.now)() - pause;
         stretch.clock.exclude(pause);
         self.spent.evaluation += pause;
+        self.ends.note_measuring(pause);
         Ok(())
     }
 
@@ -284,6 +298,9 @@ impl Trainer {
                     | Refine::SmoothingFilter
                     | Refine::LimitScales { .. }
             );
+            if matches!(refine, Refine::PruneFloaters { .. } | Refine::Prune { .. }) {
+                self.ends.note_pruning();
+            }
             match self.learner.queue_refine(&refine)? {
                 None => self.queued.push_back((step, told)),
                 Some(report) => {
@@ -296,7 +313,7 @@ impl Trainer {
     }
 
     /// Takes the reports of queued refinements that are known by now.
-    fn poll(&mut self) -> Result<(), TrainError> {
+    pub(super) fn poll(&mut self) -> Result<(), TrainError> {
         for report in self.learner.take_reports() {
             if let Some((step, told)) = self.queued.pop_front() {
                 self.note_report(step, told, report)?;

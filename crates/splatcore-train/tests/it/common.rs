@@ -18,6 +18,9 @@ pub enum Event {
     Refine(u32, Refine),
 }
 
+/// A clock, seconds of a step at a size of photos with so many Gaussians, and of a pruning.
+pub type MockClock = (Arc<Mutex<f64>>, fn(u32, usize) -> f64, f64);
+
 /// Makes mock learners; keeps a log of what they are told.
 #[derive(Default)]
 pub struct Mock {
@@ -27,6 +30,9 @@ pub struct Mock {
     pub name: Option<&'static str>,
     /// Every step takes at least so long.
     pub step_time: Option<std::time::Duration>,
+    /// Advances with every step, by what that takes on these photos with so many Gaussians, and
+    /// with every pruning.
+    pub clock: Option<MockClock>,
     /// This step fails.
     pub out_of_memory_at: Option<u32>,
     /// How often the loss was asked for.
@@ -66,6 +72,7 @@ impl Mock {
             log: Arc::clone(&self.log),
             nan_from: self.nan_from,
             step_time: self.step_time,
+            clock: self.clock.clone(),
             out_of_memory_at: self.out_of_memory_at,
             losses: Arc::clone(&self.losses),
             skipped: Vec::new(),
@@ -80,6 +87,7 @@ struct MockLearner {
     log: Arc<Mutex<Vec<Event>>>,
     nan_from: Option<u32>,
     step_time: Option<std::time::Duration>,
+    clock: Option<MockClock>,
     out_of_memory_at: Option<u32>,
     losses: Arc<AtomicU32>,
     skipped: Vec<usize>,
@@ -276,6 +284,9 @@ impl Learner for MockLearner {
         if let Some(time) = self.step_time {
             std::thread::sleep(time);
         }
+        if let Some((clock, time, _)) = &self.clock {
+            *clock.lock().unwrap() += time(plan.scale, self.state.gaussians.len());
+        }
         let s = &mut self.state;
         self.loss = 0.0;
         for i in 0..s.gaussians.len() {
@@ -323,6 +334,9 @@ impl Learner for MockLearner {
             .lock()
             .unwrap()
             .push(Event::Refine(self.step, refine.clone()));
+        if let (Some((clock, _, time)), Refine::PruneFloaters { .. }) = (&self.clock, refine) {
+            *clock.lock().unwrap() += time;
+        }
         Ok(match *refine {
             Refine::SmoothingFilter
             | Refine::PruneMasked

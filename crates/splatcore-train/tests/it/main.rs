@@ -6,6 +6,7 @@ mod antialias;
 mod common;
 mod config_files;
 mod cpu;
+mod ends;
 mod evaluate;
 mod exposure;
 mod floaters;

@@ -172,8 +172,10 @@ impl Observer for Watch {
         self.measured.push(step);
         std::thread::sleep(std::time::Duration::from_millis(30));
     }
-    fn saved(&mut self, step: u32) {
-        self.saved.push(step);
+    fn note(&mut self, event: &splatcore_train::Event<'_>) {
+        if let splatcore_train::Event::Saved { step } = event {
+            self.saved.push(*step);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::common::{Mock, StopAt, views};
 use crate::runs::{assert_same, config, end_of, start, trainer};
 use splatcore_core::Gaussians;
 use splatcore_train::config::{Config, Strategy};
-use splatcore_train::{Checkpoint, Observer, Outcome, TrainError, Trainer};
+use splatcore_train::{Checkpoint, Event, Observer, Outcome, TrainError, Trainer};
 use std::path::Path;
 
 #[test]
@@ -133,7 +133,10 @@ fn nothing_to_train_on_or_with_is_said() {
 /// Removes what is in the way of checkpoints when the first one could not be written.
 struct MakesRoom<'a>(&'a Path, u32);
 impl Observer for MakesRoom<'_> {
-    fn not_saved(&mut self, error: &splatcore_data::DataError) {
+    fn note(&mut self, event: &Event<'_>) {
+        let Event::NotSaved(error) = event else {
+            return;
+        };
         assert!(error.to_string().contains("cannot be written"), "{error}");
         self.1 += 1;
         let _ = std::fs::remove_file(self.0);

@@ -3,6 +3,7 @@
 use crate::backends;
 use crate::ending::{self, Ending};
 use crate::output;
+use crate::program;
 use crate::progress::Progress;
 use crate::run::{self, Files, Finished, Job, Show};
 use crate::viewing::ViewerArgs;
@@ -102,6 +103,7 @@ pub fn run(args: Args) -> Result<()> {
         overwrite: args.overwrite,
         upright: false,
         time_limit: None,
+        begun: program::begun(),
         show: (!args.no_view).then(|| Show {
             viewer: args.viewer.clone(),
             allow_control: false,

@@ -5,8 +5,6 @@ mod asked;
 mod choice;
 mod input;
 mod plan;
-mod probe;
-mod sample;
 mod state;
 
 use crate::backends::DeviceArgs;
@@ -215,6 +213,7 @@ impl Make {
     /// Trains, unless that is done.
     fn train(&mut self, plan: &Plan, whole: &Whole) -> Result<Trained> {
         whole.enter("training", None);
+        let begun = Instant::now();
         let (asked, state) = (&self.asked, &mut self.state);
         let dataset = load::dataset(&asked.dataset(), asked.images.as_deref(), 0)?;
         let photos = state::fingerprint(&dataset);
@@ -257,6 +256,7 @@ impl Make {
             // A run that goes on knows it.
             upright: asked.upright && !resume,
             time_limit: None,
+            begun,
             show: self.show.clone(),
             resume_command: asked.again.clone(),
         };

@@ -3,9 +3,9 @@
 use crate::backends::DeviceArgs;
 use crate::output::{self, WrongUsage, counted, duration, quote};
 use crate::ranks::Cards;
-use crate::remedy;
 use crate::run::{self, Files, Finished, Job, Show};
 use crate::viewing::ViewerArgs;
+use crate::{program, remedy};
 use anyhow::{Result, bail};
 use splatcore_train::config::{ConfigError, Flags};
 use splatcore_train::{Config, ResolvedConfig};
@@ -51,8 +51,8 @@ pub struct Args {
     upright: bool,
     /// Stop when so many seconds have been trained (as metrics.json counts them: over all resumes,
     /// without loading and measuring) and end as usual, with all files; --resume goes on from
-    /// there. The schedules still follow --iterations
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// there. The schedules still follow --iterations and are cut off; --budget completes them
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "budget")]
     time_limit: Option<f64>,
     /// Show the run in a browser while it trains, and its scene afterwards, until Ctrl-C: the scene
     /// from any side, photos beside renders, curves, pause and stop. The result is the same, bit
@@ -119,6 +119,7 @@ pub fn run(args: Args) -> Result<()> {
         overwrite: args.overwrite,
         upright: args.upright,
         time_limit: args.time_limit,
+        begun: program::begun(),
         show: args.view.then_some(Show {
             viewer: args.viewer,
             allow_control: args.allow_control,

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use splatcore_data::lock::{self, FolderLock};
 use splatcore_train::{Checkpoint, ResolvedConfig};
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// What to train, and where the result goes.
 pub struct Job {
@@ -33,6 +34,8 @@ pub struct Job {
     pub upright: bool,
     /// Stop when so many seconds have been trained, over all resumes.
     pub time_limit: Option<f64>,
+    /// Since when the time of a budget runs.
+    pub begun: Instant,
     /// Show the run in a browser.
     pub show: Option<Show>,
     /// The command that goes on with this run, for messages.

@@ -7,7 +7,7 @@ use crate::progress::{self, Progress};
 use crate::viewing::Live;
 use splatcore_core::View;
 use splatcore_core::backend::{Learner, RenderOptions, Renderer};
-use splatcore_train::{Extras, Observer, ResolvedConfig, Signal, evaluate_with};
+use splatcore_train::{Event, Extras, Observer, Planned, ResolvedConfig, Signal, evaluate_with};
 use splatcore_view::Moment;
 
 /// Shows progress, hears Ctrl-C, measures now and then.
@@ -75,6 +75,7 @@ impl Observer for Watch<'_> {
         // Steps get slower as Gaussians come, so what was planned counts too.
         let share = f64::from(p.step) / f64::from(p.iterations.max(1));
         let left = progress::weighed(p.seconds_left, share);
+        self.progress.set_total(p.iterations.into());
         self.progress.tell(p.step.into(), Some(left), || {
             format!(
                 // What matters most comes first: a narrow terminal cuts the end.
@@ -88,10 +89,20 @@ impl Observer for Watch<'_> {
         Signal::Continue
     }
 
-    fn not_saved(&mut self, error: &splatcore_data::DataError) {
-        self.progress.note(&format!(
-            "warning: training goes on without this checkpoint: {error}"
-        ));
+    fn note(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Saved { .. } => {}
+            Event::NotSaved(error) => self.progress.note(&format!(
+                "warning: training goes on without this checkpoint: {error}"
+            )),
+            Event::Planned(planned) => self.progress.note(&in_words(planned)),
+            Event::Reached { step, psnr, end } => self.progress.note(&format!(
+                "quality target: the held-out photos have {psnr:.2} dB after step {}; rates fall \
+                 until step {}",
+                thousands(u64::from(*step)),
+                thousands(u64::from(*end))
+            )),
+        }
     }
 
     fn measure(&mut self, step: u32, renderer: &mut dyn Renderer, options: &RenderOptions) {
@@ -122,4 +133,28 @@ impl Observer for Watch<'_> {
                 .note(&format!("warning: not measured at step {step}: {error}")),
         }
     }
+}
+
+/// The first plan of a run with a budget.
+fn in_words(planned: &Planned) -> String {
+    if planned.left <= 0.0 {
+        return format!(
+            "warning: the budget was spent before training began ({} passed, what follows takes \
+             {}); a few steps are taken",
+            duration(planned.before),
+            duration(planned.after)
+        );
+    }
+    let most = match planned.max_gaussians {
+        Some(most) => format!(", at most {} Gaussians", thousands(most as u64)),
+        None => String::new(),
+    };
+    format!(
+        "budget: about {} steps fit{most} ({:.2} ms a step now; {} passed before the first, {} are \
+         kept for what follows the last)",
+        thousands(planned.iterations.into()),
+        1e3 * planned.seconds_a_step,
+        duration(planned.before),
+        duration(planned.after)
+    )
 }

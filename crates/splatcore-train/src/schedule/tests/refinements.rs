@@ -1,6 +1,7 @@
 //! What follows which step.
 
 use super::*;
+use crate::config::Interval;
 use splatcore_core::backend::budget_room;
 
 #[test]
@@ -433,7 +434,7 @@ fn a_budget_is_reached_on_a_straight_line() {
 #[test]
 fn halvings_come_in_place_of_resets() {
     let config = Config {
-        opacity_halving_every: Some(2500),
+        opacity_halving_every: Some(Interval::Steps(2500)),
         ..PLAIN
     };
     assert!(resets(&config).is_empty());
@@ -441,6 +442,23 @@ fn halvings_come_in_place_of_resets() {
         matches!(r, Refine::FadeOpacity { factor: 0.5, .. })
     });
     assert_eq!(halvings, [2500, 5000, 7500, 10_000, 12_500]);
+}
+
+/// LiteGS: every 10 epochs, and none in the last fifth.
+#[test]
+fn halvings_follow_the_epochs() {
+    let config = Config {
+        opacity_halving_every: Some(Interval::Epochs(10)),
+        densify_growth: Some(DensifyGrowth::Budget),
+        batch: Some(2),
+        ..PLAIN
+    };
+    // 193 photos, two a step: an epoch takes 97 steps.
+    let schedule = scheduled(&config, 1.0).with_photos(193);
+    let is_halving = |r: &Refine| matches!(r, Refine::FadeOpacity { .. });
+    let steps = (1..=30_000).filter(|&step| schedule.refinements(step).iter().any(is_halving));
+    let expected: Vec<u32> = (1..=24).map(|i| 970 * i).collect();
+    assert_eq!(steps.collect::<Vec<_>>(), expected);
 }
 
 /// From the end of densification on, but for the means.

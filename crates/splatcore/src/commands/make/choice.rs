@@ -1,8 +1,9 @@
 //! Which size a processor can train in some minutes.
 
 use super::asked::Asked;
-use super::probe::{self, StepTime};
 use crate::output::{about, thousands};
+use crate::sizing::probe::{self, Machine, StepTime};
+use crate::sizing::{GAUSSIANS, MEAN_GAUSSIANS, MEAN_PIXELS, PER_PIXEL, SIZES, fit, pixels_at};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use splatcore_data::dataset::Dataset;
@@ -15,20 +16,11 @@ pub const TOTAL: f64 = 600.0;
 pub const MINIMUM: f64 = 180.0;
 /// Share of the time that is planned with: measured figures are off, and other programs run too.
 const PLANNED: f64 = 0.75;
-/// Sizes of photos that are tried, the largest first.
-const SIZES: [u32; 11] = [1600, 1280, 1024, 800, 640, 512, 400, 320, 240, 160, 100];
 /// Fewer steps than this at a size are not worth its detail: a smaller size is taken.
 const ENOUGH_STEPS: f64 = 3000.0;
 /// More steps than this gain little.
 const MAX_STEPS: f64 = 7000.0;
 const MIN_STEPS: f64 = 300.0;
-/// Gaussians for each pixel of a photo, and their bounds.
-const PER_PIXEL: f64 = 0.5;
-const GAUSSIANS: [f64; 2] = [20_000.0, 300_000.0];
-/// Photos are small at first, and Gaussians few: shares of the final pixels and Gaussians, on
-/// average over a run.
-const MEAN_PIXELS: f64 = 0.72;
-const MEAN_GAUSSIANS: f64 = 0.7;
 /// What takes at most this share of the time is worth a word.
 const HALF: f64 = 0.6;
 /// Seconds between two checkpoints: so much is lost when the program is killed.
@@ -131,14 +123,22 @@ pub fn for_processor(asked: &Asked, budget: f64, dataset: &Dataset) -> Result<Ch
     let passed = asked.begun.elapsed().as_secs_f64();
     // What earlier calls spent on the cameras is in the plan, what this one spent is on the clock.
     let left = budget.min(TOTAL - passed).max(MINIMUM);
-    let time = probe::measure(asked, dataset)?;
+    let left = asked.typed.budget.map_or(left, |budget| budget.seconds());
+    let time = probe::measure(machine(asked), dataset, f64::INFINITY)?;
     let photo = probe::photo_size(dataset);
     Ok(settled(&asked.typed, &time, photo, PLANNED * left))
 }
 
+fn machine(asked: &Asked) -> Machine<'_> {
+    Machine {
+        config: &asked.typed,
+        device: asked.device,
+    }
+}
+
 /// What [`for_processor`] will be about, before the cameras of photos of a size are known.
 pub fn foreseen(asked: &Asked, budget: f64, photo: [u32; 2]) -> Result<Choice> {
-    let time = probe::foresee(asked, photo)?;
+    let time = probe::foresee(machine(asked), photo)?;
     Ok(settled(&asked.typed, &time, photo, PLANNED * budget))
 }
 
@@ -162,13 +162,6 @@ fn seconds_of_step(all: &ResolvedConfig, time: &StepTime, photo: [u32; 2]) -> f6
     time.of(MEAN_PIXELS * pixels, MEAN_GAUSSIANS * gaussians)
 }
 
-/// Pixels of a photo of at most this size.
-fn pixels_at(size: Option<u32>, photo: [u32; 2]) -> f64 {
-    let longest = f64::from(photo[0].max(photo[1]));
-    let scale = size.map_or(1.0, |size| (f64::from(size) / longest).min(1.0));
-    scale * scale * f64::from(photo[0]) * f64::from(photo[1])
-}
-
 fn as_typed(typed: &Config, time: &StepTime, photo: [u32; 2]) -> Choice {
     let preset = typed.preset.or(Some(Preset::Fast));
     let config = Config {
@@ -184,7 +177,7 @@ fn as_typed(typed: &Config, time: &StepTime, photo: [u32; 2]) -> Choice {
         max_gaussians: None,
         checkpoint_every: (all.iterations / 50).clamp(5, 500),
         open: false,
-        seconds: Some(f64::from(all.iterations) * step),
+        seconds: Some(bounded(typed, f64::from(all.iterations) * step)),
         step: Some(step),
         shorter: Vec::new(),
     }
@@ -220,42 +213,32 @@ fn shorter(
 
 /// The largest size at which enough steps fit into the time; `photo` is the size of the photos.
 fn choose(typed: &Config, time: &StepTime, photo: [u32; 2], seconds: f64) -> Choice {
-    let longest = photo[0].max(photo[1]);
-    let sizes = SIZES.into_iter().filter(|size| *size < longest);
-    let sizes: Vec<Option<u32>> = match typed.max_size {
-        Some(size) => vec![Some(size)],
-        None => std::iter::once(None).chain(sizes.map(Some)).collect(),
-    };
-    let at = |size: Option<u32>| {
-        let pixels = pixels_at(size, photo);
-        let gaussians = match typed.max_gaussians {
-            Some(gaussians) => gaussians as f64,
-            None => (PER_PIXEL * pixels).clamp(GAUSSIANS[0], GAUSSIANS[1]),
-        };
-        let step = time.of(MEAN_PIXELS * pixels, MEAN_GAUSSIANS * gaussians);
-        (size, gaussians, step)
-    };
-    let tried: Vec<(Option<u32>, f64, f64)> = sizes.into_iter().map(at).collect();
-    let fits = |(size, _, step): &&(Option<u32>, f64, f64)| {
-        // Photos of full size may be of any size.
-        let known = size.is_some() || longest <= SIZES[0] || typed.max_size.is_some();
-        known && seconds / step >= ENOUGH_STEPS
-    };
-    let last = tried.last().copied().unwrap_or((None, GAUSSIANS[0], 1.0));
-    let (max_size, gaussians, step) = tried.iter().find(fits).copied().unwrap_or(last);
-    let steps = (seconds / step).clamp(MIN_STEPS, MAX_STEPS);
+    let found = fit(typed, time, photo, seconds, ENOUGH_STEPS);
+    let steps = (seconds / found.step).clamp(MIN_STEPS, MAX_STEPS);
+    // A budget of time plans the steps itself.
+    let follows = typed.iterations.is_none() && typed.budget.is_none();
     let steps = typed.iterations.unwrap_or(steps as u32 / 100 * 100);
     Choice {
         preset: Some(Preset::Fast),
-        max_size: typed.max_size.is_none().then_some(max_size).flatten(),
-        iterations: typed.iterations.is_none().then_some(steps),
-        max_gaussians: typed.max_gaussians.is_none().then_some(gaussians as usize),
-        checkpoint_every: ((SAVE_EVERY / step) as u32).clamp(5, 1000),
+        max_size: typed.max_size.is_none().then_some(found.max_size).flatten(),
+        iterations: follows.then_some(steps),
+        max_gaussians: typed
+            .max_gaussians
+            .is_none()
+            .then_some(found.gaussians as usize),
+        checkpoint_every: ((SAVE_EVERY / found.step) as u32).clamp(5, 1000),
         open: true,
-        seconds: Some(f64::from(steps) * step),
-        step: Some(step),
+        seconds: Some(bounded(typed, f64::from(steps) * found.step)),
+        step: Some(found.step),
         shorter: Vec::new(),
     }
+}
+
+/// Seconds of training that takes so many by its steps, and no more than its budget.
+fn bounded(typed: &Config, seconds: f64) -> f64 {
+    typed
+        .budget
+        .map_or(seconds, |budget| budget.seconds().min(seconds))
 }
 
 #[cfg(test)]

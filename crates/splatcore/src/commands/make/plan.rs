@@ -125,7 +125,10 @@ impl Plan {
                     self.shorter.extend(ways);
                     expected
                 }
-                None => ON_CARD * steps / STEPS_ON_CARD,
+                None => match asked.typed.budget {
+                    Some(budget) => budget.seconds(),
+                    None => ON_CARD * steps / STEPS_ON_CARD,
+                },
             },
         });
         let most = all.scene.max_gaussians;

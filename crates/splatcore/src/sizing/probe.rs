@@ -1,6 +1,5 @@
 //! How long a step takes on this machine with these photos: a few seconds of real steps.
 
-use super::asked::Asked;
 use super::sample;
 use crate::backends;
 use anyhow::Result;
@@ -24,6 +23,15 @@ const FEWEST: u32 = 6;
 const LONG: Duration = Duration::from_millis(1200);
 /// The same for what is only foreseen.
 const SHORT: Duration = Duration::from_millis(400);
+
+/// What computes.
+#[derive(Clone, Copy)]
+pub struct Machine<'a> {
+    /// Settings that say so.
+    pub config: &'a Config,
+    /// Which card.
+    pub device: Option<usize>,
+}
 /// Opacity of the Gaussians as a logit: those of a trained scene hide what is behind them.
 const OPACITY: f32 = 1.0;
 
@@ -62,8 +70,8 @@ impl StepTime {
     }
 }
 
-/// Times steps on photos of a dataset.
-pub fn measure(asked: &Asked, dataset: &Dataset) -> Result<StepTime> {
+/// Times steps on photos of a dataset, each of three measurements for so many seconds at most.
+pub fn measure(machine: Machine<'_>, dataset: &Dataset, seconds: f64) -> Result<StepTime> {
     let all = dataset.select(Split::Train, 8);
     let shown = all.len().min(PHOTOS);
     let indices: Vec<usize> = (0..shown).map(|i| all[i * all.len() / shown]).collect();
@@ -73,15 +81,18 @@ pub fn measure(asked: &Asked, dataset: &Dataset) -> Result<StepTime> {
     };
     let points = &dataset.points;
     let points = (&*points.positions, &*points.colours);
-    time(asked, photo_size(dataset), &load, points, LONG)
+    let long = Duration::try_from_secs_f64(seconds)
+        .unwrap_or(LONG)
+        .min(LONG);
+    time(machine, photo_size(dataset), &load, points, long)
 }
 
 /// Times steps where no cameras are known yet, on a ball of points and photos of noise of that
 /// size: what these take is near what a dataset takes, but not the same.
-pub fn foresee(asked: &Asked, photo: [u32; 2]) -> Result<StepTime> {
+pub fn foresee(machine: Machine<'_>, photo: [u32; 2]) -> Result<StepTime> {
     let (positions, colours) = sample::ball(GAUSSIANS);
     let load = |config: &Config| Ok(sample::views(photo, config.max_size, PHOTOS));
-    time(asked, photo, &load, (&positions, &colours), SHORT)
+    time(machine, photo, &load, (&positions, &colours), SHORT)
 }
 
 /// Width and height of a dataset's photos.
@@ -94,13 +105,13 @@ pub fn photo_size(dataset: &Dataset) -> [u32; 2] {
 
 /// Times steps on the views that `load` gives for settings, which begin with Gaussians of points.
 fn time(
-    asked: &Asked,
+    machine: Machine<'_>,
     photo: [u32; 2],
     load: &dyn Fn(&Config) -> Result<Vec<View>>,
     points: Points<'_>,
     long: Duration,
 ) -> Result<StepTime> {
-    let backend = backends::for_training(&asked.typed.complete(), asked.device)?.quietly();
+    let backend = backends::for_training(&machine.config.complete(), machine.device)?.quietly();
     let longest = photo[0].max(photo[1]);
     let sizes = SIZES.map(|size| size.min(longest));
     // Photos smaller than that: half of them and all.

@@ -1,0 +1,79 @@
+//! How many Gaussians a run will have.
+
+use super::Schedule;
+use crate::config::{DensifyGrowth, Strategy};
+use splatcore_core::backend::Refine;
+
+/// adc by a threshold, before anything is known: the set grows by this factor until growth ends.
+const UNKNOWN_GROWTH: f64 = 2.0;
+/// adc by a threshold: of what it grew a step lately, so much on average until growth ends.
+const SLOWING: f64 = 0.6;
+
+impl Schedule {
+    /// How many Gaussians there will be in the end if there are `gaussians` after step `step`, as
+    /// far as that is known: mcmc grows by the same factor every time; what adc does depends on the
+    /// photos, it counts as nothing.
+    pub fn gaussians_in_the_end(&self, step: u32, gaussians: usize) -> usize {
+        let c = &self.config;
+        match c.strategy {
+            Strategy::Adc if c.densify.growing == DensifyGrowth::Budget => {
+                return c.scene.most_gaussians().max(gaussians);
+            }
+            Strategy::Adc => return gaussians,
+            Strategy::Mcmc => {}
+        }
+        let every = c.densify.every;
+        let from = (step / every).max(c.densify.from / every);
+        let until = c.iterations.min(c.densify.until);
+        let mut count = gaussians;
+        for round in from.saturating_add(1)..=until / every {
+            let before = count;
+            for refine in self.refinements(round * every) {
+                if let Refine::Mcmc {
+                    growth,
+                    max_gaussians,
+                    ..
+                } = refine
+                {
+                    let grown = (count as f64 * (1.0 + growth as f64)) as usize;
+                    count = grown.min(max_gaussians).max(count);
+                }
+            }
+            // However many rounds are left: what does not grow now never will.
+            if count == before {
+                break;
+            }
+        }
+        count
+    }
+
+    /// About how many Gaussians there will be at step `at` if there are `gaussians` after step
+    /// `step`; `trend` is what the set grew by in a step lately, if that is known.
+    pub(crate) fn gaussians_at(
+        &self,
+        at: u32,
+        (step, gaussians): (u32, usize),
+        trend: Option<f64>,
+    ) -> f64 {
+        let (c, densify) = (&self.config, &self.config.densify);
+        let until = densify.until.min(c.iterations);
+        let (from, to) = (step.max(densify.from).min(until), at.min(until));
+        let (now, limit) = (gaussians as f64, c.scene.most_gaussians() as f64);
+        let (passed, all) = (
+            f64::from(to.saturating_sub(from)),
+            f64::from(until - from).max(1.0),
+        );
+        let grown = match (c.strategy, densify.growing) {
+            (Strategy::Mcmc, _) => {
+                let rounds = to / densify.every - (from / densify.every).min(to / densify.every);
+                now * (1.0 + densify.growth).powf(rounds.into())
+            }
+            (Strategy::Adc, DensifyGrowth::Budget) => now + (limit - now).max(0.0) * passed / all,
+            (Strategy::Adc, DensifyGrowth::Threshold) => match trend {
+                Some(trend) => now + (SLOWING * trend * passed).max(0.0),
+                None => now * (1.0 + (UNKNOWN_GROWTH - 1.0) * passed / all),
+            },
+        };
+        grown.min(limit).max(now)
+    }
+}

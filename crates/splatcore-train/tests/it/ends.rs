@@ -1,0 +1,273 @@
+//! Runs that end on time, or once they are good enough. The clock is the mock's: only steps and
+//! rounds of pruning take time on it.
+
+use crate::common::{Event as Told, Mock, StopAt, points, views};
+use splatcore_core::backend::Refine;
+use splatcore_train::config::{
+    Config, DensifyGrowth, Interval, ResolutionSchedule, Strategy, WallTime,
+};
+use splatcore_train::{
+    Checkpoint, Event, Observer, Outcome, Planned, ResolvedConfig, TrainError, Trainer, init,
+};
+use std::sync::{Arc, Mutex};
+
+/// Seconds of a step at a size of photos with so many Gaussians.
+type Machine = fn(u32, usize) -> f64;
+
+/// As a card: most of a step does not depend on the Gaussians.
+fn card(scale: u32, gaussians: usize) -> f64 {
+    1e-3 * [0.0, 1.0, 0.7, 0.0, 0.6][scale as usize] + 1e-6 * gaussians as f64
+}
+
+/// As a processor on small photos: the Gaussians take the time.
+fn processor(scale: u32, gaussians: usize) -> f64 {
+    0.02 / f64::from(scale * scale) + 1e-3 * gaussians as f64
+}
+
+struct Run {
+    mock: Mock,
+    time: Arc<Mutex<f64>>,
+    trainer: Trainer,
+}
+
+fn begin(config: &Config, machine: Machine, pruning: f64, checkpoint: Option<Checkpoint>) -> Run {
+    let time = Arc::new(Mutex::new(0.0));
+    let mock = Mock {
+        clock: Some((Arc::clone(&time), machine, pruning)),
+        ..Mock::default()
+    };
+    let config: ResolvedConfig = config.resolve().unwrap();
+    let mut trainer = match checkpoint {
+        Some(checkpoint) => Trainer::resume(&config, &mock, views(9), checkpoint).unwrap(),
+        None => {
+            let start = init::from_points(&points(60), &[], &config, 1.0).gaussians;
+            Trainer::new(&config, &mock, views(9), start).unwrap()
+        }
+    };
+    let clock = Arc::clone(&time);
+    trainer.set_clock(Arc::new(move || *clock.lock().unwrap()));
+    Run {
+        mock,
+        time,
+        trainer,
+    }
+}
+
+fn budget(seconds: f64) -> Config {
+    Config {
+        budget: WallTime::from_seconds(seconds),
+        sh_degree: Some(1),
+        max_gaussians: Some(500),
+        ..Config::UNSET
+    }
+}
+
+#[derive(Default)]
+struct Notes {
+    planned: Vec<Planned>,
+    reached: Vec<(u32, f64, u32)>,
+}
+
+impl Observer for Notes {
+    fn note(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Planned(planned) => self.planned.push(*planned),
+            Event::Reached { step, psnr, end } => self.reached.push((*step, *psnr, *end)),
+            _ => {}
+        }
+    }
+}
+
+/// The steps with their rates, and the last step of growth and of a reset.
+fn course(mock: &Mock) -> (Vec<f32>, u32, u32) {
+    let log = mock.log.lock().unwrap();
+    let (mut rates, mut grown, mut reset) = (Vec::new(), 0, 0);
+    for told in log.iter() {
+        match told {
+            Told::Step(plan) => rates.push(plan.rates.means),
+            Told::Refine(step, Refine::Adc { .. } | Refine::Mcmc { .. }) => grown = *step,
+            Told::Refine(step, Refine::ResetOpacity { .. } | Refine::FadeOpacity { .. }) => {
+                reset = *step;
+            }
+            Told::Refine(..) => {}
+        }
+    }
+    (rates, grown, reset)
+}
+
+#[test]
+fn a_run_ends_on_time_with_its_schedules_complete() {
+    let mcmc = Config {
+        strategy: Some(Strategy::Mcmc),
+        resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
+        ..Config::UNSET
+    };
+    let by_budget = Config {
+        densify_growth: Some(DensifyGrowth::Budget),
+        opacity_halving_every: Some(Interval::Epochs(12)),
+        lr_final_share: Some(0.1),
+        ..Config::UNSET
+    };
+    for (name, machine, seconds, pruning, more) in [
+        ("card, adc", card as Machine, 4.0, 0.02, Config::UNSET),
+        ("card, mcmc", card, 4.0, 0.0, mcmc.clone()),
+        ("card, budget", card, 3.0, 0.05, by_budget.clone()),
+        ("processor, adc", processor, 60.0, 0.3, Config::UNSET),
+        ("processor, mcmc", processor, 200.0, 0.0, mcmc),
+        ("processor, budget", processor, 90.0, 0.5, by_budget),
+        ("a few steps", processor, 2.0, 0.5, Config::UNSET),
+    ] {
+        let config = more.over(&budget(seconds));
+        let mut run = begin(&config, machine, pruning, None);
+        run.trainer.has_spent(0.1 * seconds);
+        run.trainer
+            .keep_time_for(Box::new(move |_, _, _| 0.05 * seconds));
+        let mut notes = Notes::default();
+        assert_eq!(run.trainer.run(&mut notes).unwrap(), Outcome::Finished);
+        let spent = *run.time.lock().unwrap();
+        let share = spent / (0.85 * seconds);
+        let steps = run.trainer.step();
+        println!(
+            "{name}: {steps} steps, {:?}, {share:.4} of the time",
+            notes.planned
+        );
+        assert!((0.96..=1.02).contains(&share), "{name}: {share}");
+        // The first plan was near.
+        assert_eq!(notes.planned.len(), 1, "{name}");
+        let planned = f64::from(notes.planned[0].iterations) / f64::from(steps);
+        assert!((0.5..2.0).contains(&planned), "{name}: {planned}");
+        let (rates, grown, reset) = course(&run.mock);
+        assert_eq!(rates.len(), steps as usize);
+        let [first, last] = [rates[0], rates[rates.len() - 1]].map(f64::from);
+        assert!(
+            (last / first / 0.01 - 1.0).abs() < 0.06,
+            "{name}: {first} {last}"
+        );
+        assert!(rates.is_sorted_by(|a, b| a >= b), "{name}");
+        if steps > 1000 {
+            let [grown, reset] = [grown, reset].map(|at| f64::from(at) / f64::from(steps));
+            assert!(
+                (0.4..0.9).contains(&grown) && reset < 0.85,
+                "{name}: {grown} {reset}"
+            );
+        }
+        let metrics = run.trainer.config();
+        assert_eq!(metrics.iterations, steps, "{name}");
+    }
+}
+
+#[test]
+fn time_that_is_over_is_not_overdrawn_much() {
+    // Two seconds pass in one step, as when a laptop sleeps; the time is over when it wakes, 3.6 s
+    // after the start.
+    fn stalls(_: u32, gaussians: usize) -> f64 {
+        static CALLS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let calls = CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        card(1, gaussians) + if calls == 1200 { 2.0 } else { 0.0 }
+    }
+    let mut run = begin(&budget(3.0), stalls, 0.02, None);
+    run.trainer.run(&mut ()).unwrap();
+    let spent = *run.time.lock().unwrap();
+    assert!(spent < 3.75, "{spent}");
+    let (rates, ..) = course(&run.mock);
+    let ratio = rates[rates.len() - 1] / rates[0];
+    assert!(ratio < 0.0107, "{ratio}");
+    // Nothing is left after loading: the run says so and comes to its end.
+    let mut run = begin(&budget(1.0), card, 0.02, None);
+    run.trainer.has_spent(2.0);
+    let mut notes = Notes::default();
+    run.trainer.run(&mut notes).unwrap();
+    assert!(run.trainer.step() < 20 && notes.planned[0].before == 2.0);
+}
+
+#[test]
+fn iterations_bound_a_budget() {
+    let config = Config {
+        iterations: Some(700),
+        ..budget(10.0)
+    };
+    let mut run = begin(&config, card, 0.02, None);
+    run.trainer.run(&mut ()).unwrap();
+    assert_eq!(run.trainer.step(), 700);
+    assert!(*run.time.lock().unwrap() < 2.0);
+    let (rates, ..) = course(&run.mock);
+    assert!(f64::from(rates[699] / rates[0]) < 0.0102);
+}
+
+#[test]
+fn a_resumed_run_spends_what_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c");
+    let config = budget(4.0);
+    let mut first = begin(&config, card, 0.02, None);
+    first.trainer.has_spent(0.5);
+    first.trainer.save_to(&path);
+    let outcome = first.trainer.run(&mut StopAt::new(&[1300])).unwrap();
+    assert_eq!(outcome, Outcome::Interrupted { step: 1300 });
+    let planned = first.trainer.config().clone();
+    let spent = *first.time.lock().unwrap();
+    drop(first);
+
+    let checkpoint = Checkpoint::load(&path).unwrap();
+    assert!((checkpoint.spending.seconds - 0.5 - spent).abs() < 1e-9);
+    // As the program does: the settings are those of the run's file.
+    let text = planned.to_toml().unwrap();
+    assert!(
+        !text.contains("\niterations =") && text.contains("budget = \"4s\""),
+        "{text}"
+    );
+    let read = Config::from_toml(&text, "file".as_ref()).unwrap();
+    let mut second = begin(&read, card, 0.02, Some(checkpoint));
+    let resumed = second.trainer.config();
+    assert_eq!(resumed.iterations, planned.iterations);
+    assert_eq!(resumed.densify, planned.densify);
+    second.trainer.has_spent(0.3);
+    second.trainer.run(&mut ()).unwrap();
+    let all = 0.8 + spent + *second.time.lock().unwrap();
+    assert!((3.9..4.05).contains(&all), "{all}");
+}
+
+#[test]
+fn a_run_ends_soon_after_it_is_good_enough() {
+    // What the mock renders never changes: the target is reached as soon as anybody looks.
+    let black = splatcore_core::Image::filled(12, 8, [0.0; 3]);
+    let mean: f64 = views(9)
+        .iter()
+        .map(|view| splatcore_core::metrics::psnr(&black, &view.photo) / 9.0)
+        .sum();
+    let target = |psnr: f64| Config {
+        quality_target: Some(psnr),
+        iterations: Some(4000),
+        strategy: Some(Strategy::Adc),
+        max_gaussians: Some(100),
+        ..Config::UNSET
+    };
+    let mut run = begin(&target(mean - 0.01), card, 0.02, None);
+    let error = run.trainer.run(&mut ()).unwrap_err();
+    assert!(matches!(error, TrainError::NothingHeldOut), "{error}");
+    run.trainer.hold_out(views(9));
+    let mut notes = Notes::default();
+    assert_eq!(run.trainer.run(&mut notes).unwrap(), Outcome::Finished);
+    let [(step, psnr, end)] = notes.reached[..] else {
+        panic!("{:?}", notes.reached)
+    };
+    assert!((psnr - mean).abs() < 1e-9 && run.trainer.reached() == Some((step, psnr)));
+    assert!(step <= 100 && end <= step + 6, "{step} {end}");
+    assert_eq!(run.trainer.step(), end);
+    let (rates, ..) = course(&run.mock);
+    let ratio = rates[rates.len() - 1] / rates[0];
+    assert!((ratio - 0.01).abs() < 1e-4, "{ratio}");
+    // A target that is not reached changes nothing.
+    let mut run = begin(&target(mean + 0.01), card, 0.02, None);
+    run.trainer.hold_out(views(9));
+    run.trainer.run(&mut ()).unwrap();
+    assert_eq!((run.trainer.step(), run.trainer.reached()), (4000, None));
+    let (with, ..) = course(&run.mock);
+    let plain = Config {
+        quality_target: None,
+        ..target(1.0)
+    };
+    let mut run = begin(&plain, card, 0.02, None);
+    run.trainer.run(&mut ()).unwrap();
+    assert_eq!(course(&run.mock).0, with);
+}
