@@ -357,9 +357,11 @@ fn start(
     let train = &photos.train;
     match begin {
         Begin::Resumed(checkpoint) => {
+            let planned = checkpoint.course.map(|course| course.iterations);
             eprintln!(
                 "resuming at step {} of {}",
-                checkpoint.step, config.iterations
+                checkpoint.step,
+                planned.unwrap_or(config.iterations)
             );
             plan_memory(config, backend, checkpoint.state.gaussians.len(), photos);
             Ok(Trainer::resume(
