@@ -131,14 +131,8 @@ pub fn for_training(config: &ResolvedConfig, device: Option<usize>) -> Result<Op
 /// Opens the card of a rank.
 ///
 /// # Errors
-/// As [`check`]; if the ranks do not come together.
+/// If the card cannot be had, or the ranks do not come together.
 pub fn of_rank(config: &ResolvedConfig, rank: &Rank) -> Result<Opened> {
-    if config.compute.backend == BackendChoice::Cpu {
-        return Err(anyhow!(WrongUsage(
-            "several ranks need a card each, and --backend cpu uses none; leave one of them out"
-                .into()
-        )));
-    }
     let backend = rank.backend(options_of(config, None))?;
     let (count, described) = (rank.ranks.count, backend.describe());
     let line = format!("backend: {count} cards, card 0: {described}");

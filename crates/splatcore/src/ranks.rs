@@ -24,10 +24,28 @@ use splatcore_core::backend::Ranks;
 use splatcore_cuda::device::driver::driver_info;
 use splatcore_cuda::peers::nccl::{Id, leave, nccl};
 use splatcore_cuda::{CudaBackend, Options};
+use splatcore_train::config::BackendChoice;
 use splatcore_train::{Decision, ResolvedConfig, Together, TrainError};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+/// Refuses what several ranks cannot do.
+fn check(config: &ResolvedConfig) -> Result<()> {
+    if config.compute.backend == BackendChoice::Cpu {
+        bail!(WrongUsage(
+            "several ranks need a card each, and --backend cpu uses none; leave one of them out"
+                .into()
+        ));
+    }
+    if config.budget.is_some() || config.quality_target.is_some() {
+        bail!(WrongUsage(
+            "--budget and --quality-target are for one card; give --iterations to several".into()
+        ));
+    }
+    let found = nccl().map(drop);
+    found.map_err(|error| anyhow!("several cards: {error}"))
+}
 
 /// How long ranks wait for each other at the start.
 const MEETING: Duration = Duration::from_secs(60);
@@ -57,35 +75,29 @@ impl Rank {
         config: &ResolvedConfig,
         resume_command: &str,
     ) -> Result<Option<Self>> {
-        let (world, children) = match (World::of_environment()?, cards) {
+        let world = World::of_environment()?;
+        let count = match (&world, cards) {
             (Some(world), Some(_)) if !launch::is_child() => bail!(
                 "--cards starts the ranks of this machine, and {} has started them already; leave \
                  --cards out",
                 world.launcher
             ),
-            (Some(world), _) => (world, None),
-            (None, None) => return Ok(None),
-            (None, Some(cards)) => {
-                match cards.count(&driver_info().map_err(|e| anyhow!("{e}"))?)? {
-                    1 => return Ok(None),
-                    count => {
-                        let (world, children) = launch::start(count)?;
-                        (world, Some(children))
-                    }
-                }
-            }
+            (Some(world), _) => world.ranks.count,
+            (None, None) => 1,
+            (None, Some(cards)) => cards.count(&driver_info().map_err(|e| anyhow!("{e}"))?)?,
         };
-        if world.ranks.count == 1 {
+        if count == 1 {
             return Ok(None);
         }
-        // Before any other rank waits for this one.
-        if config.budget.is_some() || config.quality_target.is_some() {
-            bail!(WrongUsage(
-                "--budget and --quality-target are for one card; give --iterations to several"
-                    .into()
-            ));
-        }
-        nccl().map_err(|error| anyhow!("several cards: {error}"))?;
+        // Before any rank waits for another.
+        check(config)?;
+        let (world, children) = match world {
+            Some(world) => (world, None),
+            None => {
+                let (world, children) = launch::start(count)?;
+                (world, Some(children))
+            }
+        };
         let settings = config.to_toml()?;
         let link = Link::meet(&world, &settings, resume_command, MEETING)?;
         Ok(Some(Self {

@@ -23,6 +23,7 @@ mod paper_compressed;
 mod paths;
 mod poses;
 mod prune;
+mod ranks;
 mod regression;
 mod report;
 mod run_folder;

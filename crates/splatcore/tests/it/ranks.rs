@@ -1,0 +1,77 @@
+//! Several ranks, as far as they can be had without a card.
+
+use crate::common::{photos, splatcore, text};
+use std::path::Path;
+
+/// Trains for a step with these variables; returns exit code and what stderr says.
+fn train(out: &Path, variables: &str, flags: &[&str]) -> (Option<i32>, String) {
+    let start = ["train", photos(), "-o", text(out), "--iterations", "1"];
+    let mut command = splatcore(&[&start[..], flags].concat());
+    for name in [
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "SLURM_PROCID",
+        "OMPI_COMM_WORLD_RANK",
+    ] {
+        command.env_remove(name);
+    }
+    let pairs = variables
+        .split_whitespace()
+        .filter_map(|pair| pair.split_once('='));
+    let output = command.envs(pairs).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), stderr)
+}
+
+#[test]
+fn a_wrong_world_is_one_line_before_any_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let both = "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1";
+    for (variables, flags, code, said) in [
+        (
+            "RANK=0",
+            &[][..],
+            1,
+            "torchrun: RANK is set, and WORLD_SIZE is not",
+        ),
+        ("RANK=3 WORLD_SIZE=2", &[], 1, "ranks count from 0"),
+        ("RANK=0 WORLD_SIZE=2", &[], 1, "set MASTER_ADDR"),
+        (both, &["--backend", "cpu"], 2, "--backend cpu uses none"),
+        (
+            both,
+            &["--budget", "10s"],
+            2,
+            "--budget and --quality-target are for one card",
+        ),
+        (
+            both,
+            &["--cards", "2"],
+            1,
+            "torchrun has started them already",
+        ),
+        ("", &["--cards", "0"], 2, "is not a number of cards"),
+        (
+            "",
+            &["--cards", "2", "--device", "1"],
+            2,
+            "cannot be used with",
+        ),
+    ] {
+        let (found, stderr) = train(&out, variables, flags);
+        assert_eq!(found, Some(code), "{variables} {flags:?}: {stderr}");
+        assert!(stderr.contains(said), "{variables} {flags:?}: {stderr}");
+        assert!(!out.exists(), "{variables} {flags:?} wrote into the folder");
+    }
+}
+
+#[test]
+fn a_world_of_one_trains_as_always() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let cpu = ["--backend", "cpu", "--threads", "1"];
+    let (code, stderr) = train(&out, "RANK=0 WORLD_SIZE=1", &cpu);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(out.join("scene.ply").is_file());
+}
