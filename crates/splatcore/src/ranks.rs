@@ -30,6 +30,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+/// The card of a rank. A launcher that shows each rank one card numbers it 0.
+fn visible_card(world: &World) -> usize {
+    match driver_info() {
+        Ok(info) if info.cards.len() == 1 => 0,
+        _ => world.card,
+    }
+}
+
 /// Refuses what several ranks cannot do.
 fn check(config: &ResolvedConfig) -> Result<()> {
     if config.compute.backend == BackendChoice::Cpu {
@@ -75,7 +83,7 @@ impl Rank {
         config: &ResolvedConfig,
         resume_command: &str,
     ) -> Result<Option<Self>> {
-        let world = World::of_environment()?;
+        let world = World::of_environment()?.filter(|world| world.ranks.count > 1);
         let count = match (&world, cards) {
             (Some(world), Some(_)) if !launch::is_child() => bail!(
                 "--cards starts the ranks of this machine, and {} has started them already; leave \
@@ -102,7 +110,7 @@ impl Rank {
         let link = Link::meet(&world, &settings, resume_command, MEETING)?;
         Ok(Some(Self {
             ranks: world.ranks,
-            card: world.card,
+            card: visible_card(&world),
             link,
             _children: children,
         }))

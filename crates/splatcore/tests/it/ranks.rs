@@ -74,4 +74,12 @@ fn a_world_of_one_trains_as_always() {
     let (code, stderr) = train(&out, "RANK=0 WORLD_SIZE=1", &cpu);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(out.join("scene.ply").is_file());
+    // As in a shell that `srun` started.
+    let (code, stderr) = train(
+        &out,
+        "RANK=0 WORLD_SIZE=1",
+        &["--cards", "99", "--overwrite"],
+    );
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(!stderr.contains("has started them"), "{stderr}");
 }
