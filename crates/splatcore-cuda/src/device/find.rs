@@ -2,9 +2,39 @@
 
 use std::path::{Path, PathBuf};
 
+/// Opens the first file of a library that can be opened, by any of its names: in the folders that
+/// the environment names, in Python environments, where it lies in one of the folders `wheels`, and
+/// in toolkits; then wherever the system looks. `open` says why a file is of no use, or `None` if
+/// that is not worth a word.
+///
+/// # Errors
+/// Why files were of no use, in brackets; empty if there are none.
+pub fn open_first<T>(
+    wheels: &[&str],
+    names: &[&str],
+    open: impl Fn(&Path) -> Result<T, Option<String>>,
+) -> Result<T, String> {
+    let explicit = folders(wheels)
+        .into_iter()
+        .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+        .filter(|path| path.exists());
+    let mut wrong = Vec::new();
+    // CUDA_PATH and an active environment are choices; the system's default comes after them.
+    for path in explicit.chain(names.iter().map(PathBuf::from)) {
+        match open(&path) {
+            Ok(library) => return Ok(library),
+            Err(why) => wrong.extend(why.map(|why| format!("{}: {why}", path.display()))),
+        }
+    }
+    Err(match wrong.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", wrong.join("; ")),
+    })
+}
+
 /// Folders to look in, in order: those that `CUDA_PATH` and `CUDA_HOME` name, Python environments,
 /// in which the library lies in one of the folders `wheels`, toolkits.
-pub fn folders(wheels: &[&str]) -> Vec<PathBuf> {
+fn folders(wheels: &[&str]) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for variable in ["CUDA_PATH", "CUDA_HOME"] {
         if let Some(root) = std::env::var_os(variable) {

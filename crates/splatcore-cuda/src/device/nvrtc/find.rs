@@ -2,10 +2,9 @@
 
 use super::library::Nvrtc;
 use crate::device::DeviceError;
-use crate::device::find::folders;
+use crate::device::find::open_first;
 use libloading::{Library, Symbol};
 use std::ffi::c_int;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// How to get NVRTC.
@@ -52,43 +51,19 @@ pub fn nvrtc() -> Result<&'static Nvrtc, DeviceError> {
 }
 
 fn open() -> Result<Nvrtc, String> {
-    let mut wrong = Vec::new();
-    let mut attempt = |path: PathBuf| -> Option<Nvrtc> {
+    let found = open_first(WHEELS, names(), |path| {
         // SAFETY: NVRTC's initialisers have no preconditions.
-        let library = unsafe { Library::new(&path) }.ok()?;
-        match version_of(&library) {
-            Ok(version) => Some(Nvrtc {
-                library,
-                path,
-                version,
-            }),
-            Err(error) => {
-                wrong.push(format!("{}: {error}", path.display()));
-                None
-            }
-        }
-    };
-    let explicit = folders(WHEELS)
-        .into_iter()
-        .flat_map(|folder| names().iter().map(move |name| folder.join(name)));
-    // CUDA_PATH and an active environment are choices; the system's default comes after them.
-    for path in explicit.filter(|path| path.exists()) {
-        if let Some(found) = attempt(path) {
-            return Ok(found);
-        }
-    }
-    for name in names() {
-        if let Some(found) = attempt(PathBuf::from(name)) {
-            return Ok(found);
-        }
-    }
-    let broken = match wrong.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", wrong.join("; ")),
-    };
-    Err(format!(
-        "NVIDIA's run-time compiler (libnvrtc) was not found{broken}: {REMEDY}"
-    ))
+        let library = unsafe { Library::new(path) }.map_err(|_| None)?;
+        let version = version_of(&library).map_err(|error| Some(error.to_string()))?;
+        Ok(Nvrtc {
+            library,
+            path: path.to_owned(),
+            version,
+        })
+    });
+    found.map_err(|broken| {
+        format!("NVIDIA's run-time compiler (libnvrtc) was not found{broken}: {REMEDY}")
+    })
 }
 
 fn version_of(library: &Library) -> Result<(i32, i32), libloading::Error> {

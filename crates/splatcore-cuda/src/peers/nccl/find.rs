@@ -2,8 +2,7 @@
 
 use super::library::NcclLibrary;
 use crate::device::DeviceError;
-use crate::device::find::folders;
-use std::path::PathBuf;
+use crate::device::find::open_first;
 use std::sync::OnceLock;
 
 /// How to get NCCL.
@@ -30,23 +29,11 @@ pub fn nccl() -> Result<&'static NcclLibrary, DeviceError> {
 }
 
 fn open() -> Result<NcclLibrary, String> {
-    let explicit = folders(WHEELS)
-        .into_iter()
-        .flat_map(|folder| NAMES.iter().map(move |name| folder.join(name)))
-        .filter(|path| path.exists());
-    let mut wrong = Vec::new();
-    for path in explicit.chain(NAMES.iter().map(PathBuf::from)) {
-        match NcclLibrary::open(&path) {
-            Ok(library) => return Ok(library),
-            Err(error) if path.exists() => wrong.push(format!("{}: {error}", path.display())),
-            Err(_) => {}
-        }
-    }
-    let broken = match wrong.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", wrong.join("; ")),
-    };
-    Err(format!(
-        "NVIDIA's library for several cards (libnccl) was not found{broken}: {REMEDY}"
-    ))
+    let found = open_first(WHEELS, NAMES, |path| {
+        let opened = NcclLibrary::open(path);
+        opened.map_err(|error| path.exists().then(|| error.to_string()))
+    });
+    found.map_err(|broken| {
+        format!("NVIDIA's library for several cards (libnccl) was not found{broken}: {REMEDY}")
+    })
 }
