@@ -42,10 +42,7 @@ impl Engine for CpuLearner {
         if frame.index == 0 {
             (self.step.losses, self.step.transforms) = (Vec::new(), Vec::new());
         }
-        let camera = match plan.scale {
-            1 => view.camera.clone(),
-            scale => view.camera.reduced(scale),
-        };
+        let camera = view.camera.reduced(plan.scale);
         let (workers, scene) = (&self.workers, Self::scene(&self.state, plan));
         let project = || {
             self.frame

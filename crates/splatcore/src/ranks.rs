@@ -14,12 +14,12 @@ mod launch;
 mod link;
 mod world;
 
-pub use launch::{Cards, Children};
-pub use link::Link;
-pub use world::World;
+pub use launch::Cards;
 
 use crate::output::WrongUsage;
 use anyhow::{Result, anyhow, bail};
+use launch::Children;
+use link::Link;
 use splatcore_core::backend::Ranks;
 use splatcore_cuda::device::driver::driver_info;
 use splatcore_cuda::peers::nccl::{Id, leave, nccl};
@@ -29,6 +29,7 @@ use splatcore_train::{Decision, ResolvedConfig, Together, TrainError};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use world::World;
 
 /// The card of a rank. A launcher that shows each rank one card numbers it 0.
 fn visible_card(world: &World) -> usize {

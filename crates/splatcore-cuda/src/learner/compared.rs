@@ -45,11 +45,7 @@ impl CudaLearner {
     pub(super) fn camera_of(&self, view: usize, scale: u32) -> Result<Camera, BackendError> {
         self.check_view(view)?;
         reduce::check(scale)?;
-        let camera = &self.photos.views()[view].camera;
-        Ok(match scale {
-            1 => camera.clone(),
-            _ => camera.reduced(scale),
-        })
+        Ok(self.photos.views()[view].camera.reduced(scale))
     }
 
     /// The programs that a comparison needs and that are not compiled, and these.

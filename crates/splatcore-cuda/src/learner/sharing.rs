@@ -14,6 +14,7 @@ use crate::device::error::failed;
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
+use crate::ops::densify;
 use crate::passes::SPLAT_ROWS;
 use crate::peers::{Peers, Piece, Shards};
 use splatcore_core::BackendError;
@@ -72,7 +73,12 @@ impl CudaLearner {
         if self.sharing.as_ref().is_none_or(|sharing| sharing.is_whole) {
             return Ok(());
         }
-        let arrays = self.state.rows_of_arrays();
+        let arrays = densify::arrays(&mut self.state);
+        let mut arrays: Vec<(Address, usize)> = arrays
+            .map(|rows| (rows.buffer.address(), rows.row_bytes))
+            .collect();
+        let statistics = [&self.state.gradient_sum, &self.state.seen];
+        arrays.extend(statistics.map(|buffer| (buffer.address(), size_of::<u32>())));
         let exchange = |sharing: &Sharing| {
             let ranks = sharing.peers.ranks();
             let (mut give, mut take) = (Vec::new(), Vec::new());

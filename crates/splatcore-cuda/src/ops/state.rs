@@ -305,23 +305,6 @@ impl State {
         Ok(gaussians)
     }
 
-    /// Address and bytes of a row of every array that steps change.
-    pub fn rows_of_arrays(&self) -> Vec<(u64, usize)> {
-        let groups = self.groups.iter().flat_map(|group| {
-            let buffers = [&group.parameters, &group.first, &group.second];
-            buffers
-                .map(Buffer::address)
-                .into_iter()
-                .zip(group.row_bytes())
-        });
-        let statistics = [&self.gradient_sum, &self.seen];
-        let masks = self.masks.iter().filter(|_| self.masked);
-        let singles = statistics.into_iter().chain(masks);
-        groups
-            .chain(singles.map(|buffer| (buffer.address(), size_of::<u32>())))
-            .collect()
-    }
-
     /// Bytes that so many Gaussians take.
     pub fn bytes_of(&self, gaussians: usize) -> u64 {
         let row: usize = self.groups.iter().flat_map(Group::row_bytes).sum();

@@ -5,6 +5,7 @@
 
 use super::both::Passes;
 use super::kernels::Op;
+use super::work::SPLAT_BYTES;
 use crate::device::{Address, Buffer, Device, Program};
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 
 /// Bytes of a row of each array that ranks give to the one that renders: splats, depth keys, pairs
 /// of each splat.
-pub const SPLAT_ROWS: [usize; 3] = [48, 4, 4];
+pub const SPLAT_ROWS: [usize; 3] = [SPLAT_BYTES, 4, 4];
 
 /// The splats of a rank's own Gaussians in a frame, and later their sums.
 pub struct ShardSplats {

@@ -11,7 +11,8 @@ use bytemuck::Zeroable;
 use splatcore_core::BackendError;
 use std::sync::Arc;
 
-const SPLAT_BYTES: usize = 48;
+/// Bytes of a splat (ops/shared/splat.cuh).
+pub(super) const SPLAT_BYTES: usize = 48;
 
 /// See the module's documentation.
 pub struct Work {

@@ -26,8 +26,6 @@ pub struct Piece {
 pub trait Peers: Send + Sync {
     /// Which rank this is, and how many there are.
     fn ranks(&self) -> Ranks;
-    /// What moves the data, in a few words.
-    fn describe(&self) -> String;
     /// Puts an exchange into the device's queue. All ranks make the same exchanges in the same
     /// order; what a rank gives to another and what that one takes from it are as many pieces of
     /// the same sizes, in the same order.
@@ -43,6 +41,26 @@ pub trait Peers: Send + Sync {
         device: &dyn Device,
         give: &[Piece],
         take: &[Piece],
+    ) -> Result<(), DeviceError> {
+        // SAFETY: the caller's promise, here and below.
+        let [give, take] = unsafe { copy_own(device, self.ranks().rank, give, take)? };
+        match give.is_empty() && take.is_empty() {
+            true => Ok(()),
+            false => unsafe { self.transfer(device, &give, &take) },
+        }
+    }
+    /// As [`Peers::exchange`], of pieces that are not empty, between this rank and others.
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there.
+    unsafe fn transfer(
+        &self,
+        device: &dyn Device,
+        give: &[Piece],
+        take: &[Piece],
     ) -> Result<(), DeviceError>;
 }
 
@@ -50,7 +68,7 @@ pub trait Peers: Send + Sync {
 ///
 /// # Safety
 /// As [`Peers::exchange`].
-pub(crate) unsafe fn copy_own(
+unsafe fn copy_own(
     device: &dyn Device,
     rank: usize,
     give: &[Piece],

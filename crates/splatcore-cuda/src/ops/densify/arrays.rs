@@ -4,14 +4,17 @@ use crate::device::Buffer;
 use crate::ops::state::State;
 
 /// One array of the state.
-pub(super) struct Rows<'a> {
+pub struct Rows<'a> {
+    /// Where it is.
     pub buffer: &'a mut Buffer,
+    /// Bytes of a row.
     pub row_bytes: usize,
+    /// Whether it holds moments.
     pub moments: bool,
 }
 
 /// The fifteen arrays, and the 3D filter and the learned masks if there are any.
-pub(super) fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
+pub fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
     let smoothed = state.smoothed;
     let smoothing = smoothed.then_some(Rows {
         buffer: &mut state.smoothing,

@@ -40,6 +40,7 @@ mod reset_opacity;
 mod rows;
 mod totals;
 
+pub use arrays::arrays;
 pub use densifier::Densify;
 pub use kernels::program;
 pub use reserve::reserve;

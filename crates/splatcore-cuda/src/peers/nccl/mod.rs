@@ -7,7 +7,7 @@ mod library;
 pub use find::{REMEDY, nccl};
 pub use library::{Id, NcclLibrary};
 
-use super::{Peers, Piece, copy_own};
+use super::{Peers, Piece};
 use crate::device::driver::Card;
 use crate::device::{Device, DeviceError};
 use cudarc::driver::{result, sys};
@@ -91,25 +91,17 @@ impl Peers for Nccl {
         self.ranks
     }
 
-    fn describe(&self) -> String {
-        format!("NCCL {}", self.library.version)
-    }
-
-    unsafe fn exchange(
+    unsafe fn transfer(
         &self,
-        device: &dyn Device,
+        _: &dyn Device,
         give: &[Piece],
         take: &[Piece],
     ) -> Result<(), DeviceError> {
-        // SAFETY: the caller's promise, here and below.
-        let [give, take] = unsafe { copy_own(device, self.ranks.rank, give, take)? };
-        if give.is_empty() && take.is_empty() {
-            return Ok(());
-        }
         let stream = self.stream.cast::<c_void>();
+        // SAFETY: the caller's promise; the stream is the device's.
         unsafe {
             self.library
-                .exchange(&self.communicator, stream, &give, &take)
+                .exchange(&self.communicator, stream, give, take)
         }
     }
 }
