@@ -95,18 +95,18 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     facts::write(&facts, &files, &photos)?;
     trainer.save_to(&files.checkpoint);
     set_ends(&mut trainer, job, config, &photos);
-
     if let Some(rank) = rank {
         trainer.train_together(rank.together());
     }
-
     let live = job.show.as_ref();
     let live = live
         .map(|show| watched(show, job, facts.up, &photos, trainer.scene()?, &backend))
         .transpose()?;
     let mut watch = Watch::start(config, views, live)?;
     let outcome = trainer.run_ahead(&mut watch)?;
-    rank.inspect(|rank| rank.done());
+    if let Some(rank) = rank {
+        rank.done();
+    }
     let mut before = std::mem::take(&mut watch.psnr);
     before.retain(|measured| measured.step < trainer.step());
     let live = watch.live.take();

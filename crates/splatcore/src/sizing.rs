@@ -20,7 +20,7 @@ pub const GAUSSIANS: [f64; 2] = [20_000.0, 300_000.0];
 pub const MEAN_PIXELS: f64 = 0.72;
 pub const MEAN_GAUSSIANS: f64 = 0.7;
 /// With a budget, fewer steps than this at a size are not worth its detail.
-const FEWEST_STEPS: f64 = 500.0;
+const MIN_STEPS: f64 = 500.0;
 /// Share of a budget that is planned with: the scene has to be written and measured, too.
 const PLANNED: f64 = 0.8;
 
@@ -104,7 +104,7 @@ pub fn for_budget(
         max_gaussians: None,
         ..given.clone()
     };
-    let mut found = fit(&open, &time, photo, seconds, FEWEST_STEPS);
+    let mut found = fit(&open, &time, photo, seconds, MIN_STEPS);
     if let Some(most) = given.max_gaussians {
         found.gaussians = found.gaussians.min(most as f64);
     }
@@ -154,8 +154,8 @@ mod tests {
             gaussian: 20e-8,
         };
         let size = |seconds: f64| {
-            let found = fit(&Config::UNSET, &time, [1416, 1044], seconds, FEWEST_STEPS);
-            assert!(seconds / found.step >= FEWEST_STEPS || found.max_size == Some(100));
+            let found = fit(&Config::UNSET, &time, [1416, 1044], seconds, MIN_STEPS);
+            assert!(seconds / found.step >= MIN_STEPS || found.max_size == Some(100));
             found.max_size.unwrap_or(1416)
         };
         let sizes = [1.0, 10.0, 30.0, 60.0, 300.0, 3000.0].map(size);
@@ -173,7 +173,7 @@ mod tests {
         let config = config.resolve().unwrap();
         let given = config.to_settings();
         // The preset's number stays, too.
-        let found = fit(&given, &time, [1416, 1044], 24.0, FEWEST_STEPS);
+        let found = fit(&given, &time, [1416, 1044], 24.0, MIN_STEPS);
         assert_eq!((found.max_size, found.gaussians), (Some(700), 300_000.0));
         let (chosen, steps) = chosen(&config, &found, 24.0);
         let chosen = chosen.resolve().unwrap();

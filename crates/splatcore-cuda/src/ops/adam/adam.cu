@@ -10,17 +10,15 @@
 // splatcore-cpu/src/{project_backward,adam,step}.rs.
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
-// noise. SEVERAL_FRAMES 1 takes the gradients that several frames added up (accumulate.cu) times
-// `share` in place of sums, splats and camera. SHARD 1 steps a range of rows, whose splats have the
-// indices of their Gaussians. LEARNED_MASKS 1 learns masks too
-// (docs/methods/learned-masks.md); MIN_MASK and OFF_OPACITY_LOGIT are of these. SH_ROW floats of
-// harmonics a Gaussian, BETA1, BETA2, EPSILON (rates.rs), and the constants of moments.cuh and
+// noise. SEVERAL_FRAMES 1 takes `share` of the gradients that frames added up (accumulate.cu).
+// SHARD 1 steps a range of rows, whose splats have the indices of their Gaussians. LEARNED_MASKS 1
+// learns masks too (docs/methods/learned-masks.md; MIN_MASK, OFF_OPACITY_LOGIT). SH_ROW floats of
+// harmonics a Gaussian; BETA1, BETA2, EPSILON (rates.rs); those of moments.cuh and
 // project_backward.cuh.
 //
-// Launch. Blocks of 128 threads, 6 a multiprocessor; each warp takes 32 Gaussians and waits for no
-// other: (1) harmonics by asynchronous copies to shared memory; (2) a lane a Gaussian: gradients,
-// Adam for rotation and opacity; (3) a lane a number: means and log scales, whose rows of 12 bytes
-// would otherwise be written in three pieces; (4) a lane a Gaussian: noise; (5) a lane four
+// Launch. Blocks of 128 threads, 6 a multiprocessor; a warp takes 32 Gaussians and waits for no
+// other: harmonics by asynchronous copies; a lane a Gaussian: gradients, rotation, opacity; a lane
+// a number: means and log scales, rows of 12 bytes; a lane a Gaussian: noise; a lane four
 // harmonics.
 //
 // Bound. Memory: at degree 3 1416 bytes a Gaussian (COMPACT 848) for 59 numbers, and 116 for its

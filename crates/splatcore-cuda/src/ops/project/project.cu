@@ -13,18 +13,16 @@
 //   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MAX_MACRO_TILES as
 //   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]);
 //   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh); LENS 1 is for cameras with a
-//   lens (lens.cuh). SHARD 1 projects rows `first` to `most` - 1 alone, without compaction: a
-//   splat's index is its Gaussian's; the counters and `splat_order` are left to gather_splats.cu.
+//   lens (lens.cuh); SHARD 1 projects rows `first` to `most` - 1 alone, without compaction, and
+//   leaves the counters and `splat_order` to gather_splats.cu.
 //
 // Launch. One thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3.
 // Binned: 59, 34 KB (46 for many macro-tiles). HALF_SH: 40, 16 KB.
 //
-// Bound. Memory and instructions: 44 bytes a Gaussian; 192 more (degree 3, halves 96) and 60
-// written a survivor; some 1,250 instructions a warp: 470 for the geometry, 180 for 32 rows
-// (fox_220k).
+// Bound. Memory: 44 bytes a Gaussian; 192 more (degree 3, halves 96) and 60 written a survivor; and
+// some 1,250 instructions a warp: 470 for the geometry, 180 for 32 rows (fox_220k).
 //
-// Now. 31 us for fox_220k at 1080x1920 on an H200, with `clear`. History:
-// docs/log/kernels/project.md.
+// Now. 31 us (fox_220k, 1080x1920, H200, with `clear`). History: docs/log/kernels/project.md.
 
 // Gaussians of a block, and threads. Ranks in a block are counted in 8 bits.
 #define BLOCK 128  // tune: 32 64 96 128
