@@ -1,6 +1,6 @@
 //! Will it fit: what a run keeps in memory, printed before it starts.
 
-use crate::config::{ResolvedConfig, Strategy};
+use crate::config::{DensifyGrowth, ResolvedConfig};
 use crate::schedule::Schedule;
 use splatcore_core::View;
 use splatcore_core::backend::{Backend, MemoryPlan};
@@ -27,27 +27,37 @@ pub struct Memory {
     pub available: Option<u64>,
 }
 
-/// How many Gaussians a run ends with: for `mcmc` what its growth leads to
-/// ([`Schedule::gaussians_in_the_end`]), for `adc` the limit or, if that is less, a guess: four
-/// times the starting points, at least 100,000 (typical of photo sets; glossy or leafy scenes grow
-/// further).
-pub fn expected_gaussians(config: &ResolvedConfig, initial: usize) -> usize {
+/// How many Gaussians a run on these photos ends with: what its growth leads to
+/// ([`Schedule::gaussians_in_the_end`]), or where the photos alone decide the limit or, if that is
+/// less, a guess: four times the starting points, at least 100,000 (typical of photo sets; glossy
+/// or leafy scenes grow further).
+pub fn expected_gaussians<'a>(
+    config: &ResolvedConfig,
+    initial: usize,
+    train: impl IntoIterator<Item = &'a View>,
+) -> usize {
     let most = config.scene.most_gaussians();
-    match config.strategy {
-        Strategy::Mcmc => Schedule::new(config, 1.0).gaussians_in_the_end(0, initial),
-        Strategy::Adc if config.densify.until == 0 => initial.min(most),
-        Strategy::Adc => initial.saturating_mul(4).max(100_000).min(most),
+    let threshold =
+        config.strategy.follows_gradients() && config.densify.growing == DensifyGrowth::Threshold;
+    if config.densify.until == 0 {
+        return initial.min(most);
     }
+    if threshold {
+        return initial.saturating_mul(4).max(100_000).min(most);
+    }
+    let schedule = Schedule::new(config, 1.0).with_photos(train, 1);
+    schedule.gaussians_in_the_end(0, initial)
 }
 
-/// Plans a run. `views` are the training and test photos that are held at once.
-pub fn plan<'a>(
+/// Plans a run. The photos to train on and those held out are held at once.
+pub fn plan(
     config: &ResolvedConfig,
     backend: &dyn Backend,
     initial: usize,
-    views: impl Iterator<Item = &'a View> + Clone,
+    [train, held_out]: [&[View]; 2],
 ) -> Memory {
-    let expected = expected_gaussians(config, initial);
+    let expected = expected_gaussians(config, initial, train);
+    let views = train.iter().chain(held_out);
     let largest = views
         .clone()
         .map(|view| [view.camera.width, view.camera.height])
@@ -62,7 +72,8 @@ pub fn plan<'a>(
     Memory {
         initial,
         expected,
-        limited: config.scene.max_gaussians.is_some(),
+        limited: config.scene.max_gaussians.is_some()
+            || config.densify.growing == DensifyGrowth::Budget,
         copy: if on_host {
             plan.parameters.saturating_add(plan.moments)
         } else {
@@ -166,6 +177,7 @@ fn parse_available(meminfo: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::Config;
+    use crate::config::Strategy;
 
     #[test]
     fn meminfo_is_read_and_nonsense_is_not() {
@@ -202,22 +214,26 @@ mod tests {
 
     #[test]
     fn expectations_follow_the_strategy() {
-        assert_eq!(
-            expected_gaussians(&Config::UNSET.complete(), 50_000),
-            200_000
-        );
+        let adc = Config {
+            strategy: Some(Strategy::Adc),
+            ..Config::UNSET
+        };
+        let none: [View; 0] = [];
+        let expected =
+            |config: &ResolvedConfig, initial| expected_gaussians(config, initial, &none);
+        assert_eq!(expected(&adc.complete(), 50_000), 200_000);
         let fixed = Config {
             densify_until: Some(0),
             ..Config::UNSET
         }
         .complete();
-        assert_eq!(expected_gaussians(&fixed, 50_000), 50_000);
+        assert_eq!(expected(&fixed, 50_000), 50_000);
         let mcmc = Config {
             strategy: Some(Strategy::Mcmc),
             ..Config::UNSET
         }
         .complete();
-        assert_eq!(expected_gaussians(&mcmc, 50_000), 1_000_000);
+        assert_eq!(expected(&mcmc, 50_000), 1_000_000);
         // 8 rounds after steps 100 to 800.
         let slow = Config {
             iterations: Some(1000),
@@ -227,6 +243,6 @@ mod tests {
             ..Config::UNSET
         }
         .complete();
-        assert_eq!(expected_gaussians(&slow, 4096), 4096 * 3usize.pow(8) / 256);
+        assert_eq!(expected(&slow, 4096), 4096 * 3usize.pow(8) / 256);
     }
 }

@@ -23,6 +23,7 @@ use crate::config::{
     Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer,
     ResolutionSchedule, ResolvedConfig, Strategy,
 };
+use splatcore_core::View;
 use splatcore_core::backend::{
     BETAS, Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
 };
@@ -59,6 +60,8 @@ pub struct Schedule {
     extent: f64,
     /// Steps in which every photo is seen once.
     epoch: u32,
+    /// Pixels of all photos.
+    pixels: u64,
     /// Of a run whose end was moved while it ran.
     course: Option<Course>,
 }
@@ -72,15 +75,23 @@ impl Schedule {
             config: config.clone(),
             extent,
             epoch: 1,
+            pixels: 0,
             course: None,
         }
     }
 
-    /// Of a run on so many photos, which say how long an epoch is.
-    pub fn with_photos(self, photos: usize) -> Self {
+    /// Of a run on these photos, of which `usable` are shown: they say how long an epoch is, and
+    /// how many Gaussians the run is worth.
+    pub fn with_photos<'a>(self, views: impl IntoIterator<Item = &'a View>, usable: usize) -> Self {
         let batch = self.config.batch.views.max(1);
+        let sides = views
+            .into_iter()
+            .map(|view| [view.camera.width, view.camera.height]);
         Self {
-            epoch: u32::try_from(photos).unwrap_or(u32::MAX).div_ceil(batch),
+            epoch: u32::try_from(usable).unwrap_or(u32::MAX).div_ceil(batch),
+            pixels: sides
+                .map(|[width, height]| u64::from(width) * u64::from(height))
+                .sum(),
             ..self
         }
     }
@@ -203,7 +214,7 @@ impl Schedule {
             bias_correction: c.bias_correction,
             sparse_adam: c.optimizer == Optimizer::SparseAdam,
             scale: self.scale(step),
-            statistics: (c.strategy == Strategy::Adc && step < densify.until).then_some(
+            statistics: (c.strategy.follows_gradients() && step < densify.until).then_some(
                 match densify.statistic {
                     DensifyStatistic::Mean => Statistic::Mean,
                     DensifyStatistic::Absolute => Statistic::Absolute,
@@ -253,14 +264,15 @@ impl Schedule {
         if step <= densify.from || !step.is_multiple_of(densify.every) {
             return None;
         }
-        let max_gaussians = c.scene.most_gaussians();
+        let max_gaussians = self.limit();
         Some(match c.strategy {
-            Strategy::Adc => Refine::Adc {
+            Strategy::Splatcore | Strategy::Adc => Refine::Adc {
                 gradient_threshold: densify.gradient as f32,
                 split_scale: (densify.split_scale * self.extent) as f32,
                 min_opacity: densify.min_opacity as f32,
-                max_scale: (step > densify.opacity_reset_every)
-                    .then_some((c.prune.scale * self.extent) as f32),
+                max_scale: (c.prune.scale)
+                    .filter(|_| step > densify.opacity_reset_every)
+                    .map(|scale| (scale * self.extent) as f32),
                 max_gaussians,
                 consistency: (densify.score == DensifyScore::Consistent).then(|| Consistency {
                     scoring: self.scoring(step, c.scores.views),
@@ -294,14 +306,16 @@ impl Schedule {
     /// `densify-until`, has one.
     fn reset(&self, step: u32) -> Option<Refine> {
         let c = &self.config;
+        if !c.strategy.follows_gradients() {
+            return None;
+        }
         if let Some(every) = c.densify.opacity_halving_every {
             let every = every.steps(self.epoch).max(1);
-            let due = c.strategy == Strategy::Adc && step.is_multiple_of(every);
-            return due.then_some(HALVING);
+            return step.is_multiple_of(every).then_some(HALVING);
         }
         let white = c.data.background == Background::White && step == c.densify.from;
         let due = step.is_multiple_of(c.densify.opacity_reset_every) || white;
-        (c.strategy == Strategy::Adc && due).then_some(Refine::ResetOpacity {
+        due.then_some(Refine::ResetOpacity {
             ceiling: c.densify.opacity_reset_to as f32,
         })
     }

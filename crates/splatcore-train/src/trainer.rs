@@ -116,7 +116,7 @@ impl Trainer {
             false => init.with_sh_degree(config.scene.sh_degree),
         };
         let extent = camera::extent(views.iter().map(|view| &view.camera));
-        let schedule = Schedule::new(config, extent).with_photos(usable.len());
+        let schedule = Schedule::new(config, extent).with_photos(views.iter(), usable.len());
         let mut learner = backend.learner(&scene, Arc::clone(&views))?;
         learner.reserve(schedule.gaussians_in_the_end(0, scene.len()))?;
         if let Some(refine) = schedule.preparations() {
@@ -190,7 +190,7 @@ impl Trainer {
         let mut learner = backend.learner(&checkpoint.state.gaussians, Arc::clone(&views))?;
         learner.restore(&checkpoint.state)?;
         let schedule = Schedule::new(config, extent)
-            .with_photos(usable.len())
+            .with_photos(views.iter(), usable.len())
             .on(checkpoint.course);
         let now = clock::real();
         learner.reserve(schedule.gaussians_in_the_end(checkpoint.step, learner.count()))?;

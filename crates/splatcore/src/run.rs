@@ -470,7 +470,7 @@ fn write_sog(path: &Path, scene: &SharedScene) -> Result<()> {
 }
 
 fn plan_memory(config: &ResolvedConfig, backend: &dyn Backend, start: usize, photos: &Photos) {
-    let views = photos.train.iter().chain(photos.test.iter());
+    let views = [&photos.train, &photos.test].map(|views| views.as_slice());
     let plan = memory::plan(config, backend, start, views);
     eprintln!("{plan}");
     if let Some(warning) = plan.warning() {

@@ -165,7 +165,7 @@ mod tests {
         );
 
         let config = Config {
-            preset: Some(Preset::Fast),
+            preset: Some(Preset::Small),
             budget: WallTime::from_seconds(30.0),
             max_size: Some(700),
             ..Config::UNSET
@@ -174,7 +174,7 @@ mod tests {
         let given = config.to_settings();
         // The preset's number stays, too.
         let found = fit(&given, &time, [1416, 1044], 24.0, MIN_STEPS);
-        assert_eq!((found.max_size, found.gaussians), (Some(700), 300_000.0));
+        assert_eq!((found.max_size, found.gaussians), (Some(700), 100_000.0));
         let (chosen, steps) = chosen(&config, &found, 24.0);
         let chosen = chosen.resolve().unwrap();
         assert_eq!(chosen.data.max_size, Some(700));

@@ -124,6 +124,7 @@ const BASE: Config = Config {
     init_scale: Some(0.8),
     noise_rate: Some(5e4),
     pipeline: Some(SINGLE),
+    strategy: Some(Strategy::Adc),
     ..Config::UNSET
 };
 

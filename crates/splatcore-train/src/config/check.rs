@@ -122,7 +122,7 @@ impl ResolvedConfig {
                 ("score-threshold", scores.threshold),
                 ("prune-importance", prune.importance),
                 ("split-scale", densify.split_scale),
-                ("prune-scale", prune.scale),
+                ("prune-scale", prune.scale.unwrap_or(0.0)),
                 ("growth", densify.growth),
                 ("max-scale", prune.max_scale.unwrap_or(0.0)),
             ],

@@ -8,11 +8,21 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Adaptive density control: clone, split, prune, reset opacity (Kerbl et al. 2023, section 5).
+    /// Clones and splits of adc, drawn towards a number that steps and photos tell; opacities are
+    /// halved, not reset.
     #[default]
+    Splatcore,
+    /// Adaptive density control: clone, split, prune, reset opacity (Kerbl et al. 2023, section 5).
     Adc,
     /// Relocation and noise, up to a fixed number (Kheradmand et al. 2024).
     Mcmc,
+}
+
+impl Strategy {
+    /// Whether Gaussians are cloned and split where their gradients say so.
+    pub fn follows_gradients(self) -> bool {
+        self != Self::Mcmc
+    }
 }
 
 /// Which norm of a Gaussian's screen-space gradient decides whether it grows.

@@ -11,6 +11,7 @@ use super::{
 };
 
 const ADC: Setting = Setting::new("strategy", "adc");
+const SPLATCORE: Setting = Setting::new("strategy", "splatcore");
 const MCMC: Setting = Setting::new("strategy", "mcmc");
 const THRESHOLD: Setting = Setting::new("densify-growth", "threshold");
 const NO_HALVING: Setting = Setting::new("opacity-halving-every", "0");
@@ -78,13 +79,13 @@ impl ResolvedConfig {
         let consistent = self.densify.score == DensifyScore::Consistent;
         let prunes_bad = self.prune.bad_share < 1.0;
         let prunes = self.prune.importance > 0.0 || prunes_bad || self.prune.floaters.is_some();
-        let adc = self.strategy == Strategy::Adc;
+        let by_gradients = self.strategy.follows_gradients();
         let coarse = self.data.resolution == ResolutionSchedule::CoarseToFine;
         let budget = self.densify.growing == DensifyGrowth::Budget;
         let halves = self.densify.opacity_halving_every.is_some();
         let (used, reason) = match key {
-            "densify-gradient" if adc => (!budget, Idle::Only(&[THRESHOLD])),
-            "opacity-reset-every" | "opacity-reset-to" if adc => {
+            "densify-gradient" if by_gradients => (!budget, Idle::Only(&[THRESHOLD])),
+            "opacity-reset-every" | "opacity-reset-to" if by_gradients => {
                 (!halves, Idle::Only(&[NO_HALVING]))
             }
             "densify-gradient"
@@ -93,8 +94,8 @@ impl ResolvedConfig {
             | "prune-scale"
             | "opacity-reset-every"
             | "opacity-reset-to"
-            | "opacity-halving-every" => (adc, Idle::Only(&[ADC])),
-            "noise-rate" | "growth" => (!adc, Idle::Only(&[MCMC])),
+            | "opacity-halving-every" => (by_gradients, Idle::Only(&[SPLATCORE, ADC])),
+            "noise-rate" | "growth" => (!by_gradients, Idle::Only(&[MCMC])),
             "score-views" | "score-threshold" => (consistent, Idle::Only(&[CONSISTENT])),
             "score-error" => (
                 consistent || prunes_bad,
@@ -140,7 +141,7 @@ mod tests {
                 "densify-statistic = absolute: mcmc grows without gradients",
             ),
             (
-                "--preset fast --densify-score consistent",
+                "--strategy mcmc --densify-score consistent",
                 "densify-score = consistent: mcmc grows",
             ),
             (
@@ -184,23 +185,29 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("run.toml");
         let long = Config {
-            resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
+            coarse_until: Some(9000),
             ..Config::UNSET
         };
         std::fs::write(&file, long.complete().to_toml().unwrap()).unwrap();
         let error = layered(Some(&file), "--iterations 7000").unwrap_err();
-        assert!(error.contains("coarse-until = 10000"), "{error}");
-        assert!(layered(Some(&file), "--iterations 7000 --coarse-until 2000").is_ok());
+        assert!(error.contains("coarse-until = 9000"), "{error}");
+        let short = layered(Some(&file), "--iterations 7000 --coarse-until 2000").unwrap();
+        // What the file did not choose follows the steps.
+        assert_eq!((short.densify.until, short.scene.sh_every), (5600, 700));
+        std::fs::write(&file, Config::UNSET.complete().to_toml().unwrap()).unwrap();
+        let short = layered(Some(&file), "--iterations 7000").unwrap();
+        let typed = layered(None, "--iterations 7000").unwrap();
+        assert_eq!(short, typed);
     }
 
     #[test]
     fn flags_without_effect_are_refused() {
         for (key, value, cure) in [
-            ("densify-gradient", "1e-4", ""),
+            ("densify-gradient", "1e-4", "--strategy adc"),
             ("split-scale", "0.5", ""),
             ("prune-scale", "0.5", ""),
-            ("opacity-reset-every", "500", ""),
-            ("opacity-reset-to", "0.5", ""),
+            ("opacity-reset-every", "500", "--strategy adc"),
+            ("opacity-reset-to", "0.5", "--strategy adc"),
             ("densify-growth", "budget", ""),
             ("opacity-halving-every", "500", ""),
             ("noise-rate", "0", "--strategy mcmc"),
@@ -211,11 +218,7 @@ mod tests {
             ("prune-every", "70", "--strategy mcmc --prune-importance 1"),
             ("prune-every", "70", "--strategy mcmc --prune-floaters 0.8"),
             ("prune-every", "70", "--strategy adc"),
-            (
-                "coarse-until",
-                "70",
-                "--resolution-schedule coarse-to-fine --strategy adc",
-            ),
+            ("coarse-until", "70", "--resolution-schedule coarse-to-fine"),
             ("batch-scaling", "sqrt", "--batch 2"),
             ("lr-exposure", "0.5", "--exposure"),
             ("lr-exposure-final", "0.5", "--exposure"),
@@ -229,6 +232,7 @@ mod tests {
                 ("", _) => "--strategy mcmc",
                 (_, "prune-every") => "--strategy mcmc",
                 ("--sh-degree 1", _) => "--sh-degree 0",
+                (_, "coarse-until") => "--resolution-schedule full",
                 _ => "",
             };
             let error = layered(None, &format!("{context} --{key} {value}")).unwrap_err();
@@ -255,8 +259,8 @@ mod tests {
         }
         // The default, said aloud, is what the user gets.
         assert!(layered(None, "--strategy mcmc --split-scale 0.01").is_ok());
-        let error = layered(None, "--preset fast --split-scale 0.5").unwrap_err();
-        assert!(error.contains("only strategy = adc looks at it"), "{error}");
+        let error = layered(None, "--strategy mcmc --split-scale 0.5").unwrap_err();
+        assert!(error.contains("strategy = splatcore"), "{error}");
         for preset in Preset::ALL {
             assert!(preset.settings().resolve().is_ok());
         }

@@ -2,7 +2,7 @@
 
 /// Settings that [`super::Config::complete`] derives from the number of steps where they are not
 /// given. The limit of Gaussians is among them for runs with a budget alone.
-const FROM_STEPS: [&str; 11] = [
+const FROM_STEPS: [&str; 12] = [
     "iterations",
     "coarse_until",
     "max_gaussians",
@@ -11,6 +11,7 @@ const FROM_STEPS: [&str; 11] = [
     "densify_until",
     "densify_every",
     "opacity_reset_every",
+    "opacity_halving_every",
     "prune_every",
     "growth",
     "init_scale",

@@ -1,20 +1,40 @@
 //! The layers of one run: flags over a file. The preset that they name, and the defaults, come in
 //! when they are resolved.
 
+use super::from_steps::follows_from_steps;
 use super::{Config, ConfigError, ResolvedConfig};
 use std::path::Path;
 
+impl Config {
+    /// Without the values that its own number of steps leads to: those follow another number.
+    fn without_what_follows(&self) -> Result<Self, ConfigError> {
+        let follows = |name: &str| name != "iterations" && follows_from_steps(name);
+        let following = self.filtered(|name| !follows(name)).complete();
+        let (mine, theirs) = (self.to_table()?, following.to_settings().to_table()?);
+        let same = |name: &str| {
+            let key = name.replace('_', "-");
+            mine.get(&key) == theirs.get(&key)
+        };
+        Ok(self.filtered(|name| !follows(name) || !same(name)))
+    }
+}
+
 impl ResolvedConfig {
-    /// The settings that were typed over those of `file`, resolved.
+    /// The settings that were typed over those of `file`, resolved. A file names every setting;
+    /// with another number of steps than its own, those that followed from its number follow from
+    /// the typed one.
     ///
     /// # Errors
     /// An unreadable file, bad TOML, an unknown key (with the nearest known one), a value out of
     /// range, settings that contradict each other, a typed setting without effect.
     pub fn from_layers(file: Option<&Path>, typed: &Config) -> Result<Self, ConfigError> {
-        let below = match file {
+        let mut below = match file {
             Some(path) => Config::from_file(path)?,
             None => Config::UNSET,
         };
+        if typed.iterations.is_some() && typed.iterations != below.iterations {
+            below = below.without_what_follows()?;
+        }
         let resolved = typed.over(&below).resolve()?;
         let defaults = Config::fixed_defaults().to_table()?;
         let typed = typed.to_table()?;

@@ -4,7 +4,6 @@
 //! The table below is the only place that has their values: what a run is resolved with, the help,
 //! and docs/guide/presets.md (printed by `examples/presets_page.rs`) come from it.
 
-use super::choices::{ResolutionSchedule, Strategy};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde::{Deserialize, Serialize};
@@ -28,60 +27,48 @@ pub(super) struct Row {
     pub preset: Preset,
     pub name: &'static str,
     pub iterations: u32,
-    pub max_gaussians: usize,
+    /// That of the defaults if not given.
+    pub max_gaussians: Option<usize>,
     /// That of the defaults if not given.
     pub sh_degree: Option<u8>,
-    pub strategy: Strategy,
-    pub resolution_schedule: ResolutionSchedule,
     /// What it costs, beside the defaults, and what it is for.
     pub cost: &'static str,
 }
 
-/// What all of them have in common, for the help.
-pub(super) const COMMON_IN_WORDS: &str = "mcmc on coarse photos first";
+/// How they differ, for the help.
+pub(super) const IN_WORDS: &str = "They are points on one curve of quality against time";
 
-/// MCMC, as its time and memory are known in advance and images from outside the range of the
-/// photos do not fall apart; coarse photos first, which gained on what was measured.
 static TABLE: [Row; 4] = [
     Row {
         preset: Preset::Fast,
         name: "fast",
         iterations: 7_000,
-        max_gaussians: 300_000,
+        max_gaussians: None,
         sh_degree: None,
-        strategy: Strategy::Mcmc,
-        resolution_schedule: ResolutionSchedule::CoarseToFine,
         cost: "about a fifth of the defaults' time",
     },
     Row {
         preset: Preset::Balanced,
         name: "balanced",
         iterations: 15_000,
-        max_gaussians: 500_000,
+        max_gaussians: None,
         sh_degree: None,
-        strategy: Strategy::Mcmc,
-        resolution_schedule: ResolutionSchedule::CoarseToFine,
-        cost: "half the time",
+        cost: "less than half the time",
     },
     Row {
         preset: Preset::Quality,
         name: "quality",
         iterations: 30_000,
-        max_gaussians: 1_000_000,
+        max_gaussians: None,
         sh_degree: None,
-        strategy: Strategy::Mcmc,
-        resolution_schedule: ResolutionSchedule::CoarseToFine,
-        cost: "the most time and memory, for large scenes and many photos; few photos hold no \
-               more than balanced finds",
+        cost: "the defaults, by a name",
     },
     Row {
         preset: Preset::Small,
         name: "small",
         iterations: 15_000,
-        max_gaussians: 100_000,
+        max_gaussians: Some(100_000),
         sh_degree: Some(2),
-        strategy: Strategy::Mcmc,
-        resolution_schedule: ResolutionSchedule::CoarseToFine,
         cost: "about a third of the defaults' time; large scenes lose detail; also writes \
                scene.sog of some 3 MB",
     },
@@ -110,21 +97,21 @@ impl ValueEnum for Preset {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let row = self.row();
-        let help = format!("{} steps, {}", row.iterations, gaussians(row));
-        Some(PossibleValue::new(row.name).help(help))
+        Some(PossibleValue::new(row.name).help(size(row)))
     }
 }
 
 /// Its settings and what it costs, in one line.
 pub(super) fn summary(preset: Preset) -> String {
     let row = preset.row();
-    format!("{} steps, {}; {}", row.iterations, gaussians(row), row.cost)
+    format!("{}; {}", size(row), row.cost)
 }
 
-fn gaussians(row: &Row) -> String {
+fn size(row: &Row) -> String {
+    let steps = format!("{} steps", row.iterations);
     match row.max_gaussians {
-        1_000_000 => "a million Gaussians".to_owned(),
-        number => format!("{number} Gaussians"),
+        Some(number) => format!("{steps}, at most {number} Gaussians"),
+        None => steps,
     }
 }
 
@@ -133,7 +120,7 @@ pub(super) fn help() -> String {
     let one = |row: &Row| format!(". {}: {}", row.name, summary(row.preset));
     format!(
         "A named set of settings in place of the defaults; a config file and other flags override \
-         it. All are {COMMON_IN_WORDS}{}",
+         it. {IN_WORDS}{}",
         TABLE.iter().map(one).collect::<String>()
     )
 }

@@ -11,10 +11,10 @@ pub fn presets_page() -> String {
         "# Presets\n\n\
          <!-- Made by `cargo run -p splatcore-train --example presets_page`. Do not edit. -->\n\n\
          A preset is a named set of settings: `splatcore train PHOTOS -o RUN --preset {}`. A \
-         settings\nfile and other flags override it. All presets are {}\n\
-         ([strategies](training.md#the-two-strategies), `resolution-schedule` below).\n\n",
+         settings\nfile and other flags override it. {}:\n\
+         `--budget` takes any time between.\n\n",
         names[0],
-        preset::COMMON_IN_WORDS,
+        preset::IN_WORDS,
     );
     for preset in Preset::ALL {
         let item = format!("- `{}`: {}.", name(preset), preset::summary(preset));
@@ -80,7 +80,7 @@ fn row(page: &mut String, first: &str, second: &str, others: &[String]) {
 
 fn cell(value: Option<&Value>) -> String {
     match value {
-        None => "no limit".to_owned(),
+        None => "by steps and photos".to_owned(),
         Some(Value::String(text)) => text.clone(),
         Some(value) => value.to_string(),
     }

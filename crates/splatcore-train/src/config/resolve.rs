@@ -6,6 +6,7 @@ use super::choices::{
 };
 use super::error::ConfigError;
 use super::from_steps::follows_from_steps;
+use super::interval::Interval;
 use super::preset::Preset;
 use super::resolved::{
     Batch, Budget, Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving,
@@ -17,12 +18,11 @@ use splatcore_core::Pipeline;
 /// The number of iterations for which the literature states its schedules.
 pub const REFERENCE_ITERATIONS: u32 = 30_000;
 
-/// Gaussians at most where a limit is needed and none is given.
+/// mcmc: Gaussians at most if that is not given.
 const BUDGET: usize = 1_000_000;
-/// In a run with a budget of time that number follows from the steps that fit, by so many Gaussians
-/// a step: with growth by a budget as docs/log/training-recipe.md has it (2,500 steps: 300,000,
-/// 10,000 steps: a million), for mcmc as the presets (7,000 steps: 300,000, 30,000: a million).
-const PER_STEP: [u32; 2] = [100, 40];
+/// mcmc: in a run with a budget of time that number follows from the steps that fit, by so many
+/// Gaussians a step, as in the presets (7,000 steps: 300,000, 30,000: a million).
+const PER_STEP: u32 = 40;
 /// ... and never fewer than this.
 const MIN_BUDGET: usize = 20_000;
 /// mcmc: growth a round, and steps between two rounds, in a run of [`Config::complete`]'s reference
@@ -41,6 +41,9 @@ const GROWTH_LIMITS: [f64; 2] = [0.001, 1.0];
 const INIT_SCALE: f64 = 0.1;
 /// mcmc: runs with fewer iterations start with larger Gaussians.
 const SMALL_START_ITERATIONS: f64 = 6000.0;
+
+/// splatcore: opacities are halved as often as this in a whole run, if no other interval is given.
+const HALVINGS: u32 = 14;
 
 /// A step of the 30,000-iteration schedule in a run of `iterations`: rounded, at least 1.
 pub fn scaled_steps(steps: u32, iterations: u32) -> u32 {
@@ -112,7 +115,7 @@ impl Config {
         let given = Given {
             iterations: given.iterations.unwrap_or(REFERENCE_ITERATIONS),
             reference: self.preset.map_or(REFERENCE_ITERATIONS, Preset::iterations),
-            strategy: given.strategy.unwrap_or(Strategy::Adc),
+            strategy: given.strategy.unwrap_or_default(),
             config: given,
         };
         ResolvedConfig {
@@ -175,10 +178,8 @@ impl Preset {
         Config {
             preset: Some(self),
             iterations: Some(row.iterations),
-            max_gaussians: Some(row.max_gaussians),
+            max_gaussians: row.max_gaussians,
             sh_degree: row.sh_degree,
-            strategy: Some(row.strategy),
-            resolution_schedule: Some(row.resolution_schedule),
             ..Config::UNSET
         }
     }
@@ -186,7 +187,12 @@ impl Preset {
 
 /// Settings whose defaults follow from `iterations`, `strategy` or another setting. Their help says
 /// how.
-const FOLLOWING: [&str; 16] = [
+const FOLLOWING: [&str; 21] = [
+    "resolution_schedule",
+    "lr_final_share",
+    "densify_growth",
+    "opacity_halving_every",
+    "prune_scale",
     "coarse_until",
     "lr_opacity",
     "opacity_regulariser",
@@ -217,8 +223,16 @@ struct Given {
 impl Given {
     fn by_strategy<T>(&self, adc: T, mcmc: T) -> T {
         match self.strategy {
-            Strategy::Adc => adc,
+            Strategy::Splatcore | Strategy::Adc => adc,
             Strategy::Mcmc => mcmc,
+        }
+    }
+
+    /// What the default strategy has, and what the published ones have.
+    fn own<T>(&self, splatcore: T, published: T) -> T {
+        match self.strategy {
+            Strategy::Splatcore => splatcore,
+            Strategy::Adc | Strategy::Mcmc => published,
         }
     }
 
@@ -234,7 +248,9 @@ impl Given {
             lens: c.lens.unwrap_or(PhotoLens::Undistort),
             test_every: c.test_every.unwrap_or(8),
             background: c.background.unwrap_or(Background::Black),
-            resolution: c.resolution_schedule.unwrap_or(ResolutionSchedule::Full),
+            resolution: c
+                .resolution_schedule
+                .unwrap_or(self.own(ResolutionSchedule::CoarseToFine, ResolutionSchedule::Full)),
             coarse_until: c.coarse_until.unwrap_or(self.steps(10_000)),
         }
     }
@@ -266,10 +282,9 @@ impl Given {
         Scene {
             sh_degree: c.sh_degree.unwrap_or(3),
             sh_every: c.sh_every.unwrap_or((self.iterations / 10).clamp(1, 1000)),
-            max_gaussians: c.max_gaussians.or(match self.growing() {
-                DensifyGrowth::Budget => Some(self.most(PER_STEP[0])),
-                DensifyGrowth::Threshold => self.by_strategy(None, Some(self.most(PER_STEP[1]))),
-            }),
+            max_gaussians: c
+                .max_gaussians
+                .or(self.by_strategy(None, Some(self.most()))),
             antialias: c.antialias.unwrap_or(false),
             init_opacity: c.init_opacity.unwrap_or(self.by_strategy(0.1, 0.5)),
             init_scale: c.init_scale.unwrap_or(self.init_scale()),
@@ -286,7 +301,7 @@ impl Given {
             opacity: c.lr_opacity.unwrap_or(self.by_strategy(0.025, 0.05)),
             scales: c.lr_scales.unwrap_or(5e-3),
             rotations: c.lr_rotations.unwrap_or(1e-3),
-            final_share: c.lr_final_share.unwrap_or(1.0),
+            final_share: c.lr_final_share.unwrap_or(self.own(0.1, 1.0)),
             exposure: c.lr_exposure.unwrap_or(0.01),
             exposure_final: c.lr_exposure_final.unwrap_or(0.001),
             masks: c.lr_masks.unwrap_or(0.01),
@@ -331,7 +346,10 @@ impl Given {
             min_opacity: c.min_opacity.unwrap_or(0.005),
             opacity_reset_every: c.opacity_reset_every.unwrap_or(self.reset_every()),
             opacity_reset_to: c.opacity_reset_to.unwrap_or(0.01),
-            opacity_halving_every: c.opacity_halving_every.filter(|every| every.steps(1) > 0),
+            opacity_halving_every: c
+                .opacity_halving_every
+                .or(self.own(Some(Interval::Steps(self.halving_every())), None))
+                .filter(|every| every.steps(1) > 0),
             growth: c.growth.unwrap_or(self.growth()),
             noise_rate: c.noise_rate.unwrap_or(5e5),
         }
@@ -339,7 +357,7 @@ impl Given {
 
     fn growing(&self) -> DensifyGrowth {
         let given = self.config.densify_growth;
-        given.unwrap_or(DensifyGrowth::Threshold)
+        given.unwrap_or(self.own(DensifyGrowth::Budget, DensifyGrowth::Threshold))
     }
 
     /// The run's length in reference lengths.
@@ -357,10 +375,9 @@ impl Given {
         self.by_strategy(1.0, mcmc)
     }
 
-    /// Gaussians at most where a limit is needed and none is given; in a run with a budget so many
-    /// a step.
-    fn most(&self, per_step: u32) -> usize {
-        let most = (self.iterations as usize).saturating_mul(per_step as usize);
+    /// mcmc: Gaussians at most if that is not given; in a run with a budget so many a step.
+    fn most(&self) -> usize {
+        let most = (self.iterations as usize).saturating_mul(PER_STEP as usize);
         match self.config.budget {
             Some(_) => most.clamp(MIN_BUDGET, BUDGET),
             None => BUDGET,
@@ -392,6 +409,14 @@ impl Given {
         }
     }
 
+    /// Steps between halvings of opacities unless they are given: whole rounds of densification, at
+    /// least two, as what is halved needs some hundred steps.
+    fn halving_every(&self) -> u32 {
+        let round = self.densify_every().max(1);
+        let rounds = f64::from(self.iterations) / f64::from(HALVINGS) / f64::from(round);
+        round.saturating_mul((rounds.round() as u32).max(2))
+    }
+
     /// Steps between opacity resets unless they are given.
     fn reset_every(&self) -> u32 {
         let ten_rounds = self.densify_every().max(1).saturating_mul(10);
@@ -416,7 +441,7 @@ impl Given {
             importance: c.prune_importance.unwrap_or(0.0),
             bad_share: c.prune_bad_share.unwrap_or(1.0),
             floaters: none_if_0(c.prune_floaters.unwrap_or(self.by_strategy(0.8, 0.0))),
-            scale: c.prune_scale.unwrap_or(0.1),
+            scale: none_if_0(c.prune_scale.unwrap_or(self.own(0.0, 0.1))),
             max_scale: none_if_0(c.max_scale.unwrap_or(self.by_strategy(0.0, 0.25))),
         }
     }
@@ -431,6 +456,7 @@ mod tests {
     fn only_the_listed_defaults_follow_from_other_settings() {
         let fixed = Config::fixed_defaults();
         for (strategy, iterations, statistic) in [
+            (Strategy::Splatcore, 7000, DensifyStatistic::Mean),
             (Strategy::Adc, 30_000, DensifyStatistic::Mean),
             (Strategy::Adc, 3000, DensifyStatistic::Absolute),
             (Strategy::Mcmc, 7000, DensifyStatistic::Mean),

@@ -250,8 +250,9 @@ pub struct Prune {
     pub bad_share: f64,
     /// Removed when nearer than this share of the depth that views show; `None` removes none.
     pub floaters: Option<f64>,
-    /// adc: removed above this share of the extent, after the first opacity reset.
-    pub scale: f64,
+    /// adc: removed above this share of the extent, after the first opacity reset; `None` removes
+    /// none.
+    pub scale: Option<f64>,
     /// No Gaussian is larger than this share of its distance to the nearest camera; `None` for no
     /// limit.
     pub max_scale: Option<f64>,
@@ -360,7 +361,7 @@ impl ResolvedConfig {
             prune_floaters: Some(prune.floaters.unwrap_or(0.0)),
             max_scale: Some(prune.max_scale.unwrap_or(0.0)),
             prune_every: Some(prune.every),
-            prune_scale: Some(prune.scale),
+            prune_scale: Some(prune.scale.unwrap_or(0.0)),
             init_opacity: Some(scene.init_opacity),
             init_scale: Some(scene.init_scale),
             ..self.densify.to_settings()

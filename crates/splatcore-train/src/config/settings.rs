@@ -38,14 +38,16 @@ pub struct Config {
     /// --iterations or --budget the run ends by whichever comes first
     #[arg(long, value_name = "DB")]
     pub quality_target: Option<f64>,
-    /// How Gaussians are added and removed. adc grows as the photos demand: best at its own size,
-    /// but time and memory are not known in advance. mcmc fills up to --max-gaussians: both are
-    /// known, and it depends less on the starting points
+    /// How Gaussians are added and removed. splatcore clones and splits towards a number known in
+    /// advance: the best quality for the time on most photos. adc and mcmc are as published: adc
+    /// grows as the photos demand, to a number that nobody knows before; mcmc depends less on the
+    /// starting points and on poses that are not quite right
     #[arg(long, value_name = "NAME", value_enum)]
     pub strategy: Option<Strategy>,
-    /// Never more Gaussians than this [adc: no limit, mcmc: 1000000]. Time and memory grow with the
-    /// number, about 0.7 kB each at SH degree 3 while training; fewer than the scene needs cost
-    /// detail
+    /// Never more Gaussians than this [splatcore: as many as steps and photos are worth, a million
+    /// for 30000 steps on 100 million pixels, half for a quarter of either, 4 million at most; adc:
+    /// no limit, mcmc: 1000000]. Time and memory grow with the number, about 0.7 kB each at SH
+    /// degree 3 while training; fewer than the scene needs cost detail
     #[arg(long, value_name = "N")]
     pub max_gaussians: Option<usize>,
     /// Degree of the spherical harmonics, 0 to 3: how colour may change with the direction of view.
@@ -129,6 +131,7 @@ pub struct Config {
     /// At which size photos are learnt from: full, or coarse-to-fine, a quarter of each side at
     /// first, then half, then full. The coarse steps take a fraction of the time; memory hardly
     /// changes. Quality may gain (large structures first) or lose (fewer steps on fine detail)
+    /// [splatcore: coarse-to-fine, else full]
     #[arg(long, value_name = "NAME", value_enum)]
     pub resolution_schedule: Option<ResolutionSchedule>,
     /// coarse-to-fine: photos have their full size after this step [10000 at 30000 iterations]; the
@@ -162,7 +165,7 @@ pub struct Config {
     /// Learning rate of the colour's dependence on direction. Quality only
     #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
     pub lr_sh_rest: Option<f64>,
-    /// Learning rate of the opacity logits [adc: 0.025, mcmc: 0.05]. Quality, and with adc how many
+    /// Learning rate of the opacity logits [0.025, mcmc: 0.05]. Quality, and with adc how many
     /// are pruned
     #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
     pub lr_opacity: Option<f64>,
@@ -173,8 +176,8 @@ pub struct Config {
     #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
     pub lr_rotations: Option<f64>,
     /// Learning rates of colours, opacities, scales and rotations fall after --densify-until, to
-    /// this share of themselves at the last step; 1 keeps them. Lower ends calmer, too low ends
-    /// too early. Quality only
+    /// this share of themselves at the last step [splatcore: 0.1, else 1]; 1 keeps them. Lower ends
+    /// calmer, too low ends too early. Quality only
     #[arg(long, value_name = "SHARE", help_heading = "Learning rates")]
     pub lr_final_share: Option<f64>,
     /// Learning rate of the photos' exposures (with --exposure) at the first step. A photo learns
@@ -201,11 +204,11 @@ pub struct Config {
     /// in metrics.json
     #[arg(long, action = ArgAction::SetTrue, help_heading = "Loss")]
     pub exposure: Option<bool>,
-    /// Weight of the mean opacity in the loss [adc: 0, mcmc: 0.01]. More lets useless Gaussians
+    /// Weight of the mean opacity in the loss [0, mcmc: 0.01]. More lets useless Gaussians
     /// fade and be reused, too much makes surfaces translucent
     #[arg(long, value_name = "W", help_heading = "Loss")]
     pub opacity_regulariser: Option<f64>,
-    /// Weight of the mean scale in the loss [adc: 0, mcmc: 0.01]. More keeps Gaussians small, which
+    /// Weight of the mean scale in the loss [0, mcmc: 0.01]. More keeps Gaussians small, which
     /// also renders faster; too much leaves holes
     #[arg(long, value_name = "W", help_heading = "Loss")]
     pub scale_regulariser: Option<f64>,
@@ -214,10 +217,10 @@ pub struct Config {
     /// from directions that no photo has, too much loses reflections. Time and memory are the same
     #[arg(long, value_name = "W", help_heading = "Loss")]
     pub sh_regulariser: Option<f64>,
-    /// adc: learn a mask for each Gaussian, with this weight of the mean mask in the loss, and
-    /// remove those that training does best without (Compact-3DGS); 5e-4 is the paper's, 0 learns
-    /// none. Higher leaves fewer: smaller files, faster to render and to train, some faint detail
-    /// lost. 12 bytes a Gaussian more while training
+    /// splatcore, adc: learn a mask for each Gaussian, with this weight of the mean mask in the
+    /// loss, and remove those that training does best without (Compact-3DGS); 5e-4 is the paper's,
+    /// 0 learns none. Higher leaves fewer: smaller files, faster to render and to train, some faint
+    /// detail lost. 12 bytes a Gaussian more while training
     #[arg(long, value_name = "W", help_heading = "Loss")]
     pub learned_masks: Option<f64>,
 
@@ -233,13 +236,13 @@ pub struct Config {
     /// at first, and leaves fewer rounds
     #[arg(long, value_name = "STEP", help_heading = "Densification")]
     pub densify_from: Option<u32>,
-    /// ... and before this step [at 30000 iterations adc: 15000, by a budget 24000, mcmc: 25000]; 0
+    /// ... and before this step [at 30000 iterations splatcore: 24000, adc: 15000, mcmc: 25000]; 0
     /// keeps the starting set. Later means more Gaussians: more detail, time and memory
     #[arg(long, value_name = "STEP", help_heading = "Densification")]
     pub densify_until: Option<u32>,
     /// Steps between two rounds of adding and removing [100; in short mcmc runs fewer, down to 20].
-    /// adc: fewer grow the set faster (time, memory) on less evidence (quality); mcmc: fewer move
-    /// dead Gaussians sooner, and the default of --growth follows
+    /// splatcore, adc: fewer judge on less evidence, and the set of adc grows faster; mcmc: fewer
+    /// move dead Gaussians sooner, and the default of --growth follows
     #[arg(long, value_name = "N", help_heading = "Densification")]
     pub densify_every: Option<u32>,
     /// adc: a Gaussian whose mean screen-space gradient reaches this is cloned or split [0.0002,
@@ -247,21 +250,21 @@ pub struct Config {
     /// memory
     #[arg(long, value_name = "NORM", help_heading = "Densification")]
     pub densify_gradient: Option<f64>,
-    /// adc: which gradient that is: mean, of the sum over all pixels, or absolute, of absolute
-    /// values tile by tile, in which opposite pulls do not cancel (AbsGS): large Gaussians over
-    /// fine detail are split. Costs no memory and hardly time; the number of Gaussians depends on
-    /// --densify-gradient
+    /// splatcore, adc: which gradient that is: mean, of the sum over all pixels, or absolute, of
+    /// absolute values tile by tile, in which opposite pulls do not cancel (AbsGS): large Gaussians
+    /// over fine detail are split. Costs no memory and hardly time; the number of Gaussians depends
+    /// on --densify-gradient
     #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
     pub densify_statistic: Option<DensifyStatistic>,
-    /// adc: how many grow: threshold, all that --densify-gradient admits, or budget, as many as
-    /// bring the set on a straight line to --max-gaussians (1000000 if that is not given) at
-    /// --densify-until, drawn in proportion to their gradients. Time and memory are known in
-    /// advance then
+    /// splatcore, adc: how many grow [splatcore: budget, adc: threshold]: threshold, all that
+    /// --densify-gradient admits, or budget, as many as bring the set on a straight line to
+    /// --max-gaussians at --densify-until, drawn in proportion to their gradients. Time and memory
+    /// are known in advance then
     #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
     pub densify_growth: Option<DensifyGrowth>,
-    /// adc: what growth asks for besides the gradient: gradient, nothing, or consistent, that
-    /// several photos agree that the picture is bad there (FastGS): far fewer Gaussians, less time
-    /// and memory, and some detail lost. A round costs about as much as --score-views steps
+    /// splatcore, adc: what growth asks for besides the gradient: gradient, nothing, or consistent,
+    /// that several photos agree that the picture is bad there (FastGS): far fewer Gaussians, less
+    /// time and memory, and some detail lost. A round costs about as much as --score-views steps
     #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
     pub densify_score: Option<DensifyScore>,
     /// consistent: photos that are asked, drawn anew each round. More judge better and take longer
@@ -288,13 +291,13 @@ pub struct Config {
     #[arg(long, value_name = "SHARE", help_heading = "Densification")]
     pub prune_bad_share: Option<f64>,
     /// At the same rounds, remove floaters: Gaussians nearer than this share of the depth that the
-    /// photos' views show at their place, in every view that can tell [adc: 0.8, mcmc: 0]; 0
+    /// photos' views show at their place, in every view that can tell [0.8, mcmc: 0]; 0
     /// removes none. A round renders each photo's view, memory is hardly touched. Views from beside
     /// the photos gain much, those between them nothing; haze, glass and smoke may go too
     #[arg(long, value_name = "SHARE", help_heading = "Densification")]
     pub prune_floaters: Option<f64>,
     /// No Gaussian is larger (standard deviation along its longest axis) than this share of its
-    /// distance to the nearest photo's camera; 0 sets no limit [adc: 0, mcmc: 0.25]. Larger ones
+    /// distance to the nearest photo's camera; 0 sets no limit [0, mcmc: 0.25]. Larger ones
     /// fit the photos and are drawn anywhere in views from beside them. Lower cuts plain walls into
     /// more Gaussians. Time and memory are the same
     #[arg(long, value_name = "SHARE", help_heading = "Densification")]
@@ -304,15 +307,16 @@ pub struct Config {
     /// memory) and cost a render and a backward pass of each photo every time
     #[arg(long, value_name = "N", help_heading = "Densification")]
     pub prune_every: Option<u32>,
-    /// adc: split above this size, clone below, as a share of the extent of the cameras. Lower
-    /// splits more: sharper large surfaces, more Gaussians
+    /// splatcore, adc: split above this size, clone below, as a share of the extent of the cameras.
+    /// Lower splits more: sharper large surfaces, more Gaussians
     #[arg(long, value_name = "SHARE", help_heading = "Densification")]
     pub split_scale: Option<f64>,
-    /// adc: after the first opacity reset, remove what is larger than this share of the extent.
-    /// Lower removes more: fewer blobs, but distant backgrounds may go with them
+    /// splatcore, adc: after the first opacity reset, remove what is larger than this share of the
+    /// extent [splatcore: 0, adc: 0.1]; 0 removes none. Lower removes more: fewer blobs, but
+    /// distant backgrounds go with them
     #[arg(long, value_name = "SHARE", help_heading = "Densification")]
     pub prune_scale: Option<f64>,
-    /// Gaussians below this opacity are removed (adc) or moved (mcmc). Higher saves time and memory
+    /// Gaussians below this opacity are removed, or moved (mcmc). Higher saves time and memory
     /// and loses faint detail
     #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
     pub min_opacity: Option<f64>,
@@ -324,10 +328,11 @@ pub struct Config {
     /// adc: highest opacity after a reset. Lower clears more haze and takes longer to recover from
     #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
     pub opacity_reset_to: Option<f64>,
-    /// adc: halve all opacities (none below 1/128) and clear the optimiser's moments every N steps,
-    /// or with an e every N epochs (10e: whenever each photo was seen ten times more), before
-    /// --densify-until, in place of resets; 0 resets. Clears haze and lets what was hidden learn;
-    /// costs quality for a while, less than a reset
+    /// splatcore, adc: halve all opacities (none below 1/128) and clear the optimiser's moments
+    /// every N steps, or with an e every N epochs (10e: whenever each photo was seen ten times
+    /// more), before --densify-until, in place of resets; 0 resets [splatcore: a fourteenth of the
+    /// steps, adc: 0]. Clears haze and lets what was hidden learn; costs quality for a while, less
+    /// than a reset
     #[arg(long, value_name = "N|Ne", help_heading = "Densification")]
     pub opacity_halving_every: Option<Interval>,
     /// mcmc: growth per round, 0.05 for 5 %, until --max-gaussians [0.05 every 100 steps at the
@@ -335,11 +340,11 @@ pub struct Config {
     /// of the run]. Higher reaches the final time per step, memory and detail sooner
     #[arg(long, value_name = "SHARE", help_heading = "Densification")]
     pub growth: Option<f64>,
-    /// Opacity of the starting Gaussians [adc: 0.1, mcmc: 0.5]. Quality of the start; higher ones
+    /// Opacity of the starting Gaussians [0.1, mcmc: 0.5]. Quality of the start; higher ones
     /// hide each other
     #[arg(long, value_name = "ALPHA", help_heading = "Densification")]
     pub init_opacity: Option<f64>,
-    /// Size of the starting Gaussians, in mean distances to their 3 nearest neighbours [adc: 1,
+    /// Size of the starting Gaussians, in mean distances to their 3 nearest neighbours [1,
     /// mcmc: 0.1, and nearer 1 below 6000 iterations, which leave few steps to close gaps]. Larger
     /// covers gaps between the points and makes the first steps slower
     #[arg(long, value_name = "X", help_heading = "Densification")]

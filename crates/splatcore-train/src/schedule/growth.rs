@@ -9,18 +9,43 @@ const UNKNOWN_GROWTH: f64 = 2.0;
 /// adc by a threshold: of what it grew a step lately, so much on average until growth ends.
 const SLOWING: f64 = 0.6;
 
+/// Growth by a budget without a limit: a run of so many steps on photos of so many pixels in all
+/// ends with so many Gaussians. Half the steps or half the pixels pay for 0.7 of them, more steps
+/// for no more (docs/log/training-recipe.md).
+const USUAL: (f64, f64, f64) = (1e6, 30_000.0, 1e8);
+/// ... and never with more than this, which take 2 GB on a card. Who has more memory can say so.
+const MAX_USUAL: f64 = 4e6;
+
 impl Schedule {
+    /// Most Gaussians of the run: what is given; without that, if growth is by a budget, what steps
+    /// and photos are worth.
+    pub(crate) fn limit(&self) -> usize {
+        let c = &self.config;
+        let by_budget =
+            c.strategy.follows_gradients() && c.densify.growing == DensifyGrowth::Budget;
+        match c.scene.max_gaussians {
+            None if by_budget && self.pixels > 0 => {
+                let (gaussians, steps, pixels) = USUAL;
+                let length = (f64::from(c.iterations) / steps).min(1.0);
+                let share = length * self.pixels as f64 / pixels;
+                (gaussians * share.sqrt()).min(MAX_USUAL).ceil() as usize
+            }
+            _ => c.scene.most_gaussians(),
+        }
+    }
+
     /// How many Gaussians there will be in the end if there are `gaussians` after step `step`, as
     /// far as that is known: mcmc grows by the same factor every time; what adc does depends on the
     /// photos, it counts as nothing.
     pub fn gaussians_in_the_end(&self, step: u32, gaussians: usize) -> usize {
         let c = &self.config;
         match c.strategy {
-            Strategy::Adc if c.densify.growing == DensifyGrowth::Budget => {
-                return c.scene.most_gaussians().max(gaussians);
-            }
-            Strategy::Adc => return gaussians,
             Strategy::Mcmc => {}
+            _ if c.densify.until == 0 => return gaussians,
+            _ if c.densify.growing == DensifyGrowth::Budget => {
+                return self.limit().max(gaussians);
+            }
+            _ => return gaussians,
         }
         let every = c.densify.every;
         let from = (step / every).max(c.densify.from / every);
@@ -58,7 +83,7 @@ impl Schedule {
         let (c, densify) = (&self.config, &self.config.densify);
         let until = densify.until.min(c.iterations);
         let (from, to) = (step.max(densify.from).min(until), at.min(until));
-        let (now, limit) = (gaussians as f64, c.scene.most_gaussians() as f64);
+        let (now, limit) = (gaussians as f64, self.limit() as f64);
         let (passed, all) = (
             f64::from(to.saturating_sub(from)),
             f64::from(until - from).max(1.0),
@@ -68,8 +93,8 @@ impl Schedule {
                 let rounds = to / densify.every - (from / densify.every).min(to / densify.every);
                 now * (1.0 + densify.growth).powf(rounds.into())
             }
-            (Strategy::Adc, DensifyGrowth::Budget) => now + (limit - now).max(0.0) * passed / all,
-            (Strategy::Adc, DensifyGrowth::Threshold) => match trend {
+            (_, DensifyGrowth::Budget) => now + (limit - now).max(0.0) * passed / all,
+            (_, DensifyGrowth::Threshold) => match trend {
                 Some(trend) => now + (SLOWING * trend * passed).max(0.0),
                 None => now * (1.0 + (UNKNOWN_GROWTH - 1.0) * passed / all),
             },

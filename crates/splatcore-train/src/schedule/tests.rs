@@ -1,3 +1,4 @@
+mod growth;
 mod refinements;
 
 use super::*;
@@ -11,8 +12,15 @@ fn close(a: f32, b: f64) -> bool {
     (a as f64 / b - 1.0).abs() < 1e-6
 }
 
+/// Adaptive density control, as `train` has it.
+const ADC: Config = Config {
+    strategy: Some(Strategy::Adc),
+    ..Config::UNSET
+};
+
 /// Nothing but what the strategies' authors have.
 const PLAIN: Config = Config {
+    strategy: Some(Strategy::Adc),
     prune_floaters: Some(0.0),
     max_scale: Some(0.0),
     ..Config::UNSET
@@ -125,7 +133,7 @@ fn sh_degree_rises_every_thousand_steps() {
 
 #[test]
 fn plans_of_adc_collect_statistics_until_densification_ends() {
-    let schedule = scheduled(&Config::UNSET, 1.0);
+    let schedule = scheduled(&ADC, 1.0);
     let plan = schedule.plan(14_999, vec![5]);
     assert!(
         plan.statistics == Some(Statistic::Mean)
@@ -164,7 +172,7 @@ fn photos_grow_from_coarse_to_fine() {
     let schedule = scheduled(&config, 1.0);
     let at = [1, 5000, 5001, 10_000, 10_001, 30_000].map(|step| schedule.plan(step, vec![0]).scale);
     assert_eq!(at, [4, 4, 2, 2, 1, 1]);
-    assert_eq!(scheduled(&Config::UNSET, 1.0).plan(1, vec![0]).scale, 1);
+    assert_eq!(scheduled(&ADC, 1.0).plan(1, vec![0]).scale, 1);
     let never = Config {
         coarse_until: Some(0),
         ..config

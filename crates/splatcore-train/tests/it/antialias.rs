@@ -6,7 +6,7 @@ use splatcore_core::backend::{Backend, Renderer};
 use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
-use splatcore_train::config::Config;
+use splatcore_train::config::{Config, Strategy};
 use splatcore_train::{Trainer, evaluate, init};
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ fn trained(dataset: &Dataset, antialias: bool) -> [f64; 3] {
         densify_from: Some(60),
         densify_until: Some(320),
         opacity_reset_every: Some(10_000),
+        strategy: Some(Strategy::Adc),
         ..Config::UNSET
     };
     let views = |split, max_size| -> Vec<View> {

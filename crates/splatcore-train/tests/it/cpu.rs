@@ -73,6 +73,7 @@ fn resuming_from_a_file_is_bit_exact() {
     let backend = CpuBackend::new(Some(2));
     let views = photos(&backend, 8);
     for (strategy, antialias, batch) in [
+        (Strategy::Splatcore, false, 1),
         (Strategy::Adc, false, 1),
         (Strategy::Mcmc, false, 1),
         (Strategy::Adc, true, 1),

@@ -97,6 +97,10 @@ fn course(mock: &Mock) -> (Vec<f32>, u32, u32) {
 
 #[test]
 fn a_run_ends_on_time_with_its_schedules_complete() {
+    let adc = Config {
+        strategy: Some(Strategy::Adc),
+        ..Config::UNSET
+    };
     let mcmc = Config {
         strategy: Some(Strategy::Mcmc),
         resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
@@ -109,13 +113,15 @@ fn a_run_ends_on_time_with_its_schedules_complete() {
         ..Config::UNSET
     };
     for (name, machine, seconds, pruning, more) in [
-        ("card, adc", card as Machine, 4.0, 0.02, Config::UNSET),
+        ("card, splatcore", card as Machine, 4.0, 0.02, Config::UNSET),
+        ("card, adc", card, 4.0, 0.02, adc.clone()),
         ("card, mcmc", card, 4.0, 0.0, mcmc.clone()),
         ("card, budget", card, 3.0, 0.05, by_budget.clone()),
-        ("processor, adc", processor, 60.0, 0.3, Config::UNSET),
+        ("processor, splatcore", processor, 60.0, 0.3, Config::UNSET),
+        ("processor, adc", processor, 60.0, 0.3, adc.clone()),
         ("processor, mcmc", processor, 200.0, 0.0, mcmc),
         ("processor, budget", processor, 90.0, 0.5, by_budget),
-        ("a few steps", processor, 2.0, 0.5, Config::UNSET),
+        ("a few steps", processor, 2.0, 0.5, adc),
     ] {
         let config = more.over(&budget(seconds));
         let mut run = begin(&config, machine, pruning, None);

@@ -71,7 +71,7 @@ fn all_options(strategy: Strategy) -> Config {
         score_error: Some(0.3),
         ..match strategy {
             Strategy::Mcmc => config(strategy),
-            Strategy::Adc => Config {
+            Strategy::Splatcore | Strategy::Adc => Config {
                 densify_statistic: Some(DensifyStatistic::Absolute),
                 densify_score: Some(DensifyScore::Consistent),
                 score_views: Some(3),
@@ -101,7 +101,7 @@ fn resuming_with_every_option_is_bit_exact() {
     let path = folder.path().join("checkpoint.safetensors");
     let backend = CpuBackend::new(Some(2));
     let views = photos(&backend, 8, true);
-    for strategy in [Strategy::Adc, Strategy::Mcmc] {
+    for strategy in [Strategy::Splatcore, Strategy::Adc, Strategy::Mcmc] {
         let config = all_options(strategy);
         let whole = trained(&backend, &config, &views).checkpoint().unwrap();
         // At a quarter, at half just after the change, at full size.

@@ -14,7 +14,7 @@ use std::time::Duration;
 fn resuming_is_bit_exact_across_refinements_and_resets() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.safetensors");
-    for strategy in [Strategy::Adc, Strategy::Mcmc] {
+    for strategy in [Strategy::Splatcore, Strategy::Adc, Strategy::Mcmc] {
         let config = config(strategy);
         let whole = end_of(trainer(&config, &Mock::default()));
         assert_ne!(whole.state.gaussians.len(), 60, "the set must have changed");

@@ -12,7 +12,7 @@ fn adc_refines_when_inria_does() {
         (rounds[0], rounds[rounds.len() - 1], rounds.len()),
         (600, 14_900, 144)
     );
-    assert_eq!(resets(&Config::UNSET), [3000, 6000, 9000, 12_000]);
+    assert_eq!(resets(&ADC), [3000, 6000, 9000, 12_000]);
     let max_scale_at = |step: u32| {
         all.iter().find_map(|(s, r)| match r {
             Refine::Adc { max_scale, .. } if *s == step => Some(*max_scale),
@@ -47,7 +47,7 @@ fn adc_refines_when_inria_does() {
 fn a_white_background_adds_one_early_reset() {
     let white = Config {
         background: Some(Background::White),
-        ..Config::UNSET
+        ..ADC
     };
     assert_eq!(resets(&white), [500, 3000, 6000, 9000, 12_000]);
 }
@@ -57,7 +57,7 @@ fn short_runs_have_fewer_resets_not_hastier_ones() {
     let run = |iterations| {
         resets(&Config {
             iterations: Some(iterations),
-            ..Config::UNSET
+            ..ADC
         })
     };
     assert_eq!(run(7000), [1000, 2000, 3000]);
@@ -142,7 +142,7 @@ fn floaters_go_first() {
     let config = Config {
         prune_floaters: Some(0.8),
         prune_importance: Some(0.5),
-        ..Config::UNSET
+        ..ADC
     };
     let all = refinements(&config);
     let rounds = steps_of(
@@ -165,7 +165,7 @@ fn floaters_go_first() {
         ]
     ));
     // adc does so unasked, mcmc if asked.
-    let by_default = refinements(&Config::UNSET);
+    let by_default = refinements(&ADC);
     assert_eq!(
         steps_of(&by_default, |r| matches!(r, Refine::PruneFloaters { .. })),
         rounds
@@ -228,11 +228,11 @@ fn masked_gaussians_are_removed_to_the_end() {
         |config: &Config| steps_of(&refinements(config), |r| matches!(r, Refine::PruneMasked));
     let config = Config {
         learned_masks: Some(5e-4),
-        ..Config::UNSET
+        ..ADC
     };
     let all: Vec<u32> = (15..=30).map(|k| 1000 * k).collect();
     assert_eq!(removals(&config), all);
-    assert!(removals(&Config::UNSET).is_empty());
+    assert!(removals(&ADC).is_empty());
     let odd = Config {
         iterations: Some(2345),
         ..config
@@ -454,7 +454,7 @@ fn halvings_follow_the_epochs() {
         ..PLAIN
     };
     // 193 photos, two a step: an epoch takes 97 steps.
-    let schedule = scheduled(&config, 1.0).with_photos(193);
+    let schedule = scheduled(&config, 1.0).with_photos([], 193);
     let is_halving = |r: &Refine| matches!(r, Refine::FadeOpacity { .. });
     let steps = (1..=30_000).filter(|&step| schedule.refinements(step).iter().any(is_halving));
     let expected: Vec<u32> = (1..=24).map(|i| 970 * i).collect();

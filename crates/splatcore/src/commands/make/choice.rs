@@ -303,6 +303,7 @@ mod tests {
     fn what_is_typed_has_a_forecast_and_ways_to_halve_it() {
         let typed = Config {
             preset: Some(Preset::Quality),
+            max_gaussians: Some(1_000_000),
             ..Config::UNSET
         };
         let time = time(150.0, 20.0);
