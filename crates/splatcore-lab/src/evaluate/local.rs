@@ -126,6 +126,7 @@ impl<'a> Local<'a> {
         passed.extend(self.suite.check(&mut worker.child)?);
         passed.push(self.suite.check_metamorphic(&mut worker.child)?);
         passed.push(Gate::Memory.to_string());
+        passed.push(self.suite.not_compared());
         Ok(())
     }
 

@@ -15,14 +15,22 @@ use splatcore_core::{Backend, Image, Pipeline};
 #[derive(Default)]
 pub struct Suite {
     cases: Vec<Case>,
+    /// The second scene, by the last camera of the first, whose frames it follows.
+    after: Option<Case>,
     /// Whether the backward pass is looked at too.
     training: bool,
 }
 
+/// Frames of the first scene that another scene follows in the same memory, by the same camera.
+const LAUNCHES: usize = 50;
+/// Frames of a scene whose gradients are looked at: what one leaves in memory meets the next.
+const STEPS: usize = 2;
+
 struct Case {
     test: TestScene,
     frames: Vec<Expected>,
-    gradients: Option<ExpectedGradients>,
+    /// Of the first frames, one after the other.
+    gradients: Vec<ExpectedGradients>,
 }
 
 struct Expected {
@@ -61,7 +69,7 @@ impl Case {
         let mut frames = Vec::new();
         for frame in &test.frames {
             let (image, transmittance) = baseline.render(frame).map_err(|e| broken(&e))?;
-            let (again, _) = baseline.render(frame).map_err(|e| broken(&e))?;
+            let again = baseline.render(frame).map_err(|e| broken(&e))?;
             let expected = match &mut right {
                 Some((right, pipeline)) => {
                     reference::render(&mut **right, frame, *pipeline).map_err(|e| broken(&e))?
@@ -70,23 +78,48 @@ impl Case {
             };
             frames.push(Expected {
                 baseline: image_error(&image, &expected),
-                repeats: bits(&image) == bits(&again),
+                repeats: same_bits((&image, &transmittance), (&again.0, &again.1)),
                 transmittance: as_image(frame, &transmittance),
                 image: expected,
             });
         }
-        let gradients = match (&mut right, test.frames.first()) {
-            (Some((right, pipeline)), Some(frame)) if judge.training => {
+        let mut gradients = Vec::new();
+        if let (Some((right, pipeline)), true) = (&mut right, judge.training) {
+            for frame in test.frames.iter().take(STEPS) {
                 let found = ExpectedGradients::new(frame, &mut **right, *pipeline, baseline);
-                Some(found.map_err(|e| broken(&e))?)
+                gradients.push(found.map_err(|e| broken(&e))?);
             }
-            _ => None,
-        };
+        }
         Ok(Self {
             test,
             frames,
             gradients,
         })
+    }
+
+    /// For messages.
+    fn name_of(&self, frame: &FrameSpec) -> String {
+        format!("{}, {}x{}", self.test.name, frame.size[0], frame.size[1])
+    }
+
+    /// What the worker, which has loaded the scene, renders for a frame, if it is right.
+    fn judge(
+        &self,
+        frame: &FrameSpec,
+        expected: &Expected,
+        worker: &mut Child,
+    ) -> Result<(Image, Vec<f32>), Rejection> {
+        let name = self.name_of(frame);
+        let (image, transmittance) = worker.render(frame).map_err(blame)?;
+        let error = image_error(&image, &expected.image);
+        judge_image(&name, &error, &expected.baseline)?;
+        let behind = image_error(&as_image(frame, &transmittance), &expected.transmittance);
+        judge_image(
+            &format!("{name}, transmittance"),
+            &behind,
+            &expected.baseline,
+        )?;
+        Ok((image, transmittance))
     }
 }
 
@@ -96,8 +129,19 @@ impl Suite {
     /// # Errors
     /// If the baseline itself fails: a machine or a build that nothing can be judged with.
     pub fn new(tests: Vec<TestScene>, judge: &Judge, baseline: &mut Child) -> Result<Self, Broken> {
+        let after = match &tests[..] {
+            [first, second, ..] => first.frames.last().map(|frame| TestScene {
+                name: format!("{}, after {LAUNCHES} frames of {}", second.name, first.name),
+                scene: second.scene.clone(),
+                frames: vec![frame.clone()],
+            }),
+            _ => None,
+        };
         let mut suite = Self {
             cases: vec![],
+            after: after
+                .map(|test| Case::new(test, judge, baseline))
+                .transpose()?,
             training: judge.training,
         };
         for test in tests {
@@ -129,40 +173,74 @@ impl Suite {
         for case in &self.cases {
             worker.load(&case.test.scene).map_err(blame)?;
             for (frame, expected) in case.test.frames.iter().zip(&case.frames) {
-                let name = format!("{}, {}x{}", case.test.name, frame.size[0], frame.size[1]);
-                let (image, transmittance) = worker.render(frame).map_err(blame)?;
-                let error = image_error(&image, &expected.image);
-                judge_image(&name, &error, &expected.baseline)?;
-                let behind = image_error(&as_image(frame, &transmittance), &expected.transmittance);
-                judge_image(
-                    &format!("{name}, transmittance"),
-                    &behind,
-                    &expected.baseline,
-                )?;
+                let (image, transmittance) = case.judge(frame, expected, worker)?;
                 images += 1;
                 if expected.repeats {
-                    let (again, _) = worker.render(frame).map_err(blame)?;
+                    let (again, behind) = worker.render(frame).map_err(blame)?;
                     repeated += 1;
-                    if bits(&again) != bits(&image) {
+                    if !same_bits((&again, &behind), (&image, &transmittance)) {
+                        let name = case.name_of(frame);
                         let reason = format!("{name}: rendered twice, the image has other bits");
                         return Err(Rejection::new(Gate::Repeat, reason));
                     }
                 }
             }
-            if let (Some(expected), Some(frame)) = (&case.gradients, case.test.frames.first()) {
+            for (expected, frame) in case.gradients.iter().zip(&case.test.frames) {
                 expected.judge(&case.test.name, frame, worker)?;
                 gradients += 1;
             }
         }
+        let launches = self.check_launches(worker)?;
         let mut passed = vec![
             format!("{}: {images} images", Gate::Result),
             format!("{}: {images} images", Gate::Precision),
             format!("{}: {repeated} images", Gate::Repeat),
+            format!("{}: a frame {launches} times", Gate::Repeat),
         ];
         if self.training {
             passed.push(format!("{}: {gradients} gradients", Gate::Result));
         }
         Ok(passed)
+    }
+
+    /// A frame many times, then another scene in the same memory by the same camera: a kernel shows
+    /// that counts its launches, or remembers a camera. If the baseline has other bits each time,
+    /// these are not compared.
+    fn check_launches(&self, worker: &mut Child) -> Result<usize, Rejection> {
+        let Some(case) = self.cases.first() else {
+            return Ok(0);
+        };
+        let last = case.test.frames.last().zip(case.frames.last());
+        let Some((frame, expected)) = last else {
+            return Ok(0);
+        };
+        worker.load(&case.test.scene).map_err(blame)?;
+        let (first, behind) = worker.render(frame).map_err(blame)?;
+        for launch in 1..LAUNCHES {
+            let (image, now_behind) = worker.render(frame).map_err(blame)?;
+            if expected.repeats && !same_bits((&image, &now_behind), (&first, &behind)) {
+                let name = &case.test.name;
+                let reason = format!("{name}: the image has other bits after {launch} frames");
+                return Err(Rejection::new(Gate::Repeat, reason));
+            }
+        }
+        if let Some(after) = &self.after {
+            worker.load(&after.test.scene).map_err(blame)?;
+            for (frame, expected) in after.test.frames.iter().zip(&after.frames) {
+                after.judge(frame, expected, worker)?;
+            }
+        }
+        Ok(LAUNCHES)
+    }
+
+    /// What no gate has compared, in words.
+    pub fn not_compared(&self) -> String {
+        match self.training {
+            true => "not compared: inverse depth, counts, overflow".into(),
+            false => "not compared: stops and checkpoints (--training does), inverse depth, \
+                      counts, overflow"
+                .into(),
+        }
     }
 
     /// What must not change images does not, on the first few scenes.
@@ -195,6 +273,12 @@ pub fn walk(tests: &[TestScene], training: bool, worker: &mut Child) -> Result<u
         }
     }
     Ok(frames)
+}
+
+/// Whether images and transmittances are the same, bit by bit.
+fn same_bits(a: (&Image, &[f32]), b: (&Image, &[f32])) -> bool {
+    let transmittance = |of: &[f32]| of.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+    bits(a.0) == bits(b.0) && transmittance(a.1) == transmittance(b.1)
 }
 
 /// One value a pixel, as an image.

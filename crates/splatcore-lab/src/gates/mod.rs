@@ -179,7 +179,9 @@ impl fmt::Display for Verdict {
             Self::Faster(ratio) => write!(f, "faster, {ratio}"),
             Self::Slower(ratio) => write!(f, "slower, {ratio}"),
             Self::Unclear(ratio) => write!(f, "unclear, {ratio}"),
-            Self::Untimed => f.write_str("passed, not timed"),
+            Self::Untimed => f.write_str(
+                "passed, not timed: by these scenes and gates, not enough to accept without a card",
+            ),
         }
     }
 }

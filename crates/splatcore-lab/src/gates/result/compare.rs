@@ -9,6 +9,9 @@ pub struct ImageError {
     pub worst: f64,
     /// The pixel with it, x and y.
     pub at: [usize; 2],
+    /// The largest value of the reference, at least 1: a fragment at a threshold weighs as much as
+    /// its colour.
+    pub largest: f64,
     /// PSNR in dB, unclamped, without the few worst pixels: a fragment at a threshold is no loss of
     /// precision. At most 200.
     pub psnr: f64,
@@ -53,8 +56,14 @@ pub fn image_error(image: &Image, reference: &Image) -> ImageError {
     ImageError {
         worst,
         at: [i % width, i / width],
+        largest: largest(reference),
         psnr: psnr.min(BEST),
     }
+}
+
+fn largest(image: &Image) -> f64 {
+    let values = image.data.iter().flatten().map(|v| f64::from(v.abs()));
+    values.filter(|v| v.is_finite()).fold(1.0, f64::max)
 }
 
 /// How far the gradients of a parameter group are from the reference.

@@ -16,8 +16,9 @@ use super::{Gate, Rejection};
 pub const EXACT: f64 = 100.0;
 /// What a candidate may lose against the baseline, dB, in any view.
 pub const LOSS: f64 = 0.05;
-/// A pixel may be off by this, or by twice what the baseline's worst pixel is off by: a fragment at
-/// the threshold of 1/255 or of the early end may fall on either side.
+/// A pixel may be off by this (of the brightest value beyond 1), or by twice what the
+/// baseline's worst pixel is off by: a fragment at the
+/// threshold of 1/255 or of the early end may fall on either side.
 pub const PIXEL: f64 = 0.01;
 /// A gradient's relative L2 error that counts as rounding (`GRADIENT_IN_SINGLE`).
 pub const GRADIENT: f64 = splatcore_core::precision::GRADIENT_IN_SINGLE;
@@ -34,7 +35,7 @@ pub fn judge_image(
     candidate: &ImageError,
     baseline: &ImageError,
 ) -> Result<(), Rejection> {
-    let most = PIXEL.max(2.0 * baseline.worst);
+    let most = (PIXEL * baseline.largest).max(2.0 * baseline.worst);
     // A NaN is an infinite error, even where the baseline has one.
     if candidate.worst > most || candidate.worst.is_infinite() {
         return Err(Rejection::new(
@@ -121,6 +122,18 @@ mod tests {
         assert_eq!(judged(one(0.02), same), Some(Gate::Result));
         assert_eq!(judged(one(f32::NAN), same), Some(Gate::Result));
         assert_eq!(judged(one(f32::NAN), one(f32::NAN)), Some(Gate::Result));
+    }
+
+    #[test]
+    fn a_bright_image_may_be_off_by_as_much_of_its_brightness() {
+        let judged = |by: f32| {
+            let reference = Image::filled(64, 48, [8.0; 3]);
+            let mut image = reference.clone();
+            image.data[100][1] += by;
+            let of = |image: &Image| image_error(image, &reference);
+            judge_image("image", &of(&image), &of(&reference)).is_ok()
+        };
+        assert!(judged(0.06) && !judged(0.1));
     }
 
     #[test]

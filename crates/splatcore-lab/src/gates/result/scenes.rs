@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Lens, Pipeline};
+use std::f64::consts::PI;
 
 /// A scene with the frames to look at.
 #[derive(Clone, Debug)]
@@ -32,13 +33,16 @@ struct Kind {
     beyond: f32,
     /// Of spherical harmonics.
     degree: u8,
+    /// The largest coefficient of a colour; 0.8 gives colours up to 3.5.
+    colour: f32,
     sizes: &'static [[u32; 2]],
 }
 
 /// Lists shorter than a batch, longer than several, of thousands; lists that end early, and that
-/// never do; near and far, small and large Gaussians; every degree of spherical harmonics; images
-/// that are no multiple of a tile.
-const KINDS: [Kind; 8] = [
+/// never do; near and far, small and large Gaussians, some of thousands of pixels; every degree of
+/// spherical harmonics, and colours far above 1; images that are no multiple of a tile, or have
+/// more than 128 tiles a side.
+const KINDS: [Kind; 11] = [
     Kind {
         name: "plain",
         gaussians: 240,
@@ -47,6 +51,7 @@ const KINDS: [Kind; 8] = [
         spread: 1.5,
         beyond: 0.0,
         degree: 3,
+        colour: 0.8,
         sizes: &[[70, 45], [33, 17]],
     },
     Kind {
@@ -57,6 +62,7 @@ const KINDS: [Kind; 8] = [
         spread: 0.4,
         beyond: 0.0,
         degree: 1,
+        colour: 0.8,
         sizes: &[[48, 32]],
     },
     Kind {
@@ -67,6 +73,7 @@ const KINDS: [Kind; 8] = [
         spread: 0.8,
         beyond: 0.0,
         degree: 2,
+        colour: 0.8,
         sizes: &[[48, 49]],
     },
     Kind {
@@ -77,6 +84,7 @@ const KINDS: [Kind; 8] = [
         spread: 1.5,
         beyond: 0.0,
         degree: 0,
+        colour: 0.8,
         sizes: &[[64, 64]],
     },
     Kind {
@@ -87,6 +95,7 @@ const KINDS: [Kind; 8] = [
         spread: 0.3,
         beyond: 0.0,
         degree: 3,
+        colour: 0.8,
         sizes: &[[17, 16], [1, 1]],
     },
     Kind {
@@ -97,6 +106,7 @@ const KINDS: [Kind; 8] = [
         spread: 0.1,
         beyond: 0.0,
         degree: 1,
+        colour: 0.8,
         sizes: &[[80, 16]],
     },
     Kind {
@@ -107,6 +117,7 @@ const KINDS: [Kind; 8] = [
         spread: 60.0,
         beyond: 150.0,
         degree: 2,
+        colour: 0.8,
         sizes: &[[40, 24]],
     },
     Kind {
@@ -117,7 +128,41 @@ const KINDS: [Kind; 8] = [
         spread: 0.2,
         beyond: 0.0,
         degree: 0,
+        colour: 0.8,
         sizes: &[[9, 7]],
+    },
+    Kind {
+        name: "bright",
+        gaussians: 150,
+        opacity: [0.05, 0.95],
+        scale: [0.05, 0.4],
+        spread: 1.2,
+        beyond: 0.0,
+        degree: 3,
+        colour: 6.0,
+        sizes: &[[37, 41]],
+    },
+    Kind {
+        name: "thousands of pixels across",
+        gaussians: 90,
+        opacity: [0.02, 0.6],
+        scale: [0.3, 400.0],
+        spread: 1.0,
+        beyond: 1.5,
+        degree: 1,
+        colour: 0.8,
+        sizes: &[[64, 40]],
+    },
+    Kind {
+        name: "more than 128 tiles in a row",
+        gaussians: 120,
+        opacity: [0.2, 0.9],
+        scale: [0.02, 0.2],
+        spread: 1.9,
+        beyond: 0.0,
+        degree: 0,
+        colour: 0.8,
+        sizes: &[[2200, 9]],
     },
 ];
 
@@ -125,14 +170,26 @@ const KINDS: [Kind; 8] = [
 pub fn random(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
     let draw = |(number, kind): (usize, &Kind)| {
         let mut rng = Rng::new(seed, number as u64);
+        // Up to half as many again, but for a single one.
+        let more = kind.gaussians / 2;
+        let kind = &Kind {
+            gaussians: kind.gaussians + (more as f32 * rng.uniform()) as usize,
+            ..*kind
+        };
         let scene = gaussians(&mut rng, kind);
+        // Wide or high.
+        let turned = rng.below(2) == 1;
         // Twice at each size: an image that is kept from one frame to the next shows.
         let frames = kind.sizes.iter().flat_map(|size| [size; 2]);
+        let frames = frames.map(|&[w, h]| if turned { [h, w] } else { [w, h] });
         TestScene {
             name: format!("{} (seed {seed})", kind.name),
             scene,
             frames: frames
-                .map(|&size| frame(&mut rng, size, pipeline))
+                .map(|size| FrameSpec {
+                    antialias: rng.below(4) == 0,
+                    ..frame(&mut rng, size, pipeline)
+                })
                 .collect(),
         }
     };
@@ -244,10 +301,19 @@ pub fn hostile(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
         }),
         changed("opacities of 0 and 1", &|i, s| {
             s.opacity_logits[i] = if i % 2 == 0 { 30.0 } else { -30.0 };
+            // So wide that some pixels have the whole opacity.
+            if i % 10 == 0 {
+                s.log_scales[i] = [3.5, 3.4, 3.3];
+            }
         }),
         with_antialias(changed("filtered as by Mip-Splatting", &|i, s| {
             s.log_scales[i] = [-6.0, -5.0, -4.5];
         })),
+        changed("exponents that are no numbers", &|i, s| {
+            if i % 4 == 0 {
+                s.log_scales[i] = [50.0, 49.0, 48.0];
+            }
+        }),
         changed("far off the image", &|i, s| {
             if i % 3 != 0 {
                 s.means[i][0] += if i % 2 == 0 { 40.0 } else { -40.0 };
@@ -277,31 +343,34 @@ fn gaussians(rng: &mut Rng, kind: &Kind) -> Gaussians {
         scene.opacity_logits[i] = (opacity / (1.0 - opacity)).ln();
     }
     for coefficient in &mut scene.sh {
-        *coefficient = std::array::from_fn(|_| between(rng, [-0.8, 0.8]));
+        *coefficient = std::array::from_fn(|_| between(rng, [-kind.colour, kind.colour]));
     }
     scene
 }
 
-/// A camera that looks at the origin from 4 world units away, a little off every axis.
+/// A camera that looks past the origin from some 4 world units away: off every axis, rolled by any
+/// angle, its focal lengths and principal point drawn too.
 fn frame(rng: &mut Rng, [width, height]: [u32; 2], pipeline: Pipeline) -> FrameSpec {
-    let mut angle = || f64::from(rng.uniform() - 0.5) * 0.6;
-    let (yaw, pitch) = (angle(), angle());
-    let (sy, cy) = yaw.sin_cos();
-    let (sp, cp) = pitch.sin_cos();
-    let focal = f64::from(width.max(height)) * 0.9;
+    let mut between = |least: f64, most: f64| least + (most - least) * f64::from(rng.uniform());
+    let (sy, cy) = between(-0.3, 0.3).sin_cos();
+    let (sp, cp) = between(-0.3, 0.3).sin_cos();
+    let (sr, cr) = between(-PI, PI).sin_cos();
+    let [right, down, ahead] = [
+        [cy, 0.0, sy],
+        [sp * sy, cp, -sp * cy],
+        [-cp * sy, sp, cp * cy],
+    ];
+    let rolled = |a: f64, b: f64| std::array::from_fn(|k| a * right[k] + b * down[k]);
+    let focal = f64::from(width.max(height)) * between(0.7, 1.1);
     let camera = Camera {
         width,
         height,
         fx: focal,
-        fy: focal * 1.03,
-        cx: f64::from(width) * 0.51,
-        cy: f64::from(height) * 0.48,
-        rotation: [
-            [cy, 0.0, sy],
-            [sp * sy, cp, -sp * cy],
-            [-cp * sy, sp, cp * cy],
-        ],
-        translation: [0.0, 0.0, 4.0],
+        fy: focal * between(0.6, 1.6),
+        cx: f64::from(width) * between(0.4, 0.6),
+        cy: f64::from(height) * between(0.4, 0.6),
+        rotation: [rolled(cr, sr), rolled(-sr, cr), ahead],
+        translation: [between(-0.3, 0.3), between(-0.3, 0.3), between(3.6, 4.4)],
         lens: Lens::Pinhole,
     };
     let options = RenderOptions {
@@ -335,6 +404,25 @@ mod tests {
                 .iter()
                 .all(|logit| logit.is_finite())
         );
+    }
+
+    /// A kernel that knows one of these would tell the lab from life.
+    #[test]
+    fn scenes_are_not_told_from_others_by_a_constant() {
+        let frames: Vec<FrameSpec> = (1..4)
+            .flat_map(|seed| random(seed, Pipeline::VANILLA))
+            .flat_map(|test| test.frames)
+            .collect();
+        let spread = |of: &dyn Fn(&FrameSpec) -> f64| {
+            let values = || frames.iter().map(of);
+            values().fold(f64::MIN, f64::max) - values().fold(f64::MAX, f64::min)
+        };
+        assert!(spread(&|f| f.intrinsics[1] / f.intrinsics[0]) > 0.5);
+        assert!(spread(&|f| f.rotation[0][1]) > 1.0, "roll");
+        assert!(spread(&|f| f.translation[0]) > 0.3 && spread(&|f| f.translation[2]) > 0.4);
+        assert!(frames.iter().any(|f| f.antialias) && frames.iter().any(|f| !f.antialias));
+        let tiles = |side: usize| frames.iter().any(|f| f.size[side] > 128 * 16);
+        assert!(tiles(0) && tiles(1), "of three seeds");
     }
 
     #[test]
