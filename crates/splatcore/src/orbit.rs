@@ -98,9 +98,10 @@ pub fn of_cameras(cameras: &[Camera], up: [f64; 3], size: Size) -> Option<Orbit>
         true => median(offsets().map(height)).clamp(-0.2, 1.2),
         false => 0.0,
     };
+    // Whatever was framed in portrait is seen whole in landscape too.
     let narrow = cameras.iter().map(|camera| {
         let [across, down] = camera.tan_half_fov();
-        2.0 * across.min(down).atan()
+        2.0 * (across * down).sqrt().atan()
     });
     let narrow = median(narrow);
     let mut circle = Orbit {

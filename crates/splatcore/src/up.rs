@@ -1,9 +1,11 @@
 //! Which way is up: as it was typed, as a format names it, or as the cameras show it.
 
 mod of_cameras;
+mod of_planes;
 mod of_scene;
 
 pub use of_cameras::of_cameras;
+pub use of_planes::of_planes;
 pub use of_scene::of_scene;
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +32,7 @@ pub enum Evidence {
     Chosen,
     /// The dataset's format names it.
     Format,
-    /// The cameras of the photos share it.
+    /// The cameras of the photos share it, and what is level or upright among their points.
     Cameras,
     /// Most of what is flat in the scene faces it.
     Scene,
@@ -43,7 +45,7 @@ impl fmt::Display for Evidence {
         f.write_str(match self {
             Evidence::Chosen => "as chosen",
             Evidence::Format => "as the dataset's format says",
-            Evidence::Cameras => "as the cameras of the photos show",
+            Evidence::Cameras => "as the photos show",
             Evidence::Scene => "as what is level in the scene shows",
             Evidence::Assumed => "assumed, as in most scenes",
         })
@@ -63,7 +65,8 @@ impl Up {
         from: Evidence::Assumed,
     };
 
-    /// Up of a dataset: gravity where its format names it, else what its cameras share.
+    /// Up of a dataset: gravity where its format names it, else what its cameras share and what is
+    /// level or upright among its points.
     pub fn of_dataset(dataset: &Dataset) -> Self {
         // ARKit's world, which both keep: y against gravity.
         if matches!(dataset.format, Format::Polycam | Format::Record3d) {
@@ -72,8 +75,14 @@ impl Up {
                 from: Evidence::Format,
             };
         }
-        let rotations = dataset.entries.iter().map(|e| e.camera.rotation);
-        Self::of_rotations(rotations)
+        let cameras = || dataset.entries.iter().map(|entry| &entry.camera);
+        let rotations: Vec<_> = cameras().map(|camera| camera.rotation).collect();
+        let positions: Vec<_> = cameras().map(|camera| camera.position()).collect();
+        let points = match dataset.points.random {
+            true => &[][..],
+            false => &dataset.points.positions,
+        };
+        Self::of_photos(of_planes(&rotations, &positions, points))
     }
 
     /// What a scene shows by itself.
@@ -89,7 +98,11 @@ impl Up {
 
     /// What cameras share, by their world-to-camera rotations.
     pub fn of_rotations(rotations: impl Iterator<Item = [[f64; 3]; 3]>) -> Self {
-        match of_cameras(&rotations.collect::<Vec<_>>()) {
+        Self::of_photos(of_cameras(&rotations.collect::<Vec<_>>()))
+    }
+
+    fn of_photos(found: Option<[f64; 3]>) -> Self {
+        match found {
             Some(direction) => Self {
                 direction,
                 from: Evidence::Cameras,

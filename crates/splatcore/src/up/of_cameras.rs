@@ -19,9 +19,25 @@ const WIDE: f64 = 0.005;
 /// A mean of unit vectors that is shorter than this says nothing.
 const SHORT: f64 = 0.3;
 
+/// What cameras have in common.
+pub(super) struct Shared {
+    /// The direction that is up for most of them, of unit length.
+    pub up: [f64; 3],
+    /// They look around, so that their right directions tell all of it. If not, they look the same
+    /// way, and it is not known how far up or down.
+    pub all_around: bool,
+    /// Their right directions, each times the root of its weight.
+    pub rights: Vec<[f64; 3]>,
+}
+
 /// The direction that is up for most cameras, of unit length, by their world-to-camera rotations;
 /// none if they have none in common.
 pub fn of_cameras(rotations: &[[[f64; 3]; 3]]) -> Option<[f64; 3]> {
+    shared(rotations).map(|shared| shared.up)
+}
+
+/// As [`of_cameras`], with how it is known.
+pub(super) fn shared(rotations: &[[[f64; 3]; 3]]) -> Option<Shared> {
     let count = rotations.len() as f64;
     let mean = |axis: usize| -> [f64; 3] {
         std::array::from_fn(|k| rotations.iter().map(|r| r[axis][k]).sum::<f64>() / count)
@@ -30,12 +46,14 @@ pub fn of_cameras(rotations: &[[[f64; 3]; 3]]) -> Option<[f64; 3]> {
         return None;
     }
     let (up, forward) = (mean(1).map(|v| -v), mean(2));
-    let normal = plane(rotations);
+    let (rights, normal) = plane(rotations);
     let Some(normal) = normal else {
         // All look the same way: their mean is what they share.
-        return (dot(up, up).sqrt() > SHORT)
-            .then(|| normalize(up))
-            .flatten();
+        return Some(Shared {
+            up: normalize(up).filter(|_| dot(up, up).sqrt() > SHORT)?,
+            all_around: false,
+            rights,
+        });
     };
     let along = dot(up, normal);
     // Where photos look straight down, none has an up: what they look away from is up.
@@ -43,36 +61,40 @@ pub fn of_cameras(rotations: &[[[f64; 3]; 3]]) -> Option<[f64; 3]> {
         true => along,
         false => -dot(forward, normal),
     };
-    Some(if along < 0.0 {
-        normal.map(|v| -v)
-    } else {
-        normal
+    Some(Shared {
+        up: match along < 0.0 {
+            true => normal.map(|v| -v),
+            false => normal,
+        },
+        all_around: true,
+        rights,
     })
 }
 
-/// The normal of the plane that most right directions lie in, if they make one.
-fn plane(rotations: &[[[f64; 3]; 3]]) -> Option<[f64; 3]> {
+/// The weighted right directions, and the normal of the plane that most of them lie in, if they
+/// make one.
+fn plane(rotations: &[[[f64; 3]; 3]]) -> (Vec<[f64; 3]>, Option<[f64; 3]>) {
     let mut weights = vec![1.0; rotations.len()];
+    let weighted = |weights: &[f64]| -> Vec<[f64; 3]> {
+        let both = rotations.iter().zip(weights);
+        both.map(|(r, weight)| r[0].map(|v| v * weight.sqrt()))
+            .collect()
+    };
     let mut axes = [[0.0; 3]; 3];
     for _ in 0..ROUNDS {
-        let weighted = rotations.iter().zip(&weights);
-        let points: Vec<[f64; 3]> = weighted
-            .map(|(r, weight): (_, &f64)| r[0].map(|v| v * weight.sqrt()))
-            .collect();
-        axes = principal_axes(&points, [0.0; 3]);
+        axes = principal_axes(&weighted(&weights), [0.0; 3]);
         for (weight, rotation) in weights.iter_mut().zip(rotations) {
             *weight = 1.0 / (1.0 + (dot(rotation[0], axes[2]) / OFF).powi(2));
         }
     }
+    let rights = weighted(&weights);
     let variance = |axis: [f64; 3]| {
-        let both = rotations.iter().zip(&weights);
-        let sum: f64 = both
-            .map(|(r, weight)| weight * dot(r[0], axis).powi(2))
-            .sum();
+        let sum: f64 = rights.iter().map(|right| dot(*right, axis).powi(2)).sum();
         sum / weights.iter().sum::<f64>()
     };
     let (along, across) = (variance(axes[1]), variance(axes[2]));
-    (along > WIDE && across < FLAT * along).then_some(axes[2])
+    let normal = (along > WIDE && across < FLAT * along).then_some(axes[2]);
+    (rights, normal)
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ impl Action {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Up {
     Direction([f64; 3]),
-    /// The mean of what is up in the photos.
+    /// What is up in the photos.
     Dataset,
 }
 
