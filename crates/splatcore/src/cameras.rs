@@ -215,11 +215,10 @@ impl CameraArgs {
 
     /// The cameras of a split that the run recorded; all of them if none is of this split.
     fn recorded(&self, source: &SceneSource, split: Split) -> Result<Vec<NamedCamera>> {
-        let Some(file) = source.cameras_file() else {
+        let Some(mut cameras) = source.read_cameras()? else {
             self.check_given(source)?;
             return Ok(Vec::new());
         };
-        let mut cameras = read_json(&file)?;
         let split = self.split.unwrap_or(split);
         let wanted = |named: &NamedCamera| match split {
             Split::All => true,

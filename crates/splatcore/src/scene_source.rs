@@ -6,13 +6,16 @@
 //! | --- | --- |
 //! | which file is the scene, which dataset belongs to it | here |
 //! | what does a run record of itself, what stands beside a lone scene | `facts.rs` |
+//! | where are photos and cameras of a scene that was moved | `moved.rs` |
 //! | how are the files of a run called | `files.rs` |
 
 mod facts;
 mod files;
+mod moved;
 
 pub use facts::{DatasetPlace, Facts};
 pub use files::Files;
+pub use moved::Move;
 
 use crate::cameras::json;
 use crate::cameras::named::NamedCamera;
@@ -23,13 +26,13 @@ use anyhow::{Result, bail};
 use splatcore_core::Gaussians;
 use splatcore_data::dataset::{Dataset, is_file_of_cameras};
 use splatcore_data::scene;
+use splatcore_data::scene::edit::Similarity;
 use splatcore_page::Pose;
 use splatcore_train::Config;
 use splatcore_train::config::{Background, PhotoLens};
 use splatcore_view::StoreStart;
-use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a path that was typed stands for.
 pub enum Typed {
@@ -68,12 +71,13 @@ impl Typed {
 }
 
 /// A scene that was named, and what is known of it. Nothing is read before it is asked for.
+#[derive(Clone)]
 pub struct SceneSource {
     /// As it was typed: a file, or the folder of a run.
     typed: PathBuf,
     /// The scene's file; of a scene of several files their folder, or the one that lists them.
     file: PathBuf,
-    facts: OnceCell<Box<Facts>>,
+    facts: OnceLock<Box<Facts>>,
 }
 
 impl SceneSource {
@@ -97,7 +101,7 @@ impl SceneSource {
         Self {
             typed: typed.into(),
             file: file.into(),
-            facts: OnceCell::new(),
+            facts: OnceLock::new(),
         }
     }
 
@@ -158,9 +162,25 @@ impl SceneSource {
 
     /// The cameras that the run recorded, if it did; a file that cannot be read is warned of.
     pub fn cameras(&self) -> Option<Vec<NamedCamera>> {
-        json::read_json(&self.cameras_file()?)
+        self.read_cameras()
             .inspect_err(|error| eprintln!("warning: not used: {error:#}"))
             .ok()
+            .flatten()
+    }
+
+    /// The cameras that the run recorded, if it did, where the scene is now.
+    ///
+    /// # Errors
+    /// If their file cannot be read.
+    pub fn read_cameras(&self) -> Result<Option<Vec<NamedCamera>>> {
+        let Some(file) = self.cameras_file() else {
+            return Ok(None);
+        };
+        let mut cameras = json::read_json(&file)?;
+        if let Some(moved) = &self.facts().moved {
+            cameras.iter_mut().for_each(|c| moved.camera(&mut c.camera));
+        }
+        Ok(Some(cameras))
     }
 
     /// The folder of the dataset: `typed`, else what the run recorded; none if nothing is known.
@@ -230,10 +250,14 @@ impl SceneSource {
         Ok(dataset)
     }
 
-    /// Turns a dataset to where the scene is, if the run was turned upright.
+    /// Turns a dataset to where the scene is, if the run was turned upright, or the scene was moved
+    /// since.
     pub fn turn(&self, dataset: &mut Dataset) {
         if let Some(rotation) = &self.facts().turned {
             dataset.turn(rotation);
+        }
+        if let Some(moved) = &self.facts().moved {
+            moved.dataset(dataset);
         }
     }
 
@@ -314,13 +338,51 @@ impl SceneSource {
         facts.write(&files.run)
     }
 
+    /// Records what is known of a file in the same folder that this scene was written to, moved by
+    /// a map: which way is up (`up`, if somebody chose it, else as it was), where it begins, and
+    /// where its photos are. Nothing where nothing moved.
+    ///
+    /// # Errors
+    /// If the disk does not take it.
+    pub fn record_move(&self, file: &Path, map: &Similarity, up: Option<Up>) -> Result<()> {
+        let known = self.facts();
+        let (here, there) = (facts::folder_of(&self.file), facts::folder_of(file));
+        let same = here.canonicalize().ok() == there.canonicalize().ok();
+        let beside = facts::beside(file);
+        let before = match beside.is_file() {
+            true => Facts::read(&beside).ok().and_then(|facts| facts.moved),
+            false => None,
+        };
+        let all = match &known.moved {
+            Some(moved) => moved.map().then(map),
+            None => *map,
+        };
+        let moved = Move::of(&all);
+        if !same || known.are_none() || (moved.is_none() && before.is_none()) {
+            return Ok(());
+        }
+        let now = Move::of(map);
+        let turned = |known: Up| Up {
+            direction: now.map_or(known.direction, |now| now.direction(known.direction)),
+            ..known
+        };
+        let facts = Facts {
+            up: up.or(known.up.map(turned)),
+            start: (known.start.as_ref()).map(|pose| now.map_or(pose.clone(), |m| m.pose(pose))),
+            moved,
+            ..Facts::default()
+        };
+        facts.write(&beside)
+    }
+
     /// What stores a view to begin with: in run.json for the scene that a run wrote, else in a file
     /// beside the scene.
     pub fn store_start(&self) -> StoreStart {
         let files = Files::of(facts::folder_of(&self.file));
         let names = [&files.scene, &files.sog].map(|own| own.file_name());
         let is_runs = names.contains(&self.file.file_name()) && files.run.is_file();
-        store_start(match is_runs {
+        // Of a scene that was moved, what is known stands beside it.
+        store_start(match is_runs && !facts::beside(&self.file).is_file() {
             true => files.run,
             false => facts::beside(&self.file),
         })

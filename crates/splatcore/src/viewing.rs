@@ -2,14 +2,15 @@
 
 use crate::cameras::framing::middle;
 use crate::interrupt;
-use crate::output::counted;
-use crate::up::Up;
+use crate::output::{self, counted};
+use crate::scene_source::SceneSource;
+use crate::up::{Direction, Up};
 use anyhow::Result;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Camera, Gaussians, View};
 use splatcore_train::{Progress, Signal};
 use splatcore_view::drawing::{Copies, Variants};
-use splatcore_view::edit::{Editor, SavePlace};
+use splatcore_view::edit::{AfterSave, Editor, FILE_UP, SavePlace};
 use splatcore_view::protocol::{CameraInfo, SceneInfo, Status};
 use splatcore_view::{
     Budget, Hub, Listen, Moment, Photos, Server, ServerOptions, StoreStart, serve,
@@ -152,7 +153,8 @@ pub fn shrunk(view: &View, size: u32) -> Result<(Vec<u8>, u32, u32), String> {
 }
 
 /// Where browsers may save what they make of a scene: beside its file.
-pub fn save_place(file: &Path, antialiased: bool) -> SavePlace {
+pub fn save_place(source: &SceneSource, antialiased: bool) -> SavePlace {
+    let file = source.file();
     let parent = file
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
@@ -180,7 +182,18 @@ pub fn save_place(file: &Path, antialiased: bool) -> SavePlace {
         opened: Some(file.into()),
         proposal: format!("{}-edited{ending}", stem.unwrap_or("scene")),
         antialiased,
+        after: Some(after_save(source.clone())),
     }
+}
+
+/// Records what is known of a scene for the files that it is saved to, scaled and turned.
+fn after_save(source: SceneSource) -> AfterSave {
+    AfterSave(Arc::new(move |file, moves| {
+        let chosen = moves.up.as_ref().map(|_| Direction(FILE_UP).chosen());
+        source
+            .record_move(file, &moves.similarity(), chosen)
+            .map_err(|error| output::one_line(&error))
+    }))
 }
 
 /// Shows a finished scene until the program is ended. Browsers that may control it edit it, and
@@ -304,7 +317,8 @@ impl Live {
         self.status.ended = true;
         self.hub.publish(self.status.clone());
         eprintln!("the scene stays in the browser; Ctrl-C ends the program");
-        let place = save_place(file, options.antialias);
+        let source = SceneSource::find(file)?;
+        let place = save_place(&source, options.antialias);
         show(&self.hub, &*self.backend, scene, options, Some(place))
     }
 

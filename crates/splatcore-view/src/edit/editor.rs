@@ -195,8 +195,9 @@ impl Editor {
         let (sender, end) = channel();
         let (scene, state) = (Arc::clone(&self.scene), self.state.clone());
         let (name, antialiased) = (name.to_owned(), place.antialiased);
+        let after = place.after.clone();
         std::thread::spawn(move || {
-            let saved = save::write(&path, &scene, &state, antialiased);
+            let saved = save::write(&path, &scene, &state, (antialiased, after.as_ref()));
             // An error means that nobody waits any more.
             let _ = sender.send(saved.map(|saved| Saved { name, ..saved }));
         });
@@ -245,8 +246,10 @@ impl Editor {
     /// # Errors
     /// As [`Editor::save`], in one line.
     pub fn write(&self, path: &Path) -> Result<Saved, String> {
-        let antialiased = self.place.as_ref().is_some_and(|place| place.antialiased);
-        save::write(path, &self.scene, &self.state, antialiased)
+        let place = self.place.as_ref();
+        let antialiased = place.is_some_and(|place| place.antialiased);
+        let after = place.and_then(|place| place.after.as_ref());
+        save::write(path, &self.scene, &self.state, (antialiased, after))
     }
 
     /// The end of a save and whose it was, once.
@@ -371,6 +374,7 @@ mod tests {
             opened: None,
             proposal: "tower-edited.ply".into(),
             antialiased: false,
+            after: None,
         };
         let mut editor = Editor {
             place: Some(place),

@@ -3,7 +3,7 @@
 use splatcore_data::scene::edit::{Similarity, normal_of_three};
 
 /// Up in files: most programs take y as down.
-const UP: [f64; 3] = [0.0, -1.0, 0.0];
+pub const FILE_UP: [f64; 3] = [0.0, -1.0, 0.0];
 
 /// Which direction is up.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ impl Moves {
     pub fn similarity(&self) -> Similarity {
         let scale = Similarity::scale(self.scale());
         match self.up.as_ref().and_then(Up::direction) {
-            Some(up) => scale.then(&Similarity::between(up, UP)),
+            Some(up) => scale.then(&Similarity::between(up, FILE_UP)),
             None => scale,
         }
     }

@@ -1,15 +1,30 @@
 //! Saves what is left of a scene as a file beside it.
 
 use super::history::State;
+use super::moves::Moves;
 use splatcore_core::Gaussians;
 use splatcore_data::DataError;
 use splatcore_data::scene::edit::{Moved, Similarity};
 use splatcore_data::scene::{self, Format, Rows, WriteOptions};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Longest name, bytes.
 const LONGEST: usize = 120;
+
+/// What is told of a file that was written, and how its scene was moved; an error is one line.
+type Tell = dyn Fn(&Path, &Moves) -> Result<(), String> + Send + Sync;
+
+/// Hears of each file that was written.
+#[derive(Clone)]
+pub struct AfterSave(pub Arc<Tell>);
+
+impl fmt::Debug for AfterSave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AfterSave")
+    }
+}
 
 /// Where scenes are saved.
 #[derive(Clone, Debug)]
@@ -22,6 +37,8 @@ pub struct SavePlace {
     pub proposal: String,
     /// Whether the scene is to be rendered with Mip-Splatting's 2D filter.
     pub antialiased: bool,
+    /// Hears of what was saved.
+    pub after: Option<AfterSave>,
 }
 
 /// What was written.
@@ -136,7 +153,7 @@ pub fn write(
     path: &Path,
     scene: &Arc<Gaussians>,
     state: &State,
-    antialiased: bool,
+    (antialiased, after): (bool, Option<&AfterSave>),
 ) -> Result<Saved, String> {
     let order: Vec<u32> = state
         .deleted
@@ -162,7 +179,9 @@ pub fn write(
         ..WriteOptions::default()
     };
     let written = scene::write(path, &*rows, &options, &|_, _, _| {});
-    let written = written.map_err(|error| error.to_string())?;
+    let mut written = written.map_err(|error| error.to_string())?;
+    let told = after.map(|after| (after.0)(path, &state.moves));
+    written.notes.extend(told.and_then(Result::err));
     Ok(Saved {
         path: path.into(),
         name: path
@@ -210,6 +229,7 @@ mod tests {
             opened: Some(folder.join("scene.ply")),
             proposal: "scene-edited.ply".into(),
             antialiased: false,
+            after: None,
         }
     }
 
@@ -296,7 +316,7 @@ mod tests {
         let place = place(folder.path());
         for name in ["a/meta.json", "b/lod-meta.json"] {
             let file = place.file(name, false).unwrap();
-            write(&file, &scene(), &State::new(10), false).unwrap();
+            write(&file, &scene(), &State::new(10), (false, None)).unwrap();
             assert_eq!(scene::read(&file).unwrap().gaussians.len(), 10, "{name}");
             assert_eq!(
                 place.file(name, false),
@@ -325,14 +345,23 @@ mod tests {
         state.deleted = Mask::of(10, |i| i % 2 == 0);
         state.moves.metric = Some(([[0.0; 3], [0.0, 0.0, 2.0]], 6.0));
         let path = folder.path().join("x.ply");
-        let saved = write(&path, &scene(), &state, true).unwrap();
+        let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let to = Arc::clone(&heard);
+        let after = AfterSave(Arc::new(move |path: &Path, moves: &Moves| {
+            to.lock().unwrap().push((path.to_owned(), moves.scale()));
+            Err("the disk is full".into())
+        }));
+        let saved = write(&path, &scene(), &state, (true, Some(&after))).unwrap();
         assert_eq!(saved.gaussians, 5);
+        assert_eq!(*heard.lock().unwrap(), [(path.clone(), 3.0)]);
+        assert_eq!(saved.notes, ["the disk is full"]);
         let read = scene::read(&path).unwrap();
         assert!(read.antialiased);
         let xs: Vec<f32> = read.gaussians.means.iter().map(|mean| mean[0]).collect();
         assert_eq!(xs, [3.0, 9.0, 15.0, 21.0, 27.0]);
         assert!((read.gaussians.log_scales[0][0] - 3f32.ln()).abs() < 1e-6);
         state.deleted = Mask::none(10).inverse();
-        assert!(write(&path, &scene(), &state, false).is_err());
+        assert!(write(&path, &scene(), &state, (false, Some(&after))).is_err());
+        assert_eq!(heard.lock().unwrap().len(), 1);
     }
 }

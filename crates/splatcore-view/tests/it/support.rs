@@ -86,6 +86,7 @@ impl Viewer {
             opened: Some(folder.path().join("scene.ply")),
             proposal: "scene-edited.ply".into(),
             antialiased: false,
+            after: None,
         };
         let drawing = std::thread::spawn(move || {
             let backend = CpuBackend::new(Some(1));

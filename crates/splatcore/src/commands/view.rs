@@ -92,7 +92,7 @@ pub fn run(args: Args) -> Result<()> {
         antialias,
         ..RenderOptions::default()
     };
-    let place = source.map(|source| viewing::save_place(source.file(), antialias));
+    let place = source.map(|source| viewing::save_place(source, antialias));
     viewing::show(&hub, &*backend, gaussians, &options, place)
 }
 

@@ -25,6 +25,13 @@ pub fn of_run(
         true => Facts::read(&files.run)?,
         false => Facts::default(),
     };
+    if let Some(init) = init.filter(|init| init.facts().moved.is_some()) {
+        bail!(
+            "{}: was moved since its run wrote it, so the photos do not fit it; start from the \
+             scene that the run wrote",
+            init.typed().display()
+        );
+    }
     let known = Up::of_dataset(dataset);
     let given = match init {
         Some(init) => init.facts().turned,

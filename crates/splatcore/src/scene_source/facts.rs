@@ -2,6 +2,7 @@
 //! file beside a lone scene.
 
 use super::files::Files;
+use super::moved::Move;
 use crate::output;
 use crate::sharing::path_pose;
 use crate::up::Up;
@@ -31,6 +32,10 @@ pub struct Facts {
     /// The view to begin with, if somebody chose one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Pose>,
+    /// What the scene was moved by since its run wrote it. Up and the view are those of the moved
+    /// scene; dataset and cameras are the run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Move>,
 }
 
 impl Default for Facts {
@@ -41,6 +46,7 @@ impl Default for Facts {
             up: None,
             turned: None,
             start: None,
+            moved: None,
         }
     }
 }
@@ -115,15 +121,19 @@ impl Facts {
         let run = Files::of(folder_of(file)).run;
         let mut facts = Self::read_or_warn(&run).unwrap_or_default();
         if let Some(own) = Self::read_or_warn(&beside(file)) {
-            facts.up = own.up.or(facts.up);
-            facts.start = own.start.or(facts.start);
+            if own.moved.is_some() {
+                (facts.up, facts.start, facts.moved) = (own.up, own.start, own.moved);
+            } else {
+                facts.up = own.up.or(facts.up);
+                facts.start = own.start.or(facts.start);
+            }
         }
         facts
     }
 
     /// Whether nothing is known.
     pub fn are_none(&self) -> bool {
-        self.dataset.is_none() && self.up.is_none() && self.start.is_none()
+        *self == Self::default()
     }
 
     /// Reads a file.
@@ -148,6 +158,9 @@ impl Facts {
         let start = facts.start.as_ref().map(path_pose);
         if let Some(defect) = start.and_then(|pose| pose.defect()) {
             bail!("{shown}: its view to begin with is none: {defect}");
+        }
+        if !facts.moved.iter().all(Move::is_sound) {
+            bail!("{shown}: what it says of a move is none");
         }
         Ok(facts)
     }

@@ -259,3 +259,79 @@ fn a_run_is_turned_upright_and_stays_so() {
     train(&dataset, &upright, &["--overwrite"]);
     assert!(up(&upright)[2].as_f64().unwrap().abs() > 0.99);
 }
+
+/// A scene that is turned, scaled and moved within the folder of its run: photos, cameras and up go
+/// with it.
+#[test]
+fn what_a_run_knows_goes_with_a_scene_that_is_moved() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let out = at("out");
+    train(Path::new(photos()), &out, &[]);
+    let up = |scene: &Path| -> [f64; 3] {
+        let info = json(&succeeds(&["info", text(scene), "--json"]));
+        std::array::from_fn(|k| info["run"]["up"]["direction"][k].as_f64().unwrap())
+    };
+    let first = up(&out);
+    let moved = out.join("moved.ply");
+    let moves = ["--rotate", "x:90", "--scale", "2", "--translate", "1,2,3"];
+    let convert = |from: &Path, moves: &[&str], to: &Path| {
+        let ends = ["-o", text(to), "--overwrite"];
+        succeeds(&[&["convert", text(from)][..], moves, &ends].concat());
+    };
+    convert(&out.join("scene.ply"), &moves, &moved);
+    let wanted = [first[0], -first[2], first[1]];
+    let found = up(&moved);
+    assert!(
+        (0..3).all(|k| (found[k] - wanted[k]).abs() < 1e-9),
+        "{first:?} {found:?}"
+    );
+    assert_eq!(up(&out), first);
+
+    let psnr = |scene: &Path, more: &[&str]| {
+        let args = [&["eval", text(scene), "--json"][..], more].concat();
+        json(&succeeds(&args))["psnr"].as_f64().unwrap()
+    };
+    let before = psnr(&out, &[]);
+    for more in [&[][..], &["--dataset", photos()]] {
+        let now = psnr(&moved, more);
+        assert!((now - before).abs() < 0.01, "{before} {now}");
+    }
+    let [here, there] = ["here", "there"].map(at);
+    succeeds(&["render", text(&out), "-o", text(&here)]);
+    succeeds(&["render", text(&moved), "-o", text(&there)]);
+    for picture in std::fs::read_dir(&here).unwrap() {
+        let picture = picture.unwrap().path();
+        let name = picture.file_name().unwrap();
+        let [a, b] = [&here, &there].map(|f| image::open(f.join(name)).unwrap().into_rgb8());
+        let differ = |(a, b): (&u8, &u8)| a.abs_diff(*b) > 2;
+        let far = a.iter().zip(b.iter()).filter(|pair| differ(*pair)).count();
+        assert!(far < a.len() / 500, "{far} of {}", a.len());
+    }
+
+    // Moved again, it is known from where; moved back, it is where it was; a chosen up is up.
+    let again = out.join("again.ply");
+    convert(&moved, &["--up", "0.1,0.9,-0.2:z"], &again);
+    assert_eq!(up(&again), [0.0, 0.0, 1.0]);
+    assert!((psnr(&again, &[]) - before).abs() < 0.01);
+    let back = [
+        "--translate",
+        "-1,-2,-3",
+        "--scale",
+        "0.5",
+        "--rotate",
+        "x:-90",
+    ];
+    convert(&moved, &back, &moved);
+    let found = up(&moved);
+    assert!((0..3).all(|k| (found[k] - first[k]).abs() < 1e-9));
+    let line = fails(&[
+        "train",
+        photos(),
+        "-o",
+        text(&at("other")),
+        "--init",
+        text(&again),
+    ]);
+    assert!(line.contains("was moved since its run wrote it"), "{line}");
+}

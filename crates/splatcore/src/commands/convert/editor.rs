@@ -5,6 +5,7 @@ use super::photos::Photos;
 use crate::commands::scene_stats::stats_text;
 use crate::output::{self, counted, thousands};
 use anyhow::{Result, bail};
+use splatcore_core::camera::{dot, normalize};
 use splatcore_core::{Gaussians, sh};
 use splatcore_data::scene::edit::{
     self, Merged, Moved, Selected, Similarity, Stats, WithDegree, matching,
@@ -13,6 +14,14 @@ use splatcore_data::scene::rows::whole;
 use splatcore_data::scene::{OpenScene, Rows, decimate, morton_order};
 use splatcore_train::prune::Keep;
 use std::path::{Path, PathBuf};
+
+/// Where a scene was moved to.
+pub struct Place {
+    /// From where it was.
+    pub map: Similarity,
+    /// The direction that somebody made up, unit length.
+    pub up: Option<[f64; 3]>,
+}
 
 /// A scene and what was done with it.
 pub struct Editor<'a> {
@@ -26,6 +35,8 @@ pub struct Editor<'a> {
     from_photos: Option<Similarity>,
     /// All moves of this editor.
     moved: Similarity,
+    /// The direction that `--up` made up.
+    up: Option<[f64; 3]>,
 }
 
 impl<'a> Editor<'a> {
@@ -39,6 +50,7 @@ impl<'a> Editor<'a> {
             pending: Similarity::IDENTITY,
             from_photos: Some(Similarity::IDENTITY),
             moved: Similarity::IDENTITY,
+            up: None,
         }
     }
 
@@ -63,12 +75,20 @@ impl<'a> Editor<'a> {
             pending: Similarity::IDENTITY,
             from_photos: in_place.then_some(Similarity::IDENTITY),
             moved: Similarity::IDENTITY,
+            up: None,
         })
     }
 
     /// Whether the scene is to be rendered with Mip-Splatting's 2D filter.
     pub fn antialiased(&self) -> bool {
         self.antialiased
+    }
+
+    /// From where the scene was to where it is, and what `--up` made up; none for scenes that were
+    /// moved apart.
+    pub fn place(&self) -> Option<Place> {
+        let (map, up) = (self.from_photos?, self.up);
+        Some(Place { map, up })
     }
 
     /// Whether the scene is where the photos are.
@@ -111,6 +131,7 @@ impl<'a> Editor<'a> {
                     }
                 };
                 self.shift(&Similarity::between(from, *to));
+                self.up = normalize(*to);
             }
             Action::Metric { points, length } => {
                 let [a, b] = match points {
@@ -167,6 +188,8 @@ impl<'a> Editor<'a> {
     }
 
     fn shift(&mut self, map: &Similarity) {
+        let turned = |up| map.rotation.map(|row| dot(row, up));
+        self.up = self.up.map(turned);
         self.pending = self.pending.then(map);
         self.moved = self.moved.then(map);
         self.from_photos = self.from_photos.map(|known| known.then(map));

@@ -16,8 +16,9 @@ use crate::load;
 use crate::load::SpzAxesChoice;
 use crate::output::{self, WrongUsage, counted};
 use crate::scene_source::SceneSource;
+use crate::up::Direction;
 use anyhow::{Result, bail};
-use editor::Editor;
+use editor::{Editor, Place};
 use photos::{Photos, PhotosArgs};
 use splatcore_data::scene::spz::SpzOptions;
 use splatcore_data::scene::{self, Format, OpenScene, ReadOptions, Rows, SogOptions, WriteOptions};
@@ -111,7 +112,7 @@ pub fn run(args: Args) -> Result<()> {
         }
         None => None,
     };
-    let (rows, antialiased) = edited(&args, &sources, &photos)?;
+    let (rows, antialiased, place) = edited(&args, &sources, &photos)?;
     let Some((output, format)) = written else {
         return Ok(());
     };
@@ -139,6 +140,10 @@ pub fn run(args: Args) -> Result<()> {
         ));
     }
     let written = scene_output::write(output, &*rows, &options)?;
+    if let (Some(place), Some(source)) = (place, sources.first()) {
+        let chosen = place.up.map(|direction| Direction(direction).chosen());
+        source.record_move(output, &place.map, chosen)?;
+    }
     output::print(&format!(
         "{} of SH degree {degree} in {} ({})",
         counted(count, "Gaussian"),
@@ -148,8 +153,12 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// All scenes with all actions applied; also whether they are to be rendered with Mip-Splatting's
-/// 2D filter.
-fn edited(args: &Args, sources: &[SceneSource], photos: &Photos) -> Result<(Box<dyn Rows>, bool)> {
+/// 2D filter, and where they were moved to.
+fn edited(
+    args: &Args,
+    sources: &[SceneSource],
+    photos: &Photos,
+) -> Result<(Box<dyn Rows>, bool, Option<Place>)> {
     let mut finished: Vec<Editor> = Vec::new();
     let mut steps = args.steps.0.iter().peekable();
     for source in sources {
@@ -174,7 +183,8 @@ fn edited(args: &Args, sources: &[SceneSource], photos: &Photos) -> Result<(Box<
         }
     }
     editor.report_moves();
-    Ok((editor.into_rows(), antialiased))
+    let place = editor.place();
+    Ok((editor.into_rows(), antialiased, place))
 }
 
 fn open(path: &Path, args: &Args) -> Result<OpenScene> {
