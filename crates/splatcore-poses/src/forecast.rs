@@ -1,6 +1,6 @@
 //! What finding poses will take, before it begins.
 
-use crate::effort::{self, Effort};
+use crate::effort::{self, Effort, FEATURES};
 use crate::groups::{self, Grouped};
 use crate::program::{Pairs, Program};
 use crate::state::State;
@@ -16,6 +16,9 @@ const UNKNOWN: Told = Told {
 /// Seconds of one core to look at a frame of a megapixel of a video, and to take it.
 const PER_LOOK: f64 = 0.012;
 const PER_FRAME: f64 = 0.06;
+/// Of what is expected, work takes this share at least and this many times at most, even if the
+/// number of features was known.
+const SPREAD: [f64; 2] = [0.7, 1.5];
 
 /// What finding poses will take.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +37,11 @@ pub struct Forecast {
     pub size: (f64, f64),
     /// The input is a video.
     pub video: bool,
-    /// Estimated seconds. A rough figure: photos differ.
+    /// Estimated seconds.
     pub seconds: f64,
+    /// Seconds that it takes at least and at most, most of the time: how much detail the photos
+    /// show is not known before features are searched.
+    pub range: [f64; 2],
     /// Estimated seconds if each photo were only compared with the next ones, where that is much
     /// less, and the names of the photos count up.
     pub sequential_seconds: Option<f64>,
@@ -88,22 +94,29 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         true => taking(&told, names.len()) / effort.cores,
         false => 0.0,
     };
-    // What an earlier call has done is not done again.
-    let extraction = match earlier.extracted {
-        true => 0.0,
-        false => effort.extraction(),
-    };
     let described = pairs::described(&chosen);
     let matched = earlier.matched.as_ref() == Some(&described);
-    let seconds = |pairs| {
+    // What an earlier call has done is not done again.
+    let seconds = |pairs, features| {
+        let effort = effort.with_features(features);
+        let extraction = match earlier.extracted {
+            true => 0.0,
+            false => effort.extraction(),
+        };
         let matching = match matched {
             true => 0.0,
             false => effort.matching(pairs),
         };
         taking + extraction + matching + effort.mapping()
     };
-    let all = seconds(pairs::count(&chosen, names.len()));
-    let sequential = seconds(effort::sequential_pairs(names.len()));
+    let [few, usual, many] = FEATURES;
+    let pairs = pairs::count(&chosen, names.len());
+    let all = seconds(pairs, usual);
+    let range = [
+        SPREAD[0] * seconds(pairs, few),
+        SPREAD[1] * seconds(pairs, many),
+    ];
+    let sequential = seconds(effort::sequential_pairs(names.len()), usual);
     let exhaustive = matches!(chosen, Pairs::Exhaustive(_));
     let worth = exhaustive && !matched && pairs::faster(&names, [sequential, all]).is_some();
     Ok(Forecast {
@@ -115,6 +128,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         size: grouped.size,
         video,
         seconds: all,
+        range,
         sequential_seconds: worth.then_some(sequential),
     })
 }
@@ -130,6 +144,7 @@ fn nothing_left(earlier: State) -> Forecast {
         size: (0.0, 0.0),
         video: earlier.video.is_some(),
         seconds: 0.0,
+        range: [0.0; 2],
         sequential_seconds: None,
     }
 }

@@ -215,6 +215,18 @@ pub fn about(seconds: f64) -> String {
     }
 }
 
+/// Between two estimated numbers of seconds: `20 to 50 s`, `50 s to 3 min`.
+pub fn between([low, high]: [f64; 2]) -> String {
+    let [low, high] = [low, high].map(about);
+    if low == high {
+        return low;
+    }
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
 /// A word of a command, quoted for a POSIX shell (on Windows for its own) where needed.
 pub fn quote(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./+=:,@%\\".contains(c);
@@ -271,6 +283,10 @@ mod tests {
         assert_eq!(
             [0.2, 7.4, 62.0, 200.0, 9000.0].map(about),
             ["1 s", "7 s", "60 s", "3 min", "2.5 h"]
+        );
+        assert_eq!(
+            [[20.0, 50.0], [50.0, 200.0], [120.0, 125.0], [0.1, 0.2]].map(between),
+            ["20 to 50 s", "50 s to 3 min", "2 min", "1 s"]
         );
         assert_eq!(
             [0, 1, 1200].map(|n| counted(n, "held-out photo")),

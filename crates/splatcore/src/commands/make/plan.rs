@@ -4,7 +4,7 @@ use super::asked::Asked;
 use super::choice::{self, Choice, MINIMUM, TOTAL};
 use super::input::Kind;
 use super::state::{self, State};
-use crate::output::{about, counted, thousands};
+use crate::output::{about, between, counted, thousands};
 use crate::progress::Phase;
 use crate::run::Files;
 use crate::{backends, load};
@@ -12,10 +12,11 @@ use anyhow::{Context, Result};
 use splatcore_poses::{Forecast, forecast};
 use splatcore_train::Checkpoint;
 
-/// Features of photos are searched at this size without a graphics card: the time of matching falls
-/// with the fourth power of the size, and cameras remain exact enough to train at the sizes that a
-/// processor can.
-const FEATURE_SIZE: u32 = 1000;
+/// Features of photos are searched at the first of these sizes without a graphics card at which
+/// the cameras are found within [`CAMERAS`] seconds: the time of matching falls with the fourth
+/// power of the size, and cameras remain exact enough to train at the sizes that a processor can.
+const FEATURE_SIZES: [u32; 4] = [1000, 850, 700, 600];
+const CAMERAS: f64 = 390.0;
 /// Seconds that 15,000 steps are expected to take on a card: a rough figure, as cards differ.
 const ON_CARD: f64 = 60.0;
 const STEPS_ON_CARD: f64 = 15_000.0;
@@ -68,7 +69,7 @@ impl Plan {
             Kind::Photos | Kind::Video => {
                 let mut job = poses.clone();
                 job.max_size = job.max_size.or(state.feature_size);
-                let forecast = forecast(&job, Some(FEATURE_SIZE))?;
+                let forecast = forecast_cameras(&job)?;
                 shorter = shorter_cameras(&job, &forecast)?;
                 Some(forecast)
             }
@@ -173,10 +174,10 @@ impl Plan {
     /// All of it in one line.
     pub fn line(&self) -> String {
         let mut parts = Vec::new();
-        let mut all = 0.0;
-        let mut add = |what: &str, seconds: f64, how: &str| {
-            all += seconds;
-            parts.push(format!("{what} {}{how}", about(seconds)));
+        let mut all = [0.0; 2];
+        let mut add = |what: &str, range: [f64; 2], how: &str| {
+            (0..2).for_each(|end| all[end] += range[end]);
+            parts.push(format!("{what} {}{how}", between(range)));
         };
         if let Some(poses) = self.poses.as_ref().filter(|poses| !poses.done) {
             let what = if poses.video { "frame" } else { "photo" };
@@ -186,13 +187,17 @@ impl Plan {
             };
             let photos = counted(poses.photos, what);
             let how = format!(" ({photos} by {}{size})", poses.program);
-            add("cameras", poses.seconds, &how);
+            add("cameras", poses.range, &how);
         }
         if let Some(seconds) = self.training {
-            add("training", seconds, &format!(" ({})", self.training_is));
+            add(
+                "training",
+                [seconds; 2],
+                &format!(" ({})", self.training_is),
+            );
         }
         if let Some(seconds) = self.page {
-            add("page", seconds, "");
+            add("page", [seconds; 2], "");
         }
         if parts.is_empty() {
             return "nothing is left to do: an earlier call came to the end".into();
@@ -201,8 +206,20 @@ impl Plan {
             true => String::new(),
             false => format!("; shorter with {}", self.shorter.join(", or ")),
         };
-        format!("about {}: {}{shorter}", about(all), parts.join(", "))
+        format!("about {}: {}{shorter}", between(all), parts.join(", "))
     }
+}
+
+/// Expects as much of the search for cameras as fits, where the size was left to this command.
+fn forecast_cameras(job: &splatcore_poses::Job) -> Result<Forecast> {
+    let mut found = forecast(job, Some(FEATURE_SIZES[0]))?;
+    for size in &FEATURE_SIZES[1..] {
+        if job.max_size.is_some() || found.card || found.seconds <= CAMERAS {
+            break;
+        }
+        found = forecast(job, Some(*size))?;
+    }
+    Ok(found)
 }
 
 /// What would make the search for cameras shorter.
