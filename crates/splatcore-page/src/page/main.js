@@ -44,14 +44,10 @@ const tell = (text) => {
   setTimeout(() => say(''), 4000);
 };
 
-// What is drawn: of a view that is wider than the canvas the whole width.
+// What is drawn.
 function pose() {
-  const now = camera.pose();
-  const aspect = camera.exact?.aspect;
-  const narrow = aspect ? (canvas.height * aspect) / canvas.width : 1;
-  if (narrow <= 1) return now;
-  const half = Math.tan((now.fov * Math.PI) / 360) * narrow;
-  return { ...now, fov: (Math.atan(half) * 360) / Math.PI };
+  camera.fit(canvas.width / canvas.height, settings.bounds);
+  return camera.pose();
 }
 
 function look() {
@@ -126,8 +122,7 @@ function showTimes() {
 
 function goTo(target) {
   camera.goTo(target);
-  camera.exact.aspect = target.aspect;
-  element('fov').value = camera.fov;
+  element('fov').value = pose().fov;
   change();
 }
 
@@ -173,7 +168,7 @@ function showProgress({ count, state: { there, wanted, bytes, shown: drawn } }) 
 }
 
 const turn = new Turn({
-  pose: () => ({ ...camera.pose(), aspect: camera.exact?.aspect }),
+  pose,
   up: () => camera.up,
   bounds: settings.bounds,
   goTo,

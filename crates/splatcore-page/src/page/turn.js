@@ -22,7 +22,7 @@ export function pivotOf({ position, rotation }, [low, high]) {
 }
 
 export class Turn {
-  // `on` has: pose() with its aspect, up(), bounds, goTo(pose), changed(whether it turns).
+  // `on` has: pose(), up(), bounds, goTo(pose), changed(whether it turns).
   constructor(on) {
     Object.assign(this, { on, request: 0 });
   }

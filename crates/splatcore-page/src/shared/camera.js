@@ -12,6 +12,31 @@ export const unit = (a) => mul(a, 1 / (length(a) || 1));
 
 const STEEPEST = Math.PI / 2 - 0.01;
 const MARGIN = 1.05; // around what is framed
+// Angles, in degrees, up to which a window widens a view of another shape to show all of it, a high
+// one upwards and a wide one sideways: more would bend what is near the edges.
+const HIGHEST = 75;
+const WIDEST = 90;
+const SAME = 1.001; // ratio of shapes that are one: addresses have rounded numbers
+
+// A view for a window of another shape, `aspect` wide for its height. The window shows all of the
+// view as far as the angle remains a usual one; for the rest a camera that looks at the box from
+// outside stands back, and one inside it shows less.
+function fitted(view, aspect, box) {
+  const tangent = (degrees) => Math.tan((degrees * Math.PI) / 360);
+  const high = tangent(view.fov);
+  const across = high * view.aspect;
+  const whole = view.aspect > SAME * aspect ? across / aspect : high;
+  const most = Math.min(Math.max(high, tangent(HIGHEST)), Math.max(across, tangent(WIDEST)) / aspect);
+  const half = Math.min(whole, most);
+  const ahead = dot(sub(mul(add(box[0], box[1]), 0.5), view.position), view.rotation[2]);
+  const outside = view.position.some((v, k) => v < box[0][k] || v > box[1][k]);
+  const back = outside && ahead > 0 ? ahead * (whole / half - 1) : 0;
+  return {
+    position: sub(view.position, mul(view.rotation[2], back)),
+    fov: (Math.atan(half) * 360) / Math.PI,
+    back,
+  };
+}
 
 export class Camera {
   constructor() {
@@ -68,14 +93,24 @@ export class Camera {
   release() {
     if (!this.exact) return;
     const { position, rotation } = this.exact;
+    this.distance += this.exact.back;
     this.exact = null;
     this.lookAlong(rotation[2]);
     this.target = add(position, mul(this.axes()[2], this.distance));
   }
 
-  goTo({ position, rotation, fov }) {
-    this.exact = { position, rotation };
+  // `aspect`, if there is one: width over height of what is to be seen.
+  goTo({ position, rotation, fov, aspect }) {
     if (fov) this.fov = fov;
+    this.exact = { position, rotation, back: 0, view: { position, rotation, fov: this.fov, aspect } };
+  }
+
+  // Shows the view that the camera went to in a window of this shape; see `fitted`.
+  fit(aspect, box) {
+    if (!this.exact?.view.aspect) return;
+    const { position, fov, back } = fitted(this.exact.view, aspect, box);
+    Object.assign(this.exact, { position, back });
+    this.fov = fov;
   }
 
   // Moves back until a box is seen whole, in the direction of view. `aspect`: width over height of

@@ -117,3 +117,58 @@ fn all_is_framed_in_the_direction_of_view() {
         assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
     });
 }
+
+/// A view that is wider than a phone begins there at a usual angle: from outside the scene from
+/// farther away, so that the whole width is seen; from inside it shows less. The first touch does
+/// not zoom.
+#[test]
+fn a_wide_view_has_a_usual_angle_on_a_phone() {
+    let scene = rounded(&crate::support::ball().gaussians, false);
+    let views = [[0.0, -0.2, -6.0], [0.0, -0.2, -0.2]].map(|eye: [f64; 3]| {
+        let target = [eye[0], eye[1], eye[2] + 1.0];
+        let camera = Camera::look_at(eye, target, [0.0, -1.0, 0.0], 0.87, 150, 100);
+        let aspect = Some(1.5);
+        splatcore_page::Pose {
+            aspect,
+            ..crate::support::pose(&camera)
+        }
+    });
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::with_webgl().await else {
+            return;
+        };
+        for (inside, view) in [false, true].into_iter().zip(&views) {
+            let mut page = plain(&scene);
+            page.bounds = [[-1.0; 3], [1.0; 3]];
+            page.start = Some(view.clone());
+            let written = Written::new(&page.to_html().unwrap());
+            for size in WINDOWS {
+                window(&mut browser, size).await;
+                assert_eq!(written.open(&mut browser).await, "");
+                let begun = camera(&mut browser, size).await;
+                let tangent = (view.fov.to_radians() / 2.0).tan();
+                let [across, down] = begun.tan_half_fov();
+                let (eye, own) = (begun.position(), view.position);
+                let back = own[2] - eye[2];
+                if size[0] > size[1] {
+                    assert!((down - tangent).abs() < 1e-6 && back.abs() < 1e-9);
+                    continue;
+                }
+                assert!((down - 37.5_f64.to_radians().tan()).abs() < 1e-6, "{down}");
+                if inside {
+                    assert!(back.abs() < 1e-9, "{back}");
+                } else {
+                    // At the scene's middle, which is 6 away, as much as a wide window shows.
+                    let seen = across * (6.0 + back);
+                    assert!((seen - 1.5 * tangent * 6.0).abs() < 1e-6, "{seen}");
+                }
+                browser.drag([200.0, 300.0], [201.0, 300.0]).await;
+                let touched = camera(&mut browser, size).await;
+                assert!((touched.fy - begun.fy).abs() < 1e-6, "it zooms");
+                let far = (0..3).map(|k| (touched.position()[k] - eye[k]).powi(2));
+                assert!(far.sum::<f64>().sqrt() < 0.1 * (1.0 + back), "it jumps");
+            }
+        }
+        assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    });
+}

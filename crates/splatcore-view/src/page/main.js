@@ -239,13 +239,6 @@ function showEdits(edits) {
   showFacts(status, edits);
 }
 
-// Of a view that is wider than the window the whole width is shown.
-function wholeWidth(pose) {
-  const narrow = pose.aspect ? (stage.clientHeight * pose.aspect) / stage.clientWidth : 1;
-  const half = Math.tan((pose.fov * Math.PI) / 360) * Math.max(1, narrow);
-  return { ...pose, fov: (Math.atan(half) * 360) / Math.PI };
-}
-
 function frameAll() {
   camera.frame(info.frame, stage.clientWidth / stage.clientHeight);
   change();
@@ -262,7 +255,10 @@ function begin(scene) {
     camera.frame(info.frame, stage.clientWidth / stage.clientHeight);
     overlay.size = camera.distance / 40;
     const first = info.start ?? info.cameras[0];
-    if (first) camera.goTo(info.start ? wholeWidth(first) : first);
+    if (first) {
+      camera.goTo(first);
+      camera.fit(stage.clientWidth / stage.clientHeight, info.frame);
+    }
     path.show(new Keyframes(info.title));
   }
   say('');
