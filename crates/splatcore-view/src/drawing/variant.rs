@@ -431,4 +431,68 @@ mod tests {
         let shown = taken(&state);
         assert!(shown.count() > 10 && shown.indices().all(|i| i >= 100));
     }
+
+    /// Run by hand in the crate's folder: `cargo test --release a_stroke_of_a_million -- --ignored
+    /// --nocapture`. The goal is 100 ms.
+    #[test]
+    #[ignore = "measures"]
+    fn a_stroke_of_a_million() {
+        let file = std::path::Path::new("../../../shared/data/models/fox_mcmc_1m.sog");
+        let Ok(read) = splatcore_data::scene::read(file) else {
+            eprintln!("skipped: no {}", file.display());
+            return;
+        };
+        let scene = Arc::new(read.gaussians);
+        let backend = CpuBackend::new(None);
+        let mut variants = Variants::new(&backend, Arc::clone(&scene)).unwrap();
+        let options = RenderOptions::default();
+        let camera = Camera::look_at(
+            [2.6, -4.2, 0.2],
+            [0.3, 0.1, -0.4],
+            [0.0, 0.0, 1.0],
+            0.87,
+            1280,
+            720,
+        );
+        let look = Look {
+            camera: camera.clone(),
+            ..look(Style::Splats, true)
+        };
+        let mut state = State::new(scene.len());
+        let short = vec![[500.0, 300.0], [560.0, 340.0]];
+        let long = vec![
+            [200.0, 100.0],
+            [1100.0, 650.0],
+            [200.0, 650.0],
+            [1100.0, 100.0],
+        ];
+        let mut times = [const { Vec::new() }; 6];
+        for round in 0..12 {
+            for (which, points) in [&short, &long].into_iter().enumerate() {
+                let begun = Instant::now();
+                let renderer = variants.of(&look, &state, true).unwrap();
+                renderer.render(&camera, &options).unwrap();
+                times[3 * which].push(begun.elapsed());
+                let stroke = Stroke {
+                    camera: camera.clone(),
+                    points: points.clone(),
+                    radius: 30.0 + f64::from(round),
+                    through: false,
+                };
+                let begun = Instant::now();
+                let sight = variants.sight(&stroke, &options, &state).unwrap();
+                times[3 * which + 1].push(begun.elapsed());
+                let region = Region::Stroke(Box::new(stroke));
+                state.selected = region.of(&scene, Some(&sight)).without(&state.deleted);
+                times[3 * which + 2].push(begun.elapsed());
+                assert!(state.selected.count() > 100);
+            }
+        }
+        for (which, times) in times.iter_mut().enumerate() {
+            times.sort_unstable();
+            let what = ["frame", "its sight", "stroke"][which % 3];
+            let (least, middle) = (times[0].as_secs_f64(), times[6].as_secs_f64());
+            eprintln!("{what}: {:.0} ms, at best {:.0}", 1e3 * middle, 1e3 * least);
+        }
+    }
 }

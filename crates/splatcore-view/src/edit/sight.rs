@@ -90,6 +90,21 @@ impl Sight {
         Self { camera, depth }
     }
 
+    /// Whether a point of the view (right, down, forward) is not behind what its pixel shows by
+    /// more than `behind`; no beside the view.
+    fn shows(&self, [x, y, z]: [f64; 3], behind: f64) -> bool {
+        let camera = &self.camera;
+        let column = camera.fx * x / z + camera.cx;
+        let row = camera.fy * y / z + camera.cy;
+        let inside = column >= 0.0 && column < f64::from(camera.width);
+        if !(inside && row >= 0.0 && row < f64::from(camera.height)) {
+            return false;
+        }
+        let pixel = row as usize * camera.width as usize + column as usize;
+        let shown = self.depth.get(pixel).copied().map_or(0.0, f64::from);
+        shown <= 0.0 || z <= shown * (1.0 + BEHIND) + behind
+    }
+
     /// Whether Gaussian `i` lies behind what the view shows, or outside it: its mean, and what is a
     /// standard deviation to its right, left, top and bottom.
     pub fn hides(&self, scene: &Gaussians, i: usize) -> bool {
@@ -97,6 +112,10 @@ impl Sight {
         let [x, y, z] = camera.to_view(scene.means[i].map(f64::from));
         if z < NEAR_PLANE {
             return true;
+        }
+        // Most that are shown need no more than this.
+        if self.shows([x, y, z], 0.0) {
+            return false;
         }
         let [right, down, along] = camera.rotation.map(|axis| deviation(scene, i, axis));
         let places = [
@@ -106,18 +125,9 @@ impl Sight {
             [0.0, down],
             [0.0, -down],
         ];
-        let shows = |[dx, dy]: [f64; 2]| {
-            let column = camera.fx * (x + dx) / z + camera.cx;
-            let row = camera.fy * (y + dy) / z + camera.cy;
-            let inside = column >= 0.0 && column < f64::from(camera.width);
-            if !(inside && row >= 0.0 && row < f64::from(camera.height)) {
-                return false;
-            }
-            let pixel = row as usize * camera.width as usize + column as usize;
-            let shown = self.depth.get(pixel).copied().map_or(0.0, f64::from);
-            shown <= 0.0 || z <= shown * (1.0 + BEHIND) + 2.0 * along
-        };
-        !places.into_iter().any(shows)
+        !places
+            .into_iter()
+            .any(|[dx, dy]| self.shows([x + dx, y + dy, z], 2.0 * along))
     }
 }
 
