@@ -6,12 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// `$here/slow` holds the seconds that each of its units takes. `$here/calls` gets a line for each
-/// call, `$here/pid` the process that runs now. `$here/fail_COMMAND` makes a command fail.
+/// call, `$here/pid` the process that runs now. `$here/fail_COMMAND` makes a command fail. While
+/// `$here/hold` is there, it does not say what it can do, and writes `$here/held`.
 const SCRIPT: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 command=$1
 for word in "$@"; do [ "$word" = --help ] && exit 0; done
 if [ "$command" = help ]; then
+    while [ -e "$here/hold" ]; do touch "$here/held"; sleep 0.02; done
     echo 'COLMAP 3.8 -- Structure-from-Motion'
     printf 'feature_extractor\nexhaustive_matcher\nsequential_matcher\nmapper\n'
     exit 0

@@ -28,6 +28,8 @@ mod regression;
 mod report;
 mod run_folder;
 mod scenes;
+#[cfg(unix)] // so is the browser started
+mod site_browser;
 mod sound;
 #[cfg(unix)] // Ctrl-C is sent by `kill`
 mod stopped;
