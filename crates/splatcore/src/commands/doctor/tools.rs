@@ -91,7 +91,7 @@ fn of_lab() -> Vec<Tool> {
 #[cfg(feature = "lab")]
 fn of_lab() -> Vec<Tool> {
     use crate::commands::lab::sanitizer;
-    let toolkit = "install the CUDA toolkit, and put its bin folder into PATH or set CUDA_HOME";
+    let toolkit = "the CUDA toolkit, whose bin folder belongs into PATH, or set CUDA_HOME";
     let mut tools = vec![Tool {
         name: "landlock",
         found: splatcore_lab::worker::has_landlock(),
