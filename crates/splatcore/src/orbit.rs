@@ -7,8 +7,8 @@ use crate::up::ground;
 use anyhow::{Result, bail};
 use splatcore_core::camera::{cross, dot, normalize};
 use splatcore_core::{Camera, Gaussians};
-use splatcore_path::Pose;
 use splatcore_path::generate::{Orbit, focus_of};
+use splatcore_path::{Pose, principal_axes};
 use std::f64::consts::TAU;
 
 /// Vertical field of view of an orbit's cameras, degrees (the smaller side's, for portrait sizes).
@@ -20,6 +20,14 @@ const ORBIT_ELEVATION: f64 = 15.0;
 const ONE_SIDED: f64 = std::f64::consts::PI;
 /// An arc covers at least so much, radians.
 const MIN_ARC: f64 = 0.5;
+/// Photos look one way if the mean of their directions is at least this long; their way is a walk
+/// if it is so many times as long as wide.
+const ONE_WAY: f64 = 0.85;
+const LONG: f64 = 4.0;
+/// An arc of a walk is so many times as wide as the walk, and at least this share of its length,
+/// but not wider than [`MIN_ARC`].
+const WIDER: f64 = 3.0;
+const LEAST_WIDE: f64 = 0.06;
 
 /// A circle around what [`surroundings`] finds, looked inwards from; `up` has unit length.
 ///
@@ -73,7 +81,8 @@ pub fn through(pose: &Pose, scene: &Gaussians, up: [f64; 3], size: Size) -> Orbi
 
 /// A circle as far from what photos look at, and as high, as most of them were taken, which begins
 /// where the first was; of photos that look outwards, as in a room, a circle among their places.
-/// Of photos from one side it is an arc above them.
+/// Of photos from one side it is an arc above them; of a walk that looks ahead a small arc where it
+/// begins, as beside and behind it there is nothing.
 /// None of fewer than two photos.
 pub fn of_cameras(cameras: &[Camera], up: [f64; 3], size: Size) -> Option<Orbit> {
     let poses: Vec<Pose> = cameras.iter().map(Pose::of_camera).collect();
@@ -113,10 +122,79 @@ pub fn of_cameras(cameras: &[Camera], up: [f64; 3], size: Size) -> Option<Orbit>
         fov: vertical(narrow, size),
         arc: None,
     };
+    if let Some(walk) = Walk::of(&poses) {
+        return Some(walk.arc(circle));
+    }
     if inwards {
         keep_to_side(&mut circle, offsets());
     }
     (count > 1 && distance > 0.0).then_some(circle)
+}
+
+/// A walk that looks ahead.
+struct Walk {
+    /// Unit length.
+    ahead: [f64; 3],
+    /// Where it began.
+    rear: [f64; 3],
+    /// Along `ahead`, and beside it.
+    length: f64,
+    width: f64,
+}
+
+impl Walk {
+    /// The walk that photos were taken on, if they were.
+    fn of(poses: &[Pose]) -> Option<Self> {
+        let sum = poses.iter().fold([0.0; 3], |sum, pose| {
+            std::array::from_fn(|k| sum[k] + pose.rotation[2][k])
+        });
+        if dot(sum, sum).sqrt() < ONE_WAY * poses.len() as f64 {
+            return None;
+        }
+        // They may look up or down: the way is that of their places.
+        let places: Vec<[f64; 3]> = poses.iter().map(|pose| pose.position).collect();
+        let middle = std::array::from_fn(|k| median(places.iter().map(|place| place[k])));
+        let way = principal_axes(&places, middle)[0];
+        let along_way = dot(way, normalize(sum)?);
+        if along_way.abs() < ONE_WAY {
+            return None;
+        }
+        let ahead = way.map(|v| v * along_way.signum());
+        let along = |place: &[f64; 3]| dot(*place, ahead);
+        let rear = *(places.iter()).min_by(|a, b| along(a).total_cmp(&along(b)))?;
+        let length = places.iter().map(along).fold(along(&rear), f64::max) - along(&rear);
+        let width = median(places.iter().map(|place| {
+            let offset = sub(*place, rear);
+            let far = dot(offset, ahead);
+            (dot(offset, offset) - far * far).max(0.0).sqrt()
+        }));
+        (length > LONG * width).then_some(Self {
+            ahead,
+            rear,
+            length,
+            width,
+        })
+    }
+
+    /// A small arc where it began, about where it ended.
+    fn arc(&self, circle: Orbit) -> Orbit {
+        let centre = std::array::from_fn(|k| self.rear[k] + self.length * self.ahead[k]);
+        let width = (WIDER * self.width).max(LEAST_WIDE * self.length);
+        let arc = (width / self.length).min(MIN_ARC);
+        let [a, b] = beginning(self.ahead.map(|v| -v), circle.up);
+        let (sin, cos) = (-0.5 * arc).sin_cos();
+        Orbit {
+            centre,
+            ground: [
+                std::array::from_fn(|k| cos * a[k] + sin * b[k]),
+                std::array::from_fn(|k| cos * b[k] - sin * a[k]),
+            ],
+            distance: self.length,
+            elevation: (-dot(self.ahead, circle.up)).clamp(-1.0, 1.0).asin(),
+            arc: Some(arc),
+            ..circle
+        }
+    }
 }
 
 /// Where cameras stand on one side only, makes a circle an arc above them: from elsewhere there is
@@ -258,6 +336,25 @@ mod tests {
         assert!((angle(close.pose(0.25).position) - 21.0).abs() < 1.0);
         let around: Vec<Camera> = (0..5).map(|i| at(60.0 * f64::from(i))).collect();
         assert_eq!(of_cameras(&around, up, size).unwrap().arc, None);
+    }
+
+    /// A walk of ten along x, a little to the left and right, looking ahead and down.
+    #[test]
+    fn an_orbit_of_a_walk_looks_ahead() {
+        let up = [0.0, 0.0, 1.0];
+        let at = |i: i32| {
+            let (x, y) = (f64::from(i), 0.1 * f64::from(i % 2));
+            Camera::look_at([x, y, 1.5], [x + 4.0, y, 0.5], up, 0.7, 60, 90)
+        };
+        let photos: Vec<Camera> = (0..=10).map(at).collect();
+        let size = Size(60, 60);
+        let circle = of_cameras(&photos, up, size).unwrap();
+        for camera in cameras(&circle, 9, size) {
+            let [x, y, z] = camera.camera.position();
+            assert!(x.abs() < 0.2 && y.abs() < 0.5 && (z - 1.5).abs() < 0.1);
+            let forward = camera.camera.rotation[2];
+            assert!(forward[0] > 0.99 && forward[2].abs() < 0.01, "{forward:?}");
+        }
     }
 
     #[test]
