@@ -68,6 +68,20 @@ impl KernelCamera {
         }
     }
 
+    /// Sizes and the cap on alpha alone, of images with at least as many tiles as they need.
+    pub fn of_images(size: [u32; 2], tiles: [u32; 2], alpha_max: f32) -> Self {
+        let [width, height] = size;
+        let [tiles_x, tiles_y] = tiles;
+        Self {
+            alpha_max,
+            width,
+            height,
+            tiles_x,
+            tiles_y,
+            ..Self::zeroed()
+        }
+    }
+
     /// The same in front of another colour.
     pub fn on_background(self, background: [f32; 3]) -> Self {
         Self { background, ..self }

@@ -14,6 +14,7 @@ pub fn programs() -> Vec<Program> {
         all.push(rasterize::program(channels));
         all.push(rasterize::backward_program(channels));
     }
+    all.extend(rasterize::halves::programs());
     all.extend((0..=harmonics::MAX_DEGREE).map(harmonics::program));
     all.push(directions::program());
     all.push(rasterize::indices_program());

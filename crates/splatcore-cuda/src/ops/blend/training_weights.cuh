@@ -6,6 +6,12 @@
 #pragma once
 #include "half_rows.cuh"
 
+// 3 or 4: on a tensor library's splats and lists, to images of so many channels
+// (tensors/rasterize/halves.cuh); 0: a frame's.
+#ifndef TENSORS
+#define TENSORS 0
+#endif
+
 #define MIN_SURE \
     0x1ee11ee1u  // half2 of 1.05e-4 TRANSMITTANCE_UNIT: above the least transmittance by more than
                  // halves can be wrong
@@ -27,7 +33,7 @@ __device__ __forceinline__ bool write_row(uint4* row, float4 mean2d, float4 coni
                                           float tile_x, float tile_y) {
     bool fits = write_coefficients(row, mean2d, conic, tile_x, tile_y);
     u32 red_green = pack_half2(WEIGHT_UNIT * colour.x, WEIGHT_UNIT * colour.y),
-        blue = pack_half2(WEIGHT_UNIT * colour.z, 0.0f);
+        blue = pack_half2(WEIGHT_UNIT * colour.z, TENSORS == 4 ? WEIGHT_UNIT * colour.w : 0.0f);
     row[2] = make_uint4(
         join_lows(red_green, MINUS_ALPHA_UNIT), __byte_perm(red_green, MINUS_ALPHA_UNIT, 0x5432),
         join_lows(blue, MINUS_ALPHA_UNIT), __byte_perm(blue, MINUS_ALPHA_UNIT, 0x5432));

@@ -27,14 +27,24 @@
 
 #include "blend_backward.cuh"
 #include "training_weights.cuh"
+#if TENSORS
+#include "halves.cuh"
+typedef BlendBackwardTensorsParams Params;
+#else
+typedef BlendBackwardParams Params;
+#endif
 
 // Blocks that fit a multiprocessor.
 #define BLOCKS 3  // tune: 2 3 4
 
-#define PLACES 64  // splats of each warp's queue whose results fit shared memory at a time
-#define PITCH 10   // floats a result: 6 of v, 3 of w, one unused
-#define SUMS 9
-#define MAX 5  // dL/dcolour is scaled to less than 2^MAX
+#define CHANNELS (TENSORS ? TENSORS : 3)
+// Splats of each warp's queue whose results fit shared memory at a time.
+#define PLACES (CHANNELS == 4 ? 48 : 64)
+#define PITCH 10  // floats a result: 6 of v, CHANNELS of w, the rest unused
+#define SUMS (6 + CHANNELS)
+// dL/dcolour is scaled to less than 2^MAX. A pixel that stops has up to TRANSMITTANCE_MIN / (1 -
+// alpha_max) of the background behind it, with TENSORS a tenth; see MIN_LEFT.
+#define MAX (TENSORS ? 6 - TENSORS : 5)
 // A floor of the transmittance that v divides by. No fragment that counts leaves less. A stopped
 // pixel has at most 0.0102 of the background behind it; divided by this floor it stays a finite
 // half. An infinite value would turn a weight of 0 into not-a-number.
@@ -146,8 +156,40 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
     }
 }
 
+#if TENSORS
+// The gradients and values of a lane's channel at its pixels (x, y0) to (x, y0 + 3), and in the
+// fourth lane of a pixel what the gradient of its alpha adds to what is behind all splats. Returns
+// the bits of the largest gradient, times what it has of the background if that is more.
+__device__ __forceinline__ u32 load_gradients(const Params& args, u32 image, u32 x, u32 y0,
+                                              u32 member, float (&own)[4], float (&colour)[4],
+                                              float (&rest)[4]) {
+    const Camera& camera = args.lists.camera;
+    u64 area = (u64)camera.width * camera.height, row = (u64)TENSORS * image + member;
+    bool has_channel = member < TENSORS;
+    u32 largest = 0;
+    float unit = channel_unit(args.lists, member), inverse = 1.0f / unit, share = 1.0f;
+    if (has_channel && args.backgrounds) share = fmaxf(share, fabsf(unit * args.backgrounds[row]));
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+        own[k] = colour[k] = rest[k] = 0.0f;
+        if (x >= camera.width || y0 + k >= camera.height) continue;
+        u64 at = (u64)(y0 + k) * camera.width + x, pixel = image * area + at;
+        if (has_channel) {
+            own[k] = inverse * args.v_render_colors[TENSORS * pixel + member];
+            colour[k] = unit * args.planes[row * area + at];
+        }
+        largest = max(largest, __float_as_uint(share * own[k]) & 0x7fffffffu);
+        if (member != 3 || !args.v_render_alphas) continue;
+        float v_alpha = args.v_render_alphas[pixel];
+        rest[k] = v_alpha * (args.render_alphas[pixel] - 1.0f);
+        largest = max(largest, __float_as_uint(v_alpha) & 0x7fffffffu);
+    }
+    return largest;
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
-    blend_backward(const __grid_constant__ BlendBackwardParams args) {
+    blend_backward(const __grid_constant__ Params args) {
     begin_kernel();
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];
     __shared__ __align__(8) u8 masks[BLOCK];
@@ -155,34 +197,54 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     __shared__ __align__(8) u8 ranks[BLOCK / WARP][BLOCK];  // a splat's place in a warp's queue
     __shared__ __align__(8) float results[BLOCK / WARP][PLACES * PITCH];
     __shared__ float totals[BLOCK][SUMS];
-    __shared__ u32 ends[BLOCK / WARP];      // processed splats of a warp's queue; first max |G|
+    __shared__ u32 ends[BLOCK / WARP];  // processed splats of a warp's queue; first max |G|
+#if !TENSORS
     if (args.counters->overflowed) return;  // a buffer overflowed: the frame is void
+#endif
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, group = lane / 4,
         member = lane % 4;
-    u32 block_x = blockIdx.x % args.camera.tiles_x * TILE,
-        block_y = blockIdx.x / args.camera.tiles_x * TILE;
+#if TENSORS
+    const Camera& camera = args.lists.camera;
+    const TensorTile tile = tensor_tile(args.lists);
+    u32 block_x = tile.x, block_y = tile.y;
+#else
+    const Camera& camera = args.camera;
+    u32 block_x = blockIdx.x % camera.tiles_x * TILE, block_y = blockIdx.x / camera.tiles_x * TILE;
+#endif
     u32 x0 = block_x + warp % COLUMNS * RECTANGLE_X, y0 = block_y + warp / COLUMNS * RECTANGLE_Y,
         x = x0 + group;
     float centre_x = block_x + 0.5f * TILE, centre_y = block_y + 0.5f * TILE;
-    uint2 range = list_range(args.ranges, blockIdx.x);
-    u32 alpha_max = kept_alpha_max(args.camera);
+    u32 alpha_max = kept_alpha_max(camera);
 
     // Loads the pair and the compacted index of the next 256 splats in advance.
+#if TENSORS
+    uint2 range = tile.range;
+    const Splat* splats = args.lists.splats;
+    u32 splat_index = range.x + thread < range.y ? args.lists.flatten_ids[range.x + thread] : 0;
+#else
+    uint2 range = list_range(args.ranges, blockIdx.x);
+    const Splat* splats = args.splats;
     u32 number = range.x + thread < range.y ? args.pairs[range.x + thread] : 0,
         splat_index = args.pair_splats[number];
+#endif
     Pixels pixels;
-    start_pixels(pixels, x, y0, member, args.camera, block_x, block_y);
+    start_pixels(pixels, x, y0, member, camera, block_x, block_y);
     Gradients gradients;
     float own[4], colour[4];
-    u32 plane = args.camera.width * args.camera.height, largest = 0;
+#if TENSORS
+    float rest[4];
+    u32 largest = load_gradients(args, tile.image, x, y0, member, own, colour, rest);
+#else
+    u32 plane = camera.width * camera.height, largest = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        u32 at = member * plane + (y0 + k) * args.camera.width + x;
-        bool inside = member < 3 && x < args.camera.width && y0 + k < args.camera.height;
+        u32 at = member * plane + (y0 + k) * camera.width + x;
+        bool inside = member < 3 && x < camera.width && y0 + k < camera.height;
         own[k] = inside ? args.gradient[at] : 0.0f;
         colour[k] = inside ? args.image[at] : 0.0f;
         largest = max(largest, __float_as_uint(own[k]) & 0x7fffffffu);
     }
+#endif
     for (u32 offset = 16; offset > 0; offset /= 2)
         largest = max(largest, __shfl_xor_sync(FULL_MASK, largest, offset));
     if (lane == 0) ends[warp] = largest;
@@ -206,13 +268,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     for (int k = 0; k < 4; ++k) {
         gradients.left[k / 2][k % 2] = pack_half2(own[k] * scale, 0.0f);
         float behind = half_low(gradients.left[k / 2][k % 2]) * colour[k];
+#if TENSORS
+        behind = fmaf(scale, rest[k], behind);
+#endif
         behind += __shfl_xor_sync(FULL_MASK, behind, 1);
         gradients.behind[k] = behind + __shfl_xor_sync(FULL_MASK, behind, 2);
         // Channel `group` of pixels 2 member and 2 member + 1.
         u32 first = __shfl_sync(FULL_MASK, gradients.left[k / 2][k % 2], 8 * member + group % 4);
         u32 second =
             __shfl_sync(FULL_MASK, gradients.left[k / 2][k % 2], 8 * member + 4 + group % 4);
-        gradients.right[k / 2][k % 2] = group < 3 ? join_lows(first, second) : 0;
+        gradients.right[k / 2][k % 2] = group < CHANNELS ? join_lows(first, second) : 0;
         float by = y0 + k + 0.5f - centre_y;
         u32 pair = pack_half2(fmaf(by, fmaf(by, square, slope[0]), constant[0]),
                               fmaf(by, fmaf(by, square, slope[1]), constant[1]));
@@ -229,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         if (__syncthreads_and(pixels.finished || largest == 0)) break;
         u32 mask = 0;
         if (begin + thread < range.y) {
-            ReadOnly<float4> from = splat_row(args.splats, splat_index);
+            ReadOnly<float4> from = splat_row(splats, splat_index);
             float4 mean2d = from[0], conic = from[1], colour = from[2];
             bool fits = write_row(rows + thread * (ROW_BYTES / 16), mean2d, conic, colour, centre_x,
                                   centre_y);
@@ -266,8 +331,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             // This barrier also keeps the next results from overwriting the present ones.
             if (!__syncthreads_or(count > start + PLACES && !pixels.finished)) break;
         }
-        if (begin + thread < range.y) {
-            float4 mean2d = splat_row(args.splats, splat_index)[0];
+#if TENSORS
+        bool is_wanted = masks[thread] != 0 && begin + thread < range.y;
+#else
+        bool is_wanted = begin + thread < range.y;
+#endif
+        if (is_wanted) {
+            float4 mean2d = splat_row(splats, splat_index)[0];
             float total[SUMS];
 #pragma unroll
             for (u32 i = 0; i < SUMS; ++i)
@@ -278,18 +348,34 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             float sxx = fmaf(dx, total[1] + sx, total[3]),
                   sxy = fmaf(dx, total[2], fmaf(dy, sx, total[4]));
             float syy = fmaf(dy, total[2] + sy, total[5]);
+#if TENSORS
+            float4* to = args.sums + 3ull * splat_index;
+            add_float4(to, total[0], sx, sy, sxx);
+            add_float4(to + 1, sxy, syy, total[6], total[7]);
+            atomicAdd((float*)(to + 2), total[8]);
+#if TENSORS == 4
+            atomicAdd((float*)(to + 2) + 1, channel_unit(args.lists, 3) * total[9]);
+#endif
+#else
             float4* to = args.pair_sums + 3ull * number;
             to[0] = make_float4(total[0], sx, sy, sxx);
             to[1] = make_float4(sxy, syy, total[6], total[7]);
             to[2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);
+#endif
         }
         if (begin + BLOCK + thread < range.y) {
+#if TENSORS
+            splat_index = args.lists.flatten_ids[begin + BLOCK + thread];
+#else
             number = args.pairs[begin + BLOCK + thread];
             splat_index = args.pair_splats[number];
+#endif
         }
     }
+#if !TENSORS
     // Pairs behind the point where every pixel has stopped have sums of 0.
     for (u32 i = begin + thread / 4; i < range.y; i += BLOCK / 4)
         if (thread % 4 < 3)
             args.pair_sums[3ull * args.pairs[i] + thread % 4] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#endif
 }

@@ -1,6 +1,7 @@
 //! Images of any number of channels from sorted lists of splats, their gradients, and which splats
 //! count at which pixel.
 
+pub mod halves;
 mod indices;
 mod scene;
 #[cfg(test)]
@@ -13,7 +14,7 @@ pub use scene::{Lists, Raster};
 use super::slice::optional;
 use super::{Floats, Ints, OnStream, grid, word};
 use crate::device::params::{Address, Params, kernel_params};
-use crate::device::{Buffer, Program};
+use crate::device::{Buffer, Kernel, Program};
 use crate::ops::sources;
 use scene::{RasterScene, SHARED};
 use splatcore_core::BackendError;
@@ -101,7 +102,7 @@ pub(super) fn program(channels: usize) -> Program {
 }
 
 /// Floats of a splat's row of sums, `COLUMNS` of rasterize_backward.cu.
-fn columns(channels: usize) -> usize {
+const fn columns(channels: usize) -> usize {
     let lanes = if channels > 8 { 8 } else { 4 };
     (8 + channels).next_multiple_of(lanes)
 }
@@ -242,18 +243,6 @@ pub fn backward(
         sums: sums.address(),
         v_colors,
     };
-    let written = WriteGradientsParams {
-        sums: sums.address(),
-        conics: raster.conics.with_len("conics", 3 * splats)?,
-        opacities: raster.opacities.address(),
-        splats: word("the number of splats", splats)?,
-        channels: params.channels,
-        v_means2d: out.v_means2d.with_len("v_means2d", 2 * splats)?,
-        v_means2d_abs: optional(out.v_means2d_abs, "v_means2d_abs", 2 * splats)?,
-        v_conics: out.v_conics.with_len("v_conics", 3 * splats)?,
-        v_colors,
-        v_opacities: out.v_opacities.with_len("v_opacities", splats)?,
-    };
     if splats == 0 {
         return Ok(());
     }
@@ -267,8 +256,33 @@ pub fn backward(
         on.queue
             .launch(rasterize_backward, blocks, block, &params)?;
     }
+    from_sums(on, write_gradients, raster, channels, &sums, out)
+}
+
+/// Gradients from rows of sums.
+fn from_sums(
+    on: &OnStream,
+    write_gradients: Kernel,
+    raster: &Raster,
+    channels: usize,
+    sums: &Buffer,
+    out: &SplatGradients,
+) -> Result<(), BackendError> {
+    let splats = raster.splats();
+    let params = WriteGradientsParams {
+        sums: sums.address(),
+        conics: raster.conics.with_len("conics", 3 * splats)?,
+        opacities: raster.opacities.address(),
+        splats: word("the number of splats", splats)?,
+        channels: word("the number of channels", channels)?,
+        v_means2d: out.v_means2d.with_len("v_means2d", 2 * splats)?,
+        v_means2d_abs: optional(out.v_means2d_abs, "v_means2d_abs", 2 * splats)?,
+        v_conics: out.v_conics.with_len("v_conics", 3 * splats)?,
+        v_colors: out.v_colors.with_len("v_colors", splats * channels)?,
+        v_opacities: out.v_opacities.with_len("v_opacities", splats)?,
+    };
     let block = scene::MAX_THREADS;
     let blocks = grid(splats.div_ceil(block))?;
     on.queue
-        .launch(write_gradients, blocks, block as u32, &written)
+        .launch(write_gradients, blocks, block as u32, &params)
 }

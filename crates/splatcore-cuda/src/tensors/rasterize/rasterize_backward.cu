@@ -6,8 +6,9 @@
 // v_render_colors, the gradient by alpha_k is T_k d_k + (T_end (v_alpha - background . v) - sum of
 // alpha_j T_j d_j over j behind k) / (1 - alpha_k); the bracket is one number a pixel, `rest`. No
 // gradient goes through an alpha that alpha_max cut. A row of `sums` has, with u = alpha times the
-// gradient by it and d = mean - pixel: u, u dx, u dy; the absolute values of the gradients by the
-// mean, if wanted; u dx^2, u dx dy, u dy^2; CHANNELS gradients by the colour.
+// gradient by it and d = pixel - mean: u, u dx, u dy; u dx^2, u dx dy, u dy^2; CHANNELS gradients
+// by the colour; the absolute values of the gradients by the mean, if wanted. With 3 channels that
+// is a row of blend_backward.cuh, from which `write_gradients` makes gradients too.
 //
 // Launch. As rasterize.cu. A warp walks the splats that may count at its pixels. For ROWS of them
 // its lanes, one a pixel, write u and alpha T to shared memory; then LANES lanes a splat sum over
@@ -31,9 +32,10 @@
 #define LANES (WARP / ROWS)          // of a splat then
 #define PITCH (ROWS == 4 ? 32 : 36)  // floats a row of 32 pixels; reads are spread over the banks
 #define HAS_FURTHER (CHANNELS == MAX_CHANNELS)  // others cover all channels
-#define SHAPE_SUMS 8  // of a row of sums, in front of those of its colours
+#define SHAPE_SUMS 6                      // of a row of sums, in front of those of its colours
+#define ABSOLUTE (SHAPE_SUMS + CHANNELS)  // where its two absolute values begin
 // Floats of a row of sums.
-#define COLUMNS ((SHAPE_SUMS + CHANNELS + LANES - 1) / LANES * LANES)
+#define COLUMNS ((ABSOLUTE + 2 + LANES - 1) / LANES * LANES)
 
 // Parameters of `rasterize_backward`; in Rust by the same name.
 struct RasterizeBackwardParams {
@@ -130,15 +132,15 @@ __device__ __forceinline__ void add_rows(const RasterizeBackwardParams& args, co
         u32 pixel = part * ROWS + i, at = row * PITCH + pixel;
         float u = rows.u[at], weight = rows.weights[at];
         float2 centre = rows.centres[pixel];
-        float dx = splat.x - centre.x, dy = splat.y - centre.y, ux = u * dx, uy = u * dy;
+        float dx = centre.x - splat.x, dy = centre.y - splat.y, ux = u * dx, uy = u * dy;
         values[0] += u, values[1] += ux, values[2] += uy;
         if (args.is_absolute) {
-            values[3] += fabsf(fmaf(a, ux, b * uy));
-            values[4] += fabsf(fmaf(b, ux, c * uy));
+            values[ABSOLUTE] += fabsf(fmaf(a, ux, b * uy));
+            values[ABSOLUTE + 1] += fabsf(fmaf(b, ux, c * uy));
         }
-        values[5] = fmaf(ux, dx, values[5]);
-        values[6] = fmaf(ux, dy, values[6]);
-        values[7] = fmaf(uy, dy, values[7]);
+        values[3] = fmaf(ux, dx, values[3]);
+        values[4] = fmaf(ux, dy, values[4]);
+        values[5] = fmaf(uy, dy, values[5]);
 #pragma unroll
         for (u32 k = 0; k < CHANNELS; ++k)
             values[SHAPE_SUMS + k] = fmaf(weight, rows.gradients[pixel][k], values[SHAPE_SUMS + k]);
@@ -286,15 +288,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     float a = args.conics[3 * m], b = args.conics[3 * m + 1], c = args.conics[3 * m + 2];
     // A splat of no opacity counts nowhere.
     args.v_opacities[m] = row[0] == 0.0f ? 0.0f : row[0] / args.opacities[m];
-    args.v_means2d[2 * m] = -fmaf(a, row[1], b * row[2]);
-    args.v_means2d[2 * m + 1] = -fmaf(b, row[1], c * row[2]);
+    args.v_means2d[2 * m] = fmaf(a, row[1], b * row[2]);
+    args.v_means2d[2 * m + 1] = fmaf(b, row[1], c * row[2]);
     if (args.v_means2d_abs) {
-        args.v_means2d_abs[2 * m] = row[3];
-        args.v_means2d_abs[2 * m + 1] = row[4];
+        args.v_means2d_abs[2 * m] = row[ABSOLUTE];
+        args.v_means2d_abs[2 * m + 1] = row[ABSOLUTE + 1];
     }
-    args.v_conics[3 * m] = -0.5f * row[5];
-    args.v_conics[3 * m + 1] = -row[6];
-    args.v_conics[3 * m + 2] = -0.5f * row[7];
+    args.v_conics[3 * m] = -0.5f * row[3];
+    args.v_conics[3 * m + 1] = -row[4];
+    args.v_conics[3 * m + 2] = -0.5f * row[5];
 #pragma unroll
     for (u32 k = 0; k < CHANNELS; ++k)
         if (k < args.channels) args.v_colors[m * args.channels + k] = row[SHAPE_SUMS + k];

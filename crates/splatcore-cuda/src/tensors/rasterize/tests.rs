@@ -9,6 +9,8 @@ use crate::tests::support::checked::checked;
 use splatcore_tensors::rasterize as plain;
 use std::sync::Arc;
 
+mod halves;
+
 const ALPHA_MAX: f64 = 0.9;
 
 /// Splats of several images and their lists.
@@ -18,6 +20,7 @@ struct Scene {
     height: usize,
     tile_size: usize,
     channels: usize,
+    alpha_max: f64,
     means2d: Vec<f64>,
     conics: Vec<f64>,
     colors: Vec<f64>,
@@ -63,6 +66,7 @@ impl Scene {
             height,
             tile_size,
             channels,
+            alpha_max: ALPHA_MAX,
             means2d,
             conics,
             colors,
@@ -93,7 +97,7 @@ impl Scene {
                 opacities: &self.opacities,
                 tile_offsets: &self.offsets,
                 flatten_ids: &self.ids,
-                alpha_max: ALPHA_MAX,
+                alpha_max: self.alpha_max,
             },
             channels: self.channels,
             colors: &self.colors,
@@ -187,7 +191,7 @@ fn upload(on: &Fixture, scene: &Scene) -> Uploaded {
         tile_size: scene.tile_size,
         tile_width: scene.width.div_ceil(scene.tile_size),
         tile_height: scene.height.div_ceil(scene.tile_size),
-        alpha_max: ALPHA_MAX as f32,
+        alpha_max: scene.alpha_max as f32,
     };
     let colors = Colors {
         channels: scene.channels,
