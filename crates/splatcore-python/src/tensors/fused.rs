@@ -349,7 +349,7 @@ impl DrawArguments<'_> {
         card.run(py, |on| {
             tile_pairs::fill(on, &tiles, &pairs, &lists)?;
             tile_pairs::offsets(on, &tiles, lists.isect_ids, offsets)?;
-            draw_on_card::forward(on, &raster, &colors, &out)
+            out.draw(on, &raster, &colors)
         })
     }
 
@@ -384,7 +384,7 @@ impl DrawArguments<'_> {
         let channels = call.side("D");
         let colors = self.colors.colors.slice(checked);
         let backgrounds = maybe(&self.colors.backgrounds, checked);
-        let out = self.images.slices(checked);
+        let out = self.images.slices(checked)?;
         run(py, checked, || {
             intersect::fill(tiles, &splats, true, ids, flatten_ids)?;
             intersect::offsets(tiles, ids, offsets)?;
@@ -426,12 +426,13 @@ fn running_sum(counts: &[i32]) -> Vec<i64> {
 
 /// ``intersect_fill`` with ``sort``, ``intersect_offset`` and ``rasterize_fwd``.
 /// ``tiles_per_gauss`` and ``order`` are what ``splats_fwd`` wrote with the same ``exact_tiles``.
-/// Without ``order`` a card finds that order here; the CPU takes none.
+/// Without ``order`` a card finds that order here; the CPU takes none. ``kept`` and ``halves`` are
+/// as in ``rasterize_fwd``.
 #[pyfunction]
 #[pyo3(signature = (
     means2d, radii, depths, conics, colors, opacities, backgrounds, image_ids, tiles_per_gauss,
     width, height, tile_size, alpha_max, exact_tiles, isect_ids, flatten_ids, offsets,
-    render_colors, render_alphas, last_ids, order=None, *, stream=0
+    render_colors, render_alphas, kept, order=None, halves=false, *, stream=0
 ))]
 fn draw_fwd(
     py: Python<'_>,
@@ -454,8 +455,9 @@ fn draw_fwd(
     offsets: Object<'_, '_>,
     render_colors: Object<'_, '_>,
     render_alphas: Object<'_, '_>,
-    last_ids: Object<'_, '_>,
+    kept: Option<Object<'_, '_>>,
     order: Option<Object<'_, '_>>,
+    halves: bool,
     stream: usize,
 ) -> PyResult<()> {
     let mut call = Call::default();
@@ -477,7 +479,10 @@ fn draw_fwd(
         flatten_ids: call.values_out::<i32>("flatten_ids", flatten_ids, &[PAIRS])?,
         offsets: call.values_out::<i32>("offsets", offsets, &TILES)?,
         colors: ColorArguments::read(&mut call, colors, [backgrounds, None])?,
-        images: ImageOutputs::read(&mut call, sizes, [render_colors, render_alphas, last_ids])?,
+        images: {
+            let images = [render_colors, render_alphas];
+            ImageOutputs::read(&mut call, sizes, images, (kept, halves))?
+        },
     };
     let [columns, rows] = ["tile_width", "tile_height"].map(|side| call.side(side) as i64);
     let tiles = lists::tiles(call.side("I"), tile_size, columns, rows)?;

@@ -18,6 +18,7 @@ mod element;
 mod exchange;
 mod fused;
 mod harmonics;
+mod indices;
 mod intersect;
 mod losses;
 mod optimise;
@@ -40,6 +41,7 @@ pub fn add(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     harmonics::add(&module)?;
     intersect::add(&module)?;
     rasterize::add(&module)?;
+    indices::add(&module)?;
     fused::add(&module)?;
     rows::add(&module)?;
     optimise::add(&module)?;

@@ -5,11 +5,13 @@ use super::call::{Call, Checked, Input, Object, Output, Side, for_float, maybe, 
 use super::call::{maybe_on, maybe_out_on, run, size};
 use super::card::Card;
 use super::element::Value;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use splatcore::cuda::tensors::rasterize as on_card;
+use splatcore::core::BackendError;
+use splatcore::cuda::tensors::OnStream;
+use splatcore::cuda::tensors::rasterize::{self as on_card, halves};
 use splatcore::tensors::Real;
-use splatcore::tensors::rasterize::{self, Backward, Drawn, Gradients, Lists, Pixels, Steps};
+use splatcore::tensors::rasterize::{self, Backward, Drawn, Gradients, Lists, Pixels};
 
 pub const M: Side = Folded("M");
 pub const D: Side = Named("D");
@@ -20,9 +22,7 @@ pub const TILES: [Side; 3] = [I, Named("tile_height"), Named("tile_width")];
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rasterize_fwd, module)?)?;
-    module.add_function(wrap_pyfunction!(rasterize_bwd, module)?)?;
-    module.add_function(wrap_pyfunction!(rasterize_to_indices_count, module)?)?;
-    module.add_function(wrap_pyfunction!(rasterize_to_indices_fill, module)?)
+    module.add_function(wrap_pyfunction!(rasterize_bwd, module)?)
 }
 
 /// An image's size and a tile's side.
@@ -48,6 +48,12 @@ impl Sizes {
         [I, Is(self.height), Is(self.width)]
     }
 
+    /// That of channels one behind the other.
+    pub fn planes(self) -> [Side; 4] {
+        let [images, height, width] = self.image();
+        [images, D, height, width]
+    }
+
     /// That of images of so many.
     pub fn channels(self, channels: Side) -> [Side; 4] {
         let [images, height, width] = self.image();
@@ -56,7 +62,7 @@ impl Sizes {
 }
 
 /// What all functions here read.
-struct ListArguments<'a> {
+pub struct ListArguments<'a> {
     means2d: Input<'a>,
     conics: Input<'a>,
     opacities: Input<'a>,
@@ -65,7 +71,8 @@ struct ListArguments<'a> {
 }
 
 impl<'a> ListArguments<'a> {
-    fn read(
+    /// Reads them.
+    pub fn read(
         call: &mut Call,
         [means2d, conics, opacities, tile_offsets, flatten_ids]: [Object<'a, '_>; 5],
     ) -> PyResult<Self> {
@@ -78,7 +85,8 @@ impl<'a> ListArguments<'a> {
         })
     }
 
-    fn on_card(
+    /// As a card takes them.
+    pub fn on_card(
         &self,
         call: &Call,
         card: &Card,
@@ -105,7 +113,8 @@ impl<'a> ListArguments<'a> {
         }
     }
 
-    fn lists<'b, F: Real + Value>(
+    /// As the CPU takes them.
+    pub fn lists<'b, F: Real + Value>(
         &'b self,
         call: &Call,
         checked: &Checked,
@@ -175,52 +184,162 @@ impl<'a> ColorArguments<'a> {
     }
 }
 
+/// What a forward pass leaves for the backward pass besides images.
+enum Kept<'a> {
+    /// Where in ``flatten_ids`` each pixel's last splat stands, ``[I, H, W]``.
+    LastIds(Output<'a>),
+    /// The colours once more, ``[I, D, H, W]``, of a pass in halves.
+    Planes(Option<Output<'a>>),
+}
+
 /// What a forward pass writes.
 pub struct ImageOutputs<'a> {
     colors: Output<'a>,
     alphas: Output<'a>,
-    last_ids: Output<'a>,
+    kept: Kept<'a>,
 }
 
 impl<'a> ImageOutputs<'a> {
-    /// Reads render_colors, render_alphas and last_ids.
+    /// Reads render_colors, render_alphas and what is kept.
     pub fn read(
         call: &mut Call,
         sizes: Sizes,
-        [colors, alphas, last_ids]: [Object<'a, '_>; 3],
+        [colors, alphas]: [Object<'a, '_>; 2],
+        (kept, halves): (Option<Object<'a, '_>>, bool),
     ) -> PyResult<Self> {
         Ok(Self {
             colors: call.floats_out("render_colors", colors, &sizes.channels(D))?,
             alphas: call.floats_out("render_alphas", alphas, &sizes.channels(Is(1)))?,
-            last_ids: call.values_out::<i32>("last_ids", last_ids, &sizes.image())?,
+            kept: match (halves, kept) {
+                (true, _) => Kept::Planes(call.maybe_floats_out("kept", kept, &sizes.planes())?),
+                (false, Some(kept)) => {
+                    Kept::LastIds(call.values_out::<i32>("kept", kept, &sizes.image())?)
+                }
+                (false, None) => {
+                    let words = "kept must be a tensor without halves, found None";
+                    return Err(PyTypeError::new_err(words));
+                }
+            },
         })
     }
 
     /// To be written.
-    pub fn slices<F: Real + Value>(&mut self, checked: &Checked) -> Pixels<'_, F> {
-        Pixels {
+    ///
+    /// # Errors
+    /// `ValueError` for a pass in halves.
+    pub fn slices<F: Real + Value>(&mut self, checked: &Checked) -> PyResult<Pixels<'_, F>> {
+        let Kept::LastIds(last_ids) = &mut self.kept else {
+            return Err(no_halves());
+        };
+        Ok(Pixels {
             colors: self.colors.slice(checked),
             alphas: self.alphas.slice(checked),
-            last_ids: self.last_ids.slice(checked),
-        }
+            last_ids: last_ids.slice(checked),
+        })
     }
 
     /// To be written on a card.
-    pub fn on_card(&self, card: &Card) -> on_card::Images {
-        on_card::Images {
-            render_colors: self.colors.on(card),
-            render_alphas: self.alphas.on(card),
-            last_ids: self.last_ids.on(card),
+    pub fn on_card(&self, card: &Card) -> ImagesOnCard {
+        let (render_colors, render_alphas) = (self.colors.on(card), self.alphas.on(card));
+        match &self.kept {
+            Kept::LastIds(last_ids) => ImagesOnCard::Single(on_card::Images {
+                render_colors,
+                render_alphas,
+                last_ids: last_ids.on(card),
+            }),
+            Kept::Planes(planes) => ImagesOnCard::Halves(halves::Images {
+                render_colors,
+                render_alphas,
+                planes: maybe_out_on(planes, card),
+            }),
         }
     }
 }
 
-/// Writes images ``[I, H, W, D]``, their alphas ``[I, H, W, 1]`` and where in ``flatten_ids`` each
-/// pixel's last splat stands, ``[I, H, W]``.
+/// What a card writes, by what it computes in.
+pub enum ImagesOnCard {
+    /// f32.
+    Single(on_card::Images),
+    /// Halves, on matrix units.
+    Halves(halves::Images),
+}
+
+impl ImagesOnCard {
+    /// Draws.
+    pub fn draw(
+        &self,
+        on: &OnStream<'_>,
+        raster: &on_card::Raster,
+        colors: &on_card::Colors,
+    ) -> Result<(), BackendError> {
+        match self {
+            ImagesOnCard::Single(out) => on_card::forward(on, raster, colors, out),
+            ImagesOnCard::Halves(out) => halves::forward(on, raster, colors, out),
+        }
+    }
+}
+
+fn no_halves() -> PyErr {
+    PyValueError::new_err("halves must be False for tensors on the CPU")
+}
+
+fn refuse(halves: bool) -> PyResult<()> {
+    if halves { Err(no_halves()) } else { Ok(()) }
+}
+
+/// What a backward pass writes.
+struct GradientOutputs<'a> {
+    means2d: Output<'a>,
+    means2d_abs: Option<Output<'a>>,
+    conics: Output<'a>,
+    colors: Output<'a>,
+    opacities: Output<'a>,
+}
+
+impl<'a> GradientOutputs<'a> {
+    fn read(
+        call: &mut Call,
+        [means2d, conics, colors, opacities]: [Object<'a, '_>; 4],
+        means2d_abs: Option<Object<'a, '_>>,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            means2d: call.floats_out("v_means2d", means2d, &[M, Is(2)])?,
+            means2d_abs: call.maybe_floats_out("v_means2d_abs", means2d_abs, &[M, Is(2)])?,
+            conics: call.floats_out("v_conics", conics, &[M, Is(3)])?,
+            colors: call.floats_out("v_colors", colors, &[M, D])?,
+            opacities: call.floats_out("v_opacities", opacities, &[M])?,
+        })
+    }
+
+    fn on_card(&self, card: &Card) -> on_card::SplatGradients {
+        on_card::SplatGradients {
+            v_means2d: self.means2d.on(card),
+            v_means2d_abs: maybe_out_on(&self.means2d_abs, card),
+            v_conics: self.conics.on(card),
+            v_colors: self.colors.on(card),
+            v_opacities: self.opacities.on(card),
+        }
+    }
+
+    fn slices<F: Real + Value>(&mut self, checked: &Checked) -> Gradients<'_, F> {
+        Gradients {
+            v_means2d: self.means2d.slice(checked),
+            v_means2d_abs: maybe_out(&mut self.means2d_abs, checked),
+            v_conics: self.conics.slice(checked),
+            v_colors: self.colors.slice(checked),
+            v_opacities: self.opacities.slice(checked),
+        }
+    }
+}
+
+/// Writes images ``[I, H, W, D]``, their alphas ``[I, H, W, 1]`` and ``kept``, where in
+/// ``flatten_ids`` each pixel's last splat stands, ``[I, H, W]``. With ``halves`` a card draws
+/// three or four channels on its matrix units, for tiles of 16 pixels; ``kept``, which may be None
+/// if no gradient is wanted, then is the colours once more, ``[I, D, H, W]``.
 #[pyfunction]
 #[pyo3(signature = (
     means2d, conics, colors, opacities, backgrounds, masks, width, height, tile_size, tile_offsets,
-    flatten_ids, alpha_max, render_colors, render_alphas, last_ids, *, stream=0
+    flatten_ids, alpha_max, render_colors, render_alphas, kept, halves=false, *, stream=0
 ))]
 fn rasterize_fwd(
     py: Python<'_>,
@@ -238,7 +357,8 @@ fn rasterize_fwd(
     alpha_max: f64,
     render_colors: Object<'_, '_>,
     render_alphas: Object<'_, '_>,
-    last_ids: Object<'_, '_>,
+    kept: Option<Object<'_, '_>>,
+    halves: bool,
     stream: usize,
 ) -> PyResult<()> {
     let mut call = Call::default();
@@ -246,31 +366,32 @@ fn rasterize_fwd(
     let lists = [means2d, conics, opacities, tile_offsets, flatten_ids];
     let lists = ListArguments::read(&mut call, lists)?;
     let colors = ColorArguments::read(&mut call, colors, [backgrounds, masks])?;
-    let images = [render_colors, render_alphas, last_ids];
-    let mut images = ImageOutputs::read(&mut call, sizes, images)?;
+    let images = [render_colors, render_alphas];
+    let mut images = ImageOutputs::read(&mut call, sizes, images, (kept, halves))?;
     if let Some(card) = call.card(stream)? {
         let raster = lists.on_card(&call, &card, sizes, &colors.masks, alpha_max);
         let colors = colors.on_card(&call, &card);
         let out = images.on_card(&card);
-        return card.run(py, |on| on_card::forward(on, &raster, &colors, &out));
+        return card.run(py, |on| out.draw(on, &raster, &colors));
     }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let lists = lists.lists(&call, &checked, sizes, alpha_max);
         let drawn = colors.drawn::<F>(&call, &checked, lists);
-        let out = images.slices(&checked);
+        let out = images.slices(&checked)?;
         run(py, &checked, || rasterize::forward(&drawn, out))
     })
 }
 
 /// Writes the gradients of splats. That of ``backgrounds`` is the sum over pixels of
 /// ``v_render_colors * (1 - render_alphas)``. The CPU does not read ``render_alphas``: it draws
-/// again.
+/// again. ``kept`` and ``halves`` are those of ``rasterize_fwd``; with ``halves`` ``v_means2d_abs``
+/// must be None.
 #[pyfunction]
 #[pyo3(signature = (
     means2d, conics, colors, opacities, backgrounds, masks, width, height, tile_size, tile_offsets,
-    flatten_ids, alpha_max, render_alphas, last_ids, v_render_colors, v_render_alphas, v_means2d,
-    v_means2d_abs, v_conics, v_colors, v_opacities, *, stream=0
+    flatten_ids, alpha_max, render_alphas, kept, v_render_colors, v_render_alphas, v_means2d,
+    v_means2d_abs, v_conics, v_colors, v_opacities, halves=false, *, stream=0
 ))]
 fn rasterize_bwd(
     py: Python<'_>,
@@ -287,7 +408,7 @@ fn rasterize_bwd(
     flatten_ids: Object<'_, '_>,
     alpha_max: f64,
     render_alphas: Object<'_, '_>,
-    last_ids: Object<'_, '_>,
+    kept: Object<'_, '_>,
     v_render_colors: Object<'_, '_>,
     v_render_alphas: Option<Object<'_, '_>>,
     v_means2d: Object<'_, '_>,
@@ -295,6 +416,7 @@ fn rasterize_bwd(
     v_conics: Object<'_, '_>,
     v_colors: Object<'_, '_>,
     v_opacities: Object<'_, '_>,
+    halves: bool,
     stream: usize,
 ) -> PyResult<()> {
     let mut call = Call::default();
@@ -303,178 +425,51 @@ fn rasterize_bwd(
     let lists = ListArguments::read(&mut call, lists)?;
     let colors = ColorArguments::read(&mut call, colors, [backgrounds, masks])?;
     let alphas = call.floats("render_alphas", render_alphas, &sizes.channels(Is(1)))?;
-    let last_ids = call.values::<i32>("last_ids", last_ids, &sizes.image())?;
+    let kept = match halves {
+        true => call.floats("kept", kept, &sizes.planes())?,
+        false => call.values::<i32>("kept", kept, &sizes.image())?,
+    };
     let v_images = call.floats("v_render_colors", v_render_colors, &sizes.channels(D))?;
     let v_alphas = call.maybe_floats("v_render_alphas", v_render_alphas, &sizes.channels(Is(1)))?;
-    let mut v_means2d = call.floats_out("v_means2d", v_means2d, &[M, Is(2)])?;
-    let mut v_abs = call.maybe_floats_out("v_means2d_abs", v_means2d_abs, &[M, Is(2)])?;
-    let mut v_conics = call.floats_out("v_conics", v_conics, &[M, Is(3)])?;
-    let mut v_colors = call.floats_out("v_colors", v_colors, &[M, D])?;
-    let mut v_opacities = call.floats_out("v_opacities", v_opacities, &[M])?;
+    let gradients = [v_means2d, v_conics, v_colors, v_opacities];
+    let mut gradients = GradientOutputs::read(&mut call, gradients, v_means2d_abs)?;
     if let Some(card) = call.card(stream)? {
         let raster = lists.on_card(&call, &card, sizes, &colors.masks, alpha_max);
         let colors = colors.on_card(&call, &card);
+        let (render_alphas, v_render_colors) = (alphas.on(&card), v_images.on(&card));
+        let out = gradients.on_card(&card);
+        if halves {
+            let input = halves::ImageGradients {
+                planes: kept.on(&card),
+                render_alphas,
+                v_render_colors,
+                v_render_alphas: maybe_on(&v_alphas, &card),
+            };
+            return card.run(py, |on| {
+                halves::backward(on, &raster, &colors, &input, &out)
+            });
+        }
         let input = on_card::ImageGradients {
-            render_alphas: alphas.on(&card),
-            last_ids: last_ids.on(&card),
-            v_render_colors: v_images.on(&card),
+            render_alphas,
+            last_ids: kept.on(&card),
+            v_render_colors,
             v_render_alphas: maybe_on(&v_alphas, &card),
-        };
-        let out = on_card::SplatGradients {
-            v_means2d: v_means2d.on(&card),
-            v_means2d_abs: maybe_out_on(&v_abs, &card),
-            v_conics: v_conics.on(&card),
-            v_colors: v_colors.on(&card),
-            v_opacities: v_opacities.on(&card),
         };
         return card.run(py, |on| {
             on_card::backward(on, &raster, &colors, &input, &out)
         });
     }
     let (checked, float) = call.check()?;
+    refuse(halves)?;
     for_float!(float, F => {
         let lists = lists.lists(&call, &checked, sizes, alpha_max);
         let drawn = colors.drawn::<F>(&call, &checked, lists);
         let input = Backward {
-            last_ids: last_ids.slice(&checked),
+            last_ids: kept.slice(&checked),
             v_colors: v_images.slice(&checked),
             v_alphas: maybe(&v_alphas, &checked),
         };
-        let out = Gradients {
-            v_means2d: v_means2d.slice(&checked),
-            v_means2d_abs: maybe_out(&mut v_abs, &checked),
-            v_conics: v_conics.slice(&checked),
-            v_colors: v_colors.slice(&checked),
-            v_opacities: v_opacities.slice(&checked),
-        };
+        let out = gradients.slices(&checked);
         run(py, &checked, || rasterize::backward(&drawn, &input, out))
-    })
-}
-
-/// Writes how many fragments each pixel has, ``[I * H * W]``, in the steps of ``tile_size ** 2``
-/// splats of a tile from ``range_start`` to before ``range_end``.
-#[pyfunction]
-#[pyo3(signature = (
-    range_start, range_end, transmittances, means2d, conics, opacities, width, height, tile_size,
-    tile_offsets, flatten_ids, alpha_max, counts, *, stream=0
-))]
-fn rasterize_to_indices_count(
-    py: Python<'_>,
-    range_start: i64,
-    range_end: i64,
-    transmittances: Object<'_, '_>,
-    means2d: Object<'_, '_>,
-    conics: Object<'_, '_>,
-    opacities: Object<'_, '_>,
-    width: i64,
-    height: i64,
-    tile_size: i64,
-    tile_offsets: Object<'_, '_>,
-    flatten_ids: Object<'_, '_>,
-    alpha_max: f64,
-    counts: Object<'_, '_>,
-    stream: usize,
-) -> PyResult<()> {
-    let mut call = Call::default();
-    let sizes = Sizes::new(width, height, tile_size)?;
-    let lists = [means2d, conics, opacities, tile_offsets, flatten_ids];
-    let lists = ListArguments::read(&mut call, lists)?;
-    let light = call.floats("transmittances", transmittances, &sizes.image())?;
-    let pixels = pixels(&call, sizes)?;
-    let mut counts: Output<'_> = call.values_out::<i32>("counts", counts, &[Is(pixels)])?;
-    if let Some(card) = call.card(stream)? {
-        let raster = lists.on_card(&call, &card, sizes, &None, alpha_max);
-        let range = on_card::IndexRange {
-            range_start: size("range_start", range_start)? as usize,
-            range_end: size("range_end", range_end)? as usize,
-            transmittances: light.on(&card),
-        };
-        let counts = counts.on(&card);
-        return card.run(py, |on| on_card::count_indices(on, &raster, &range, counts));
-    }
-    let (checked, float) = call.check()?;
-    for_float!(float, F => {
-        let lists = lists.lists::<F>(&call, &checked, sizes, alpha_max);
-        let steps = Steps {
-            start: size("range_start", range_start)? as usize,
-            end: size("range_end", range_end)? as usize,
-            transmittances: light.slice(&checked),
-        };
-        let counts = counts.slice(&checked);
-        run(py, &checked, || rasterize::count_indices(&lists, &steps, counts))
-    })
-}
-
-/// How many pixels all images have.
-fn pixels(call: &Call, sizes: Sizes) -> PyResult<usize> {
-    let area = sizes.width.checked_mul(sizes.height);
-    let all = area.and_then(|area| area.checked_mul(call.side("I")));
-    all.ok_or_else(|| PyValueError::new_err("width and height must fit into memory"))
-}
-
-/// Writes the fragments that ``rasterize_to_indices_count`` counted, pixel by pixel and front to
-/// back: Gaussian and pixel. ``starts`` is the exclusive cumulative sum of the counts.
-#[pyfunction]
-#[pyo3(signature = (
-    range_start, range_end, transmittances, means2d, conics, opacities, width, height, tile_size,
-    tile_offsets, flatten_ids, alpha_max, starts, gaussian_ids, pixel_ids, *, stream=0
-))]
-fn rasterize_to_indices_fill(
-    py: Python<'_>,
-    range_start: i64,
-    range_end: i64,
-    transmittances: Object<'_, '_>,
-    means2d: Object<'_, '_>,
-    conics: Object<'_, '_>,
-    opacities: Object<'_, '_>,
-    width: i64,
-    height: i64,
-    tile_size: i64,
-    tile_offsets: Object<'_, '_>,
-    flatten_ids: Object<'_, '_>,
-    alpha_max: f64,
-    starts: Object<'_, '_>,
-    gaussian_ids: Object<'_, '_>,
-    pixel_ids: Object<'_, '_>,
-    stream: usize,
-) -> PyResult<()> {
-    let mut call = Call::default();
-    let sizes = Sizes::new(width, height, tile_size)?;
-    let lists = [means2d, conics, opacities, tile_offsets, flatten_ids];
-    let lists = ListArguments::read(&mut call, lists)?;
-    let light = call.floats("transmittances", transmittances, &sizes.image())?;
-    let pixels = pixels(&call, sizes)?;
-    let starts = call.values::<i64>("starts", starts, &[Is(pixels)])?;
-    let found = Named("fragments");
-    let mut gaussian_ids = call.values_out::<i64>("gaussian_ids", gaussian_ids, &[found])?;
-    let mut pixel_ids = call.values_out::<i64>("pixel_ids", pixel_ids, &[found])?;
-    if let Some(card) = call.card(stream)? {
-        let raster = lists.on_card(&call, &card, sizes, &None, alpha_max);
-        let range = on_card::IndexRange {
-            range_start: size("range_start", range_start)? as usize,
-            range_end: size("range_end", range_end)? as usize,
-            transmittances: light.on(&card),
-        };
-        let out = on_card::Indices {
-            starts: starts.on(&card),
-            gaussian_ids: gaussian_ids.on(&card),
-            pixel_ids: pixel_ids.on(&card),
-        };
-        return card.run(py, |on| on_card::fill_indices(on, &raster, &range, &out));
-    }
-    let (checked, float) = call.check()?;
-    let gaussians = call.side("M") / call.side("I").max(1);
-    for_float!(float, F => {
-        let lists = lists.lists::<F>(&call, &checked, sizes, alpha_max);
-        let steps = Steps {
-            start: size("range_start", range_start)? as usize,
-            end: size("range_end", range_end)? as usize,
-            transmittances: light.slice(&checked),
-        };
-        let starts = starts.slice(&checked);
-        let (ids, pixels) = (gaussian_ids.slice(&checked), pixel_ids.slice(&checked));
-        run(py, &checked, || {
-            rasterize::fill_indices(&lists, &steps, gaussians, starts, ids, pixels)
-        })
     })
 }

@@ -288,6 +288,43 @@ def test_rasterize(channels):
     assert 0 <= ids.min() and ids.max() < m // images
 
 
+@pytest.mark.parametrize("channels", [3, 4])
+@pytest.mark.parametrize("covered", [False, True])
+def test_rasterize_in_halves(covered, channels):
+    """At the bounds of the engine's blend in halves; ``covered``: by splats at the cap on alpha."""
+    means2d, conics, offsets, flat = splats()
+    m, images, alpha_max = len(means2d), len(offsets), 0.999
+    opacities = numbers(7, m, low=0.1, high=1.0) if not covered else torch.ones(m).double()
+    colors, backgrounds = numbers(8, m, channels), numbers(9, images, channels)
+    pixels = (images, HEIGHT, WIDTH)
+    lists = (WIDTH, HEIGHT, TILE, offsets, flat, alpha_max)
+    given = (means2d, conics, colors, opacities, backgrounds, None, *lists)
+    outs = (Out(*pixels, channels), Out(*pixels, 1))
+    planes = Out(images, channels, HEIGHT, WIDTH)
+    found = run(tensors.rasterize_fwd, CARD, *given, *outs, planes, True)
+    wanted = run(tensors.rasterize_fwd, CPU, *given, *outs, Out(*pixels, dtype=torch.int32))
+    for mine, reference in zip(found[:2], wanted[:2], strict=True):
+        error = (mine.cpu().double() - reference).square().mean().item()
+        assert error < 1e-6, f"{-10 * math.log10(error)} dB"
+    assert torch.equal(found[2].permute(0, 2, 3, 1), found[0])
+    v = (numbers(10, *pixels, channels), numbers(11, *pixels, 1))
+    outs = (Out(m, 2), None, Out(m, 3), Out(m, channels), Out(m))
+    slopes = run(tensors.rasterize_bwd, CARD, *given, *found[1:], *v, *outs, True)
+    right = run(tensors.rasterize_bwd, CPU, *given, *wanted[1:], *v, *outs)
+    for mine, reference in zip(slopes, right, strict=True):
+        off = (mine.cpu().double() - reference).norm() / reference.norm()
+        assert off < (2e-2 if covered else 5e-3)
+
+
+def test_halves_are_told_where_there_are_none():
+    given = (numbers(1, 1, 2), numbers(2, 1, 3), numbers(3, 1, 3), numbers(4, 1), None, None)
+    lists = (16, 16, 16, torch.zeros(1, 1, 1).int(), torch.zeros(1).int())
+    outs = (Out(1, 16, 16, 3), Out(1, 16, 16, 1), Out(1, 3, 16, 16))
+    for device, alpha_max, words in ((CPU, 0.99, "on the CPU"), (CARD, 0.9999, "no kernel")):
+        with pytest.raises(ValueError, match=words):
+            run(tensors.rasterize_fwd, device, *given, *lists, alpha_max, *outs, True)
+
+
 def test_optimisers():
     n, d = 1000, 45
     state = [numbers(1, n, d), numbers(2, n, d), numbers(3, n, d, low=0.0, high=0.01)]

@@ -44,7 +44,7 @@ def test_operators_pass_opcheck(compensate, covars):
     colors = operators.view_colors(*viewed).detach().requires_grad_()
     opacities = parts["opacities"].detach().expand(depths.shape).contiguous().requires_grad_()
     drawing = (means2d, radii, depths.detach(), conics, colors, opacities, parts["backgrounds"])
-    torch.library.opcheck(operators.draw.default, (*drawing, WIDTH, HEIGHT, 16, 0.999, True))
+    torch.library.opcheck(operators.draw.default, (*drawing, WIDTH, HEIGHT, 16, 0.999, True, False))
 
 
 CASES = {

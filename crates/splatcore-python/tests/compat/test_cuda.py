@@ -26,14 +26,15 @@ CASES = {
 }
 
 
-def on(device, name):
+def on(device, name, precision):
     options = CASES[name]
     degree = options.get("sh_degree")
     channels = 40 if degree is None else 3
     given = scenes.make(
         count=60, degree=degree, channels=channels, dtype=torch.float32, device=device
     )
-    image, alphas, meta = gsplat.rasterization(width=WIDTH, height=HEIGHT, **given, **options)
+    with gsplat.settings.changed(precision=precision):
+        image, alphas, meta = gsplat.rasterization(width=WIDTH, height=HEIGHT, **given, **options)
     meta["means2d"].retain_grad()
     loss = (image * scenes.weights(image)).sum() + alphas.sum()
     names = [key for key in given if not (key == "backgrounds" and image.shape[-1] == 1)]
@@ -45,13 +46,16 @@ def on(device, name):
     return image.detach(), meta, gradients
 
 
+@pytest.mark.parametrize("precision", ["half", "single"])
 @pytest.mark.parametrize("name", CASES)
-def test_rasterization(name):
-    (image, meta, gradients), (wanted, right, slopes) = on("cuda", name), on("cpu", name)
+def test_rasterization(name, precision):
+    (image, meta, gradients), (wanted, right, slopes) = (
+        on(device, name, precision) for device in ("cuda", "cpu")
+    )
     assert image.device.type == "cuda"
     off = (image.cpu() - wanted).abs()
     # A fragment at alpha = 1/255 may fall on either side of it.
-    assert off.median() < 1e-5 and off.mean() < 1e-3
+    assert off.median() < (5e-4 if precision == "half" else 1e-5) and off.mean() < 1e-3
     assert (meta["radii"].cpu() - right["radii"]).abs().max() <= 1
     assert gradients.keys() == slopes.keys()
     for key, slope in slopes.items():
@@ -59,6 +63,42 @@ def test_rasterization(name):
         assert found.device.type == "cuda" and found.layout == slope.layout, key
         found, slope = (part.to_dense() if part.is_sparse else part for part in (found, slope))
         assert scenes.relative(found, slope) < 0.02, key
+
+
+def drawn(**changed):
+    """Whether an image has other bits in single precision, and how far apart both are."""
+    given = scenes.make(count=60, degree=2, dtype=torch.float32, device="cuda")
+    given = {key: part.detach() for key, part in given.items()}
+    named = {"width": WIDTH, "height": HEIGHT, "sh_degree": 2, "packed": False, **changed}
+    image = gsplat.rasterization(**given, **named)[0]
+    with gsplat.settings.changed(precision="single"):
+        single = gsplat.rasterization(**given, **named)[0]
+    return not torch.equal(image, single), (image - single).abs().mean()
+
+
+def test_images_of_harmonics_are_drawn_in_halves():
+    differ, off = drawn()
+    assert differ and off < 1e-3
+    for mode in ("RGB+D", "RGB+ED"):
+        differ, off = drawn(render_mode=mode)
+        assert differ and off < 4e-3, mode
+    for other in ({"tile_size": 8}, {"render_mode": "D"}, {"absgrad": True}, {"eps2d": 0.01}):
+        assert not drawn(**other)[0], other
+
+
+def test_an_image_may_be_changed_before_its_gradient_is_asked_for():
+    found = []
+    for change in (False, True):
+        given = scenes.make(count=60, degree=2, dtype=torch.float32, device="cuda")
+        image = gsplat.rasterization(width=WIDTH, height=HEIGHT, **given, sh_degree=2)[0]
+        kept = image.sum()
+        if change:
+            with torch.no_grad():
+                image.zero_()
+        kept.backward(retain_graph=True)
+        kept.backward()
+        found.append(given["means"].grad)
+    assert scenes.relative(found[1], found[0]) < 1e-4
 
 
 def test_another_stream_is_followed():

@@ -391,6 +391,9 @@ def test_settings_are_checked():
     assert gsplat.settings.radius_rule == "gsplat-1.5"
     with pytest.raises(ValueError, match="radius_rule must be 'gsplat-1.5' or 'three-sigma'"):
         gsplat.settings.radius_rule = "round"
+    with pytest.raises(ValueError, match="precision must be 'half', 'single' or None"):
+        gsplat.settings.precision = "double"
+    assert gsplat.settings.wants_halves(True) and not gsplat.settings.wants_halves(False)
     with pytest.raises(AttributeError, match="no setting alpha_cap; there are alpha_max"):
         gsplat.settings.alpha_cap = 0.9
     with gsplat.settings.changed(near_plane=3.9):

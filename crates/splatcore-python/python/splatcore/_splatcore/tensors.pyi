@@ -209,8 +209,9 @@ def draw_fwd(
     offsets: _Tensor,
     render_colors: _Tensor,
     render_alphas: _Tensor,
-    last_ids: _Tensor,
+    kept: _Tensor | None,
     order: _Tensor | None = None,
+    halves: bool = False,
     *,
     stream: int = 0,
 ) -> None: ...
@@ -310,7 +311,8 @@ def rasterize_fwd(
     alpha_max: float,
     render_colors: _Tensor,
     render_alphas: _Tensor,
-    last_ids: _Tensor,
+    kept: _Tensor | None,
+    halves: bool = False,
     *,
     stream: int = 0,
 ) -> None: ...
@@ -328,7 +330,7 @@ def rasterize_bwd(
     flatten_ids: _Tensor,
     alpha_max: float,
     render_alphas: _Tensor,
-    last_ids: _Tensor,
+    kept: _Tensor,
     v_render_colors: _Tensor,
     v_render_alphas: _Tensor | None,
     v_means2d: _Tensor,
@@ -336,6 +338,7 @@ def rasterize_bwd(
     v_conics: _Tensor,
     v_colors: _Tensor,
     v_opacities: _Tensor,
+    halves: bool = False,
     *,
     stream: int = 0,
 ) -> None: ...

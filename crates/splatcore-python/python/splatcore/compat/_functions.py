@@ -173,20 +173,21 @@ class Rasterize(torch.autograd.Function):
         backgrounds: MaybeTensor,
         lists: _tiles.Lists,
         absgrad: bool,
+        kept: _tiles.Kept = _tiles.Kept(),
     ) -> tuple[Tensor, Tensor]:
         parts = [part.contiguous() for part in (means2d, conics, colors, opacities)]
         splats = _tiles.Splats(*parts)
         backgrounds = None if backgrounds is None else backgrounds.contiguous()
         lists = lists._replace(backgrounds=backgrounds)
-        image, alphas, last_ids = _tiles.rasterize_forward(splats, lists)
-        _keep_splats(ctx, means2d, splats, lists, alphas, last_ids)
+        image, alphas, needed = _tiles.rasterize_forward(splats, lists, kept)
+        _keep_splats(ctx, means2d, splats, lists, alphas, needed)
         ctx.absgrad = absgrad
         return image, alphas
 
     @staticmethod
     @_once_differentiable
     def backward(ctx: Any, v_image: MaybeTensor, v_alphas: MaybeTensor) -> tuple[MaybeTensor, ...]:
-        given, *parts, backgrounds, masks, tile_offsets, flatten_ids, alphas, last_ids = (
+        given, *parts, backgrounds, masks, tile_offsets, flatten_ids, alphas, kept = (
             ctx.saved_tensors
         )
         width, height, tile_size, alpha_max = ctx.rest
@@ -198,7 +199,7 @@ class Rasterize(torch.autograd.Function):
         v_alphas = None if v_alphas is None else v_alphas.contiguous()
         v_image = _or_zeros(v_image, alphas, channels)
         found = _tiles.rasterize_backward(
-            splats, lists, alphas, last_ids, v_image, v_alphas, ctx.absgrad
+            splats, lists, alphas, kept, v_image, v_alphas, ctx.absgrad
         )
         if ctx.absgrad:
             tensor: Any = splats.means2d if given is None else given
@@ -214,11 +215,12 @@ class Rasterize(torch.autograd.Function):
             v_backgrounds,
             None,
             None,
+            None,
         )
 
 
 def _keep_splats(
-    ctx: Any, given: Tensor, splats: _tiles.Splats, lists: _tiles.Lists, *images: Tensor
+    ctx: Any, given: Tensor, splats: _tiles.Splats, lists: _tiles.Lists, *images: MaybeTensor
 ) -> None:
     """Keeps what the backward pass needs. ``given`` is means2d, which gets ``absgrad``."""
     backgrounds, masks, *sizes, tile_offsets, flatten_ids, alpha_max = lists
@@ -244,8 +246,8 @@ class Draw(Rasterize):
     ) -> tuple[Tensor, Tensor]:
         splats = _tiles.Splats(means2d, conics, colors.contiguous(), opacities.contiguous())
         backgrounds = None if backgrounds is None else backgrounds.contiguous()
-        lists, image, alphas, last_ids = _tiles.draw_forward(splats, backgrounds, drawing)
-        _keep_splats(ctx, means2d, splats, lists, alphas, last_ids)
+        lists, image, alphas, needed = _tiles.draw_forward(splats, backgrounds, drawing)
+        _keep_splats(ctx, means2d, splats, lists, alphas, needed)
         ctx.absgrad = absgrad
         return image, alphas
 

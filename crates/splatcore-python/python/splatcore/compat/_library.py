@@ -182,9 +182,10 @@ def draw(
     tile_size: int,
     alpha_max: float,
     exact_tiles: bool,
+    halves: bool,
 ) -> Seven:
-    """Images and alphas of splats ``[..., C, N]``; then the last pair of each pixel, tiles of each
-    splat, keys, splats and beginnings of lists, none of which has a gradient."""
+    """Images and alphas of splats ``[..., C, N]``; then what the backward pass needs besides, tiles
+    of each splat, keys, splats and beginnings of lists, none of which has a gradient."""
     splats = _tiles.Splats(*_contiguous(means2d, conics, colors, opacities))
     (backgrounds,) = _contiguous(backgrounds)
     tiles = _tiles.grid(width, height, tile_size)
@@ -199,8 +200,9 @@ def draw(
     lists = _tiles.Lists(
         *(backgrounds, None, width, height, tile_size, offsets, flatten_ids, alpha_max)
     )
-    image, alphas, last_ids = _tiles.rasterize_forward(splats, lists)
-    return image, alphas, last_ids, counts, isect_ids, flatten_ids, offsets
+    image, alphas, kept = _tiles.rasterize_forward(splats, lists, _tiles.Kept(halves))
+    assert kept is not None
+    return image, alphas, kept, counts, isect_ids, flatten_ids, offsets
 
 
 def _draw_fake(means2d: Tensor, radii: Tensor, *rest: Any) -> Seven:
@@ -210,10 +212,11 @@ def _draw_fake(means2d: Tensor, radii: Tensor, *rest: Any) -> Seven:
     dims = radii.shape[:-2]
     new = means2d.new_empty
     ints = {"dtype": torch.int32}
+    channels, halves = colors.shape[-1], rest[-1]
     return (
-        new((*dims, height, width, colors.shape[-1])),
+        new((*dims, height, width, channels)),
         new((*dims, height, width, 1)),
-        new((*dims, height, width), **ints),
+        new((*dims, channels, height, width)) if halves else new((*dims, height, width), **ints),
         new(radii.shape[:-1], **ints),
         new(pairs, dtype=torch.int64),
         new(pairs, **ints),
@@ -230,7 +233,7 @@ def draw_backward(
     offsets: Tensor,
     flatten_ids: Tensor,
     alphas: Tensor,
-    last_ids: Tensor,
+    kept: Tensor,
     v_image: Tensor,
     v_alphas: Tensor,
     width: int,
@@ -245,7 +248,7 @@ def draw_backward(
         *(backgrounds, None, width, height, tile_size, offsets, flatten_ids, alpha_max)
     )
     v_image, v_alphas = v_image.contiguous(), v_alphas.contiguous()
-    found = _tiles.rasterize_backward(splats, lists, alphas, last_ids, v_image, v_alphas, False)
+    found = _tiles.rasterize_backward(splats, lists, alphas, kept, v_image, v_alphas, False)
     return found.means2d, found.conics, found.colors, found.opacities
 
 
@@ -254,10 +257,10 @@ def _like(*tensors: Tensor) -> Any:
 
 
 def _draw_setup(ctx: Any, inputs: tuple[Any, ...], output: Seven) -> None:
-    means2d, _, _, conics, colors, opacities, backgrounds, *rest, _ = inputs
-    _, alphas, last_ids, _, _, flatten_ids, offsets = output
+    means2d, _, _, conics, colors, opacities, backgrounds, *rest, _, _ = inputs
+    _, alphas, kept, _, _, flatten_ids, offsets = output
     splats = (means2d, conics, colors, opacities, backgrounds)
-    ctx.save_for_backward(*splats, offsets, flatten_ids, alphas, last_ids)
+    ctx.save_for_backward(*splats, offsets, flatten_ids, alphas, kept)
     ctx.rest = rest
     ctx.mark_non_differentiable(*output[2:])
     ctx.set_materialize_grads(False)
@@ -276,7 +279,7 @@ def _draw_gradient(ctx: Any, v_image: Any, v_alphas: Any, *rest: Any) -> tuple[A
     backgrounds = None
     if ctx.needs_input_grad[6]:
         backgrounds = (v_image * (1 - alphas)).sum((-3, -2))
-    return means2d, None, None, conics, v_colors, opacities, backgrounds, *(None,) * 5
+    return means2d, None, None, conics, v_colors, opacities, backgrounds, *(None,) * 6
 
 
 def _register(function: Any, fake: Any, gradient: Any = None, setup: Any = None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 RADIUS_RULES = ("gsplat-1.5", "three-sigma")
+PRECISIONS = ("half", "single")
 
 
 @dataclass
@@ -26,6 +27,12 @@ class Settings:
         ``meta``'s lists are shorter.
     check_finite: whether NaN and infinity in arguments are refused. None: on the CPU only, since
         the check waits for the card.
+    precision: what a card computes images and gradients of three or four channels in. ``half``:
+        products of halves on its matrix units, as splatcore's own training; ``single``: float32.
+        None: ``half`` for colours from harmonics (and their depth), else ``single``. The CPU,
+        other numbers of channels, ``absgrad``, tiles other than of 16 pixels, an ``alpha_max``
+        above 0.999, an ``eps2d`` below 0.05, ``rasterize_to_pixels`` and ``gsplat.csrc`` always
+        have ``single``.
 
     A value that is not allowed raises ValueError.
     """
@@ -36,6 +43,7 @@ class Settings:
     radii_per_axis: bool = True
     exact_tiles: bool = True
     check_finite: bool | None = None
+    precision: str | None = None
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in {field.name for field in fields(self)}:
@@ -45,7 +53,14 @@ class Settings:
         if name == "radius_rule" and value not in RADIUS_RULES:
             expected = " or ".join(map(repr, RADIUS_RULES))
             raise ValueError(f"radius_rule must be {expected}, found {value!r}")
+        if name == "precision" and value is not None and value not in PRECISIONS:
+            expected = ", ".join(map(repr, PRECISIONS))
+            raise ValueError(f"precision must be {expected} or None, found {value!r}")
         object.__setattr__(self, name, value)
+
+    def wants_halves(self, harmonics: bool) -> bool:
+        """Whether images of colours, from ``harmonics`` or others, are drawn in halves."""
+        return harmonics if self.precision is None else self.precision == "half"
 
     def update(self, **values: object) -> None:
         """Changes several settings: none of them if one is not allowed."""

@@ -88,24 +88,43 @@ def _arguments(splats: Splats, lists: Lists) -> tuple[object, ...]:
     return (*splats, backgrounds, masks, *sizes, tile_offsets, flatten_ids, alpha_max)
 
 
+class Kept(NamedTuple):
+    """What a forward pass computes in, and whether it keeps what the backward pass needs."""
+
+    halves: bool = False
+    for_gradients: bool = True
+
+
+def has_halves(colors: Tensor, tile_size: int, alpha_max: float) -> bool:
+    """Whether images of these colours can be drawn in halves: on a card's matrix units."""
+    return colors.is_cuda and colors.shape[-1] in (3, 4) and tile_size == 16 and alpha_max <= 0.999
+
+
 def new_images(
-    like: Tensor, dims: tuple[int, ...], size: tuple[int, int], channels: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Room for colours ``[..., H, W, D]``, alphas ``[..., H, W, 1]`` and last pairs ``[..., H,
-    W]``; ``size``: height and width."""
+    like: Tensor, dims: tuple[int, ...], size: tuple[int, int], channels: int, kept: Kept
+) -> tuple[Tensor, Tensor, MaybeTensor]:
+    """Room for colours ``[..., H, W, D]``, alphas ``[..., H, W, 1]`` and what the backward pass
+    needs besides: last pairs ``[..., H, W]``, or in halves colours ``[..., D, H, W]``; ``size``:
+    height and width."""
     shape = (*dims, *size)
     new = like.new_empty
-    return new((*shape, channels)), new((*shape, 1)), new(shape, dtype=torch.int32)
+    images = new((*shape, channels)), new((*shape, 1))
+    if not kept.halves:
+        return (*images, new(shape, dtype=torch.int32))
+    return (*images, new((*dims, channels, *size)) if kept.for_gradients else None)
 
 
-def rasterize_forward(splats: Splats, lists: Lists) -> tuple[Tensor, Tensor, Tensor]:
-    """Colours ``[..., H, W, D]``, alphas ``[..., H, W, 1]``, index of the last pair int32
-    ``[..., H, W]``."""
+def rasterize_forward(
+    splats: Splats, lists: Lists, kept: Kept = Kept()
+) -> tuple[Tensor, Tensor, MaybeTensor]:
+    """Colours ``[..., H, W, D]``, alphas ``[..., H, W, 1]`` and what ``rasterize_backward`` needs:
+    indices of last pairs int32 ``[..., H, W]``, or in halves the colours ``[..., D, H, W]``."""
     dims = tuple(lists.tile_offsets.shape[:-2])
     size = (lists.height, lists.width)
-    found = new_images(splats.means2d, dims, size, splats.colors.shape[-1])
+    found = new_images(splats.means2d, dims, size, splats.colors.shape[-1], kept)
     if found[1].numel() > 0:
-        call("rasterize_fwd", splats.means2d.device, *_arguments(splats, lists), *found)
+        arguments = (*_arguments(splats, lists), *found, kept.halves)
+        call("rasterize_fwd", splats.means2d.device, *arguments)
     return found
 
 
@@ -119,6 +138,7 @@ class Drawing:
         "dims",
         "image_ids",
         "isect_ids",
+        "kept",
         "lists",
         "radii",
         "size",
@@ -135,6 +155,7 @@ class Drawing:
         size: tuple[int, int],
         tiles: tuple[int, int],
         alpha_max: float,
+        kept: Kept,
     ) -> None:
         self.radii = radii  # int32 [..., N, 2], or [n, 2] when packed
         self.depths = depths  # [..., N]
@@ -144,19 +165,21 @@ class Drawing:
         self.size = size  # width and height in pixels
         self.tiles = tiles  # tiles a row, rows
         self.alpha_max = alpha_max
+        self.kept = kept
         self.isect_ids: MaybeTensor = None  # int64 [pairs]
         self.lists: Optional[Lists] = None
 
 
 def draw_forward(
     splats: Splats, backgrounds: MaybeTensor, drawing: Drawing
-) -> tuple[Lists, Tensor, Tensor, Tensor]:
+) -> tuple[Lists, Tensor, Tensor, MaybeTensor]:
     """Lists of tiles, and what ``rasterize_forward`` returns."""
     new = splats.means2d.new_empty
     counted, dims = drawing.counted, drawing.dims
     (width, height), (columns, rows) = drawing.size, drawing.tiles
     offsets = new((*dims, rows, columns), dtype=torch.int32)
-    found = new_images(splats.means2d, dims, (height, width), splats.colors.shape[-1])
+    channels = splats.colors.shape[-1]
+    found = new_images(splats.means2d, dims, (height, width), channels, drawing.kept)
     total, _ = counted.totals()
     isect_ids, flatten_ids = new(total, dtype=torch.int64), new(total, dtype=torch.int32)
     means2d, conics, colors, opacities = splats
@@ -180,6 +203,7 @@ def draw_forward(
             offsets,
             *found,
             counted.order,
+            drawing.kept.halves,
         )
     drawing.isect_ids = isect_ids
     drawing.lists = Lists(
@@ -209,12 +233,13 @@ def rasterize_backward(
     splats: Splats,
     lists: Lists,
     alphas: Tensor,
-    last_ids: Tensor,
+    kept: Tensor,
     v_colors: Tensor,
     v_alphas: MaybeTensor,
     absgrad: bool,
 ) -> SplatGradients:
-    """Gradients of the splats, given those of colours and alphas; None are zeros."""
+    """Gradients of the splats, given those of colours and alphas; None are zeros. ``alphas`` and
+    ``kept`` are those of ``rasterize_forward``; in halves there is no ``absgrad``."""
     is_drawn = splats.means2d.numel() > 0 and alphas.numel() > 0
     new = torch.empty_like if is_drawn else torch.zeros_like
     means2d, *rest = splats
@@ -222,8 +247,10 @@ def rasterize_backward(
         new(means2d), new(means2d) if absgrad else None, *(new(part) for part in rest)
     )
     if is_drawn:
-        upstream = (alphas, last_ids, v_colors, v_alphas)
-        call("rasterize_bwd", means2d.device, *_arguments(splats, lists), *upstream, *found)
+        upstream = (alphas, kept, v_colors, v_alphas)
+        halves = kept.dtype.is_floating_point
+        arguments = (*_arguments(splats, lists), *upstream, *found, halves)
+        call("rasterize_bwd", means2d.device, *arguments)
     return found
 
 

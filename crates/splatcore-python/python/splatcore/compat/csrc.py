@@ -321,7 +321,10 @@ def rasterize_to_pixels_3dgs_fwd(
     """Images, alphas and the last pair of each pixel."""
     sizes = (image_width, image_height, tile_size)
     lists = _tiles.Lists(backgrounds, masks, *sizes, tile_offsets, flatten_ids, settings.alpha_max)
-    return _tiles.rasterize_forward(_tiles.Splats(means2d, conics, colors, opacities), lists)
+    splats = _tiles.Splats(means2d, conics, colors, opacities)
+    image, alphas, last_ids = _tiles.rasterize_forward(splats, lists)
+    assert last_ids is not None
+    return image, alphas, last_ids
 
 
 def rasterize_to_pixels_3dgs_bwd(

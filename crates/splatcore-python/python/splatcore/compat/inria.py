@@ -182,6 +182,8 @@ def rasterize_gaussians(
         background = torch.cat([background, background.new_zeros(1)])
     half = means2d.new_tensor([0.5 * size[0], 0.5 * size[1]])
     means2d = _Tap.apply(means2d, means2D, half)
+    wants_halves = settings.wants_halves(given["colors_precomp"] is None)
+    halves = wants_halves and _tiles.has_halves(features, TILE, settings.alpha_max)
     image, _ = apply(
         Rasterize,
         means2d[None],
@@ -191,6 +193,7 @@ def rasterize_gaussians(
         background[None],
         lists,
         False,
+        _tiles.Kept(halves, torch.is_grad_enabled()),
     )
     image = image[0].permute(2, 0, 1)
     if options.antialiasing is None:

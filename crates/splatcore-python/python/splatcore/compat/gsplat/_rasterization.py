@@ -30,6 +30,8 @@ UNSUPPORTED = {
     "rolling_shutter": RollingShutterType.GLOBAL,
     "viewmats_rs": None,
 }
+# The least eps2d for halves: the conic of a splat that is not blurred has values that they lack.
+MIN_BLUR = 0.05
 UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 Sizes = tuple[tuple[int, ...], int, int, int]  # batch dimensions, batches, cameras, Gaussians
 
@@ -183,6 +185,7 @@ def _traced(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, 
     image, alphas, _, counts, isect_ids, flatten_ids, offsets = operators.draw(
         *(means2d, radii, depths, conics, features, drawn, backgrounds),
         *(width, height, tile_size, settings.alpha_max, settings.exact_tiles),
+        _halves(features, options),
     )
     splats = (radii, means2d, depths, conics, drawn)
     lists = (counts, isect_ids, flatten_ids, offsets)
@@ -305,6 +308,7 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     drawing = _tiles.Drawing(
         *(radii, depths, image_ids, counted, batch + (c,), (width, height), tiles),
         settings.alpha_max,
+        _tiles.Kept(_halves(features, options), torch.is_grad_enabled()),
     )
     image, alphas = apply(
         Draw, means2d, conics, features, drawn, backgrounds, drawing, options.absgrad
@@ -314,6 +318,16 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     found = (counted.counts, drawing.isect_ids, lists.flatten_ids, lists.tile_offsets)
     meta = _meta(splats, ids or (None, None, None), found, options, (sizes[1], c))
     return _expected(mode, image, alphas), alphas, meta
+
+
+def _halves(features: Tensor, options: _Options) -> bool:
+    """Whether the image of features is drawn in halves."""
+    return (
+        settings.wants_halves(options.sh_degree is not None)
+        and not options.absgrad
+        and options.limits[0] >= MIN_BLUR
+        and _tiles.has_halves(features, options.tile_size, settings.alpha_max)
+    )
 
 
 def _expected(mode: str, image: Tensor, alphas: Tensor) -> Tensor:
