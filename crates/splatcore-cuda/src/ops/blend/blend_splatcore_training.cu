@@ -58,7 +58,7 @@ __device__ __forceinline__ void write_images(const Params& args, const Pixels& p
     bool has_channel = member < TENSORS;
     u64 row = (u64)TENSORS * image + member;
     float background = has_channel && args.backgrounds ? args.backgrounds[row] : 0.0f;
-    float unit = 1.0f / channel_unit(args.lists, member);
+    float unit = inverse_unit(channel_unit(args.lists, member));
     float* plane = has_channel && args.planes ? args.planes + row * area + at : nullptr;
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {

@@ -167,7 +167,7 @@ __device__ __forceinline__ u32 load_gradients(const Params& args, u32 image, u32
     u64 area = (u64)camera.width * camera.height, row = (u64)TENSORS * image + member;
     bool has_channel = member < TENSORS;
     u32 largest = 0;
-    float unit = channel_unit(args.lists, member), inverse = 1.0f / unit, share = 1.0f;
+    float unit = channel_unit(args.lists, member), inverse = inverse_unit(unit), share = 1.0f;
     if (has_channel && args.backgrounds) share = fmaxf(share, fabsf(unit * args.backgrounds[row]));
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {

@@ -11,7 +11,7 @@
 // The splats of each tile; in Rust by the same name.
 struct TensorLists {
     const Splat* splats;         // [M]
-    ReadOnly<u32> largest;       // [1], bits of the largest value of the fourth channel, or null
+    ReadOnly<u32> largest;       // [1], bits of the largest value of the fourth channel
     ReadOnly<u32> tile_offsets;  // [I][tiles_y][tiles_x], where a tile's list begins
     ReadOnly<u32> flatten_ids;   // [pairs], splats, tile by tile, front to back
     const u8* masks;             // [I][tiles_y][tiles_x] or null: tiles with 0 are empty
@@ -47,7 +47,12 @@ __device__ __forceinline__ float unit_of(u32 largest) {
 
 // What a channel is multiplied by.
 __device__ __forceinline__ float channel_unit(const TensorLists& lists, u32 channel) {
-    return lists.largest && channel == 3 ? unit_of(lists.largest[0]) : 1.0f;
+    return TENSORS == 4 && channel == 3 ? unit_of(lists.largest[0]) : 1.0f;
+}
+
+// 1 over a power of two.
+__device__ __forceinline__ float inverse_unit(float unit) {
+    return __uint_as_float(0x7f000000u - __float_as_uint(unit));
 }
 
 // The tile of a block.

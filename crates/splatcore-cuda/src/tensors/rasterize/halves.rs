@@ -167,8 +167,7 @@ fn prepare(on: &OnStream, raster: &Raster, colors: &Colors) -> Result<Prepared, 
         splats: splats.address(),
     };
     let blocks = grid(count.div_ceil(BLOCK as usize))?;
-    let has_unit = channels == 4;
-    if has_unit {
+    if channels == 4 {
         // SAFETY: the buffer has a row behind those of the splats.
         unsafe { on.queue.device.fill(largest, 0, size_of::<u32>()) }.map_err(failed)?;
         let blocks = blocks.div_ceil(LARGEST_ROWS);
@@ -181,7 +180,7 @@ fn prepare(on: &OnStream, raster: &Raster, colors: &Colors) -> Result<Prepared, 
     Ok(Prepared {
         lists: TensorLists {
             splats: splats.address(),
-            largest: if has_unit { largest } else { 0 },
+            largest,
             tile_offsets: scene.tile_offsets,
             flatten_ids: scene.flatten_ids,
             masks: scene.masks,

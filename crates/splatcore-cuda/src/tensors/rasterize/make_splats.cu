@@ -13,6 +13,7 @@
 //
 // Now. Not measured.
 
+#define TENSORS CHANNELS
 #include "halves.cuh"
 
 #define COLOUR_MAX 60000.0f  // halves hold it
