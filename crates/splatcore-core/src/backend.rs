@@ -28,7 +28,7 @@ pub use visibility::{Scored, TileCounts, Visibility};
 
 use crate::exposure::Exposure;
 use crate::pipeline::Blend;
-use crate::{Camera, Gaussians, Pipeline, Precision, View};
+use crate::{Camera, Gaussians, Pipeline, PoseGradient, Precision, View};
 use std::sync::Arc;
 
 /// Makes renderers and learners.
@@ -137,6 +137,26 @@ pub trait Learner: Renderer + Profiled + Deferred {
     /// Transforms of the views' colours, in the order of the views; none if no step learned any.
     fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
         Ok(self.snapshot()?.exposures.parameters)
+    }
+    /// Gradients of poses since the last call, of steps that were asked for them
+    /// ([`StepPlan::pose_gradients`]): the view, and the gradient of its loss by the pose that its
+    /// camera had then, in the order of the steps and of their views. Waits for the device.
+    fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
+        Ok(Vec::new())
+    }
+    /// Moves the views' cameras, one for each view, for whatever comes from here on. Only poses may
+    /// differ from those that the learner was made with.
+    ///
+    /// # Errors
+    /// [`BackendError::Input`] if more differs, [`BackendError::Unsupported`] from a learner that
+    /// cannot.
+    fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {
+        let _ = cameras;
+        Err(BackendError::Unsupported {
+            backend: "this",
+            what: "other poses while it learns".into(),
+            depends_on: &[],
+        })
     }
     /// Everything, for a checkpoint.
     fn snapshot(&mut self) -> Result<LearnerState, BackendError>;

@@ -110,6 +110,34 @@ pub fn views(views: &[View]) -> Result<(), BackendError> {
     Ok(())
 }
 
+/// Cameras in place of others that differ in more than their poses.
+///
+/// # Errors
+/// [`BackendError::Input`] with the first of them, or the numbers.
+pub fn moved(before: &[Camera], after: &[Camera]) -> Result<(), BackendError> {
+    if before.len() != after.len() {
+        let (before, after) = (before.len(), after.len());
+        return Err(BackendError::Input(format!(
+            "{after} cameras in place of {before}"
+        )));
+    }
+    for (i, (before, after)) in before.iter().zip(after).enumerate() {
+        let same = Camera {
+            rotation: before.rotation,
+            translation: before.translation,
+            ..after.clone()
+        };
+        let problem = match same == *before {
+            true => after.defect(),
+            false => Some("it differs in more than its pose".into()),
+        };
+        if let Some(problem) = problem {
+            return Err(BackendError::Input(format!("camera {i}: {problem}")));
+        }
+    }
+    Ok(())
+}
+
 /// A snapshot whose parts do not belong together.
 ///
 /// # Errors

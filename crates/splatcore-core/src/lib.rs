@@ -33,5 +33,5 @@ pub use gaussians::Gaussians;
 pub use image::{Image, Photo, View};
 pub use lens::Lens;
 pub use pipeline::Pipeline;
-pub use pose_gradient::{PoseGradient, pose_gradient};
+pub use pose_gradient::{PoseGradient, PoseRow, PoseSums, pose_gradient};
 pub use precision::Precision;

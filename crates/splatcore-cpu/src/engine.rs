@@ -3,6 +3,7 @@
 use crate::camera::KernelCamera;
 use crate::exposure;
 use crate::learner::CpuLearner;
+use crate::pose_gradient::pose_gradient;
 use crate::scene::Scene;
 use crate::step::{Source, update};
 use splatcore_core::backend::{BackendError, Engine, Exchange, LearnerState, StepFrame, StepPlan};
@@ -37,12 +38,13 @@ impl Exchange for CpuLearner {}
 
 impl Engine for CpuLearner {
     fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
-        let (plan, view) = (frame.plan, view_of(&self.views, frame)?);
+        let plan = frame.plan;
+        view_of(&self.views, frame)?;
         reduce::check(plan.scale)?;
         if frame.index == 0 {
             (self.step.losses, self.step.transforms) = (Vec::new(), Vec::new());
         }
-        let camera = view.camera.reduced(plan.scale);
+        let camera = self.cameras[frame.view()].reduced(plan.scale);
         let (workers, scene) = (&self.workers, Self::scene(&self.state, plan));
         let project = || {
             self.frame
@@ -66,7 +68,7 @@ impl Engine for CpuLearner {
         let (plan, views, level) = (frame.plan, self.views.clone(), self.workers.level);
         let (view, transform) = (view_of(&views, frame)?, self.transform(frame));
         let behind = exposure::background(transform.as_ref(), plan.render.background);
-        let (_, photo) = self.reduced.get(frame.view(), view, plan.scale, behind);
+        let photo = self.reduced.get(frame.view(), view, plan.scale, behind);
         let (loss, exposed, rendered) = (&mut self.loss, &mut self.exposed, &mut self.frame);
         self.workers.pool.install(|| {
             if let Some(transform) = &transform {
@@ -95,6 +97,21 @@ impl Engine for CpuLearner {
         let (level, rendered) = (self.workers.level, &mut self.frame);
         let pool = &self.workers.pool;
         pool.install(|| rendered.backward(level, &camera, render, gradient))
+    }
+
+    fn pose_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (plan, camera, level) = (frame.plan, self.step.camera()?, self.workers.level);
+        let (stored, scene) = (
+            self.state.gaussians.sh_degree,
+            Self::scene(&self.state, plan),
+        );
+        let gradient = self.workers.pool.install(|| {
+            self.frame.timed("pose_gradient", |frame| {
+                pose_gradient(level, frame, scene, &camera, stored, &plan.render)
+            })
+        });
+        self.pose_gradients.push((frame.view(), gradient));
+        Ok(())
     }
 
     fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {

@@ -7,7 +7,7 @@ use crate::renderer::render;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, RenderOptions, Rendered};
 use splatcore_core::floaters::belongs;
-use splatcore_core::{Gaussians, View};
+use splatcore_core::{Camera, Gaussians};
 
 /// Renders the depth of all views; who stays: those that some view takes for a part of what it
 /// shows, or none for a floater.
@@ -15,7 +15,7 @@ pub(crate) fn kept(
     workers: &Workers,
     state: &LearnerState,
     frame: &mut Frame,
-    views: &[View],
+    cameras: &[Camera],
     options: &RenderOptions,
     share: f32,
 ) -> Result<Vec<bool>, BackendError> {
@@ -25,9 +25,9 @@ pub(crate) fn kept(
     };
     let scene = (&state.gaussians, &state.smoothing[..]);
     let mut verdicts = vec![None; state.gaussians.len()];
-    for view in views {
-        let rendered = render(workers, scene, frame, &view.camera, options)?;
-        let camera = KernelCamera::new(&view.camera, options);
+    for camera in cameras {
+        let rendered = render(workers, scene, frame, camera, options)?;
+        let camera = KernelCamera::new(camera, options);
         for (i, verdict) in verdicts.iter_mut().enumerate() {
             if *verdict != Some(true) {
                 *verdict = said_of(&state.gaussians, i, &camera, &rendered, share).or(*verdict);

@@ -19,7 +19,7 @@ use splatcore_core::backend::{
 };
 use splatcore_core::exposure::Exposure;
 use splatcore_core::smoothing::fuse;
-use splatcore_core::{Camera, Gaussians, View, checks};
+use splatcore_core::{Camera, Gaussians, PoseGradient, View, checks};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,6 +28,10 @@ pub struct CpuLearner {
     pub(crate) workers: Workers,
     pub(crate) state: LearnerState,
     pub(crate) views: Arc<Vec<View>>,
+    /// The views' cameras as they are now.
+    pub(crate) cameras: Vec<Camera>,
+    /// Of views since they were last asked for.
+    pub(crate) pose_gradients: Vec<(usize, PoseGradient)>,
     pub(crate) reduced: Reduced,
     pub(crate) frame: Frame,
     pub(crate) exposed: Exposed,
@@ -47,7 +51,9 @@ impl CpuLearner {
         Ok(Self {
             workers,
             state,
+            cameras: views.iter().map(|view| view.camera.clone()).collect(),
             views,
+            pose_gradients: Vec::new(),
             reduced: Reduced::default(),
             frame: Frame::default(),
             exposed: Exposed::default(),
@@ -193,7 +199,7 @@ impl Learner for CpuLearner {
                 &self.workers,
                 &self.state,
                 (&mut self.frame, &mut self.reduced, &mut self.exposed),
-                &self.views,
+                (&self.views, &self.cameras),
                 scoring,
             )?),
             None => None,
@@ -209,7 +215,7 @@ impl Learner for CpuLearner {
                 &self.workers,
                 state,
                 frame,
-                &self.views,
+                &self.cameras,
                 render,
                 *depth_share,
             )?;
@@ -217,14 +223,14 @@ impl Learner for CpuLearner {
             report.count = self.state.gaussians.len();
         }
         if *refine == Refine::SmoothingFilter {
-            let (gaussians, views) = (&self.state.gaussians, &self.views);
-            self.state.smoothing = self.workers.pool.install(|| filters(gaussians, views));
+            let (gaussians, cameras) = (&self.state.gaussians, &self.cameras);
+            self.state.smoothing = self.workers.pool.install(|| filters(gaussians, cameras));
         }
         if let &Refine::LimitScales { share } = refine {
-            let (gaussians, views) = (&mut self.state.gaussians, &self.views);
+            let (gaussians, cameras) = (&mut self.state.gaussians, &self.cameras);
             self.workers
                 .pool
-                .install(|| limit_scales(gaussians, views, share));
+                .install(|| limit_scales(gaussians, cameras, share));
         }
         self.profile.refine += start.elapsed().as_secs_f64();
         Ok(report)
@@ -236,6 +242,16 @@ impl Learner for CpuLearner {
 
     fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
         Ok(self.state.exposures.parameters.clone())
+    }
+
+    fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
+        Ok(std::mem::take(&mut self.pose_gradients))
+    }
+
+    fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {
+        checks::moved(&self.cameras, cameras)?;
+        self.cameras = cameras.to_vec();
+        Ok(())
     }
 
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {

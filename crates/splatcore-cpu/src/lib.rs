@@ -30,6 +30,7 @@ mod learner;
 mod limit_scales;
 pub mod loss;
 mod place;
+mod pose_gradient;
 pub mod project;
 pub mod project_backward;
 mod reduced;

@@ -3,14 +3,13 @@
 
 use rayon::prelude::*;
 use splatcore_core::scale_limit::scale_limit;
-use splatcore_core::{Camera, Gaussians, View};
+use splatcore_core::{Camera, Gaussians};
 
 /// Caps the log scales.
-pub(crate) fn limit_scales(gaussians: &mut Gaussians, views: &[View], share: f32) {
-    let cameras: Vec<Camera> = views.iter().map(|view| view.camera.clone()).collect();
+pub(crate) fn limit_scales(gaussians: &mut Gaussians, cameras: &[Camera], share: f32) {
     let scales = gaussians.log_scales.par_iter_mut();
     scales.zip(&gaussians.means).for_each(|(scales, &mean)| {
-        let limit = scale_limit(mean, &cameras, share);
+        let limit = scale_limit(mean, cameras, share);
         *scales = scales.map(|scale| scale.min(limit));
     });
 }

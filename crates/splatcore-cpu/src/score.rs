@@ -13,7 +13,7 @@ use crate::scene::Scene;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, Scores, Scoring};
 use splatcore_core::random::draw_views;
-use splatcore_core::{Photo, View, reduce};
+use splatcore_core::{Camera, Photo, View, reduce};
 
 /// Places of dL/dred and dL/dgreen in a pair's row of sums.
 const RED: usize = 6;
@@ -24,7 +24,7 @@ pub(crate) fn score(
     workers: &Workers,
     state: &LearnerState,
     (frame, reduced, exposed): (&mut Frame, &mut Reduced, &mut Exposed),
-    views: &[View],
+    (views, cameras): (&[View], &[Camera]),
     scoring: &Scoring,
 ) -> Result<Scores, BackendError> {
     reduce::check(scoring.scale)?;
@@ -44,7 +44,8 @@ pub(crate) fn score(
             false => None,
         };
         let behind = exposure::background(transform, scoring.render.background);
-        let (camera, photo) = reduced.get(view, &views[view], scoring.scale, behind);
+        let camera = &cameras[view].reduced(scoring.scale);
+        let photo = reduced.get(view, &views[view], scoring.scale, behind);
         let degree = scoring.render.sh_degree;
         let scene = Scene::with_smoothing(&state.gaussians, &state.smoothing, degree);
         workers.pool.install(|| {

@@ -7,15 +7,12 @@ use crate::scene::Scene;
 use crate::simd::{Lanes, Rows, load_columns, log2_one_plus_exp2};
 use rayon::prelude::*;
 use splatcore_core::smoothing::{Sampler, filter};
-use splatcore_core::{Gaussians, View};
+use splatcore_core::{Camera, Gaussians};
 use std::f32::consts::{LN_2, LOG2_E};
 
 /// The filter of every Gaussian.
-pub(crate) fn filters(gaussians: &Gaussians, views: &[View]) -> Vec<f32> {
-    let cameras: Vec<Sampler> = views
-        .iter()
-        .map(|view| Sampler::new(&view.camera))
-        .collect();
+pub(crate) fn filters(gaussians: &Gaussians, cameras: &[Camera]) -> Vec<f32> {
+    let cameras: Vec<Sampler> = cameras.iter().map(Sampler::new).collect();
     gaussians
         .means
         .par_iter()

@@ -230,6 +230,7 @@ impl Schedule {
                 weight: weight as f32,
                 rate: c.rates.masks as f32,
             }),
+            pose_gradients: false,
             seed: c.seed,
         }
     }

@@ -99,6 +99,7 @@ fn plan(step: u32, view: usize, extent: f32) -> StepPlan {
         noise: None,
         exposure: None,
         masks: None,
+        pose_gradients: false,
         seed: 0,
     }
 }

@@ -6,6 +6,8 @@
 //!     ^                                (colour model, loss)                              |
 //!     |                                                                                  |
 //!     +-- apply <-- gradients <-- accumulate (of several frames) <-----------------------+
+//!                                                                                        |
+//!                 gradients of the cameras' poses <-- pose_gradient (if asked for) <-----+
 //! ```
 //!
 //! A *splat* is a Gaussian as projected into a frame. A row of *sums* holds nine sums over a
@@ -110,6 +112,9 @@ pub trait Engine: Exchange {
     fn compare(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// From dL/dimage to the sums of each splat.
     fn backward(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
+    /// From the frame's sums to the gradient of its camera's pose, if the plan asks for it
+    /// ([`StepPlan::pose_gradients`]). Leaves the sums as they are. Only of who takes steps alone.
+    fn pose_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// Computes the frame's gradients of parameters from its sums and adds them to those of the
     /// step's earlier frames. Called only in steps of several frames; in a step of one frame
     /// [`Engine::apply`] reads the sums.
@@ -122,12 +127,17 @@ pub trait Engine: Exchange {
 /// A training step of one or more frames.
 ///
 /// # Errors
-/// [`BackendError::Input`] if the plan has no view; what the calls report.
+/// [`BackendError::Input`] if the plan has no view, or asks several ranks for gradients of poses;
+/// what the calls report.
 pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), BackendError> {
     if plan.views.is_empty() {
         return Err(BackendError::Input("a step without a view".into()));
     }
     let (ranks, frames) = (engine.ranks(), plan.views.len());
+    if plan.pose_gradients && ranks.count > 1 {
+        let alone = "gradients of poses are of one rank alone, and there are several";
+        return Err(BackendError::Input(alone.into()));
+    }
     let frame = |index| StepFrame { plan, index };
     for first in (0..frames).step_by(ranks.count) {
         let round = ranks.round(first, frames);
@@ -140,6 +150,9 @@ pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), Backen
             engine.image(frame(here))?;
             engine.compare(frame(here))?;
             engine.backward(frame(here))?;
+            if plan.pose_gradients {
+                engine.pose_gradient(frame(here))?;
+            }
         }
         engine.exchange_sums(frame(first))?;
         if frames > 1 {

@@ -45,7 +45,7 @@ impl CudaLearner {
     pub(super) fn camera_of(&self, view: usize, scale: u32) -> Result<Camera, BackendError> {
         self.check_view(view)?;
         reduce::check(scale)?;
-        Ok(self.photos.views()[view].camera.reduced(scale))
+        Ok(self.cameras[view].reduced(scale))
     }
 
     /// The programs that a comparison needs and that are not compiled, and these.

@@ -9,6 +9,7 @@ use crate::device::error::failed;
 use crate::ops;
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
+use crate::ops::pose_gradient::{PoseFrame, PoseKind};
 use crate::passes::InferencePass;
 use splatcore_core::backend::{Engine, Exchange, Ranks, Statistic, StepFrame, StepPlan, take_step};
 use splatcore_core::{BackendError, Choice, Lens, Pipeline};
@@ -110,6 +111,21 @@ impl Engine for CudaLearner {
         // Of each splat; the first sum is the opacity's gradient.
         self.frame.sums = self.passes.backward(scene, &camera, &frame.plan.render)?;
         Ok(())
+    }
+
+    fn pose_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (scene, work) = (self.scene_addresses(), &self.passes.work);
+        let of_frame = PoseFrame {
+            camera: self.frame.camera()?,
+            lens: work.kernel_lens(),
+            splats: [self.passes.splat_of(), work.splats()],
+            sums: self.frame.sums,
+            counters: work.counters(),
+            kind: PoseKind::new(scene, &frame.plan.render, work.lens.is_some()),
+        };
+        let queue = self.passes.queue();
+        self.poses
+            .add(queue, &self.kernels, scene, frame, &of_frame)
     }
 
     fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {

@@ -29,20 +29,20 @@ impl CudaLearner {
         share: f32,
     ) -> Result<DeviceScores, BackendError> {
         let n = self.state.count;
-        let views = self.photos.views().clone();
+        let cameras = self.cameras.clone();
         let device = self.passes.queue().device.clone();
         let array = |bytes| Buffer::new(&device, "verdicts on floaters", bytes);
         let scores = DeviceScores {
-            views: views.len(),
+            views: cameras.len(),
             bad: array(0)?,
             weight: array(0)?,
             largest: array(n * size_of::<f32>())?,
         };
         scores.largest.fill(0, n * size_of::<f32>())?;
         let options = with_depth(render);
-        for view in views.iter() {
+        for camera in &cameras {
             let scene = self.scene_addresses();
-            let camera = self.passes.infer_fully(scene, &view.camera, &options)?;
+            let camera = self.passes.infer_fully(scene, camera, &options)?;
             let program = floaters::program(self.passes.work.lens.is_some());
             let loaded = self.kernels.get(&program).map_err(failed)?;
             let [kernel] = loaded[..] else {

@@ -47,6 +47,7 @@ use crate::ops::densify::{Densify, Totals};
 use crate::ops::exposure::Exposed;
 use crate::ops::loss::Loss;
 use crate::ops::photo::StepPhoto;
+use crate::ops::pose_gradient::PoseGradients;
 use crate::ops::scene;
 use crate::ops::state::State;
 use crate::passes::Passes;
@@ -59,7 +60,7 @@ use splatcore_core::backend::{
 };
 use splatcore_core::exposure::Exposure;
 use splatcore_core::smoothing::fuse;
-use splatcore_core::{BackendError, Gaussians, View, checks};
+use splatcore_core::{BackendError, Camera, Gaussians, PoseGradient, View, checks};
 use std::sync::Arc;
 
 /// Photos stay on the device if they take at most this share of what is free.
@@ -87,6 +88,9 @@ pub struct CudaLearner {
     frame: Frame,
     /// Of steps of several frames.
     batch: BatchGradients,
+    /// The views' cameras as they are now, and gradients of their poses.
+    cameras: Vec<Camera>,
+    poses: PoseGradients,
     /// With whom steps are taken; `None` alone.
     sharing: Option<Sharing>,
     /// What the device has not yet been seen to have done.
@@ -134,6 +138,8 @@ impl CudaLearner {
         let (loss, densify) = rayon::join(|| Loss::new(&kernels), || Densify::new(&kernels));
         Ok(Self {
             state: State::upload_as(&device, state, moments)?,
+            cameras: views.iter().map(|view| view.camera.clone()).collect(),
+            poses: PoseGradients::new(&device)?,
             photos: Photos::new(&device, views, PHOTO_SHARE)?,
             photo: StepPhoto::new(device.clone())?,
             exposed,
@@ -253,6 +259,20 @@ impl Learner for CudaLearner {
     fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
         self.synchronise()?;
         self.exposed.parameters()
+    }
+
+    fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
+        self.synchronise()?;
+        self.poses.take()
+    }
+
+    fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {
+        checks::moved(&self.cameras, cameras)?;
+        // Steps that must be taken again see what they saw.
+        self.synchronise()?;
+        self.cameras = cameras.to_vec();
+        (self.smoothing, self.limit_scales) = (None, None);
+        Ok(())
     }
 
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {

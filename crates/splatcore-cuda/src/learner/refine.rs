@@ -11,7 +11,7 @@ use splatcore_core::{BackendError, Lens};
 impl CudaLearner {
     /// What of a refinement needs the cameras.
     fn refine_by_camera(&mut self, refine: &Refine) -> Result<(), BackendError> {
-        let mut cameras = self.photos.views().iter().map(|view| &view.camera);
+        let mut cameras = self.cameras.iter();
         let (op, program) = match refine {
             Refine::SmoothingFilter => {
                 let lens = cameras.any(|camera| camera.lens != Lens::Pinhole);
@@ -27,7 +27,7 @@ impl CudaLearner {
                 &queue.device,
                 &self.kernels,
                 &program,
-                self.photos.views(),
+                &self.cameras,
             )?),
         };
         match *refine {

@@ -105,6 +105,7 @@ impl CudaLearner {
     pub(super) fn note_skipped<T>(&mut self, plan: &StepPlan, result: &Result<T, BackendError>) {
         if matches!(result, Err(BackendError::OutOfMemory { .. })) {
             self.skipped_views.extend(&plan.views);
+            self.poses.forget(plan.step);
         }
     }
 

@@ -185,6 +185,32 @@ fn halts_change_nothing_with_exposures() {
     }
 }
 
+/// Each step's gradients of poses are of the step that was taken in the end, and there once.
+#[test]
+fn halts_change_nothing_with_poses() {
+    let Some(device) = device() else { return };
+    let run = |halting: &[u32], batch: u32| {
+        let mut learner = learner(&device);
+        for step in 1..=21 {
+            if halting.contains(&step) {
+                learner.passes.shrink_pairs(TOO_FEW);
+            }
+            let mut plan = plan(step);
+            plan.pose_gradients = true;
+            plan.views = (step..step + batch).map(|k| k as usize % 3).collect();
+            learner.step(&plan).unwrap();
+        }
+        let poses = learner.pose_gradients().unwrap();
+        assert_eq!(poses.len(), (21 * batch) as usize);
+        assert!(poses.iter().all(|(_, pose)| *pose != Default::default()));
+        poses
+    };
+    for batch in [1, 2] {
+        let want = run(&[], batch);
+        assert!(run(&[1, 2, 5, 10, 13, 20], batch) == want, "{batch}");
+    }
+}
+
 /// Nor do scores of reduced photos through exposures, each view of which may find too little room.
 #[test]
 fn overflows_change_no_scores() {

@@ -4,6 +4,7 @@ use super::adam::moments::Moments;
 use super::blend::{InferenceRows, blend, blend_inference, blend_with_inverse_depth, interpolated};
 use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::intersect::{self, macro_tiles};
+use super::pose_gradient::PoseKind;
 use super::project::{
     filtered, of_half_scene, of_shard, project, project_binned, through_lens, with_rays,
 };
@@ -96,6 +97,15 @@ pub fn all_programs() -> Vec<Program> {
         }
         all.push(write_gradients(degree, sh::MAX_DEGREE));
         all.push(accumulate::program(degree, sh::MAX_DEGREE));
+        let with = |[antialias, smoothing, lens]: [bool; 3]| PoseKind {
+            in_use: degree,
+            stored: sh::MAX_DEGREE,
+            antialias,
+            smoothing,
+            lens,
+        };
+        let kinds = [[false; 3], [true, true, false], [true, true, true]];
+        all.extend(kinds.map(|kind| with(kind).program()));
         all.extend(shard_programs(degree));
     }
     all

@@ -9,7 +9,7 @@ use crate::ops::camera::KernelCamera;
 use crate::ops::lens::KernelLens;
 use bytemuck::Zeroable;
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::{BackendError, View};
+use splatcore_core::{BackendError, Camera};
 use std::sync::Arc;
 
 /// Threads of a block; one a Gaussian.
@@ -36,23 +36,21 @@ impl ByCamera {
         device: &Arc<dyn Device>,
         kernels: &Kernels,
         program: &Program,
-        views: &[View],
+        all: &[Camera],
     ) -> Result<Self, BackendError> {
         let &[kernel] = &kernels.get(program).map_err(failed)?[..] else {
             return Err(wrong_program(program.name()));
         };
         let options = RenderOptions::default();
-        let cameras = views
+        let cameras = all.iter().map(|camera| KernelCamera::new(camera, &options));
+        let lenses = all
             .iter()
-            .map(|view| KernelCamera::new(&view.camera, &options));
-        let lenses = views
-            .iter()
-            .map(|view| KernelLens::of(&view.camera).unwrap_or_else(KernelLens::zeroed));
+            .map(|camera| KernelLens::of(camera).unwrap_or_else(KernelLens::zeroed));
         Ok(Self {
             kernel,
             lenses: Buffer::from_slice(device, "lenses", &lenses.collect::<Vec<_>>())?,
             cameras: Buffer::from_slice(device, "cameras", &cameras.collect::<Vec<_>>())?,
-            views: views.len() as u32,
+            views: all.len() as u32,
         })
     }
 }

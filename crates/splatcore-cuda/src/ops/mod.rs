@@ -8,6 +8,7 @@
 //! | how are lists put into depth order | `sort/`; for inference `bin/` |
 //! | how are pixels made | `blend/`, and back: `blend_backward/`; of depth and transmittance `depth_sums/` |
 //! | how do parameters move | `loss/`, `exposure/`, `adam/`; of several frames `accumulate/` |
+//! | how do poses of cameras get their gradients | `pose_gradient/` |
 //! | what do ranks need that share a frame | `gather_splats/` |
 //! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
 
@@ -33,6 +34,7 @@ pub mod lens;
 pub mod limit_scales;
 pub mod loss;
 pub mod photo;
+pub mod pose_gradient;
 pub mod project;
 pub mod project_backward;
 pub mod scene;

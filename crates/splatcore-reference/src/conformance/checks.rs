@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::{
     batches, depth, depth_gradients, determinism, errors, exposure, forward, gradients,
-    learned_masks, lenses, refine, smoothing, step, step_options, strips, visibility,
+    learned_masks, lenses, poses, refine, smoothing, step, step_options, strips, visibility,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -109,6 +109,18 @@ pub const CHECKS: &[Check] = &[
         lenses::filters_follow_the_cameras,
     ),
     ("other lenses are refused", lenses::other_lenses_are_refused),
+    (
+        "pose gradients match the twin",
+        poses::pose_gradients_match_the_twin,
+    ),
+    (
+        "pose gradients leave the step alone",
+        poses::pose_gradients_leave_the_step_alone,
+    ),
+    (
+        "moved cameras are the cameras",
+        poses::moved_cameras_are_the_cameras,
+    ),
     ("harmonics decay", step_options::harmonics_decay),
     (
         "sparse adam leaves the unseen alone",

@@ -125,7 +125,7 @@ pub fn gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
 
 /// Photos with a lens each, and a pinhole among them: what a step is made of changes from photo to
 /// photo.
-fn views_through_lenses() -> Vec<View> {
+pub(super) fn views_through_lenses() -> Vec<View> {
     let mut views = views();
     for (view, (_, lens)) in views.iter_mut().zip(lenses().into_iter().skip(1)) {
         view.camera.lens = lens;

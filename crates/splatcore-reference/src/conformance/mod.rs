@@ -27,6 +27,7 @@ mod hostile;
 pub mod learned_masks;
 mod lenses;
 mod outcome;
+pub mod poses;
 pub mod refine;
 pub mod scenes;
 pub mod selection;

@@ -52,6 +52,7 @@ pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
         noise: None,
         exposure: None,
         masks: None,
+        pose_gradients: false,
         seed: 9,
     }
 }

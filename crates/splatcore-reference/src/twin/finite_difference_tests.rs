@@ -142,7 +142,7 @@ fn gradients_of_depth_and_transmittance_match_finite_differences() {
 }
 
 /// A camera whose transform is followed by a small rotation and translation in view space.
-fn moved(camera: &Camera, rotation: [f64; 3], translation: [f64; 3]) -> Camera {
+pub(super) fn moved(camera: &Camera, rotation: [f64; 3], translation: [f64; 3]) -> Camera {
     let angle = rotation.iter().map(|v| v * v).sum::<f64>().sqrt();
     let turn = |p: [f64; 3]| -> [f64; 3] {
         if angle == 0.0 {

@@ -1,7 +1,7 @@
 //! Every gradient of the twin through lenses against central differences.
 
 use super::finite_difference_tests::{
-    depth_scalar, options, random_scene, random_weights, slope, slopes_are,
+    depth_scalar, moved, options, random_scene, random_weights, slope, slopes_are,
 };
 use super::*;
 use splatcore_core::backend::RenderOptions;
@@ -137,13 +137,16 @@ fn gradients_of_the_pose_match_finite_differences() {
             1,
         );
         for axis in 0..3 {
-            let want = slope(|d| {
-                let mut moved = camera.clone();
-                moved.translation[axis] += d;
-                scalar(&moved)
-            });
-            let off = (want - found.translation[axis]).abs();
-            assert!(off <= 1e-5 * want.abs().max(1.0), "{:?}", camera.lens);
+            let along = |d: f64| std::array::from_fn(|k| if k == axis { d } else { 0.0 });
+            let turned = slope(|d| scalar(&moved(&camera, along(d), [0.0; 3])));
+            let shifted = slope(|d| scalar(&moved(&camera, [0.0; 3], along(d))));
+            for (want, got) in [
+                (turned, found.rotation[axis]),
+                (shifted, found.translation[axis]),
+            ] {
+                let off = (want - got).abs();
+                assert!(off <= 1e-5 * want.abs().max(1.0), "{:?}", camera.lens);
+            }
         }
     }
 }

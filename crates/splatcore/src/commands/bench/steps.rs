@@ -82,6 +82,7 @@ impl Steps {
             noise: None,
             exposure: None,
             masks: None,
+            pose_gradients: false,
             seed: 0,
         }
     }

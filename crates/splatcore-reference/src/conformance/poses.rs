@@ -1,0 +1,188 @@
+//! Gradients of the cameras' poses in a step, and cameras that move while a learner learns.
+
+use super::bits::state_bits;
+use super::compare;
+use super::lenses::views_through_lenses;
+use super::outcome::{Outcome, ensure, gather, said};
+use super::step::{plan, scene_and, scene_and_views, twin_step};
+use splatcore_core::backend::{Backend, BackendError, Refine, StepPlan};
+use splatcore_core::{Camera, Gaussians, Learner, Pipeline, PoseGradient, View, pose_gradient};
+use std::sync::Arc;
+
+type SceneAndViews = (Gaussians, Arc<Vec<View>>);
+
+/// The plan of a step that gives the gradients of these views' poses.
+fn posed(pipeline: Pipeline, step: u32, views: &[usize]) -> StepPlan {
+    StepPlan {
+        views: views.to_vec(),
+        pose_gradients: true,
+        ..plan(pipeline, step, 0)
+    }
+}
+
+fn six(gradient: &PoseGradient) -> [f64; 6] {
+    let ([a, b, c], [x, y, z]) = (gradient.rotation, gradient.translation);
+    [a, b, c, x, y, z]
+}
+
+/// Of one view and of several, with filters, exposures, smaller photos and regularisers, which have
+/// no part in it, by all kinds of sums, and through lenses.
+pub fn pose_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
+    let pinholes = &scene_and_views(61);
+    let lenses = &scene_and(62, views_through_lenses());
+    let changed = |step, views: &[usize], change: &dyn Fn(&mut StepPlan)| {
+        let mut plan = posed(Pipeline::AUTO, step, views);
+        change(&mut plan);
+        plan
+    };
+    let all = |plan: &mut StepPlan| {
+        plan.exposure = Some(0.01);
+        plan.render.antialias = true;
+        (plan.opacity_regulariser, plan.scale_regulariser) = (0.5, 0.7);
+        plan.statistics = None;
+    };
+    gather([
+        matches(backend, pinholes, changed(1, &[1], &|_| {}), false),
+        matches(
+            backend,
+            pinholes,
+            posed(Pipeline::VANILLA, 1, &[2, 0]),
+            false,
+        ),
+        matches(backend, pinholes, changed(3, &[2, 0, 2], &all), true),
+        matches(backend, lenses, changed(4, &[0], &|_| {}), false),
+        matches(backend, lenses, changed(5, &[1, 2, 0], &all), true),
+    ])
+}
+
+fn matches(
+    backend: &dyn Backend,
+    (scene, views): &SceneAndViews,
+    plan: StepPlan,
+    smoothed: bool,
+) -> Outcome {
+    let mut learner = backend.learner(scene, views.clone()).map_err(said)?;
+    if smoothed {
+        learner.refine(&Refine::SmoothingFilter).map_err(said)?;
+    }
+    let state = learner.snapshot().map_err(said)?;
+    learner.step(&plan).map_err(said)?;
+    let found = learner.pose_gradients().map_err(said)?;
+    let order: Vec<usize> = found.iter().map(|(view, _)| *view).collect();
+    ensure(order == plan.views, || {
+        format!("gradients of the views {order:?} for {:?}", plan.views)
+    })?;
+    let tolerance = 10.0 * backend.gradient_tolerance(plan.render.pipeline);
+    gather(found.iter().map(|(view, gradient)| {
+        let alone = StepPlan {
+            views: vec![*view],
+            opacity_regulariser: 0.0,
+            scale_regulariser: 0.0,
+            ..plan.clone()
+        };
+        let (seen, degree) = (&views[*view], plan.render.sh_degree);
+        let twin = Gaussians::from(&twin_step(&state, seen, &alone).gradient);
+        let want = six(&pose_gradient(scene, &twin, &seen.camera, degree));
+        let got = six(gradient);
+        let what = format!("step {}, view {view}", plan.step);
+        for (part, range) in [("rotation", 0..3), ("translation", 3..6)] {
+            let what = format!("{what}, {part} of the pose");
+            let (want, got) = (&want[range.clone()], &got[range]);
+            compare::vectors(&what, want, got, 0.0, tolerance)?;
+        }
+        Ok(())
+    }))
+}
+
+/// A step that also gives gradients of poses is the same step, and gives the same bits every time,
+/// once.
+pub fn pose_gradients_leave_the_step_alone(backend: &dyn Backend) -> Outcome {
+    let start = &scene_and_views(63);
+    let run = |poses: bool| -> Result<_, String> {
+        let mut learner = backend.learner(&start.0, start.1.clone()).map_err(said)?;
+        for step in 1..=4u32 {
+            let views: &[usize] = if step == 3 { &[1, 0] } else { &[2] };
+            let mut plan = posed(Pipeline::AUTO, step, views);
+            plan.pose_gradients = poses && step > 1;
+            learner.step(&plan).map_err(said)?;
+        }
+        let state = state_bits(&learner.snapshot().map_err(said)?);
+        let found = learner.pose_gradients().map_err(said)?;
+        let again = learner.pose_gradients().map_err(said)?;
+        ensure(again.is_empty(), || "gradients were given twice".into())?;
+        let bits =
+            |(view, gradient): &(usize, PoseGradient)| (*view, six(gradient).map(f64::to_bits));
+        Ok((state, found.iter().map(bits).collect::<Vec<_>>()))
+    };
+    let (without, with, again) = (run(false)?, run(true)?, run(true)?);
+    ensure(without.1.is_empty(), || {
+        "gradients of poses that nobody asked for".into()
+    })?;
+    ensure(without.0 == with.0, || {
+        "gradients of poses change the step".into()
+    })?;
+    let order: Vec<usize> = with.1.iter().map(|(view, _)| *view).collect();
+    ensure(order == [2, 1, 0, 2], || format!("the order is {order:?}"))?;
+    ensure(with == again, || "two runs differ".into())
+}
+
+/// As the cameras of a capture that was taken a little beside.
+fn moved(camera: &Camera) -> Camera {
+    let (sin, cos) = 0.02f64.sin_cos();
+    let [x, y, z] = camera.rotation;
+    let turn = |a: [f64; 3], b: [f64; 3], s: f64| std::array::from_fn(|k| cos * a[k] + s * b[k]);
+    Camera {
+        rotation: [turn(x, z, sin), y, turn(z, x, -sin)],
+        translation: camera.translation.map(|t| t + 0.03),
+        ..camera.clone()
+    }
+}
+
+/// Whatever a learner does after its cameras were moved it does as one that never had others.
+pub fn moved_cameras_are_the_cameras(backend: &dyn Backend) -> Outcome {
+    let (scene, views) = scene_and_views(64);
+    let elsewhere: Vec<View> = views
+        .iter()
+        .map(|view| View {
+            camera: moved(&view.camera),
+            ..view.clone()
+        })
+        .collect();
+    let cameras: Vec<Camera> = elsewhere.iter().map(|view| view.camera.clone()).collect();
+    let go_on = |learner: &mut dyn Learner| -> Result<_, BackendError> {
+        let mut plan = posed(Pipeline::AUTO, 2, &[0, 1]);
+        learner.refine(&Refine::SmoothingFilter)?;
+        learner.refine(&Refine::LimitScales { share: 0.05 })?;
+        plan.scale = 2;
+        learner.step(&plan)?;
+        let render = plan.render.clone();
+        learner.refine(&Refine::PruneFloaters {
+            render,
+            depth_share: 0.9,
+        })?;
+        (plan.step, plan.views) = (3, vec![2]);
+        learner.step(&plan)?;
+        Ok((state_bits(&learner.snapshot()?), learner.pose_gradients()?))
+    };
+    let mut want = backend.learner(&scene, Arc::new(elsewhere)).map_err(said)?;
+    let mut got = backend.learner(&scene, views.clone()).map_err(said)?;
+    // What was made for the old cameras is not kept.
+    got.refine(&Refine::SmoothingFilter).map_err(said)?;
+    got.move_cameras(&cameras).map_err(said)?;
+    let (want, got_now) = (
+        go_on(&mut *want).map_err(said)?,
+        go_on(&mut *got).map_err(said)?,
+    );
+    ensure(want == got_now, || {
+        "moved cameras are not those that were moved to".into()
+    })?;
+    let mut wider = cameras.clone();
+    wider[1].width += 1;
+    for wrong in [&wider[..], &cameras[1..]] {
+        let answer = got.move_cameras(wrong);
+        ensure(matches!(answer, Err(BackendError::Input(_))), || {
+            format!("other cameras gave {answer:?}")
+        })?;
+    }
+    Ok(())
+}
