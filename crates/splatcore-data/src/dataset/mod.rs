@@ -9,7 +9,7 @@
 //! | which formats are there | `format.rs` |
 //! | which of them is it, and what is wrong with what was found | `layouts.rs`, `open.rs` |
 //! | where are the model, the photos and the masks | `colmap/mod.rs` and its siblings, `folder.rs`, `photo_index.rs` |
-//! | what do the bytes mean | `colmap/binary.rs`, `colmap/text.rs`, `transforms/json.rs`, `metashape/xml.rs` and their siblings; `npy.rs`, `point_cloud.rs` |
+//! | what do the bytes mean | `colmap/binary.rs`, `colmap/text.rs`, `transforms/json.rs` (written by `transforms/write.rs`), `metashape/xml.rs` and their siblings; `npy.rs`, `point_cloud.rs` |
 //! | how do poses of other conventions become ours | `pose.rs` |
 //! | can what was found be cameras | `plausible/`, `finding.rs`, `limits.rs` |
 //! | do points and cameras belong together | `visible.rs`, `remote.rs` |

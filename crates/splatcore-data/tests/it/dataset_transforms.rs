@@ -2,7 +2,8 @@
 
 use crate::dataset_support::{load_all, pattern, save};
 
-use splatcore_core::Lens;
+use splatcore_core::{Camera, Lens};
+use splatcore_data::dataset::transforms::{self, PosedPhoto};
 use splatcore_data::dataset::{Dataset, Format, OpenOptions, Split};
 use std::path::Path;
 
@@ -278,4 +279,81 @@ fn what_is_wrong_is_named() {
     );
     let deep = "[".repeat(100_000);
     says(&format!("{{\"frames\": {deep}"), &["transforms.json"]);
+}
+
+/// What is written is read: poses, lenses, splits, photos beside the folder.
+#[test]
+fn a_written_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, run) = (folder.path(), folder.path().join("run"));
+    std::fs::create_dir_all(&run).unwrap();
+    let lenses = [
+        Lens::Pinhole,
+        Lens::OpenCv {
+            k: [-0.1, 0.02, 0.0, 0.0, 0.0, 0.0],
+            p: [0.001, -0.002],
+            s: [0.0; 4],
+        },
+        Lens::OpenCv {
+            k: [-0.1, 0.02, 0.003, 0.01, 0.002, 0.001],
+            p: [0.001, -0.002],
+            s: [0.0; 4],
+        },
+        Lens::Fisheye {
+            k: [0.02, -0.01, 0.004, -0.001],
+            p: [0.0; 2],
+            s: [0.0; 2],
+        },
+        Lens::Fisheye {
+            k: [0.02, -0.01, 0.004, -0.001],
+            p: [0.002, -0.003],
+            s: [0.003, -0.002],
+        },
+        Lens::RadTanThinPrism {
+            k: [0.02, -0.01, 0.004, -0.001, 0.0005, -0.0001],
+            p: [0.002, -0.003],
+            s: [0.003, -0.002, 0.001, 0.0015],
+        },
+    ];
+    let eye = |i: usize| [3.0 + i as f64, -1.0, 0.5 * i as f64];
+    let photos: Vec<PosedPhoto> = lenses
+        .iter()
+        .enumerate()
+        .map(|(i, &lens)| {
+            save(pattern(64, 48), &root.join(format!("photos/{i}.png")));
+            let camera = Camera::look_at(eye(i), [0.0; 3], [0.1, -1.0, 0.0], 0.8, 64, 48);
+            PosedPhoto {
+                file_path: format!("../photos/{i}.png"),
+                camera: Camera {
+                    lens,
+                    cx: 31.0,
+                    ..camera
+                },
+                held_out: i == 2,
+            }
+        })
+        .collect();
+    let file = run.join("transforms.json");
+    transforms::write(&file, &photos).unwrap();
+    let dataset = open(&file);
+    assert_eq!(dataset.entries.len(), photos.len());
+    for (entry, photo) in dataset.entries.iter().zip(&photos) {
+        let (found, wanted) = (&entry.camera, &photo.camera);
+        assert_eq!(entry.name, photo.file_path);
+        assert_eq!(found.lens, wanted.lens);
+        assert_eq!((found.fx, found.cx, found.width), (wanted.fx, 31.0, 64));
+        let numbers = |c: &Camera| [c.rotation.as_flattened(), &c.translation].concat();
+        for (a, b) in numbers(found).iter().zip(numbers(wanted)) {
+            assert!((a - b).abs() < 1e-12, "{}: {a} {b}", entry.name);
+        }
+        let held_out = entry.declared_split == Some(Split::Test);
+        assert_eq!(held_out, photo.held_out);
+    }
+    let mut other = photos;
+    other[1].camera.lens = Lens::Fov { omega: 0.9 };
+    let error = transforms::write(&file, &other).unwrap_err().to_string();
+    assert!(
+        error.contains("../photos/1.png") && !error.contains('\n'),
+        "{error}"
+    );
 }

@@ -4,9 +4,11 @@
 mod camera;
 mod json;
 mod points;
+mod write;
 
 use json::plain;
 pub use json::{Frame, Intrinsics, Transforms, parse};
+pub use write::{PosedPhoto, write};
 
 use super::finding::Finding;
 use super::format::Format;
