@@ -2,9 +2,9 @@
 //!
 //! A [`Backend`] makes renderers and learners; a [`Renderer`] holds an uploaded scene and renders
 //! cameras; a [`Learner`] is a renderer that can also take a training step, refine (densify and
-//! prune), snapshot and restore. [`Profiled`] and [`Deferred`] are the parts of a learner that only
-//! a training loop needs. Everything between a photo going in and a snapshot coming out stays on
-//! the device.
+//! prune), snapshot and restore. [`Profiled`], [`Deferred`] and [`Posed`] are the parts of a
+//! learner that only a training loop needs. Everything between a photo going in and a snapshot
+//! coming out stays on the device.
 
 mod cotangents;
 mod engine;
@@ -122,9 +122,9 @@ pub trait Renderer: Scored + Send {
     ) -> Result<StageTimes, BackendError>;
 }
 
-/// A scene that learns. It also tells where its time goes ([`Profiled`]) and may put work off
-/// ([`Deferred`]).
-pub trait Learner: Renderer + Profiled + Deferred {
+/// A scene that learns. It also tells where its time goes ([`Profiled`]), may put work off
+/// ([`Deferred`]), and says how the views' cameras should move ([`Posed`]).
+pub trait Learner: Renderer + Profiled + Deferred + Posed {
     /// Takes one step: [`take_step`]. A device may take it later: an error may be of a step before.
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError>;
     /// The loss of the last step, the mean over its views. May wait for the device: call it rarely.
@@ -138,6 +138,14 @@ pub trait Learner: Renderer + Profiled + Deferred {
     fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
         Ok(self.snapshot()?.exposures.parameters)
     }
+    /// Everything, for a checkpoint.
+    fn snapshot(&mut self) -> Result<LearnerState, BackendError>;
+    /// Goes on from a snapshot, bit for bit.
+    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError>;
+}
+
+/// The poses of a learner's cameras.
+pub trait Posed {
     /// Gradients of poses since the last call, of steps that were asked for them
     /// ([`StepPlan::pose_gradients`]): the view, and the gradient of its loss by the pose that its
     /// camera had then, in the order of the steps and of their views. Waits for the device.
@@ -158,10 +166,6 @@ pub trait Learner: Renderer + Profiled + Deferred {
             depends_on: &[],
         })
     }
-    /// Everything, for a checkpoint.
-    fn snapshot(&mut self) -> Result<LearnerState, BackendError>;
-    /// Goes on from a snapshot, bit for bit.
-    fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError>;
 }
 
 /// Where a learner's time goes.

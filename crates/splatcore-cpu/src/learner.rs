@@ -13,9 +13,9 @@ use crate::smoothing::filters;
 use crate::step_buffers::StepBuffers;
 use crate::workers::Workers;
 use splatcore_core::backend::{
-    BackendError, Cotangents, Deferred, FrameCounts, Learner, LearnerState, Profile, Profiled,
-    Refine, RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes, StepPlan,
-    TileCounts, Timed, Visibility, take_step,
+    BackendError, Cotangents, Deferred, FrameCounts, Learner, LearnerState, Posed, Profile,
+    Profiled, Refine, RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes,
+    StepPlan, TileCounts, Timed, Visibility, take_step,
 };
 use splatcore_core::exposure::Exposure;
 use splatcore_core::smoothing::fuse;
@@ -176,6 +176,18 @@ impl Deferred for CpuLearner {
     }
 }
 
+impl Posed for CpuLearner {
+    fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
+        Ok(std::mem::take(&mut self.pose_gradients))
+    }
+
+    fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {
+        checks::moved(&self.cameras, cameras)?;
+        self.cameras = cameras.to_vec();
+        Ok(())
+    }
+}
+
 impl Learner for CpuLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         take_step(self, plan)
@@ -242,16 +254,6 @@ impl Learner for CpuLearner {
 
     fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
         Ok(self.state.exposures.parameters.clone())
-    }
-
-    fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
-        Ok(std::mem::take(&mut self.pose_gradients))
-    }
-
-    fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {
-        checks::moved(&self.cameras, cameras)?;
-        self.cameras = cameras.to_vec();
-        Ok(())
     }
 
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {

@@ -1,5 +1,5 @@
-//! The photo that a step learns from: at a fraction of its size in training from coarse to fine, and
-//! transparent photos on the step's background.
+//! The photo that a step learns from: at a fraction of its size in training from coarse to fine,
+//! and transparent photos on the step's background.
 //!
 //! Reduced photos are made when first needed and kept as long as the scale stays. A half takes a
 //! quarter of the photos' memory, a quarter a sixteenth.

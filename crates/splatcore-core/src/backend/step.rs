@@ -82,7 +82,7 @@ pub struct StepPlan {
     /// Gaussians alone, too. `None` leaves the masks as they are.
     pub masks: Option<MaskPlan>,
     /// Also the gradient of each view's loss by the pose of its camera, for
-    /// [`crate::Learner::pose_gradients`]; of the image alone, and changes nothing else of the
+    /// [`super::Posed::pose_gradients`]; of the image alone, and changes nothing else of the
     /// step.
     pub pose_gradients: bool,
     /// Seed of the run, for the noise.

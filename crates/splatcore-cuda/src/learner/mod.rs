@@ -56,7 +56,8 @@ use pending::Pending;
 pub use photos::Photos;
 use shared::Sharing;
 use splatcore_core::backend::{
-    Deferred, Learner, LearnerState, Profile, Profiled, Refine, RefineReport, StageTimes, StepPlan,
+    Deferred, Learner, LearnerState, Posed, Profile, Profiled, Refine, RefineReport, StageTimes,
+    StepPlan,
 };
 use splatcore_core::exposure::Exposure;
 use splatcore_core::smoothing::fuse;
@@ -225,6 +226,22 @@ impl Deferred for CudaLearner {
     }
 }
 
+impl Posed for CudaLearner {
+    fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
+        self.synchronise()?;
+        self.poses.take()
+    }
+
+    fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {
+        checks::moved(&self.cameras, cameras)?;
+        // Steps that must be taken again see what they saw.
+        self.synchronise()?;
+        self.cameras = cameras.to_vec();
+        (self.smoothing, self.limit_scales) = (None, None);
+        Ok(())
+    }
+}
+
 impl Learner for CudaLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         let launched = self.launch_or_synchronise(plan);
@@ -259,20 +276,6 @@ impl Learner for CudaLearner {
     fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
         self.synchronise()?;
         self.exposed.parameters()
-    }
-
-    fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
-        self.synchronise()?;
-        self.poses.take()
-    }
-
-    fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {
-        checks::moved(&self.cameras, cameras)?;
-        // Steps that must be taken again see what they saw.
-        self.synchronise()?;
-        self.cameras = cameras.to_vec();
-        (self.smoothing, self.limit_scales) = (None, None);
-        Ok(())
     }
 
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {

@@ -269,6 +269,8 @@ impl MockLearner {
     }
 }
 
+impl Posed for MockLearner {}
+
 impl Learner for MockLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         if self.out_of_memory_at == Some(plan.step) {

@@ -69,10 +69,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                    log_scale = {args.log_scales[3 * i], args.log_scales[3 * i + 1],
                                 args.log_scales[3 * i + 2]};
         const float4 q = args.rotations[i];
-        const SplatGradient d =
-            splat_gradient(total, splat.a, splat.b, splat.c, mean, log_scale, q,
-                           args.opacity_logits[i], SMOOTHING ? args.smoothing[i] : 0.0f,
-                           args.camera, args.lens);
+        const SplatGradient d = splat_gradient(
+            total, splat.a, splat.b, splat.c, mean, log_scale, q, args.opacity_logits[i],
+            SMOOTHING ? args.smoothing[i] : 0.0f, args.camera, args.lens);
         const float x = mean.x - args.camera.position[0], y = mean.y - args.camera.position[1],
                     z = mean.z - args.camera.position[2];
         const float* g = d.rotation;
@@ -128,8 +127,7 @@ extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
     const u32 number = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     double total = 0.0;
 #pragma unroll 4
-    for (u32 i = lane; i < args.blocks; i += WARP)
-        total += args.partials[number * args.blocks + i];
+    for (u32 i = lane; i < args.blocks; i += WARP) total += args.partials[number * args.blocks + i];
     for (int step = WARP / 2; step > 0; step /= 2)
         total += __shfl_down_sync(FULL_MASK, total, step);
     if (lane == 0) totals[number] = total;

@@ -110,8 +110,8 @@ pub fn of_shard(mut program: Program) -> Program {
     program
 }
 
-/// `project`, `project_backward`, `pose_gradient` or `adam` with Mip-Splatting's 2D filter if `antialias`, with the
-/// 3D filter if `smoothing`.
+/// `project`, `project_backward`, `pose_gradient` or `adam` with Mip-Splatting's 2D filter if
+/// `antialias`, with the 3D filter if `smoothing`.
 pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
     program
         .with("ANTIALIAS", antialias as u8)

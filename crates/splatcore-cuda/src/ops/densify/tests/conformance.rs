@@ -2,7 +2,7 @@
 
 use super::*;
 use splatcore_core::backend::{
-    Cotangents, Deferred, FrameCounts, MemoryPlan, Profiled, Rendered, Scored, StageTimes,
+    Cotangents, Deferred, FrameCounts, MemoryPlan, Posed, Profiled, Rendered, Scored, StageTimes,
     StepPlan, TileCounts, Timed, Visibility,
 };
 use splatcore_core::{Backend, Camera, Learner, Renderer, View};
@@ -99,6 +99,8 @@ impl Deferred for Refined {
         self.refine(refine).map(Some)
     }
 }
+
+impl Posed for Refined {}
 
 impl Learner for Refined {
     fn step(&mut self, _: &StepPlan) -> Result<(), BackendError> {
