@@ -6,11 +6,15 @@
 //! as `curve.step` U32, `curve.loss` F64, `curve.gaussians` U64, `curve.seconds` F64. Of a run that
 //! learns exposures also `exposure.parameters`, `exposure.first`, `exposure.second [views,12]` F32
 //! and `exposure.seen [views]` U32; of an antialiased one `smoothing [n]` F32; of one that learns
-//! masks `mask.logits`, `mask.first`, `mask.second [n]` F32. Everything else is in the header's
+//! masks `mask.logits`, `mask.first`, `mask.second [n]` F32; of one that refines poses
+//! `pose.offsets [views,7]` (quaternion, shift), `pose.first`, `pose.second [views,6]` F64,
+//! `pose.seen`, `pose.limited [views]` U32, and the gradients that wait for the next move,
+//! `pose.waiting_views` U32, `pose.waiting [_,6]` F64. Everything else is in the header's
 //! metadata, as text.
 
 mod file;
 mod masks;
+mod poses;
 
 pub use file::{FORMAT, VERSION};
 
@@ -19,6 +23,7 @@ const MAX_HEADER: u64 = 16 << 20;
 
 use crate::budget::Spending;
 use crate::observer::CurvePoint;
+use crate::poses::PoseState;
 use crate::schedule::Course;
 use crate::view_order::ViewOrder;
 use file::{Reader, Tensor};
@@ -38,6 +43,8 @@ pub struct Checkpoint {
     pub step: u32,
     /// What the learner knows.
     pub state: LearnerState,
+    /// The photos' poses, of a run that refines them.
+    pub poses: Option<PoseState>,
     /// Where the order of views is.
     pub order: ViewOrder,
     /// Smoothed loss, once there is one.
@@ -69,6 +76,7 @@ impl Checkpoint {
     pub fn save(&self, path: &Path) -> Result<(), DataError> {
         let mut tensors = self.scene_tensors();
         tensors.extend(self.exposure_tensors());
+        tensors.extend(poses::tensors(&self.poses));
         tensors.extend(self.other_tensors());
         let mut header = Map::new();
         header.insert("__metadata__".into(), self.metadata());
@@ -266,6 +274,7 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
             },
             masks: masks::read(file, n)?,
         },
+        poses: poses::read(file)?,
         order: ViewOrder {
             order,
             used,

@@ -29,6 +29,7 @@ pub mod init;
 pub mod lpips;
 pub mod memory;
 pub mod observer;
+pub mod poses;
 pub mod prune;
 mod saver;
 pub mod schedule;

@@ -96,6 +96,11 @@ pub enum Event<'a> {
     NotSaved(&'a DataError),
     /// The first plan of a run with a budget.
     Planned(Planned),
+    /// These photos' poses came to a limit of what they may change, for the first time.
+    PoseLimits {
+        /// Names of the photos.
+        names: &'a [&'a str],
+    },
     /// The held-out photos have the quality that was asked for.
     Reached {
         /// After this step.

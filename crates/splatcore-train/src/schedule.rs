@@ -23,6 +23,7 @@ use crate::config::{
     Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer,
     ResolutionSchedule, ResolvedConfig, Strategy,
 };
+use crate::poses;
 use splatcore_core::View;
 use splatcore_core::backend::{
     BETAS, Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
@@ -151,6 +152,32 @@ impl Schedule {
         }
     }
 
+    /// Whether step `step` tells how the photos' poses should change.
+    pub fn refines_poses(&self, step: u32) -> bool {
+        let densify = &self.config.densify;
+        let resets = self.config.strategy == Strategy::Adc
+            && densify.opacity_halving_every.is_none()
+            && step > densify.opacity_reset_every
+            && step < densify.until + densify.opacity_reset_every;
+        let since = f64::from(step % densify.opacity_reset_every);
+        let haze = poses::AFTER_RESET * f64::from(densify.opacity_reset_every);
+        self.config.poses.refine
+            && (poses::FROM..=poses::UNTIL).contains(&self.progress(step))
+            && !(resets && since < haze)
+    }
+
+    /// The poses' rate at step `step`, radians: so that a photo whose gradients all agree goes as
+    /// far as the setting says in the whole run.
+    pub fn pose_rate(&self, step: u32) -> f64 {
+        let share = poses::UNTIL - poses::FROM;
+        let seen = share * f64::from(self.config.iterations) / f64::from(self.epoch);
+        // Of a rate that falls exponentially, in the middle.
+        let mean = (poses::FINAL_SHARE - 1.0) / poses::FINAL_SHARE.ln();
+        let first = self.config.poses.travel.to_radians() / (mean * seen.max(1.0));
+        let t = (self.progress(step) - poses::FROM) / share;
+        log_linear(first, first * poses::FINAL_SHARE, t)
+    }
+
     /// SH degree in use at step `step`: 0 at first, one more every `sh-every` steps.
     pub fn sh_degree(&self, step: u32) -> u8 {
         let scene = &self.config.scene;
@@ -230,7 +257,7 @@ impl Schedule {
                 weight: weight as f32,
                 rate: c.rates.masks as f32,
             }),
-            pose_gradients: false,
+            pose_gradients: self.refines_poses(step),
             seed: c.seed,
         }
     }

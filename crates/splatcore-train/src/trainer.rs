@@ -3,6 +3,7 @@
 
 mod end;
 mod ends;
+mod poses;
 mod save;
 mod steps;
 
@@ -15,6 +16,7 @@ use crate::clock::{self, Now};
 use crate::config::{Config, ResolvedConfig};
 use crate::error::{Difference, TrainError};
 use crate::observer::CurvePoint;
+use crate::poses::Poses;
 use crate::saver::Saver;
 use crate::schedule::Schedule;
 use crate::together::Together;
@@ -86,6 +88,8 @@ pub struct Trainer {
     /// Queued refinements without a report yet: after which step, and whether users are told.
     queued: VecDeque<(u32, bool)>,
     spent: Spent,
+    /// Of a run that refines them.
+    poses: Option<Poses>,
     /// The other processes that train this scene.
     together: Option<Box<dyn Together>>,
     now: Now,
@@ -123,6 +127,7 @@ impl Trainer {
             learner.refine(&refine)?;
         }
         let (now, photos) = (clock::real(), usable.len());
+        let poses = posed(config, &views, &usable, extent);
         Ok(Self {
             schedule,
             learner,
@@ -141,6 +146,7 @@ impl Trainer {
             last_refine: None,
             queued: VecDeque::new(),
             spent: Spent::default(),
+            poses,
             together: None,
             ends: Ends::new(config, &now, Spending::default(), photos),
             now,
@@ -189,6 +195,14 @@ impl Trainer {
         let extent = camera::extent(views.iter().map(|view| &view.camera));
         let mut learner = backend.learner(&checkpoint.state.gaussians, Arc::clone(&views))?;
         learner.restore(&checkpoint.state)?;
+        let mut poses = posed(config, &views, &usable, extent);
+        if let (Some(fresh), Some(state)) = (poses.take(), checkpoint.poses) {
+            let Some(known) = fresh.with_state(state) else {
+                return mismatch(Difference::Photos, checkpoint.photos, photos);
+            };
+            learner.move_cameras(&known.cameras())?;
+            poses = Some(known);
+        }
         let schedule = Schedule::new(config, extent)
             .with_photos(views.iter(), usable.len())
             .on(checkpoint.course);
@@ -212,6 +226,7 @@ impl Trainer {
             last_refine: None,
             queued: VecDeque::new(),
             spent: Spent::default(),
+            poses,
             together: None,
             ends: Ends::new(config, &now, checkpoint.spending, usable.len()),
             now,
@@ -300,6 +315,15 @@ impl Trainer {
     pub fn config(&self) -> &ResolvedConfig {
         self.schedule.config()
     }
+}
+
+/// The poses of the photos, if they are refined.
+fn posed(config: &ResolvedConfig, views: &[View], usable: &[u32], extent: f64) -> Option<Poses> {
+    let given = || views.iter().map(|view| view.camera.clone()).collect();
+    let together = || usable.iter().map(|&view| view as usize).collect();
+    let settings = &config.poses;
+    let poses = || Poses::new(given(), together(), extent, settings.clone());
+    settings.refine.then(poses)
 }
 
 /// A step takes no photo twice, but where two rounds through the photos meet in it.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::poses::Offset;
 use splatcore_core::learned_masks::LearnedMasks;
 
 fn random_gaussians(n: usize, degree: u8, rng: &mut Rng) -> Gaussians {
@@ -49,6 +50,7 @@ fn example(n: usize, degree: u8) -> Checkpoint {
         config: "# \"quoted\"\niterations = 7\n".into(),
         backend: "cpu".into(),
         photos: "7 photos".into(),
+        poses: None,
         course: None,
         spending: Spending::default(),
     };
@@ -67,6 +69,20 @@ fn example(n: usize, degree: u8) -> Checkpoint {
             reached: Some((1100, 31.25)),
         };
         checkpoint.state.first.means[1] = [-0.0, f32::MIN_POSITIVE / 4.0, f32::MAX];
+        let mut six = |count: usize| {
+            (0..count)
+                .map(|_| [0; 6].map(|_| rng.normal().into()))
+                .collect()
+        };
+        checkpoint.poses = Some(PoseState {
+            offsets: vec![Offset::NONE.turned([0.1, -0.2, 0.3]); 7],
+            first: six(7),
+            second: six(7),
+            seen: (0..7).collect(),
+            limited: vec![0, 1, 0, 0, 0, 0, 0],
+            waiting_views: vec![3, 3],
+            waiting: six(2),
+        });
         let mut rows = || (0..7).map(|_| [0; 12].map(|_| rng.normal())).collect();
         checkpoint.state.exposures = Exposures {
             parameters: rows(),

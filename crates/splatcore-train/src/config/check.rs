@@ -92,6 +92,22 @@ impl ResolvedConfig {
         }
     }
 
+    fn check_poses(&self) -> Result<(), ConfigError> {
+        require_all(
+            &[
+                ("pose-degrees", self.poses.max_degrees),
+                ("pose-travel", self.poses.travel),
+            ],
+            |value| value > 0.0 && value <= 180.0,
+            "must be above 0, at most 180",
+        )?;
+        require_all(
+            &[("pose-shift", self.poses.max_shift)],
+            |value| value.is_finite() && value > 0.0,
+            "must be above 0",
+        )
+    }
+
     fn check_numbers(&self) -> Result<(), ConfigError> {
         let (rates, loss) = (&self.rates, &self.loss);
         let (densify, scores, prune) = (&self.densify, &self.scores, &self.prune);
@@ -160,6 +176,7 @@ impl ResolvedConfig {
             |value| value > 0.0 && value < crate::evaluate::MAX_PSNR,
             "must be above 0 and below 100 dB",
         )?;
+        self.check_poses()?;
         require_all(
             &[("init-scale", self.scene.init_scale)],
             |value| value.is_finite() && value > 0.0,

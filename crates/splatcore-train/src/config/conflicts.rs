@@ -20,6 +20,7 @@ const COARSE: Setting = Setting::new("resolution-schedule", "coarse-to-fine");
 const FULL: Setting = Setting::new("resolution-schedule", "full");
 const BATCH: Setting = Setting::on("batch");
 const EXPOSURE: Setting = Setting::on("exposure");
+const REFINE_POSES: Setting = Setting::on("refine-poses");
 const LEARNED_MASKS: Setting = Setting::on("learned-masks");
 const PRUNE_IMPORTANCE: Setting = Setting::on("prune-importance");
 const PRUNE_FLOATERS: Setting = Setting::on("prune-floaters");
@@ -108,6 +109,9 @@ impl ResolvedConfig {
             "batch-scaling" => (self.batch.views > 1, Idle::Only(&[BATCH])),
             "coarse-until" => (coarse, Idle::Only(&[COARSE])),
             "lr-masks" => (self.loss.masks.is_some(), Idle::Only(&[LEARNED_MASKS])),
+            "pose-travel" | "pose-degrees" | "pose-shift" => {
+                (self.poses.refine, Idle::Only(&[REFINE_POSES]))
+            }
             "lr-exposure" | "lr-exposure-final" => (self.loss.exposure, Idle::Only(&[EXPOSURE])),
             "lr-sh-rest" | "sh-every" | "sh-regulariser" => (
                 self.scene.sh_degree > 0,
@@ -222,6 +226,9 @@ mod tests {
             ("batch-scaling", "sqrt", "--batch 2"),
             ("lr-exposure", "0.5", "--exposure"),
             ("lr-exposure-final", "0.5", "--exposure"),
+            ("pose-travel", "0.5", "--refine-poses"),
+            ("pose-degrees", "3", "--refine-poses"),
+            ("pose-shift", "0.5", "--refine-poses"),
             ("lr-masks", "0.5", "--learned-masks 5e-4"),
             ("lr-sh-rest", "0.5", "--sh-degree 1"),
             ("sh-every", "70", "--sh-degree 1"),

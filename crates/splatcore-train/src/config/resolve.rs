@@ -9,8 +9,8 @@ use super::from_steps::follows_from_steps;
 use super::interval::Interval;
 use super::preset::Preset;
 use super::resolved::{
-    Batch, Budget, Checkpoints, Compute, Data, Densify, Loss, Prune, Rates, ResolvedConfig, Saving,
-    Scene, Scores,
+    Batch, Budget, Checkpoints, Compute, Data, Densify, Loss, PoseSettings, Prune, Rates,
+    ResolvedConfig, Saving, Scene, Scores,
 };
 use super::settings::Config;
 use splatcore_core::Pipeline;
@@ -137,6 +137,7 @@ impl Config {
             bias_correction: !given.config.no_bias_correction.unwrap_or(false),
             rates: given.rates(),
             loss: given.loss(),
+            poses: given.poses(),
             densify: given.densify(),
             scores: given.scores(),
             prune: given.prune(),
@@ -318,6 +319,16 @@ impl Given {
             scale_regulariser: c.scale_regulariser.unwrap_or(regulariser),
             sh_regulariser: c.sh_regulariser.unwrap_or(0.0),
             masks: c.learned_masks.filter(|&weight| weight != 0.0),
+        }
+    }
+
+    fn poses(&self) -> PoseSettings {
+        let c = &self.config;
+        PoseSettings {
+            refine: c.refine_poses.unwrap_or(false),
+            travel: c.pose_travel.unwrap_or(4.0),
+            max_degrees: c.pose_degrees.unwrap_or(5.0),
+            max_shift: c.pose_shift.unwrap_or(0.1),
         }
     }
 

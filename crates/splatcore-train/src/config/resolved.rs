@@ -42,6 +42,8 @@ pub struct ResolvedConfig {
     pub rates: Rates,
     /// What the loss is.
     pub loss: Loss,
+    /// Whether and how poses are refined.
+    pub poses: PoseSettings,
     /// Adding Gaussians, and removing them on the way.
     pub densify: Densify,
     /// How Gaussians are scored over several views.
@@ -193,6 +195,19 @@ pub struct Loss {
     pub sh_regulariser: f64,
     /// Weight of the mean learned mask; `None` learns none.
     pub masks: Option<f64>,
+}
+
+/// Whether and how the photos' poses are refined.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoseSettings {
+    /// Whether they are.
+    pub refine: bool,
+    /// How far a pose can go in the whole run, degrees.
+    pub travel: f64,
+    /// A pose turns by at most so many degrees.
+    pub max_degrees: f64,
+    /// A pose moves by at most this share of the extent.
+    pub max_shift: f64,
 }
 
 /// Adding Gaussians, and removing them on the way.
@@ -365,6 +380,20 @@ impl ResolvedConfig {
             init_opacity: Some(scene.init_opacity),
             init_scale: Some(scene.init_scale),
             ..self.densify.to_settings()
+        }
+        .over(&self.poses.to_settings())
+    }
+}
+
+impl PoseSettings {
+    /// These settings one by one.
+    fn to_settings(&self) -> Config {
+        Config {
+            refine_poses: Some(self.refine),
+            pose_travel: Some(self.travel),
+            pose_degrees: Some(self.max_degrees),
+            pose_shift: Some(self.max_shift),
+            ..Config::UNSET
         }
     }
 }

@@ -204,6 +204,26 @@ pub struct Config {
     /// in metrics.json
     #[arg(long, action = ArgAction::SetTrue, help_heading = "Loss")]
     pub exposure: Option<bool>,
+    /// Refine the photos' poses while the scene learns, for poses that are not quite right: of
+    /// phones, of video, of a hurried reconstruction. Good ones (COLMAP's) gain nothing and may
+    /// lose a little. A step takes a few % longer, memory is the same. Held-out photos get theirs
+    /// by fitting the pose alone to the finished scene: see poses in metrics.json
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Poses")]
+    pub refine_poses: Option<bool>,
+    /// How far a pose can go in the whole run (with --refine-poses) if its photo always pulls the
+    /// same way: degrees, and as an angle seen from the distance of the extent. Sets the learning
+    /// rate, which falls exponentially to a hundredth. Higher lets worse poses come right, too high
+    /// blurs. Quality only
+    #[arg(long, value_name = "DEGREES", help_heading = "Poses")]
+    pub pose_travel: Option<f64>,
+    /// A pose turns by at most this many degrees from the dataset's. Higher lets worse poses come
+    /// right, and a photo that fits nowhere go farther astray. Quality only
+    #[arg(long, value_name = "DEGREES", help_heading = "Poses")]
+    pub pose_degrees: Option<f64>,
+    /// A pose moves by at most this share of the extent of the cameras from the dataset's; as
+    /// --pose-degrees. Quality only
+    #[arg(long, value_name = "SHARE", help_heading = "Poses")]
+    pub pose_shift: Option<f64>,
     /// Weight of the mean opacity in the loss [0, mcmc: 0.01]. More lets useless Gaussians
     /// fade and be reused, too much makes surfaces translucent
     #[arg(long, value_name = "W", help_heading = "Loss")]
@@ -361,7 +381,8 @@ macro_rules! with_settings {
             batch batch_scaling optimizer no_bias_correction
             resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final
             lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_final_share lr_exposure
-            lr_exposure_final lr_masks ssim_weight exposure opacity_regulariser scale_regulariser
+            lr_exposure_final lr_masks ssim_weight exposure refine_poses pose_travel pose_degrees
+            pose_shift opacity_regulariser scale_regulariser
             sh_regulariser learned_masks noise_rate sh_every densify_from densify_until
             densify_every densify_gradient densify_statistic densify_growth
             densify_score score_views score_error score_threshold prune_importance prune_bad_share

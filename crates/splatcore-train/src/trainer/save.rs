@@ -80,8 +80,12 @@ impl Trainer {
     /// # Errors
     /// What the backend reports.
     pub fn checkpoint(&mut self) -> Result<Checkpoint, TrainError> {
+        if let Some(poses) = &mut self.poses {
+            poses.note(self.learner.pose_gradients()?);
+        }
         Ok(Checkpoint {
             step: self.step,
+            poses: self.poses.as_ref().map(|poses| poses.state().clone()),
             state: self.learner.snapshot()?,
             order: self.order.clone(),
             smoothed_loss: self.smoothed_loss,

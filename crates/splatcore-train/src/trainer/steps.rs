@@ -103,6 +103,7 @@ impl Trainer {
         let step = self.step;
         self.poll()?;
         self.refine(step)?;
+        self.refine_poses(observer)?;
         self.seconds = stretch.clock.seconds();
 
         let mut signal = observer.signal();

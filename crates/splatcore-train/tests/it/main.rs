@@ -12,6 +12,7 @@ mod exposure;
 mod floaters;
 mod lens;
 mod options;
+mod poses;
 mod prune;
 mod runs;
 mod trainer;

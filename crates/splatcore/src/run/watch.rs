@@ -95,6 +95,11 @@ impl Observer for Watch<'_> {
             Event::NotSaved(error) => self.progress.note(&format!(
                 "warning: training goes on without this checkpoint: {error}"
             )),
+            Event::PoseLimits { names } => self.progress.note(&format!(
+                "warning: the pose of {} wants to go beyond its limit (--pose-degrees, \
+                 --pose-shift): check that photo, leave it out, or raise the limit",
+                names.join(", ")
+            )),
             Event::Planned(planned) => self.progress.note(&in_words(planned)),
             Event::Reached { step, psnr, end } => self.progress.note(&format!(
                 "quality target: the held-out photos have {psnr:.2} dB after step {}; rates fall \

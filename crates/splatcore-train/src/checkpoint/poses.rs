@@ -1,0 +1,44 @@
+//! The tensors of refined poses.
+
+use super::file::{Reader, Tensor};
+use crate::poses::PoseState;
+use safetensors::Dtype;
+use splatcore_data::DataError;
+
+/// None of a run that refines none.
+pub(super) fn tensors(poses: &Option<PoseState>) -> Vec<Tensor<'_>> {
+    let Some(poses) = poses else {
+        return Vec::new();
+    };
+    let f64s = |name: &str, width: usize, tensor: Tensor<'_>| Tensor {
+        name: format!("pose.{name}"),
+        shape: vec![tensor.shape[0], width],
+        ..tensor.into_owned()
+    };
+    let u32s = |name: &str, values| Tensor::list(&format!("pose.{name}"), "U32", values, 4);
+    vec![
+        f64s("offsets", 7, Tensor::list("", "F64", &poses.offsets, 8)),
+        f64s("first", 6, Tensor::list("", "F64", &poses.first, 8)),
+        f64s("second", 6, Tensor::list("", "F64", &poses.second, 8)),
+        f64s("waiting", 6, Tensor::list("", "F64", &poses.waiting, 8)),
+        u32s("seen", &poses.seen),
+        u32s("limited", &poses.limited),
+        u32s("waiting_views", &poses.waiting_views),
+    ]
+}
+
+/// Those of the file, if it holds any.
+pub(super) fn read(file: &Reader<'_>) -> Result<Option<PoseState>, DataError> {
+    if file.tensors.tensor("pose.offsets").is_err() {
+        return Ok(None);
+    }
+    Ok(Some(PoseState {
+        offsets: file.array("pose.offsets", Dtype::F64, &[7])?,
+        first: file.array("pose.first", Dtype::F64, &[6])?,
+        second: file.array("pose.second", Dtype::F64, &[6])?,
+        seen: file.array("pose.seen", Dtype::U32, &[])?,
+        limited: file.array("pose.limited", Dtype::U32, &[])?,
+        waiting_views: file.array("pose.waiting_views", Dtype::U32, &[])?,
+        waiting: file.array("pose.waiting", Dtype::F64, &[6])?,
+    }))
+}

@@ -1,0 +1,253 @@
+//! Poses that are not quite right: refined beside the scene they come right, and the scene with
+//! them. Photos of the painted garden that `splatcore demo` trains on.
+
+use crate::common::stopped_at;
+use splatcore_core::random::Rng;
+use splatcore_core::{Camera, View, camera};
+use splatcore_cpu::CpuBackend;
+use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Points, Split};
+use splatcore_data::procedural::{ProceduralOptions, write_dataset};
+use splatcore_train::config::Config;
+use splatcore_train::poses::Offset;
+use splatcore_train::{Outcome, Trainer, evaluate, init};
+use std::sync::Arc;
+
+const DEGREES: f64 = 1.0;
+/// Of the extent of the cameras.
+const SHARE: f64 = 0.02;
+
+struct Capture {
+    train: Vec<View>,
+    test: Vec<View>,
+    points: Points,
+    extent: f64,
+}
+
+fn painted(width: u32, views: usize) -> Capture {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ProceduralOptions {
+        width,
+        height: width * 3 / 4,
+        views,
+        samples: 4,
+        points: 1500,
+        ..ProceduralOptions::default()
+    };
+    write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
+    let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
+    let load = |split| {
+        let options = LoadOptions::default();
+        let indices = dataset.select(split, 8);
+        dataset.load_views(&indices, &options, &|_, _| {}).unwrap()
+    };
+    let (train, test) = (load(Split::Train), load(Split::Test));
+    Capture {
+        extent: camera::extent(train.iter().map(|view| &view.camera)),
+        train,
+        test,
+        points: dataset.points,
+    }
+}
+
+/// Every pose off by [`DEGREES`] about some axis and by [`SHARE`] of the extent in some direction.
+fn disturbed(views: &[View], extent: f64) -> Vec<View> {
+    let mut rng = Rng::new(17, 0);
+    let mut direction = |length: f64| {
+        let v: [f64; 3] = [0; 3].map(|_| f64::from(rng.normal()));
+        let norm = v.iter().map(|v| v * v).sum::<f64>().sqrt();
+        v.map(|v| length * v / norm)
+    };
+    views
+        .iter()
+        .map(|view| {
+            let offset = Offset {
+                shift: direction(SHARE * extent),
+                ..Offset::NONE.turned(direction(DEGREES.to_radians()))
+            };
+            View {
+                camera: offset.of(&view.camera),
+                ..view.clone()
+            }
+        })
+        .collect()
+}
+
+fn config(iterations: u32, refine: bool) -> Config {
+    Config {
+        iterations: Some(iterations),
+        sh_degree: Some(1),
+        refine_poses: Some(refine),
+        ..Config::UNSET
+    }
+}
+
+fn trainer(backend: &CpuBackend, capture: &Capture, train: &[View], config: &Config) -> Trainer {
+    let (points, config) = (&capture.points, config.complete());
+    let start =
+        init::from_points(&points.positions, &points.colours, &config, capture.extent).gaussians;
+    Trainer::new(&config, backend, Arc::new(train.to_vec()), start).unwrap()
+}
+
+/// Mean angle in degrees and mean distance as a share of the extent between cameras, once a
+/// rotation, a scale and a shift of all of them have brought them as near as they come.
+fn error_of(found: &[Camera], truth: &[View], extent: f64) -> [f64; 2] {
+    let n = truth.len() as f64;
+    let offsets: Vec<Offset> = found
+        .iter()
+        .zip(truth)
+        .map(|(found, view)| Offset::between(&view.camera, found))
+        .collect();
+    // Small angles: the mean rotation, and then a similarity of the places by least squares.
+    let mean = |value: &dyn Fn(&Offset) -> [f64; 3]| -> [f64; 3] {
+        let sum = offsets.iter().fold([0.0; 3], |sum: [f64; 3], offset| {
+            let value = value(offset);
+            std::array::from_fn(|k| sum[k] + value[k])
+        });
+        sum.map(|v| v / n)
+    };
+    let back = Offset::NONE.turned(mean(&Offset::vector).map(|v| -v));
+    let turned = |offset: &Offset| Offset {
+        rotation: offset.turned(mean(&Offset::vector).map(|v| -v)).rotation,
+        ..*offset
+    };
+    let angle = offsets
+        .iter()
+        .map(|offset| turned(offset).angle())
+        .sum::<f64>()
+        / n;
+    let centred = |places: Vec<[f64; 3]>| -> Vec<[f64; 3]> {
+        let middle: [f64; 3] =
+            std::array::from_fn(|k| places.iter().map(|p| p[k]).sum::<f64>() / n);
+        let from = |p: &[f64; 3]| std::array::from_fn(|k| p[k] - middle[k]);
+        places.iter().map(from).collect()
+    };
+    let there = centred(truth.iter().map(|view| view.camera.position()).collect());
+    let here = centred(
+        found
+            .iter()
+            .map(|camera| back.rotated(camera.position()))
+            .collect(),
+    );
+    let dot = |a: &[[f64; 3]], b: &[[f64; 3]]| -> f64 {
+        a.as_flattened()
+            .iter()
+            .zip(b.as_flattened())
+            .map(|(a, b)| a * b)
+            .sum()
+    };
+    let scale = dot(&here, &there) / dot(&here, &here);
+    let distance = here.iter().zip(&there).map(|(a, b)| {
+        let d: [f64; 3] = std::array::from_fn(|k| scale * a[k] - b[k]);
+        d.iter().map(|v| v * v).sum::<f64>().sqrt()
+    });
+    [angle.to_degrees(), distance.sum::<f64>() / n / extent]
+}
+
+/// PSNR of the held-out photos, with poses that are fitted to the scene.
+fn measured(backend: &CpuBackend, trainer: &mut Trainer, test: &[View]) -> f64 {
+    let views = Arc::new(test.to_vec());
+    let cameras = trainer.fit_poses(backend, &views).unwrap();
+    let fitted: Vec<View> = test
+        .iter()
+        .zip(cameras)
+        .map(|(view, camera)| View {
+            camera,
+            ..view.clone()
+        })
+        .collect();
+    let (renderer, options) = trainer.renderer();
+    evaluate(renderer, &fitted, &options, &|_, _, _, _| ())
+        .unwrap()
+        .psnr
+}
+
+/// docs/log/training-poses.md has the numbers of a larger one.
+#[test]
+fn disturbed_poses_come_right() {
+    let (backend, capture) = (CpuBackend::new(Some(2)), painted(64, 24));
+    let steps = 900;
+    let wrong = disturbed(&capture.train, capture.extent);
+    let run = |views: &[View], refine: bool| {
+        let mut trainer = trainer(&backend, &capture, views, &config(steps, refine));
+        assert_eq!(trainer.run(&mut ()).unwrap(), Outcome::Finished);
+        let error = error_of(&trainer.cameras(), &capture.train, capture.extent);
+        (measured(&backend, &mut trainer, &capture.test), error)
+    };
+    let (truth, _) = run(&capture.train, false);
+    let (without, before) = run(&wrong, false);
+    let (with, after) = run(&wrong, true);
+    eprintln!(
+        "held out: {truth:.2} dB with true poses, {without:.2} with wrong ones, {with:.2} refined; \
+         error {before:?} -> {after:?}"
+    );
+    // A pixel is 0.7 degrees.
+    assert!(
+        with > without + 2.0 && with < truth + 1.0,
+        "{without:.2} dB without, {with:.2} refined, {truth:.2} undisturbed"
+    );
+    assert!(after[0] < 0.75 * before[0], "{before:?} -> {after:?}");
+    assert!(after[1] < 0.6 * before[1], "{before:?} -> {after:?}");
+}
+
+/// Poses that are right stay right.
+#[test]
+fn true_poses_stay() {
+    let (backend, capture) = (CpuBackend::new(Some(2)), painted(64, 24));
+    let run = |refine: bool| {
+        let config = config(700, refine);
+        let mut trainer = trainer(&backend, &capture, &capture.train, &config);
+        trainer.run(&mut ()).unwrap();
+        let error = error_of(&trainer.cameras(), &capture.train, capture.extent);
+        (measured(&backend, &mut trainer, &capture.test), error)
+    };
+    let ((without, _), (with, error)) = (run(false), run(true));
+    eprintln!("held out: {without:.2} dB without, {with:.2} refined; error {error:?}");
+    assert!(
+        with > without - 0.5,
+        "{without:.2} dB without, {with:.2} refined"
+    );
+}
+
+/// Stopped between two moves of the cameras and gone on from the file, the run ends where it would
+/// have; a run that refines no poses does not go on with it.
+#[test]
+fn a_resumed_run_ends_where_it_would_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint.safetensors");
+    let (backend, capture) = (CpuBackend::new(Some(2)), painted(32, 9));
+    let wrong = disturbed(&capture.train, capture.extent);
+    let config = config(60, true);
+    let mut whole = trainer(&backend, &capture, &wrong, &config);
+    whole.run(&mut ()).unwrap();
+    let end = whole.checkpoint().unwrap();
+    for stop in [20, 33] {
+        let first = trainer(&backend, &capture, &wrong, &config);
+        let checkpoint = stopped_at(first, stop, &path);
+        assert_eq!(checkpoint.step, stop);
+        let views = Arc::new(wrong.clone());
+        let mut second = Trainer::resume(
+            &config.complete(),
+            &backend,
+            views.clone(),
+            checkpoint.clone(),
+        )
+        .unwrap();
+        second.run(&mut ()).unwrap();
+        let got = second.checkpoint().unwrap();
+        assert_eq!(got.poses, end.poses);
+        assert!(
+            got.state == end.state,
+            "the scene differs after a stop at {stop}"
+        );
+        let other = Config {
+            refine_poses: Some(false),
+            ..config.clone()
+        };
+        let refused = Trainer::resume(&other.complete(), &backend, views, checkpoint);
+        let error = refused.err().unwrap().to_string();
+        assert!(
+            error.contains("refine-poses") && !error.contains('\n'),
+            "{error}"
+        );
+    }
+}
