@@ -5,6 +5,7 @@ mod facts;
 mod job;
 mod metrics;
 mod photos;
+mod poses;
 mod result;
 mod watch;
 
@@ -26,6 +27,7 @@ use afterwards::afterwards;
 use anyhow::{Context, Result, bail};
 use job::prepare_folder;
 use photos::{Photos, load_photos};
+use poses::Refined;
 use result::{report, write_exposures};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Backend, Gaussians, View, camera};
@@ -57,6 +59,12 @@ pub fn run(job: &Job) -> Result<Finished> {
     let Some(rank) = Rank::meet(job.cards, &job.config, &job.resume_command)? else {
         return lead(job, None);
     };
+    if job.config.poses.refine {
+        bail!(
+            "poses are refined on one card; leave out --refine-poses, or --cards (and start one \
+             process)"
+        );
+    }
     let result = match rank.leads() {
         true => lead(job, Some(&rank)),
         false => follow(job, &rank),
@@ -98,10 +106,7 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     if let Some(rank) = rank {
         trainer.train_together(rank.together());
     }
-    let live = job.show.as_ref();
-    let live = live
-        .map(|show| watched(show, job, facts.up, &photos, trainer.scene()?, &backend))
-        .transpose()?;
+    let live = watched(job, facts.up, &photos, &mut trainer, &backend)?;
     let mut watch = Watch::start(config, views, live)?;
     let outcome = trainer.run_ahead(&mut watch)?;
     if let Some(rank) = rank {
@@ -114,17 +119,20 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let stopped = why_stopped(outcome, job, &mut trainer)?;
 
     let (seconds, steps) = (trainer.seconds(), trainer.step());
-    let measured = write_and_measure(&mut trainer, &files, config, views);
+    let refined = Refined::of(&mut trainer, &*backend, &photos);
+    let views = poses::measured(refined.as_ref(), &photos, views);
+    let measured = write_and_measure(&mut trainer, &files, config, &views);
     // Whatever else goes wrong, what can be had is written, the state first.
     let saved = trainer.wait_saved(&mut ());
     let (shared, evaluation, pictures) = measured?;
-    let (step, psnr) = (steps, evaluation.psnr);
-    before.push(Measured { step, psnr });
+    before.push(Measured::at(steps, &evaluation));
+    let poses = poses::conclude(refined.as_ref(), &mut trainer, job, &dataset, &photos)?;
     let metrics = Written {
         evaluation,
         split,
         seconds,
         steps,
+        poses,
         breakdown: trainer.breakdown(),
         stopped,
         curve: metrics::curve(trainer.curve()),
@@ -134,7 +142,7 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     if config.loss.exposure {
         write_exposures(&files.exposures, trainer.exposures()?)?;
     }
-    let scene = shown_scene(job, facts.up, &shared, views);
+    let scene = shown_scene(job, facts.up, &shared, &views);
     let about = about(job, &photos, &*backend);
     report(&metrics, &about, &trainer, scene, pictures)?.write(&files.report)?;
     say_what_was_spent(&trainer);
@@ -197,7 +205,9 @@ fn set_ends(trainer: &mut Trainer, job: &Job, config: &ResolvedConfig, photos: &
             false => &photos.test,
         };
         trainer.has_spent(job.begun.elapsed().as_secs_f64());
-        trainer.keep_time_for(afterwards(Arc::clone(measured), config.loss.exposure));
+        let fits = config.poses.refine && !photos.test.is_empty();
+        let align_colour = config.loss.exposure;
+        trainer.keep_time_for(afterwards(Arc::clone(measured), align_colour, fits));
     }
     trainer.hold_out(Arc::clone(&photos.test));
     if let Some(seconds) = job.time_limit {
@@ -293,15 +303,18 @@ pub fn stay(live: Live, scene: SharedScene, job: &Job, always: bool) -> Result<(
     live.stay(gaussians, &options, &file)
 }
 
-/// The server that shows the run.
+/// The server that shows the run, if that was asked for.
 fn watched(
-    show: &Show,
     job: &Job,
     up: Option<Up>,
     photos: &Photos,
-    start: Gaussians,
+    trainer: &mut Trainer,
     backend: &Arc<dyn Backend>,
-) -> Result<Live> {
+) -> Result<Option<Live>> {
+    let Some(show) = &job.show else {
+        return Ok(None);
+    };
+    let start = trainer.scene()?;
     let train = photos.train.iter().map(|view| (view, false));
     let all = train.chain(photos.test.iter().map(|view| (view, true)));
     let cameras = all.map(|(view, held_out)| (&*view.name, &view.camera, held_out));
@@ -310,7 +323,7 @@ fn watched(
         ..scene_info(job.folder.display().to_string(), &start, cameras, up)
     };
     let views = vec![Arc::clone(&photos.train), Arc::clone(&photos.test)];
-    Live::start(
+    let live = Live::start(
         &show.viewer,
         show.allow_control,
         show.share,
@@ -320,7 +333,8 @@ fn watched(
             store_start(Files::of(&job.folder).run),
         ),
         Arc::clone(backend),
-    )
+    )?;
+    Ok(Some(live))
 }
 
 /// What a run begins with.

@@ -13,7 +13,7 @@ mod facts;
 mod files;
 mod moved;
 
-pub use facts::{DatasetPlace, Facts};
+pub use facts::{DatasetPlace, Facts, relative};
 pub use files::Files;
 pub use moved::Move;
 

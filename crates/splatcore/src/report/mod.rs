@@ -4,11 +4,13 @@
 pub mod chart;
 mod compare;
 mod pictures;
+mod poses;
 mod weak;
 
 pub use chart::{Chart, Line};
 pub use compare::{ComparedRun, comparison};
 pub use pictures::ViewPictures;
+pub use poses::{MeasuredPoses, PoseRow};
 pub use weak::{WeakViews, weak_views};
 
 pub use crate::output::decibels;
@@ -50,6 +52,8 @@ pub struct Report {
     pub views: Vec<ViewPictures>,
     /// Views that are far below the others.
     pub weak: WeakViews,
+    /// What became of the poses, if they were refined.
+    pub poses: Option<MeasuredPoses>,
     /// The run's config as TOML.
     pub config: Option<String>,
 }
@@ -68,6 +72,9 @@ impl Report {
             );
         }
         self.write_views(&mut out);
+        if let Some(poses) = &self.poses {
+            out.push_str(&poses::to_html(poses));
+        }
         if let Some(config) = &self.config {
             let _ = writeln!(out, "<h2>Config</h2>\n<pre>{}</pre>", escape(config));
         }

@@ -5,6 +5,7 @@ use crate::sharing::MAX_IN_REPORT;
 use splatcore_core::View;
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_train::evaluate::score;
+use splatcore_train::poses::ROUNDS;
 use splatcore_train::trainer::Afterwards;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,11 +16,13 @@ const BYTES: f64 = 248.0 + 716.0;
 const BYTES_A_SECOND: f64 = 8e8;
 /// Seconds to pack a Gaussian for the page in the report, on one core.
 const PACKING: f64 = 4e-5;
+/// Times a render that a step takes.
+const STEP: f64 = 4.0;
 /// Seconds of all else: the other files, the end of the process.
 const REST: f64 = 0.05;
 
 /// Tries one of the views that will be measured, and reckons the rest by it.
-pub fn afterwards(views: Arc<Vec<View>>, align_colour: bool) -> Afterwards {
+pub fn afterwards(views: Arc<Vec<View>>, align_colour: bool, fits_poses: bool) -> Afterwards {
     Box::new(move |renderer, options, gaussians| {
         let count = gaussians as f64;
         let files = BYTES * count / BYTES_A_SECOND;
@@ -27,7 +30,8 @@ pub fn afterwards(views: Arc<Vec<View>>, align_colour: bool) -> Afterwards {
             true => PACKING * count / threads(),
             false => 0.0,
         };
-        let measured = measuring(renderer, options, &views, align_colour).unwrap_or(0.0);
+        let measured = measuring(renderer, options, &views, align_colour, fits_poses);
+        let measured = measured.unwrap_or(0.0);
         files.max(measured) + page + REST
     })
 }
@@ -38,6 +42,7 @@ fn measuring(
     options: &RenderOptions,
     views: &[View],
     align_colour: bool,
+    fits_poses: bool,
 ) -> Option<f64> {
     let view = views.iter().find(|view| view.photo.counted_pixels() > 0)?;
     // The first image of its kind may need kernels.
@@ -49,9 +54,18 @@ fn measuring(
     let scored = begun.elapsed().as_secs_f64() - rendered;
     ViewPictures::new(view, &image, &found).ok()?;
     let pictures = begun.elapsed().as_secs_f64() - rendered - scored;
+    let fitting = match fits_poses {
+        true => f64::from(ROUNDS) * STEP * rendered * views.len() as f64,
+        false => 0.0,
+    };
     let rounds = |count: usize| (count as f64 / threads()).ceil();
     let shown = pictured(views.len()).len();
-    Some(rendered * views.len() as f64 + scored * rounds(views.len()) + pictures * rounds(shown))
+    Some(
+        fitting
+            + rendered * views.len() as f64
+            + scored * rounds(views.len())
+            + pictures * rounds(shown),
+    )
 }
 
 fn threads() -> f64 {

@@ -6,7 +6,7 @@ use crate::cameras::{self, NamedCamera};
 use crate::scene_source::{DatasetPlace, Facts, Files, SceneSource};
 use crate::up::{Up, turn};
 use anyhow::{Result, bail};
-use splatcore_core::View;
+use splatcore_core::{Camera, View};
 use splatcore_data::dataset::Dataset;
 
 /// Up in a scene that was turned upright.
@@ -69,15 +69,24 @@ pub fn of_run(
 
 /// Writes run.json, and the cameras of the photos by their names.
 pub fn write(facts: &Facts, files: &Files, photos: &Photos) -> Result<()> {
-    let named = |held_out: bool| {
-        move |view: &View| NamedCamera {
-            held_out,
-            ..NamedCamera::new(view.name.clone(), view.camera.clone())
-        }
-    };
-    let mut all: Vec<NamedCamera> = photos.train.iter().map(named(false)).collect();
-    all.extend(photos.test.iter().map(named(true)));
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    cameras::write_json(&files.cameras, &all)?;
+    let all = photos.train.iter().chain(&*photos.test);
+    write_cameras(files, photos, all.map(|view| view.camera.clone()))?;
     facts.write(&files.run)
+}
+
+/// Writes the cameras of the photos, those to train on before those held out, by their names.
+pub fn write_cameras(
+    files: &Files,
+    photos: &Photos,
+    cameras: impl Iterator<Item = Camera>,
+) -> Result<()> {
+    let train = photos.train.iter().map(|view| (view, false));
+    let views = train.chain(photos.test.iter().map(|view| (view, true)));
+    let named = |((view, held_out), camera): ((&View, bool), Camera)| NamedCamera {
+        held_out,
+        ..NamedCamera::new(view.name.clone(), camera)
+    };
+    let mut all: Vec<NamedCamera> = views.zip(cameras).map(named).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    cameras::write_json(&files.cameras, &all)
 }

@@ -1,5 +1,6 @@
 //! metrics.json: what a run writes of itself, and what `report` reads.
 
+use crate::report::MeasuredPoses;
 use serde::{Deserialize, Serialize};
 use splatcore_train::{Breakdown, CurvePoint, Evaluation};
 
@@ -13,6 +14,14 @@ pub struct Measured {
     pub step: u32,
     /// Mean over the views, dB.
     pub psnr: f64,
+}
+
+impl Measured {
+    /// What was found after so many steps.
+    pub fn at(step: u32, found: &Evaluation) -> Self {
+        let psnr = found.psnr;
+        Self { step, psnr }
+    }
 }
 
 /// What is read of a view that was measured.
@@ -87,6 +96,9 @@ pub struct Written {
     pub seconds: f64,
     /// Steps taken.
     pub steps: u32,
+    /// The poses that were refined, and the quality without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poses: Option<MeasuredPoses>,
     /// Where the time went; nothing if no step's stages were timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Breakdown>,

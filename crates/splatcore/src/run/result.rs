@@ -2,7 +2,9 @@
 
 use super::metrics::Written;
 use crate::output::{self, duration, thousands};
-use crate::report::{Chart, Line, Report, Scene, ViewPictures, decibels, weak_views};
+use crate::report::{
+    Chart, Line, MeasuredPoses, Report, Scene, ViewPictures, decibels, weak_views,
+};
 use anyhow::Result;
 use splatcore_core::exposure::Exposure;
 use splatcore_train::Trainer;
@@ -47,6 +49,7 @@ pub fn report(
             format!("{} dB", decibels(psnr)),
         ));
     }
+    summary.extend(metrics.poses.iter().flat_map(MeasuredPoses::summary));
     if let Some(reason) = metrics.stopped {
         summary.push(("Stopped by".into(), reason.into()));
     }
@@ -94,6 +97,7 @@ pub fn report(
         },
         views,
         weak: weak_views(&found.views),
+        poses: metrics.poses.clone(),
         config: Some(trainer.config().to_toml()?),
     })
 }

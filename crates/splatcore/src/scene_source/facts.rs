@@ -101,7 +101,7 @@ impl DatasetPlace {
 }
 
 /// The way from a folder to a path, both from the root, over at most some folders up.
-fn relative(path: &Path, folder: &Path) -> Option<PathBuf> {
+pub fn relative(path: &Path, folder: &Path) -> Option<PathBuf> {
     const MAX_UP: usize = 3;
     let (path, folder): (Vec<Component>, Vec<Component>) =
         (path.components().collect(), folder.components().collect());

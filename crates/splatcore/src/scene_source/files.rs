@@ -21,6 +21,8 @@ pub struct Files {
     pub exposures: PathBuf,
     /// The photos' cameras.
     pub cameras: PathBuf,
+    /// The same cameras for nerfstudio, of a run that refined their poses.
+    pub transforms: PathBuf,
     /// Dataset, up, the view to begin with.
     pub run: PathBuf,
 }
@@ -38,6 +40,7 @@ impl Files {
             report: file("report.html"),
             exposures: file("exposures.json"),
             cameras: file("cameras.json"),
+            transforms: file("transforms.json"),
             run: file("run.json"),
         }
     }
@@ -53,6 +56,7 @@ impl Files {
             &self.report,
             &self.exposures,
             &self.cameras,
+            &self.transforms,
             &self.run,
         ] {
             match std::fs::remove_file(path) {

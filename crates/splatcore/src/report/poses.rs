@@ -1,0 +1,150 @@
+//! What became of the photos' poses, photo by photo.
+
+use crate::output::decibels;
+use serde::Serialize;
+use splatcore_papers::page::escape;
+use std::fmt::Write;
+
+/// What a run says of poses that it refined.
+#[derive(Clone, Debug, Serialize)]
+pub struct MeasuredPoses {
+    /// Which poses the quality above is of: `fitted` (held-out photos, each fitted to the finished
+    /// scene), `refined` (training photos) or `plain` (the dataset's).
+    pub headline: &'static str,
+    /// Mean PSNR of the same photos with the dataset's poses, dB.
+    pub psnr_plain: f64,
+    /// Mean SSIM with those.
+    pub ssim_plain: f64,
+    /// Every photo, those out of line first.
+    pub photos: Vec<PoseRow>,
+}
+
+impl MeasuredPoses {
+    /// Names and values for the table at the top.
+    pub fn summary(&self) -> [(String, String); 2] {
+        let plain = format!("{} dB", decibels(self.psnr_plain));
+        [
+            ("PSNR with the dataset's poses".into(), plain),
+            ("Poses above".into(), self.headline.into()),
+        ]
+    }
+}
+
+/// What became of a photo's pose.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PoseRow {
+    /// The photo's name.
+    pub name: String,
+    /// It was not trained on; its pose was fitted to the finished scene.
+    pub held_out: bool,
+    /// By how much it has turned.
+    pub degrees: f64,
+    /// By how much it has moved, as a share of the extent of the cameras.
+    pub share: f64,
+    /// Far from what the others have changed by, or held by a limit.
+    pub out_of_line: bool,
+    /// A limit holds it.
+    pub at_limit: bool,
+    /// With the dataset's pose, of the finished scene, dB.
+    pub psnr_before: f64,
+    /// With the refined pose, dB.
+    pub psnr_after: f64,
+}
+
+/// Rows beyond those out of line.
+const MAX_ROWS: usize = 40;
+
+/// The table: photos out of line first.
+pub fn to_html(poses: &MeasuredPoses) -> String {
+    let wild = poses.photos.iter().filter(|row| row.out_of_line).count();
+    let mut out = format!(
+        "<h2>Poses</h2>\n<p class=\"note\">By how much each photo's pose was changed, in degrees \
+         and \
+         as a share of the extent of the cameras, and its PSNR on the finished scene with the \
+         dataset's pose and with the changed one. {}</p>\n",
+        match wild {
+            0 => "None is out of line.".to_owned(),
+            _ => format!(
+                "{wild} out of line: look whether the photo is sharp and belongs to the capture, \
+                 and leave it out if not."
+            ),
+        }
+    );
+    out.push_str(
+        "<table>\n<tr><th>photo</th><th></th><th>degrees</th><th>share</th><th>PSNR before</th>\
+         <th>PSNR after</th></tr>\n",
+    );
+    let shown = wild.max(MAX_ROWS).min(poses.photos.len());
+    for row in &poses.photos[..shown] {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.2} %</td><td>{}</td><td>{}</td></tr>",
+            escape(&row.name),
+            remarks(row),
+            row.degrees,
+            100.0 * row.share,
+            decibels(row.psnr_before),
+            decibels(row.psnr_after)
+        );
+    }
+    out.push_str("</table>\n");
+    if shown < poses.photos.len() {
+        let _ = writeln!(
+            out,
+            "<p class=\"note\">{} more are in metrics.json.</p>",
+            poses.photos.len() - shown
+        );
+    }
+    out
+}
+
+fn remarks(row: &PoseRow) -> String {
+    let all = [
+        (row.out_of_line && !row.at_limit, "out of line"),
+        (row.at_limit, "at its limit"),
+        (row.held_out, "held out"),
+    ];
+    let those: Vec<&str> = all
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, word)| *word)
+        .collect();
+    those.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_escaped_and_counted() {
+        let row = |name: &str, out_of_line| PoseRow {
+            name: name.into(),
+            held_out: false,
+            degrees: 0.5,
+            share: 0.01,
+            out_of_line,
+            at_limit: false,
+            psnr_before: 20.0,
+            psnr_after: 25.5,
+        };
+        let mut photos = vec![row("<b>.jpg", true)];
+        photos.extend((0..50).map(|i| row(&format!("{i}.jpg"), false)));
+        let html = to_html(&MeasuredPoses {
+            headline: "fitted",
+            psnr_plain: 20.0,
+            ssim_plain: 0.5,
+            photos,
+        });
+        assert!(html.contains("&lt;b&gt;.jpg</td><td>out of line</td><td>0.500</td><td>1.00 %"));
+        assert!(
+            html.contains("25.50") && html.contains("1 out of line"),
+            "{html}"
+        );
+        assert!(
+            html.contains("11 more") && html.matches("<tr>").count() == 41,
+            "{html}"
+        );
+    }
+}

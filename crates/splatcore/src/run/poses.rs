@@ -1,0 +1,282 @@
+//! Poses that a run has refined: which photos are measured with them, and what the files say.
+
+use super::facts::write_cameras;
+use super::job::Job;
+use super::photos::Photos;
+use crate::output::{self, counted};
+use crate::report::{MeasuredPoses, PoseRow};
+use crate::scene_source::{Files, relative};
+use anyhow::Result;
+use splatcore_core::{Backend, Camera, View, metrics};
+use splatcore_data::dataset::{Dataset, Entry, transforms};
+use splatcore_train::evaluate::MAX_PSNR;
+use splatcore_train::poses::PoseChange;
+use splatcore_train::{Trainer, evaluate};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// A photo is out of line that changed by so many times what half of the photos did at most ...
+const TIMES: f64 = 4.0;
+/// ... and by more than this: degrees, and share of the extent.
+const LITTLE: [f64; 2] = [0.1, 0.002];
+
+/// The cameras of a run that refines poses, at its end.
+pub struct Refined {
+    train: Vec<Camera>,
+    test: Vec<Camera>,
+    /// The held-out photos' poses were fitted.
+    fitted: bool,
+}
+
+impl Refined {
+    /// Of a run that is at its end; fits the poses of the held-out photos. None if the run refines
+    /// none.
+    pub fn of(trainer: &mut Trainer, backend: &dyn Backend, photos: &Photos) -> Option<Self> {
+        if !trainer.config().poses.refine {
+            return None;
+        }
+        let given = || photos.test.iter().map(|view| view.camera.clone()).collect();
+        if !photos.test.is_empty() {
+            let held_out = counted(photos.test.len(), "held-out photo");
+            eprintln!("fitting the poses of {held_out} to the scene");
+        }
+        let fitted = trainer.fit_poses(backend, &photos.test);
+        if let Err(error) = &fitted {
+            eprintln!("warning: held-out photos keep the dataset's poses: {error}");
+        }
+        Some(Self {
+            train: trainer.cameras(),
+            fitted: fitted.is_ok(),
+            test: fitted.unwrap_or_else(|_| given()),
+        })
+    }
+
+    /// The views that are measured, with the poses that they have now.
+    pub fn views(&self, photos: &Photos) -> Vec<View> {
+        let (views, cameras) = match photos.test.is_empty() {
+            true => (&photos.train, &self.train),
+            false => (&photos.test, &self.test),
+        };
+        let now = |(view, camera): (&View, &Camera)| View {
+            camera: camera.clone(),
+            ..view.clone()
+        };
+        views.iter().zip(cameras).map(now).collect()
+    }
+
+    /// Measures what the poses were good for, photo by photo.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn measure(&self, trainer: &mut Trainer, photos: &Photos) -> Result<MeasuredPoses> {
+        let (extent, limits) = (trainer.extent(), trainer.config().poses.clone());
+        let (renderer, options) = trainer.renderer();
+        let plain = match photos.test.is_empty() {
+            true => &photos.train,
+            false => &photos.test,
+        };
+        let plain = evaluate(renderer, plain, &options, &|_, _, _, _| ())?;
+        let mut rows = Vec::new();
+        let train = photos.train.iter().zip(&self.train).map(|of| (of, false));
+        let test = photos.test.iter().zip(&self.test).map(|of| (of, true));
+        for ((view, camera), held_out) in train.chain(test) {
+            let mut psnr = |camera: &Camera| -> Result<f64> {
+                let image = renderer.render(camera, &options)?.image;
+                let psnr = metrics::psnr(&image, &view.photo);
+                Ok(if psnr.is_nan() {
+                    0.0
+                } else {
+                    psnr.min(MAX_PSNR)
+                })
+            };
+            let change = PoseChange::between(&view.camera, camera, extent, &limits);
+            rows.push(PoseRow {
+                name: view.name.clone(),
+                held_out,
+                degrees: change.degrees,
+                share: change.share,
+                out_of_line: false,
+                at_limit: change.at_limit,
+                psnr_before: psnr(&view.camera)?,
+                psnr_after: psnr(camera)?,
+            });
+        }
+        sort(&mut rows);
+        Ok(MeasuredPoses {
+            headline: match (photos.test.is_empty(), self.fitted) {
+                (true, _) => "refined",
+                (false, true) => "fitted",
+                (false, false) => "plain",
+            },
+            psnr_plain: plain.psnr,
+            ssim_plain: plain.ssim,
+            photos: rows,
+        })
+    }
+
+    /// Writes cameras.json anew, and transforms.json with the photos as they lie in the dataset.
+    ///
+    /// # Errors
+    /// If the disk does not take them.
+    pub fn write(
+        &self,
+        files: &Files,
+        folder: &Path,
+        dataset: &Dataset,
+        of: &Photos,
+    ) -> Result<()> {
+        let cameras = || self.train.iter().chain(&self.test);
+        write_cameras(files, of, cameras().cloned())?;
+        let entries: HashMap<&str, &Entry> = dataset
+            .entries
+            .iter()
+            .map(|entry| (entry.name.as_str(), entry))
+            .collect();
+        let train = of.train.iter().map(|view| (view, false));
+        let views = train.chain(of.test.iter().map(|view| (view, true)));
+        let photo = |((view, held_out), camera): ((&View, bool), &Camera)| {
+            let entry = entries.get(view.name.as_str())?;
+            Some(transforms::PosedPhoto {
+                file_path: path_from(folder, &entry.image),
+                // The photo is not resampled here.
+                camera: Camera {
+                    rotation: camera.rotation,
+                    translation: camera.translation,
+                    ..entry.camera.clone()
+                },
+                held_out,
+            })
+        };
+        let photos: Vec<_> = views.zip(cameras()).filter_map(photo).collect();
+        transforms::write(&files.transforms, &photos).or_else(|error| {
+            // All else knows the cameras by cameras.json.
+            eprintln!("warning: {error}");
+            Ok(())
+        })
+    }
+}
+
+/// The photos to measure: with the poses of now, if there are others.
+pub fn measured<'a>(
+    refined: Option<&Refined>,
+    photos: &Photos,
+    given: &'a [View],
+) -> Cow<'a, [View]> {
+    match refined {
+        Some(refined) => Cow::Owned(refined.views(photos)),
+        None => Cow::Borrowed(given),
+    }
+}
+
+/// Writes the cameras that were refined, if so, and measures and tells what that was good for.
+///
+/// # Errors
+/// What the backend or the disk report.
+pub fn conclude(
+    refined: Option<&Refined>,
+    trainer: &mut Trainer,
+    job: &Job,
+    dataset: &Dataset,
+    photos: &Photos,
+) -> Result<Option<MeasuredPoses>> {
+    let Some(refined) = refined else {
+        return Ok(None);
+    };
+    refined.write(&Files::of(&job.folder), &job.folder, dataset, photos)?;
+    let measured = refined.measure(trainer, photos)?;
+    tell(&measured);
+    Ok(Some(measured))
+}
+
+/// Says on stderr what the poses did.
+fn tell(poses: &MeasuredPoses) {
+    let trained: Vec<&PoseRow> = poses.photos.iter().filter(|row| !row.held_out).collect();
+    let count = trained.len().max(1) as f64;
+    let mean =
+        |value: fn(&PoseRow) -> f64| trained.iter().map(|row| value(row)).sum::<f64>() / count;
+    eprintln!(
+        "poses: changed by {:.2} degrees and {:.2} % of the extent on average; PSNR {} dB with the \
+         dataset's",
+        mean(|row| row.degrees),
+        100.0 * mean(|row| row.share),
+        output::decibels(poses.psnr_plain)
+    );
+}
+
+/// Marks who is out of line; puts them first, then the others, each by how far they are.
+fn sort(rows: &mut [PoseRow]) {
+    let middle = |value: fn(&PoseRow) -> f64| {
+        let mut values: Vec<f64> = rows.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or(0.0)
+    };
+    let usual = [
+        middle(|row| row.degrees).max(LITTLE[0] / TIMES),
+        middle(|row| row.share).max(LITTLE[1] / TIMES),
+    ];
+    let far = |row: &PoseRow| (row.degrees / usual[0]).max(row.share / usual[1]);
+    for row in rows.iter_mut() {
+        row.out_of_line = row.at_limit || far(row) > TIMES;
+    }
+    rows.sort_by(|a, b| {
+        let by_line = b.out_of_line.cmp(&a.out_of_line);
+        by_line.then(far(b).total_cmp(&far(a)))
+    });
+}
+
+/// The way from a folder to a photo, with `/`; from the root if it is far.
+fn path_from(folder: &Path, image: &Path) -> String {
+    let absolute = |path: &Path| {
+        let found = path.canonicalize().or_else(|_| std::path::absolute(path));
+        found.unwrap_or_else(|_| path.into())
+    };
+    let (image, folder) = (absolute(image), absolute(folder));
+    let path = relative(&image, &folder).unwrap_or(image);
+    path.to_string_lossy().replace('\\', "/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, degrees: f64, share: f64) -> PoseRow {
+        PoseRow {
+            name: name.into(),
+            held_out: false,
+            degrees,
+            share,
+            out_of_line: false,
+            at_limit: false,
+            psnr_before: 20.0,
+            psnr_after: 25.0,
+        }
+    }
+
+    #[test]
+    fn who_is_out_of_line_comes_first() {
+        let mut rows = vec![
+            row("a", 0.5, 0.01),
+            row("far", 0.4, 0.09),
+            row("b", 0.6, 0.012),
+            row("turned", 4.0, 0.01),
+            row("c", 0.5, 0.011),
+            PoseRow {
+                at_limit: true,
+                ..row("held", 0.5, 0.01)
+            },
+        ];
+        sort(&mut rows);
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names[..3], ["far", "turned", "held"], "{names:?}");
+        assert_eq!(rows.iter().filter(|row| row.out_of_line).count(), 3);
+        // Next to nothing is in line, whatever the others do.
+        let mut still = vec![
+            row("a", 0.0, 0.0),
+            row("b", 0.0, 0.0),
+            row("c", 0.05, 0.001),
+        ];
+        sort(&mut still);
+        assert!(still.iter().all(|row| !row.out_of_line));
+    }
+}
