@@ -77,8 +77,7 @@ __device__ __forceinline__ TensorTile tensor_tile(const TensorLists& lists) {
 
 // Adds four floats to memory, aligned to 16 bytes: at once from sm_90 and CUDA 12.1 on.
 __device__ __forceinline__ void add_float4(float4* to, float a, float b, float c, float d) {
-#if !defined(EMULATED) && __CUDA_ARCH__ >= 900 && \
-    100 * __CUDACC_VER_MAJOR__ + __CUDACC_VER_MINOR__ >= 1201
+#if __CUDA_ARCH__ >= 900 && 100 * __CUDACC_VER_MAJOR__ + __CUDACC_VER_MINOR__ >= 1201
     asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(a), "f"(b), "f"(c),
                  "f"(d)
                  : "memory");
