@@ -90,9 +90,7 @@ impl Schedule {
             .map(|view| [view.camera.width, view.camera.height]);
         Self {
             epoch: u32::try_from(usable).unwrap_or(u32::MAX).div_ceil(batch),
-            pixels: sides
-                .map(|[width, height]| u64::from(width) * u64::from(height))
-                .sum(),
+            pixels: sides.map(growth::pixels_that_count).sum(),
             ..self
         }
     }

@@ -41,15 +41,17 @@ fn the_default_strategy_knows_its_number() {
         assert_eq!(schedule.gaussians_in_the_end(0, 10), limits[0].unwrap());
         limits[0].unwrap()
     };
-    let hundred: Vec<View> = (0..100).map(|_| view(1000, 1000)).collect();
-    assert_eq!(limit(30_000, &hundred, None), 1_000_000);
-    assert_eq!(limit(7500, &hundred, None), 500_000);
-    assert_eq!(limit(30_000, &hundred[..25], None), 500_000);
+    let many: Vec<View> = (0..250).map(|_| view(800, 500)).collect();
+    assert_eq!(limit(30_000, &many, None), 1_000_000);
+    assert_eq!(limit(7500, &many, None), 500_000);
+    assert_eq!(limit(30_000, &many[..62], None), 497_996);
     // Longer runs, and what is given.
-    assert_eq!(limit(60_000, &hundred, None), 1_000_000);
-    assert_eq!(limit(7500, &hundred, Some(1234)), 1234);
-    let many: Vec<View> = (0..25).map(|_| view(20_000, 20_000)).collect();
-    assert_eq!(limit(30_000, &many, None), 4_000_000);
+    assert_eq!(limit(60_000, &many, None), 1_000_000);
+    assert_eq!(limit(7500, &many, Some(1234)), 1234);
+    // Of a large photo no more than 430,000 pixels count.
+    let large = |count| -> Vec<View> { (0..count).map(|_| view(4000, 3000)).collect() };
+    assert_eq!(limit(30_000, &large(100), None), 655_744);
+    assert_eq!(limit(30_000, &large(4000), None), 4_000_000);
 
     let all = refinements(&Config::UNSET);
     let halvings = steps_of(&all, |r| matches!(r, Refine::FadeOpacity { .. }));
