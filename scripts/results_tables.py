@@ -266,16 +266,16 @@ def quality_rows(found):
             "09c3f1b",
         ),
         (
-            "`--preset fast`",
+            "`--preset fast` then: mcmc, 300,000",
             [r for r in group(found, late, "--preset fast") if r["kind"] == "after"],
             "93c8c35",
         ),
         (
-            "as `--preset balanced`",
+            "as `--preset balanced` then",
             group(found, tree, "mcmc 500 k, 15000, coarse-to-fine"),
             "ebd0774",
         ),
-        ("`--preset quality`", group(found, presets, "quality_fox"), "e6d55b3"),
+        ("`--preset quality` then", group(found, presets, "quality_fox"), "e6d55b3"),
     ]
 
 

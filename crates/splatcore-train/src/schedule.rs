@@ -48,6 +48,10 @@ pub const SMOOTHING_EVERY: u32 = 100;
 /// Steps between two removals of masked Gaussians, as in Compact-3DGS' code.
 pub const PRUNE_MASKED_EVERY: u32 = 1000;
 
+/// Of a photo no more pixels count for the number of Gaussians: the same few views tell no more of
+/// them apart however many pixels they have.
+const MAX_PIXELS_A_PHOTO: u64 = 430_000;
+
 /// Halving of opacities.
 const HALVING: Refine = Refine::FadeOpacity {
     factor: 0.5,
@@ -61,7 +65,7 @@ pub struct Schedule {
     extent: f64,
     /// Steps in which every photo is seen once.
     epoch: u32,
-    /// Pixels of all photos.
+    /// Pixels of all photos that count for the number of Gaussians.
     pixels: u64,
     /// Of a run whose end was moved while it ran.
     course: Option<Course>,
@@ -85,12 +89,13 @@ impl Schedule {
     /// how many Gaussians the run is worth.
     pub fn with_photos<'a>(self, views: impl IntoIterator<Item = &'a View>, usable: usize) -> Self {
         let batch = self.config.batch.views.max(1);
-        let sides = views
-            .into_iter()
-            .map(|view| [view.camera.width, view.camera.height]);
+        let pixels = views.into_iter().map(|view| {
+            let [width, height] = [view.camera.width, view.camera.height].map(u64::from);
+            (width * height).min(MAX_PIXELS_A_PHOTO)
+        });
         Self {
             epoch: u32::try_from(usable).unwrap_or(u32::MAX).div_ceil(batch),
-            pixels: sides.map(growth::pixels_that_count).sum(),
+            pixels: pixels.sum(),
             ..self
         }
     }

@@ -15,14 +15,6 @@ const SLOWING: f64 = 0.6;
 const USUAL: (f64, f64, f64) = (1e6, 30_000.0, 1e8);
 /// ... and never with more than this, which take 2 GB on a card. Who has more memory can say so.
 const MAX_USUAL: f64 = 4e6;
-/// Of a photo no more pixels count: the same few views tell no more Gaussians apart however many
-/// pixels they have.
-const MAX_PIXELS_A_PHOTO: u64 = 430_000;
-
-/// Of a photo of this width and height.
-pub(super) fn pixels_that_count([width, height]: [u32; 2]) -> u64 {
-    (u64::from(width) * u64::from(height)).min(MAX_PIXELS_A_PHOTO)
-}
 
 impl Schedule {
     /// Most Gaussians of the run: what is given; without that, if growth is by a budget, what steps

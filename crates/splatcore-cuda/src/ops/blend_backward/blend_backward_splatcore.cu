@@ -37,11 +37,11 @@ typedef BlendBackwardParams Params;
 // Blocks that fit a multiprocessor.
 #define BLOCKS 3  // tune: 2 3 4
 
-#define CHANNELS (TENSORS ? TENSORS : 3)
+#define COLOURS (TENSORS ? TENSORS : 3)
 // Splats of each warp's queue whose results fit shared memory at a time.
-#define PLACES (CHANNELS == 4 ? 48 : 64)
-#define PITCH 10  // floats a result: 6 of v, CHANNELS of w, the rest unused
-#define SUMS (6 + CHANNELS)
+#define PLACES (COLOURS == 4 ? 48 : 64)
+#define PITCH 10  // floats a result: 6 of v, COLOURS of w, the rest unused
+#define SUMS (6 + COLOURS)
 // dL/dcolour is scaled to less than 2^MAX. A pixel that stops has up to TRANSMITTANCE_MIN / (1 -
 // alpha_max) of the background behind it, with TENSORS a tenth; see MIN_LEFT.
 #define MAX (TENSORS ? 6 - TENSORS : 5)
@@ -277,7 +277,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         u32 first = __shfl_sync(FULL_MASK, gradients.left[k / 2][k % 2], 8 * member + group % 4);
         u32 second =
             __shfl_sync(FULL_MASK, gradients.left[k / 2][k % 2], 8 * member + 4 + group % 4);
-        gradients.right[k / 2][k % 2] = group < CHANNELS ? join_lows(first, second) : 0;
+        gradients.right[k / 2][k % 2] = group < COLOURS ? join_lows(first, second) : 0;
         float by = y0 + k + 0.5f - centre_y;
         u32 pair = pack_half2(fmaf(by, fmaf(by, square, slope[0]), constant[0]),
                               fmaf(by, fmaf(by, square, slope[1]), constant[1]));
