@@ -45,7 +45,7 @@ static TABLE: [Row; 4] = [
         iterations: 7_000,
         max_gaussians: None,
         sh_degree: None,
-        cost: "about a fifth of the defaults' time",
+        cost: "about a quarter of the defaults' time",
     },
     Row {
         preset: Preset::Balanced,
