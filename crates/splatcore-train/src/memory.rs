@@ -1,6 +1,6 @@
 //! Will it fit: what a run keeps in memory, printed before it starts.
 
-use crate::config::{DensifyGrowth, ResolvedConfig};
+use crate::config::ResolvedConfig;
 use crate::schedule::Schedule;
 use splatcore_core::View;
 use splatcore_core::backend::{Backend, MemoryPlan};
@@ -37,12 +37,10 @@ pub fn expected_gaussians<'a>(
     train: impl IntoIterator<Item = &'a View>,
 ) -> usize {
     let most = config.scene.most_gaussians();
-    let threshold =
-        config.strategy.follows_gradients() && config.densify.growing == DensifyGrowth::Threshold;
     if config.densify.until == 0 {
         return initial.min(most);
     }
-    if threshold {
+    if config.strategy.follows_gradients() && !config.grows_by_budget() {
         return initial.saturating_mul(4).max(100_000).min(most);
     }
     let schedule = Schedule::new(config, 1.0).with_photos(train, 1);
@@ -72,8 +70,7 @@ pub fn plan(
     Memory {
         initial,
         expected,
-        limited: config.scene.max_gaussians.is_some()
-            || config.densify.growing == DensifyGrowth::Budget,
+        limited: config.scene.max_gaussians.is_some() || config.grows_by_budget(),
         copy: if on_host {
             plan.parameters.saturating_add(plan.moments)
         } else {

@@ -281,6 +281,11 @@ impl Scene {
 }
 
 impl ResolvedConfig {
+    /// Whether the set grows by clones and splits to a number that is known in advance.
+    pub fn grows_by_budget(&self) -> bool {
+        self.strategy.follows_gradients() && self.densify.growing == DensifyGrowth::Budget
+    }
+
     /// How photos are decoded. They keep their transparency where what they stand on changes: with
     /// the step, or with each photo's exposure.
     pub fn load_options(&self) -> LoadOptions {

@@ -21,10 +21,8 @@ impl Schedule {
     /// and photos are worth.
     pub(crate) fn limit(&self) -> usize {
         let c = &self.config;
-        let by_budget =
-            c.strategy.follows_gradients() && c.densify.growing == DensifyGrowth::Budget;
         match c.scene.max_gaussians {
-            None if by_budget && self.pixels > 0 => {
+            None if c.grows_by_budget() && self.pixels > 0 => {
                 let (gaussians, steps, pixels) = USUAL;
                 let length = (f64::from(c.iterations) / steps).min(1.0);
                 let share = length * self.pixels as f64 / pixels;
@@ -39,13 +37,11 @@ impl Schedule {
     /// photos, it counts as nothing.
     pub fn gaussians_in_the_end(&self, step: u32, gaussians: usize) -> usize {
         let c = &self.config;
-        match c.strategy {
-            Strategy::Mcmc => {}
-            _ if c.densify.until == 0 => return gaussians,
-            _ if c.densify.growing == DensifyGrowth::Budget => {
-                return self.limit().max(gaussians);
-            }
-            _ => return gaussians,
+        if c.strategy.follows_gradients() {
+            return match c.grows_by_budget() && c.densify.until > 0 {
+                true => self.limit().max(gaussians),
+                false => gaussians,
+            };
         }
         let every = c.densify.every;
         let from = (step / every).max(c.densify.from / every);
