@@ -8,6 +8,7 @@ mod ranks;
 use super::synchronise::POLL_EVERY;
 use super::*;
 use crate::CudaBackend;
+use crate::device::Device;
 use crate::device::queue::Queue;
 use crate::tests::support::device::emulated as device;
 use splatcore_core::backend::{FrameCounts, Renderer, Scored, Scoring, Timed};
@@ -158,21 +159,32 @@ fn several_halts_in_one_window() {
     }
 }
 
+/// A learner after 21 steps of `batch` views each, with too little room in those of `halting`.
+fn halted(
+    device: &Arc<dyn Device>,
+    halting: &[u32],
+    batch: u32,
+    change: fn(&mut StepPlan),
+) -> CudaLearner {
+    let mut learner = learner(device);
+    for step in 1..=21 {
+        if halting.contains(&step) {
+            learner.passes.shrink_pairs(TOO_FEW);
+        }
+        let mut plan = plan(step);
+        change(&mut plan);
+        plan.views = (step..step + batch).map(|k| k as usize % 3).collect();
+        learner.step(&plan).unwrap();
+    }
+    learner
+}
+
 /// The photos' exposures are learned once a step, overflowed or not.
 #[test]
 fn halts_change_nothing_with_exposures() {
     let Some(device) = device() else { return };
     let run = |halting: &[u32], batch: u32| {
-        let mut learner = learner(&device);
-        for step in 1..=21 {
-            if halting.contains(&step) {
-                learner.passes.shrink_pairs(TOO_FEW);
-            }
-            let mut plan = plan(step);
-            plan.exposure = Some(0.01);
-            plan.views = (step..step + batch).map(|k| k as usize % 3).collect();
-            learner.step(&plan).unwrap();
-        }
+        let mut learner = halted(&device, halting, batch, |plan| plan.exposure = Some(0.01));
         let state = learner.snapshot().unwrap();
         let loss = learner.last_loss().unwrap().to_bits();
         (state_bits(&state), state.exposures.seen, loss)
@@ -190,16 +202,7 @@ fn halts_change_nothing_with_exposures() {
 fn halts_change_nothing_with_poses() {
     let Some(device) = device() else { return };
     let run = |halting: &[u32], batch: u32| {
-        let mut learner = learner(&device);
-        for step in 1..=21 {
-            if halting.contains(&step) {
-                learner.passes.shrink_pairs(TOO_FEW);
-            }
-            let mut plan = plan(step);
-            plan.pose_gradients = true;
-            plan.views = (step..step + batch).map(|k| k as usize % 3).collect();
-            learner.step(&plan).unwrap();
-        }
+        let mut learner = halted(&device, halting, batch, |plan| plan.pose_gradients = true);
         let poses = learner.pose_gradients().unwrap();
         assert_eq!(poses.len(), (21 * batch) as usize);
         assert!(poses.iter().all(|(_, pose)| *pose != Default::default()));
