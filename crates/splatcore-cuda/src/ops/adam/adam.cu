@@ -12,14 +12,12 @@
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
 // noise. SEVERAL_FRAMES 1 takes `share` of the gradients that frames added up (accumulate.cu).
 // SHARD 1 steps a range of rows, whose splats have the indices of their Gaussians. LEARNED_MASKS 1
-// learns masks too (docs/methods/learned-masks.md; MIN_MASK, OFF_OPACITY_LOGIT). SH_ROW floats of
-// harmonics a Gaussian; BETA1, BETA2, EPSILON (rates.rs); those of moments.cuh and
-// project_backward.cuh.
+// learns masks too (docs/methods/learned-masks.md; MIN_MASK, OFF_OPACITY_LOGIT). SH_ROW floats a
+// row of harmonics; BETA1, BETA2, EPSILON (rates.rs); those of moments.cuh, project_backward.cuh.
 //
 // Launch. Blocks of 128 threads, 6 a multiprocessor; a warp takes 32 Gaussians and waits for no
-// other: harmonics by asynchronous copies; a lane a Gaussian: gradients, rotation, opacity; a lane
-// a number: means and log scales, rows of 12 bytes; a lane a Gaussian: noise; a lane four
-// harmonics.
+// other: harmonics by asynchronous copies; a lane a Gaussian: gradients, rotation, opacity, noise;
+// a lane a number: means and log scales, rows of 12 bytes; a lane four harmonics.
 //
 // Bound. Memory: at degree 3 1416 bytes a Gaussian (COMPACT 848) for 59 numbers, and 116 for its
 // splat, sums and statistics: 79 us (50) for 220 k at 4.27 TB/s.

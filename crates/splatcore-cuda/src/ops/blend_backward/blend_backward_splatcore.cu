@@ -8,8 +8,7 @@
 // - Weights w = alpha T in halves, bit for bit those of the forward pass (training_weights.cuh), so
 //   that colour behind = image - sum so far contains no difference of roundings.
 // - toward = dL/dcolour(pixel) . colour(splat): 4 m16n8k8, K = 3 of 8.
-// - v = w (toward - behind / (T after the splat)) in f32; a lane chains four splats, two shuffles
-//   scan.
+// - v = w (toward - behind / (T after it)) in f32; a lane chains four splats, two shuffles scan.
 // - Sums: v^T (1, x, y, x^2, xy, y^2) and w^T dL/dcolour, 4 m16n8k16 into f32; 16 movmatrix
 //   transpose.
 // A thread a splat adds up the at most 8 warps' sums in a fixed order: equal bits in every run.
