@@ -47,9 +47,10 @@ fn rasterize_to_indices_count(
     let mut counts: Output<'_> = call.values_out::<i32>("counts", counts, &[Is(pixels)])?;
     if let Some(card) = call.card(stream)? {
         let raster = lists.on_card(&call, &card, sizes, &None, alpha_max);
+        let [range_start, range_end] = steps(range_start, range_end)?;
         let range = on_card::IndexRange {
-            range_start: size("range_start", range_start)? as usize,
-            range_end: size("range_end", range_end)? as usize,
+            range_start,
+            range_end,
             transmittances: light.on(&card),
         };
         let counts = counts.on(&card);
@@ -58,14 +59,23 @@ fn rasterize_to_indices_count(
     let (checked, float) = call.check()?;
     for_float!(float, F => {
         let lists = lists.lists::<F>(&call, &checked, sizes, alpha_max);
+        let [start, end] = steps(range_start, range_end)?;
         let steps = Steps {
-            start: size("range_start", range_start)? as usize,
-            end: size("range_end", range_end)? as usize,
+            start,
+            end,
             transmittances: light.slice(&checked),
         };
         let counts = counts.slice(&checked);
         run(py, &checked, || rasterize::count_indices(&lists, &steps, counts))
     })
+}
+
+/// The first step of a tile's splats, and the one behind the last.
+fn steps(range_start: i64, range_end: i64) -> PyResult<[usize; 2]> {
+    Ok([
+        size("range_start", range_start)? as usize,
+        size("range_end", range_end)? as usize,
+    ])
 }
 
 /// How many pixels all images have.
@@ -113,9 +123,10 @@ fn rasterize_to_indices_fill(
     let mut pixel_ids = call.values_out::<i64>("pixel_ids", pixel_ids, &[found])?;
     if let Some(card) = call.card(stream)? {
         let raster = lists.on_card(&call, &card, sizes, &None, alpha_max);
+        let [range_start, range_end] = steps(range_start, range_end)?;
         let range = on_card::IndexRange {
-            range_start: size("range_start", range_start)? as usize,
-            range_end: size("range_end", range_end)? as usize,
+            range_start,
+            range_end,
             transmittances: light.on(&card),
         };
         let out = on_card::Indices {
@@ -129,9 +140,10 @@ fn rasterize_to_indices_fill(
     let gaussians = call.side("M") / call.side("I").max(1);
     for_float!(float, F => {
         let lists = lists.lists::<F>(&call, &checked, sizes, alpha_max);
+        let [start, end] = steps(range_start, range_end)?;
         let steps = Steps {
-            start: size("range_start", range_start)? as usize,
-            end: size("range_end", range_end)? as usize,
+            start,
+            end,
             transmittances: light.slice(&checked),
         };
         let starts = starts.slice(&checked);
