@@ -105,6 +105,13 @@ impl Chromium {
 
     /// One command of the protocol; returns its result.
     pub async fn call(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.answer(method, params).await;
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    /// One command of the protocol; returns the whole answer, with `result` or `error`.
+    async fn answer(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params).await;
         loop {
             let next = timeout(PATIENCE, self.socket.next())
@@ -115,8 +122,7 @@ impl Chromium {
             };
             let answer: Value = serde_json::from_str(&text).unwrap();
             if answer["id"] == id {
-                assert!(answer["error"].is_null(), "{method}: {answer}");
-                return answer["result"].clone();
+                return answer;
             }
             self.note(&answer);
             if answer["method"] == "Page.javascriptDialogOpening" {
@@ -176,23 +182,25 @@ impl Chromium {
     /// The value of a JavaScript expression; promises are waited for.
     pub async fn value(&mut self, expression: &str) -> Value {
         let answer = self.evaluate(expression).await;
+        let value = &answer["result"];
         assert!(
-            answer["exceptionDetails"].is_null(),
+            answer["error"].is_null() && value["exceptionDetails"].is_null(),
             "{expression}: {answer}"
         );
-        answer["result"]["value"].clone()
+        value["result"]["value"].clone()
     }
 
     async fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        self.call("Runtime.evaluate", params).await
+        self.answer("Runtime.evaluate", params).await
     }
 
-    /// Waits until an expression is true; while the page loads it may fail.
+    /// Waits until an expression is true. While the page loads the expression may fail, and the
+    /// page that it is asked of may give way to the next one.
     pub async fn until(&mut self, expression: &str) {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            if self.evaluate(expression).await["result"]["value"] == true {
+            if self.evaluate(expression).await["result"]["result"]["value"] == true {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

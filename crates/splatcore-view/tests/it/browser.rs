@@ -21,6 +21,23 @@ fn key(key: &str) -> String {
 }
 
 #[test]
+fn waiting_for_a_page_outlasts_the_page_before() {
+    let viewer = Viewer::start(true);
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::start().await else {
+            return;
+        };
+        // The expression waits for ever in the page that it makes the browser leave.
+        let leaves = format!(
+            "location.protocol === 'http:' || \
+             (location.href = '{}', new Promise(() => {{}}))",
+            viewer.url()
+        );
+        browser.until(&leaves).await;
+    });
+}
+
+#[test]
 fn the_page_shows_the_scene_and_follows_the_mouse() {
     let viewer = Viewer::start(true);
     Runtime::new().unwrap().block_on(async {
