@@ -1,7 +1,7 @@
 //! [`CudaBackend`]: the NVIDIA backend's face to the trainer and the commands.
 
 use crate::device::driver::{Card, NoCard};
-use crate::device::guarded::Guarded;
+use crate::device::guarded::{Fresh, Guarded};
 use crate::device::machine_code;
 use crate::device::nvrtc;
 use crate::device::queue::Queue;
@@ -101,9 +101,13 @@ impl CudaBackend {
     ///
     /// # Errors
     /// As there.
-    pub fn open_guarded(options: Options, seed: u64) -> Result<(Self, Arc<Guarded>), OpenError> {
+    pub fn open_guarded(
+        options: Options,
+        fresh: Fresh,
+        seed: u64,
+    ) -> Result<(Self, Arc<Guarded>), OpenError> {
         let opened = Self::open(options)?;
-        let device = Arc::new(Guarded::new(opened.device.clone(), seed));
+        let device = Arc::new(Guarded::new(opened.device.clone(), fresh, seed));
         let backend = Self::on(device.clone(), options.deterministic)
             .with_moments(options.moments)
             .with_half_scene(options.half_scene);

@@ -38,7 +38,7 @@ static CHEATS: &[(&str, &str)] = cheats! {
     "counts-frames" "reads-the-last-image"
     "odd-places"
     "coarse-when-large" "gradients-when-small"
-    "reads-past-the-list" "writes-past-the-image"
+    "believes-what-it-finds" "reads-past-the-list" "writes-past-the-image"
     "appendix-b-first" "appendix-b-second" "figure-14" "no-barrier" "writes-its-input"
     "honest-continue" "honest-early-test" "honest-products" "honest-unroll" "honest-warp-end"
 };

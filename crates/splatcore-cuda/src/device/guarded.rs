@@ -1,7 +1,7 @@
 //! A device whose memory shows mistakes: it stands before another, a card or the emulator. Every
-//! allocation begins as 0xff bytes (not a number), lies at another address each time, and has zones
-//! on both sides whose bytes are known. A kernel that reads what nobody wrote gives other results
-//! then, and one that writes beside its buffers is found by [`Guarded::check`].
+//! allocation begins as [`Fresh`] says, lies at another address each time, and has zones on both
+//! sides whose bytes are known. A kernel that reads what nobody wrote gives other results then, and
+//! one that writes beside its buffers is found by [`Guarded::check`].
 
 use super::{Allocations, Copies, Device, Events, Launches};
 use super::{DeviceError, Event, Kernel, Program};
@@ -11,9 +11,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the zones hold.
 const CANARY: u8 = 0xA5;
-/// What fresh memory holds: not a number, as an f32, as a half and as an f64; as an index, far
+/// Bytes that are numbers: as an f32 0, 2.4e-38, 0.012, 0.75 and -0.75, as an index 0 or far
 /// outside.
-const FRESH: u8 = 0xff;
+const NUMBERS: [u8; 5] = [0x00, 0x01, 0x3c, 0x3f, 0xbf];
+
+/// What memory holds when it is allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// 0xff bytes: not a number, as an f32, as a half and as an f64; as an index, far outside.
+    NotANumber,
+    /// One byte, again and again, which is drawn for each allocation: numbers that could be
+    /// results. They pass comparisons that fail for all that is not a number.
+    Numbers,
+}
 /// Bytes of the zone behind each allocation, and the least before it.
 const ZONE: usize = 4096;
 /// What addresses are aligned to.
@@ -37,14 +47,17 @@ struct State {
 /// See the module's documentation.
 pub struct Guarded {
     device: Arc<dyn Device>,
+    fresh: Fresh,
     state: Mutex<State>,
 }
 
 impl Guarded {
-    /// Before this device; addresses follow from the seed, and from what the device gives.
-    pub fn new(device: Arc<dyn Device>, seed: u64) -> Self {
+    /// Before this device; addresses, and numbers in fresh memory, follow from the seed, and from
+    /// what the device gives.
+    pub fn new(device: Arc<dyn Device>, fresh: Fresh, seed: u64) -> Self {
         Self {
             device,
+            fresh,
             state: Mutex::new(State {
                 blocks: BTreeMap::new(),
                 random: seed,
@@ -143,6 +156,10 @@ impl Allocations for Guarded {
         let mut state = self.state();
         let steps = next(&mut state.random) % MAX_STEPS;
         let before = ZONE + ALIGNMENT * steps as usize;
+        let byte = match self.fresh {
+            Fresh::NotANumber => 0xff,
+            Fresh::Numbers => NUMBERS[(next(&mut state.random) % NUMBERS.len() as u64) as usize],
+        };
         let start = self
             .device
             .allocate(before.saturating_add(bytes).saturating_add(ZONE))?;
@@ -150,7 +167,7 @@ impl Allocations for Guarded {
         // SAFETY: the allocation has these bytes.
         let filled = unsafe {
             let zones = self.device.fill(start, CANARY, before);
-            let fresh = zones.and_then(|()| self.device.fill(address, FRESH, bytes));
+            let fresh = zones.and_then(|()| self.device.fill(address, byte, bytes));
             fresh.and_then(|()| self.device.fill(address + bytes as u64, CANARY, ZONE))
         };
         if let Err(error) = filled {

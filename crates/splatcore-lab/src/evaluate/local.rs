@@ -125,7 +125,12 @@ impl<'a> Local<'a> {
         let mut worker = self.start(changed, Role::Guarded)?;
         passed.extend(self.suite.check(&mut worker.child)?);
         passed.push(self.suite.check_metamorphic(&mut worker.child)?);
-        passed.push(Gate::Memory.to_string());
+        let mut filled = self.start(changed, Role::Filled)?;
+        let frames = self.suite.check_filled(&mut filled.child)?;
+        passed.push(format!(
+            "{}: NaN, and numbers in {frames} scenes",
+            Gate::Memory
+        ));
         passed.push(self.suite.not_compared());
         Ok(())
     }

@@ -203,6 +203,30 @@ impl Suite {
         Ok(passed)
     }
 
+    /// Holds a worker whose memory held numbers to the references: a frame of each scene, and its
+    /// gradients. Returns how many frames.
+    ///
+    /// # Errors
+    /// The rejection, by [`Gate::Memory`].
+    pub fn check_filled(&self, worker: &mut Child) -> Result<usize, Rejection> {
+        let mut judge = |case: &Case| {
+            worker.load(&case.test.scene).map_err(blame)?;
+            if let Some((frame, expected)) = case.test.frames.first().zip(case.frames.first()) {
+                case.judge(frame, expected, worker)?;
+            }
+            if let Some((expected, frame)) = case.gradients.first().zip(case.test.frames.first()) {
+                expected.judge(&case.test.name, frame, worker)?;
+            }
+            Ok(())
+        };
+        let all = self.cases.iter().try_for_each(&mut judge);
+        all.map_err(|Rejection { reason, .. }| {
+            let reason = format!("in memory that held numbers before: {reason}");
+            Rejection::new(Gate::Memory, reason)
+        })?;
+        Ok(self.cases.len())
+    }
+
     /// A frame many times, then another scene in the same memory by the same camera: a kernel shows
     /// that counts its launches, or remembers a camera. If the baseline has other bits each time,
     /// these are not compared.

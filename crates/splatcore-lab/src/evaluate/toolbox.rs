@@ -13,8 +13,11 @@ use std::path::Path;
 pub enum Role {
     /// The device, as users have it: for times.
     Timed,
-    /// The device, with memory that is poisoned when it is allocated and guarded on both sides.
+    /// The device, with memory that is not a number when it is allocated and guarded on both
+    /// sides.
     Guarded,
+    /// The same, but memory holds numbers when it is allocated.
+    Filled,
     /// The emulator, every access checked, threads in order.
     Checked,
     /// The same, threads of a block in the opposite order.

@@ -31,8 +31,9 @@ pub enum Gate {
     /// The machine code has the same kernels, no writable global memory, no spills beyond the
     /// baseline's, and registers and shared memory within the card's limits.
     MachineCode,
-    /// Every write lies in a buffer that is alive. Memory is poisoned with NaN when it is
-    /// allocated, so an output that depends on what it held fails [`Gate::Result`].
+    /// Every write lies in a buffer that is alive, and results depend on nothing that memory held
+    /// before: they are right where it held NaN (or [`Gate::Result`] fails), and where it held
+    /// numbers.
     Memory,
     /// The emulator finds no race and no barrier that some threads miss.
     Races,

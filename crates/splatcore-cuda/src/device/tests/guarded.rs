@@ -2,7 +2,7 @@
 //! `SPLATCORE_TEST_DEVICE=card` runs them on a card.
 
 use crate::CudaBackend;
-use crate::device::guarded::Guarded;
+use crate::device::guarded::{Fresh, Guarded};
 use crate::device::{Allocations, Buffer, Copies, Device, Launches};
 use crate::ops::program_of_text;
 use crate::tests::support::device::device;
@@ -18,7 +18,7 @@ const PLANTED: &str = "extern \"C\" __global__ void write_at(u32* to, int at) { 
                        extern \"C\" __global__ void copy(u32* to, int at) { to[1] = to[at]; }\n";
 
 fn guarded(seed: u64) -> Option<Arc<Guarded>> {
-    device().map(|device| Arc::new(Guarded::new(device, seed)))
+    device().map(|device| Arc::new(Guarded::new(device, Fresh::NotANumber, seed)))
 }
 
 /// Runs a planted kernel on an address.
@@ -63,6 +63,26 @@ fn what_is_written_beside_an_allocation_is_told_once() {
     // SAFETY: it was given back before, which is what is to be told.
     unsafe { device.release(address) };
     assert!(device.check().is_err());
+}
+
+#[test]
+fn what_nobody_wrote_may_be_numbers_that_differ_from_buffer_to_buffer() {
+    let Some(device) = device() else { return };
+    let device = Guarded::new(device, Fresh::Numbers, 3);
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..40 {
+        let address = device.allocate(64).unwrap();
+        let mut words = [0.0f32; 16];
+        // SAFETY: the allocation has so many bytes.
+        let copied = unsafe { device.download(bytemuck::cast_slice_mut(&mut words), address) };
+        copied.unwrap();
+        assert!(words.iter().all(|word| word.abs() < 1.0), "{words:?}");
+        seen.insert(words[15].to_bits());
+        // SAFETY: it is not used again.
+        unsafe { device.release(address) };
+    }
+    assert_eq!(seen.len(), 5);
+    device.check().unwrap();
 }
 
 #[test]

@@ -168,6 +168,8 @@ impl Toolbox for Build {
         let kind = match (role, &self.device) {
             (Role::Timed, Device::Card(_)) => "card",
             (Role::Guarded, Device::Card(_)) => "guarded-card",
+            (Role::Filled, Device::Card(_)) => "filled-card",
+            (Role::Filled, Device::Emulator) => "filled-emulator",
             (Role::Timed | Role::Guarded, Device::Emulator) => "emulator",
             (Role::Checked, _) => "checked",
             (Role::CheckedBackwards, _) => "checked-backwards",

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use clap::ValueEnum;
 use splatcore_core::Backend;
 use splatcore_cuda::device::emulated::Emulated;
-use splatcore_cuda::device::guarded::Guarded;
+use splatcore_cuda::device::guarded::{Fresh, Guarded};
 use splatcore_cuda::{CudaBackend, Options};
 use splatcore_lab::worker;
 use std::io::{stdin, stdout};
@@ -16,10 +16,14 @@ use std::sync::Arc;
 pub enum Kind {
     /// A card.
     Card,
-    /// A card, its memory poisoned and guarded.
+    /// A card, its memory guarded, and not a number when it is allocated.
     GuardedCard,
+    /// The same, its memory full of numbers.
+    FilledCard,
     /// The emulator.
     Emulator,
+    /// The same, its memory full of numbers.
+    FilledEmulator,
     /// The emulator, every access checked.
     Checked,
     /// The same, threads from the last to the first.
@@ -56,7 +60,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut writable: Vec<&Path> = args.writable.iter().map(PathBuf::as_path).collect();
     writable.push(&args.folder);
     let confined = worker::confine(&writable, &readable, args.memory).map_err(|e| anyhow!(e))?;
-    let is_card = matches!(args.kind, Kind::Card | Kind::GuardedCard);
+    let is_card = matches!(args.kind, Kind::Card | Kind::GuardedCard | Kind::FilledCard);
     if !is_card && !confined.enforced && std::env::var_os("SPLATCORE_KERNELS").is_some() {
         if !args.unconfined {
             return Ok(worker::refuse(&confined.about, stdout())?);
@@ -89,17 +93,27 @@ fn open(args: &Args) -> Result<Opened> {
         device: args.device,
         ..Options::default()
     };
+    // Another process has other addresses, and other numbers in fresh memory.
+    let seed = std::process::id().into();
     match args.kind {
         Kind::Card => {
             let card = CudaBackend::open(options).map_err(|error| anyhow!("{error}"))?;
             Ok((Box::new(card), None))
         }
-        Kind::GuardedCard => {
-            // Another number lies at other addresses.
-            let seed = std::process::id().into();
-            let opened = CudaBackend::open_guarded(options, seed);
+        Kind::GuardedCard | Kind::FilledCard => {
+            let fresh = match args.kind {
+                Kind::FilledCard => Fresh::Numbers,
+                _ => Fresh::NotANumber,
+            };
+            let opened = CudaBackend::open_guarded(options, fresh, seed);
             let (card, guarded) = opened.map_err(|error| anyhow!("{error}"))?;
             Ok((Box::new(card), Some(guarded)))
+        }
+        Kind::FilledEmulator => {
+            let emulated = Arc::new(Emulated::with_checks(false)?);
+            let guarded = Arc::new(Guarded::new(emulated, Fresh::Numbers, seed));
+            let backend = CudaBackend::on(guarded.clone(), false);
+            Ok((Box::new(backend), Some(guarded)))
         }
         Kind::Emulator | Kind::Checked | Kind::CheckedBackwards => {
             let emulated = Emulated::with_checks(args.kind != Kind::Emulator)?;
