@@ -24,6 +24,7 @@ pub mod scale_limit;
 pub mod semantics;
 pub mod sh;
 pub mod smoothing;
+pub mod spread;
 pub mod tunables;
 
 pub use backend::{Backend, BackendError, Learner, LearnerState, Renderer};

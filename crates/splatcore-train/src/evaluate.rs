@@ -4,6 +4,7 @@ use crate::lpips::Lpips;
 use rayon::prelude::*;
 use serde::Serialize;
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
+use splatcore_core::spread::in_order;
 use splatcore_core::{Image, View, metrics};
 
 /// The highest PSNR reported, in dB. An image equal to its photo has an infinite one, which JSON
@@ -69,8 +70,8 @@ pub type Each<'a> = &'a (dyn Fn(usize, &View, &Image, &ViewScore) + Sync);
 /// gets every scored view with its image (for a report, or to save it), on the thread that scored
 /// it, several at once and in any order.
 ///
-/// Renders one view after the other (a backend uses the whole machine for one), then scores a batch
-/// of them on rayon's current threads; at most that many images are held.
+/// Renders one view after the other (a backend uses the whole machine for one) and scores batches
+/// of them, one view for each of rayon's current threads; two images more are held.
 ///
 /// # Errors
 /// What the renderer reports, or [`BackendError::Input`] when there is no view to score.
@@ -94,37 +95,40 @@ pub fn evaluate_with(
     extras: Extras<'_>,
     each: Each<'_>,
 ) -> Result<Evaluation, BackendError> {
+    evaluate_over(&mut [renderer], views, options, extras, each)
+}
+
+/// As [`evaluate_with`], with the views spread over several renderers of the same scene.
+///
+/// # Errors
+/// As [`evaluate_with`].
+pub fn evaluate_over(
+    renderers: &mut [&mut dyn Renderer],
+    views: &[View],
+    options: &RenderOptions,
+    extras: Extras<'_>,
+    each: Each<'_>,
+) -> Result<Evaluation, BackendError> {
     let scored: Vec<&View> = views
         .iter()
         .filter(|view| view.photo.counted_pixels() > 0)
         .collect();
     let mut scores: Vec<ViewScore> = Vec::with_capacity(scored.len());
     let batch_size = rayon::current_num_threads().max(1);
-    for (batch_number, batch) in scored.chunks(batch_size).enumerate() {
-        let images = batch
-            .iter()
-            .map(|view| {
-                renderer
-                    .render(&view.camera, options)
-                    .map(|rendered| rendered.image)
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        let distances = distances(extras.lpips, batch, &images)?;
-        let found: Vec<ViewScore> = batch
-            .par_iter()
-            .zip(&images)
-            .enumerate()
-            .map(|(i, (view, image))| {
-                let found = ViewScore {
-                    lpips: distances.get(i).copied(),
-                    ..score(view, image, extras.align_colour)?
-                };
-                each(batch_number * batch_size + i, view, image, &found);
-                Ok(found)
-            })
-            .collect::<Result<_, BackendError>>()?;
-        scores.extend(found);
-    }
+    let mut images = Vec::with_capacity(batch_size);
+    let render = |renderer: &mut &mut dyn Renderer, view: &&View| {
+        renderer.render(&view.camera, options).map(|r| r.image)
+    };
+    in_order(renderers, &scored, render, |_, image| {
+        images.push(image);
+        if images.len() == batch_size || scores.len() + images.len() == scored.len() {
+            let batch = &scored[scores.len()..][..images.len()];
+            let found = score_all(batch, &images, extras, scores.len(), each)?;
+            scores.extend(found);
+            images.clear();
+        }
+        Ok(())
+    })?;
     if scores.is_empty() {
         return Err(BackendError::Input(
             "no view to evaluate: the split is empty, or its masks leave no pixel".into(),
@@ -140,9 +144,31 @@ pub fn evaluate_with(
             .then(|| mean(|s| s.psnr_aligned.unwrap_or(0.0))),
         lpips: extras.lpips.map(|_| mean(|s| s.lpips.unwrap_or(1.0))),
         lpips_network: extras.lpips.map(|lpips| lpips.network().name()),
-        gaussians: renderer.count(),
+        gaussians: renderers.first().map_or(0, |renderer| renderer.count()),
         views: scores,
     })
+}
+
+/// Scores of a batch of views, the first of which is number `first`.
+fn score_all(
+    views: &[&View],
+    images: &[Image],
+    extras: Extras<'_>,
+    first: usize,
+    each: Each<'_>,
+) -> Result<Vec<ViewScore>, BackendError> {
+    let distances = distances(extras.lpips, views, images)?;
+    let pairs = views.par_iter().zip(images).enumerate();
+    pairs
+        .map(|(i, (view, image))| {
+            let found = ViewScore {
+                lpips: distances.get(i).copied(),
+                ..score(view, image, extras.align_colour)?
+            };
+            each(first + i, view, image, &found);
+            Ok(found)
+        })
+        .collect()
 }
 
 /// LPIPS of each image; empty without weights. One view after the other: a network's features take

@@ -1,10 +1,12 @@
 //! Which backend does the work.
 
 use crate::output::WrongUsage;
-use crate::ranks::Rank;
+use crate::ranks::{Cards, Rank};
 use anyhow::{Result, anyhow};
-use splatcore_core::Backend;
+use splatcore_core::backend::Renderer;
+use splatcore_core::{Backend, Gaussians};
 use splatcore_cpu::CpuBackend;
+use splatcore_cuda::device::driver::driver_info;
 use splatcore_cuda::{CudaBackend, Options};
 use splatcore_train::ResolvedConfig;
 use splatcore_train::config::{self, BackendChoice};
@@ -44,6 +46,15 @@ pub struct HalfSceneArgs {
     pub half_scene: bool,
 }
 
+/// `--cards`, for commands that make many pictures of one scene.
+#[derive(clap::Args)]
+pub struct CardsArgs {
+    /// Spread the pictures over NVIDIA cards of this machine, each of which holds the whole scene:
+    /// the first N, or all [one]. Pictures and numbers are those of one card of the same model
+    #[arg(long, value_name = "N|all", conflicts_with = "device")]
+    cards: Option<Cards>,
+}
+
 impl BackendArgs {
     /// Opens the backend and says which; see [`open`].
     pub fn open(&self) -> Result<Box<dyn Backend>> {
@@ -53,6 +64,46 @@ impl BackendArgs {
     /// As [`BackendArgs::open`], for scenes that are only rendered.
     pub fn open_for(&self, scenes: &HalfSceneArgs) -> Result<Box<dyn Backend>> {
         Ok(self.choose(scenes.half_scene)?.announce())
+    }
+
+    /// Whether `--cards` and `--backend` go together, before any work.
+    ///
+    /// # Errors
+    /// `--backend` wants no card.
+    pub fn check_cards(&self, cards: &CardsArgs) -> Result<()> {
+        match cards.cards {
+            Some(cards) if self.backend == BackendChoice::Cpu => Err(WrongUsage(format!(
+                "--cards {cards} is for NVIDIA cards and --backend cpu uses none; leave one of \
+                 them out"
+            ))
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`BackendArgs::open_for`], once for each card.
+    ///
+    /// # Errors
+    /// As [`BackendArgs::check_cards`]; if there are not so many cards.
+    pub fn open_cards(&self, cards: &CardsArgs, half_scene: bool) -> Result<Vec<Box<dyn Backend>>> {
+        self.check_cards(cards)?;
+        let Some(cards) = cards.cards else {
+            return Ok(vec![self.choose(half_scene)?.announce()]);
+        };
+        let driver = driver_info().map_err(|error| anyhow!("--cards {cards}: {error}"))?;
+        let count = cards.count(&driver)?;
+        let opened = (0..count).map(|device| {
+            let options = Options {
+                device: Some(device),
+                half_scene,
+                ..Options::default()
+            };
+            let threads = self.threads.map(usize::from);
+            Ok(open(BackendChoice::Cuda, threads, options)?.quietly())
+        });
+        let opened = opened.collect::<Result<Vec<_>>>()?;
+        eprintln!("backend: {}", described(&opened));
+        Ok(opened)
     }
 
     /// As [`BackendArgs::open`] without a word: the same backend once more.
@@ -91,6 +142,27 @@ impl Opened {
     pub fn announce(self) -> Box<dyn Backend> {
         eprintln!("{}", self.line);
         self.backend
+    }
+}
+
+/// A renderer of the scene on each backend.
+///
+/// # Errors
+/// If the scene does not fit one.
+pub fn renderers(
+    backends: &[Box<dyn Backend>],
+    scene: &Gaussians,
+) -> Result<Vec<Box<dyn Renderer>>> {
+    let made = backends.iter().map(|backend| backend.renderer(scene));
+    Ok(made.collect::<Result<_, _>>()?)
+}
+
+/// What backends of one kind compute on, in words.
+pub fn described(backends: &[Box<dyn Backend>]) -> String {
+    match backends {
+        [] => String::new(),
+        [one] => one.describe(),
+        [first, ..] => format!("{} cards, card 0: {}", backends.len(), first.describe()),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Scores: their values on known images, and the JSON that other people's scripts read.
 
 use crate::common::{Mock, points, views};
-use splatcore_core::backend::{Backend, RenderOptions};
+use splatcore_core::backend::{Backend, RenderOptions, Renderer};
 use splatcore_core::metrics;
 use splatcore_train::config::Config;
-use splatcore_train::{Evaluation, evaluate, init};
+use splatcore_train::{Evaluation, Extras, evaluate, evaluate_over, init};
 
 fn scene() -> splatcore_core::Gaussians {
     init::from_points(&points(5), &[], &Config::UNSET.complete(), 1.0).gaussians
@@ -43,6 +43,37 @@ fn scores_are_means_of_the_metrics_and_keep_order() {
     assert!((result.psnr - seen.iter().map(|s| s.psnr).sum::<f64>() / 7.0).abs() < 1e-12);
     assert!((result.ssim - seen.iter().map(|s| s.ssim).sum::<f64>() / 7.0).abs() < 1e-12);
     assert_eq!(result.gaussians, 5);
+}
+
+#[test]
+fn several_renderers_give_the_scores_of_one() {
+    let views = views(7);
+    let options = RenderOptions::default();
+    let scores = |count: usize| {
+        let mut renderers: Vec<_> = (0..count)
+            .map(|_| Mock::default().renderer(&scene()).unwrap())
+            .collect();
+        let mut renderers: Vec<&mut dyn Renderer> = renderers
+            .iter_mut()
+            .map(|renderer| &mut **renderer as &mut dyn Renderer)
+            .collect();
+        let seen = std::sync::Mutex::new(vec![]);
+        let found = evaluate_over(
+            &mut renderers,
+            &views,
+            &options,
+            Extras::default(),
+            &|i, _, _, _| {
+                seen.lock().unwrap().push(i);
+            },
+        );
+        let mut seen = seen.into_inner().unwrap();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..7).collect::<Vec<_>>());
+        found.unwrap()
+    };
+    let one = scores(1);
+    assert!([2, 3, 9].iter().all(|&count| scores(count) == one));
 }
 
 #[test]

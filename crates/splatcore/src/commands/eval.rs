@@ -1,18 +1,18 @@
 //! `splatcore eval`: a scene against photos.
 
-use crate::backends::BackendArgs;
+use crate::backends::{self, BackendArgs, CardsArgs};
 use crate::output::{self, counted};
 use crate::progress::Progress;
 use crate::report::{self, Report, ViewPictures, decibels, pictured};
 use crate::scene_source::SceneSource;
 use crate::table::Table;
 use crate::{interrupt, load};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::{Pipeline, View};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_train::config::{Background, PhotoLens};
-use splatcore_train::{Evaluation, Extras, Lpips, evaluate_with};
+use splatcore_train::{Evaluation, Extras, Lpips, evaluate_over};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
@@ -78,11 +78,14 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    cards: CardsArgs,
+    #[command(flatten)]
     backend: BackendArgs,
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    args.backend.check_cards(&args.cards)?;
     let source = SceneSource::find(&args.scene)?;
     let typed = args.dataset.as_deref();
     source.check_dataset(typed)?;
@@ -93,7 +96,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let lpips = args.lpips.as_deref().map(Lpips::read).transpose()?;
     let (dataset, folder) = source.needs_dataset(typed, args.images.as_deref())?;
-    let backend = args.backend.open()?;
+    let backends = args.backend.open_cards(&args.cards, false)?;
     let (background, test_every) = source.settings(args.background, args.test_every);
     let indices = load::select(&dataset, &folder, args.split, test_every)?;
     let background_colour = background.colour();
@@ -119,15 +122,19 @@ pub fn run(args: Args) -> Result<()> {
              cannot be compared"
         );
     }
-    let mut renderer = backend.renderer(&scene)?;
+    let mut renderers = backends::renderers(&backends, &scene)?;
     let options = RenderOptions {
         pipeline: args.pipeline,
         background: background_colour,
         antialias,
         ..RenderOptions::default()
     };
-    let (evaluation, pictures) = measure(
-        &mut *renderer,
+    let mut renderers: Vec<&mut dyn Renderer> = renderers
+        .iter_mut()
+        .map(|r| &mut **r as &mut dyn Renderer)
+        .collect();
+    let (evaluation, pictures) = measure_over(
+        &mut renderers,
         &views,
         &options,
         Extras {
@@ -142,7 +149,7 @@ pub fn run(args: Args) -> Result<()> {
             (&args, &folder),
             &evaluation,
             pictures,
-            [background.to_string(), backend.describe()],
+            [background.to_string(), backends::described(&backends)],
         )?;
     }
     if args.json {
@@ -203,6 +210,17 @@ pub fn measure(
     extras: Extras<'_>,
     want_pictures: bool,
 ) -> Result<(Evaluation, Vec<ViewPictures>)> {
+    measure_over(&mut [renderer], views, options, extras, want_pictures)
+}
+
+/// As [`measure`], with the views spread over several renderers of the same scene.
+fn measure_over(
+    renderers: &mut [&mut dyn Renderer],
+    views: &[View],
+    options: &RenderOptions,
+    extras: Extras<'_>,
+    want_pictures: bool,
+) -> Result<(Evaluation, Vec<ViewPictures>)> {
     let progress = Progress::new("measuring", views.len() as u64);
     let shown = if want_pictures {
         pictured(views.len())
@@ -210,8 +228,8 @@ pub fn measure(
         Vec::new()
     };
     let (pictures, done) = (Mutex::new(BTreeMap::new()), AtomicU64::new(0));
-    let evaluation = evaluate_with(
-        renderer,
+    let evaluation = evaluate_over(
+        renderers,
         views,
         options,
         extras,
@@ -233,6 +251,7 @@ pub fn measure(
         .unwrap_or_else(PoisonError::into_inner);
     if want_pictures {
         // Which views are weak is known only now.
+        let renderer = renderers.first_mut().context("no renderer")?;
         for i in report::weak_views(&evaluation.views).indices() {
             if let (Entry::Vacant(vacant), Some(score)) =
                 (pictures.entry(i), evaluation.views.get(i))

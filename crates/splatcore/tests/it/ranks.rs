@@ -67,6 +67,29 @@ fn a_wrong_world_is_one_line_before_any_work() {
 }
 
 #[test]
+fn pictures_are_spread_over_cards_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = text(&folder.path().join("pictures")).to_owned();
+    for (flags, code, said) in [
+        (
+            &["--cards", "2", "--backend", "cpu"][..],
+            2,
+            "--backend cpu uses none",
+        ),
+        (&["--cards", "2", "--device", "0"], 2, "cannot be used with"),
+        (&["--cards", "none"], 2, "is not a number of cards"),
+    ] {
+        for command in [&["render", "-o", &out][..], &["eval"]] {
+            let start = [command, &["missing.ply"], flags].concat();
+            let output = splatcore(&start).output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{start:?}: {stderr}");
+            assert!(stderr.contains(said), "{start:?}: {stderr}");
+        }
+    }
+}
+
+#[test]
 fn a_world_of_one_trains_as_always() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");

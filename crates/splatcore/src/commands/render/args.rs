@@ -1,7 +1,7 @@
 //! What `render` is told.
 
 use super::path_args::PathArgs;
-use crate::backends::{BackendArgs, HalfSceneArgs};
+use crate::backends::{BackendArgs, CardsArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
 use splatcore_core::Pipeline;
 use splatcore_core::backend::RenderOptions;
@@ -53,6 +53,8 @@ pub struct Args {
     pub alpha: bool,
     #[command(flatten)]
     pub half: HalfSceneArgs,
+    #[command(flatten)]
+    pub cards: CardsArgs,
     #[command(flatten)]
     pub backend: BackendArgs,
 }

@@ -5,11 +5,13 @@ use super::path_args::Kind;
 use super::plan::Plan;
 use super::shots::Shots;
 use super::sinks::{self, Sink, Target};
+use crate::backends;
 use crate::interrupt;
 use crate::output::{self, counted, duration};
 use crate::progress::Progress;
 use crate::scene_source::SceneSource;
 use anyhow::{Context, Result};
+use splatcore_core::spread::in_order;
 use std::time::Instant;
 
 /// Renders the frames of a path.
@@ -33,16 +35,25 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     }
     let (scene, antialias) = source.load()?;
     let plan = Plan::of(args, source, &kind, &scene)?;
-    let backend = args.backend.open_for(&args.half)?;
+    let backends = args.backend.open_cards(&args.cards, args.half.half_scene)?;
     let options = args.options(args.cameras.background(source), antialias);
     let job = match target {
-        Target::Folder { .. } => sinks::job(args, &plan, &scene, backend.name(), &options)?,
+        Target::Folder { .. } => {
+            let name = backends.first().map_or("", |backend| backend.name());
+            sinks::job(args, &plan, &scene, name, &options)?
+        }
         Target::Video(_) => serde_json::Value::Null,
     };
-    let mut renderer = backend.renderer(&scene)?;
+    let mut renderers = backends::renderers(&backends, &scene)?;
     drop(scene);
-    let mut shots = Shots::new(renderer.as_mut(), options, &plan, &args.path);
-    let white = if args.depth { shots.white()? } else { 0.0 };
+    let shots = renderers
+        .iter_mut()
+        .map(|renderer| Shots::new(renderer.as_mut(), options.clone(), &plan, &args.path));
+    let mut shots: Vec<Shots> = shots.collect();
+    let white = match shots.first_mut().filter(|_| args.depth) {
+        Some(shots) => shots.white()?,
+        None => 0.0,
+    };
     let mut sink = Sink::open(args, &plan, &target, white, &job)?;
     let frames = plan.frames();
     let missing: Vec<u64> = (plan.first..=plan.last)
@@ -54,14 +65,18 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     }
     let progress = Progress::new("rendering", frames);
     let start = Instant::now();
-    for (rendered, &index) in (1..).zip(&missing) {
-        sink.write(index, &shots.shot(index)?)?;
+    let mut written = 0;
+    let render = |shots: &mut Shots, &index: &u64| shots.shot(index);
+    in_order(&mut shots, &missing, render, |&index, shot| {
+        sink.write(index, &shot)?;
+        written += 1;
         progress.update(index - plan.first + 1, || {
-            let each = start.elapsed().as_secs_f64() / rendered as f64;
-            let left = missing.len() - rendered;
+            let each = start.elapsed().as_secs_f64() / written as f64;
+            let left = missing.len() - written;
             format!("{} left", duration(each * left as f64))
         });
-    }
+        Ok(())
+    })?;
     sink.finish()?;
     progress.finish();
     let [width, height] = plan.size;

@@ -15,6 +15,7 @@ use anyhow::Result;
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    args.backend.check_cards(&args.cards)?;
     let source = SceneSource::find(&args.scene)?;
     match args.path.given() {
         Some(_) => film::run(&args, &source),

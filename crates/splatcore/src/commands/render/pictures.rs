@@ -1,11 +1,15 @@
 //! Pictures of cameras.
 
 use super::args::Args;
+use crate::backends;
+use crate::cameras::NamedCamera;
 use crate::channels::Channels;
 use crate::progress::Progress;
 use crate::scene_source::SceneSource;
 use crate::{interrupt, output};
 use anyhow::{Context, Result};
+use splatcore_core::backend::Renderer;
+use splatcore_core::spread::in_order;
 use splatcore_data::file;
 use std::collections::HashSet;
 
@@ -14,23 +18,27 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     interrupt::watch()?;
     let (scene, antialias) = source.load()?;
     let _lock = output::take_folder(&args.output, "render")?;
-    let backend = args.backend.open_for(&args.half)?;
+    let backends = args.backend.open_cards(&args.cards, args.half.half_scene)?;
     let (cameras, background) = args.cameras.resolve(source, &scene)?;
-    let mut renderer = backend.renderer(&scene)?;
+    let mut renderers = backends::renderers(&backends, &scene)?;
     drop(scene);
     let options = args.options(background, antialias);
     let progress = Progress::new("rendering", cameras.len() as u64);
     let mut taken = HashSet::new();
     let mut channels = Channels::new(args.depth, args.alpha);
-    for (i, named) in cameras.iter().enumerate() {
-        let rendered = renderer
-            .render(&named.camera, &options)
-            .with_context(|| format!("view '{}'", named.name))?;
+    let render = |renderer: &mut Box<dyn Renderer>, named: &NamedCamera| {
+        let rendered = renderer.render(&named.camera, &options);
+        rendered.with_context(|| format!("view '{}'", named.name))
+    };
+    let mut written = 0;
+    in_order(&mut renderers, &cameras, render, |named, rendered| {
         let picture = output::png_path(&args.output, &named.name, &mut taken);
         file::write_png(&picture, &rendered.image)?;
         channels.write(&picture, &rendered, &mut taken)?;
-        progress.update(i as u64 + 1, || named.name.clone());
-    }
+        written += 1;
+        progress.update(written, || named.name.clone());
+        Ok(())
+    })?;
     channels.finish(&args.output)?;
     progress.finish();
     output::print(&format!(
