@@ -32,7 +32,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${OUT:-./out} data=${DATA:-$here/data} passes=${PASSES:-20} limit=${LIMIT:-300}
-pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,exact+tc-gs,exact+tc-gs-half,aabb+gemm-gs,exact+gemm-gs,exact+tensor-gs-2x2,exact+tensor-gs-2x2-half,exact+seele,obb+gscore,tile-cull+stop-the-pop,exact+subtile,exact+splatcore}
+pipelines=${PIPELINES:-aabb+scalar,exact+scalar,exact+early-cull,accutile+tc-gs,exact+tc-gs,exact+tc-gs-half,accutile+tc-gs-released,accutile+tc-gs-released-exp-f32,accutile+tc-gs-released-blend-f32,accutile+tc-gs-released-stop-each,accutile+tc-gs-released-vote,aabb+gemm-gs,exact+gemm-gs,exact+tensor-gs-2x2,exact+tensor-gs-2x2-half,exact+seele,obb+gscore,tile-cull+stop-the-pop,exact+subtile,exact+splatcore}
 backend=${BACKEND:-cuda}
 # Without it most unit tests take the emulator; where that finds no C++ compiler they pass without having run anything.
 [[ $backend != cuda ]] || export SPLATCORE_TEST_DEVICE=${SPLATCORE_TEST_DEVICE:-card}

@@ -309,6 +309,9 @@ static inline unsigned subtract_product_half2(unsigned c, unsigned a, unsigned b
     return emulator::pack(half_low(c) - double(half_low(a)) * half_low(b),
                           half_high(c) - double(half_high(a)) * half_high(b));
 }
+static inline unsigned exp2_half2(unsigned a) {
+    return emulator::pack(exp2(double(half_low(a))), exp2(double(half_high(a))));
+}
 static inline unsigned mask_ge_half2(unsigned a, unsigned b) {
     return (half_low(a) >= half_low(b) ? 0x0000FFFFu : 0u) |
            (half_high(a) >= half_high(b) ? 0xFFFF0000u : 0u);

@@ -42,6 +42,18 @@ listed! {
         TcGsGlobalFp16,
         /// As [`Blend::TcGsGlobalFp16`] in TF32: no overflow, but as few digits (likewise).
         TcGsGlobalTf32,
+        /// As [`Blend::TcGs`] in the arithmetic of the code that its authors released: an
+        /// exponential in halves, transmittance, weights and sums in halves, a look at the
+        /// transmittance once every 16 Gaussians, no votes of a warp.
+        TcGsReleased,
+        /// As [`Blend::TcGsReleased`] with the exponential in f32.
+        TcGsReleasedExpF32,
+        /// As [`Blend::TcGsReleased`] with transmittance, weights and sums in f32.
+        TcGsReleasedBlendF32,
+        /// As [`Blend::TcGsReleased`] with a look at the transmittance in front of each fragment.
+        TcGsReleasedStopEach,
+        /// As [`Blend::TcGsReleased`] with a warp's votes on what it may pass over.
+        TcGsReleasedVote,
         /// Exponents of a tile as one product on the matrix units, 256 Gaussians a batch, 16 a
         /// mini-batch, in a three-stage pipeline with two buffers (GEMM-GS, Li et al. 2026, section
         /// 3).

@@ -5,7 +5,8 @@
 use super::backward::Backward;
 use super::blend::Blend;
 use crate::precision::{EQUAL_QUALITY, HALF, Half, Precision};
-use crate::precision::{SPLATCORE, TC_GS, TC_GS_HALF_PSNR, tensor_gs, tensor_gs_half};
+use crate::precision::{SPLATCORE, TC_GS, TC_GS_HALF_PSNR, TC_GS_RELEASED};
+use crate::precision::{tensor_gs, tensor_gs_half};
 
 /// What there is to know of a blend method.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +88,11 @@ fn of(blend: Blend) -> Method {
         }
         Blend::TcGsGlobalFp16 => tc_gs("tc-gs-global-fp16", in_the_image(), T::Plain),
         Blend::TcGsGlobalTf32 => tc_gs("tc-gs-global-tf32", in_the_image(), T::Plain),
+        Blend::TcGsReleased => released("tc-gs-released", TC_GS_RELEASED),
+        Blend::TcGsReleasedExpF32 => released("tc-gs-released-exp-f32", with_exp_in_f32()),
+        Blend::TcGsReleasedBlendF32 => released("tc-gs-released-blend-f32", with_sums_in_f32()),
+        Blend::TcGsReleasedStopEach => released("tc-gs-released-stop-each", with_own_stops()),
+        Blend::TcGsReleasedVote => released("tc-gs-released-vote", TC_GS_RELEASED),
         Blend::GemmGs => gemm_gs("gemm-gs"),
         Blend::GemmGs32 => gemm_gs("gemm-gs-32"),
         Blend::GemmGs64 => gemm_gs("gemm-gs-64"),
@@ -180,6 +186,44 @@ fn tc_gs(name: &'static str, precision: Precision, training: Training) -> Method
         backward: Backward::Subtile,
         training,
     }
+}
+
+/// The released arithmetic with the exponential in f32.
+fn with_exp_in_f32() -> Half {
+    Half {
+        alpha: HALF,
+        ..TC_GS_RELEASED
+    }
+}
+
+/// With transmittance, weights and sums in f32. The cap of alpha is still a half, which is an error
+/// of the weight.
+fn with_sums_in_f32() -> Half {
+    let Half {
+        alpha,
+        min_transmittance,
+        ..
+    } = TC_GS_RELEASED;
+    Half {
+        alpha,
+        min_transmittance,
+        weight: HALF,
+        ..TC_GS
+    }
+}
+
+/// With a look at the transmittance in front of each fragment.
+fn with_own_stops() -> Half {
+    Half {
+        min_transmittance: 0.0,
+        ..TC_GS_RELEASED
+    }
+}
+
+/// As TC-GS's authors released it.
+fn released(name: &'static str, half: Half) -> Method {
+    let reason = "the colour behind a fragment is wrong by the roundings of halves";
+    tc_gs(name, Precision::Half(half), Training::Never(reason))
 }
 
 /// In coordinates of the image, which fail: nothing is promised.

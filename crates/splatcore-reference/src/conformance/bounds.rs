@@ -252,10 +252,10 @@ impl Reference {
             Precision::Half(half) => Some(half),
             Precision::Single => None,
         };
-        let (weight, colour, batch) =
-            half.map_or((4.0 * SINGLE, SINGLE, 1), |h| (h.weight, h.colour, h.batch));
-        let kept = half.map_or(0.0, |h| h.transmittance);
-        let least_left = half.map_or(0.0, |h| h.min_transmittance);
+        // In f32 the numbers are those of a blend whose scores alone are halves.
+        let of = half.unwrap_or(Half::scores(SINGLE, 0.0));
+        let (weight, colour, sum, batch) = (of.weight, of.colour, of.sum, of.batch);
+        let (kept, least_left) = (of.transmittance, of.min_transmittance);
         let cap = self.lists.options.semantics.alpha_max as f64;
         let [x, y] = pixel;
         let tile = (y / TILE) * self.lists.tiles.columns + x / TILE;
@@ -305,7 +305,7 @@ impl Reference {
             }
             // An error of a weight changes the transmittance behind it; one of the colour or of the
             // sum does not.
-            expected.rounding[0] += (off + taken * colour + 2.0 * SINGLE) * brightest;
+            expected.rounding[0] += (off + taken * colour + sum) * brightest;
             if colour >= HALF {
                 expected.rounding[0] += HALF_SUBNORMAL * brightest;
             }

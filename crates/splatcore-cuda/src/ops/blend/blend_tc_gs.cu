@@ -24,12 +24,9 @@
 // Now. 220 us for fox_220k at 1080x1920, tc-gs with `exact`, on an H200. History:
 // docs/log/kernels/blend-tc-gs.md.
 
-#include "blend.cuh"
-#include "matrix.cuh"
+#include "tc_gs.cuh"
 
 #define GROUP 8  // Gaussians of a product
-#define WARP_WIDTH 8
-#define WARP_HEIGHT (WARP / WARP_WIDTH)
 
 // A fragment is blended if its exponent, or its alpha, is at least this; a pixel that has stopped
 // blends nothing more (NEVER).
@@ -39,20 +36,6 @@
 #define MIN ALPHA_MIN
 #endif
 #define NEVER __uint_as_float(0x7f800000u)
-
-struct Point {
-    float x, y;
-};
-
-// Entry k of the pixel vector u; entries 0 to 2 are multiplied by a third of v0 each.
-__device__ __forceinline__ float basis(u32 k, Point p) {
-    if (k < 3) return 1.0f;
-    if (k == 3) return p.x;
-    if (k == 4) return p.y;
-    if (k == 5) return p.x * p.x;
-    if (k == 6) return p.x * p.y;
-    return p.y * p.y;
-}
 
 // A transmittance as a pixel keeps it.
 __device__ __forceinline__ float as_kept(float transmittance) {
@@ -129,26 +112,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4)
         float v[6] = {-6e4f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
         if (start + thread < range.y) {
             ReadOnly<float4> from = splat_of_pair(args, args.pairs[start + thread]);
-            float4 mean2d = from[0], conic = from[1];
             colours[thread] = from[2];
-            // Equation 12 about the origin of equation 20.
-            float mean_x = mean2d.x - origin.x, mean_y = mean2d.y - origin.y;
-            float along_x = fmaf(conic.x, mean_x, conic.y * mean_y), along_y = conic.z * mean_y;
-            v[0] = fmaf(along_x, mean_x, fmaf(along_y, mean_y, mean2d.z));
-            v[1] = -fmaf(conic.x, mean_x, along_x);
-            v[2] = -fmaf(conic.y, mean_x, 2.0f * along_y);
-            v[3] = conic.x;
-            v[4] = conic.y;
-            v[5] = conic.z;
+            coefficients(v, from[0], from[1], origin);
         }
-        float third = v[0] * (1.0f / 3.0f);
 #if TF32
+        float third = v[0] * (1.0f / 3.0f);
         vectors[0][thread] =
             make_uint4(to_tf32(third), to_tf32(third), to_tf32(third), to_tf32(v[1]));
         vectors[1][thread] = make_uint4(to_tf32(v[2]), to_tf32(v[3]), to_tf32(v[4]), to_tf32(v[5]));
 #else
-        vectors[0][thread] = make_uint4(pack_half2(third, third), pack_half2(third, v[1]),
-                                        pack_half2(v[2], v[3]), pack_half2(v[4], v[5]));
+        vectors[0][thread] = in_halves(v);
 #endif
         __syncthreads();
         u32 batch = min(range.y - start, (u32)BLOCK);

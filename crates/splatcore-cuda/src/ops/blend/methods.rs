@@ -52,6 +52,11 @@ pub(super) fn of(blend: Blend) -> Method {
         Blend::TcGsHalf => tc_gs(blend, [true, true, false, true]),
         Blend::TcGsGlobalFp16 => tc_gs(blend, [true, false, false, false]),
         Blend::TcGsGlobalTf32 => tc_gs(blend, [true, false, true, false]),
+        Blend::TcGsReleased => tc_gs_released(blend, [true, true, false, false]),
+        Blend::TcGsReleasedExpF32 => tc_gs_released(blend, [false, true, false, false]),
+        Blend::TcGsReleasedBlendF32 => tc_gs_released(blend, [true, false, false, false]),
+        Blend::TcGsReleasedStopEach => tc_gs_released(blend, [true, true, true, false]),
+        Blend::TcGsReleasedVote => tc_gs_released(blend, [true, true, false, true]),
         Blend::GemmGs => gemm_gs(blend, 256),
         Blend::GemmGs32 => gemm_gs(blend, 32),
         Blend::GemmGs64 => gemm_gs(blend, 64),
@@ -105,6 +110,20 @@ fn tc_gs(blend: Blend, [early, local, tf32, half]: [bool; 4]) -> Method {
         flag("HALF_TRANSMITTANCE", half),
     ];
     published(blend, "blend_tc_gs.cu", constants)
+}
+
+/// With an exponential in halves, the sums in halves, a stop in front of each fragment, votes.
+fn tc_gs_released(blend: Blend, [half_exp, half_blend, stop_each, vote]: [bool; 4]) -> Method {
+    let constants = vec![
+        flag("HALF_EXP", half_exp),
+        flag("HALF_BLEND", half_blend),
+        flag("STOP_EACH", stop_each),
+        flag("VOTE", vote),
+    ];
+    Method {
+        counted_by: Blend::TcGs,
+        ..published(blend, "blend_tc_gs_released.cu", constants)
+    }
 }
 
 fn gemm_gs(blend: Blend, batch: u32) -> Method {

@@ -83,6 +83,13 @@ __device__ __forceinline__ u32 subtract_product_half2(u32 c, u32 a, u32 b) {
     return d;
 }
 
+// 2 to the power of each, off by 2^-9.9 of it at most (PTX ISA).
+__device__ __forceinline__ u32 exp2_half2(u32 a) {
+    u32 d;
+    asm("ex2.approx.f16x2 %0, %1;" : "=r"(d) : "r"(a));
+    return d;
+}
+
 // All ones in the halves where a >= b, zero elsewhere (not-a-number compares false).
 __device__ __forceinline__ u32 mask_ge_half2(u32 a, u32 b) {
     u32 mask;

@@ -4,6 +4,7 @@
 //! What bounds a pixel's error is in `bounds`.
 
 mod bounds;
+mod released;
 
 use crate::CudaBackend;
 use crate::device::Device;

@@ -7,7 +7,7 @@ use crate::tests::support::half::{
 use crate::tests::support::machine::{Machine, Random, Text, compile_everywhere};
 
 const HALVES: Text = Text {
-    kernels: &["arithmetic", "pack", "tf32"],
+    kernels: &["arithmetic", "exponential", "pack", "tf32"],
     text: r#"
 // Three words a thread; nine results.
 extern "C" __global__ void arithmetic(const u32* in, u32* out, u32 n) {
@@ -24,6 +24,10 @@ extern "C" __global__ void arithmetic(const u32* in, u32* out, u32 n) {
     to[6] = min_normal_half2(a, b);
     to[7] = max_half2(a, b);
     to[8] = pack_half2(half_low(a), half_high(a));
+}
+extern "C" __global__ void exponential(const u32* in, u32* out, u32 n) {
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = exp2_half2(in[i]);
 }
 // Two f32 a thread.
 extern "C" __global__ void pack(const float* in, u32* out, u32 n) {
@@ -142,6 +146,38 @@ fn half_arithmetic_rounds_once() {
                 same(result(8), a),
                 "{a:#06x} to f32 and back: {:#06x}",
                 result(8)
+            );
+        }
+    }
+}
+
+/// PTX ISA: the relative error of `ex2.approx.f16x2` is 2^-9.9 at most, of subnormal results too.
+#[test]
+fn an_exponential_of_halves_is_as_exact_as_its_instruction() {
+    let Some(machine) = Machine::find() else {
+        return;
+    };
+    // Every half once; the other half of each word has something else.
+    let input: Vec<u32> = (0..1u32 << 16)
+        .map(|half| half | (half * 7 + 5) % (1 << 16) << 16)
+        .collect();
+    let n = input.len();
+    let got = machine.run((&HALVES, "exponential"), (512, 128), &input, n, n as u32);
+    for (&word, &result) in input.iter().zip(&got) {
+        for shift in [0, 16] {
+            let (exponent, found) = ((word >> shift) as u16, (result >> shift) as u16);
+            let expected = value_of(exponent).exp2();
+            if is_nan(exponent) || expected >= 65_520.0 {
+                assert!(is_nan(exponent) == is_nan(found) || found == INFINITY);
+                continue;
+            }
+            let off = (value_of(found) - expected).abs();
+            let step = 1.0 / f64::from(1 << 25);
+            assert!(
+                off <= 1.05e-3 * expected + step,
+                "2^{}: {}, not {expected}",
+                value_of(exponent),
+                value_of(found)
             );
         }
     }
