@@ -26,7 +26,7 @@ pub use step::{BETAS, LearningRates, Statistic, StepPlan};
 pub use times::{Profile, StageTimes, Timed};
 pub use visibility::{Scored, TileCounts, Visibility};
 
-use crate::exposure::Exposure;
+use crate::colour::ColourState;
 use crate::pipeline::Blend;
 use crate::{Camera, Gaussians, Pipeline, PoseGradient, Precision, View};
 use std::sync::Arc;
@@ -134,9 +134,9 @@ pub trait Learner: Renderer + Profiled + Deferred + Posed {
     /// The Gaussians alone, for evaluation and export; with the 3D filter, if there is one, in
     /// scales and opacities.
     fn scene(&mut self) -> Result<Gaussians, BackendError>;
-    /// Transforms of the views' colours, in the order of the views; none if no step learned any.
-    fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
-        Ok(self.snapshot()?.exposures.parameters)
+    /// What the views' photos and cameras made of colours; empty if no step learned any.
+    fn colours(&mut self) -> Result<ColourState, BackendError> {
+        Ok(self.snapshot()?.colours)
     }
     /// Everything, for a checkpoint.
     fn snapshot(&mut self) -> Result<LearnerState, BackendError>;

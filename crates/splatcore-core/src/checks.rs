@@ -2,7 +2,7 @@
 
 use crate::backend::LearnerState;
 use crate::choice::Choice;
-use crate::exposure::Exposures;
+use crate::colour::{ColourState, camera_count};
 use crate::{BackendError, Camera, Gaussians, Lens, Pipeline, View, sh};
 
 /// Arrays of different lengths in a scene.
@@ -169,22 +169,26 @@ pub fn snapshot(state: &LearnerState) -> Result<(), BackendError> {
     Ok(())
 }
 
-/// Transforms of colours for another number of views than there are.
+/// Numbers of a colour model for other views than there are.
 ///
 /// # Errors
 /// [`BackendError::Input`] with the numbers.
-pub fn exposures(exposures: &Exposures, views: usize) -> Result<(), BackendError> {
-    let n = exposures.len();
-    let whole =
-        exposures.first.len() == n && exposures.second.len() == n && exposures.seen.len() == n;
-    if whole && (n == 0 || n == views) {
+pub fn colours(colours: &ColourState, views: &[View]) -> Result<(), BackendError> {
+    let Some(model) = colours.model else {
+        return Ok(());
+    };
+    let entry = model.entry();
+    let cameras = camera_count(views);
+    if colours.photos.has_shape(views.len(), entry.photo.len())
+        && colours.cameras.has_shape(cameras, entry.camera.len())
+    {
         return Ok(());
     }
     Err(BackendError::Input(format!(
-        "the snapshot holds the exposures of {n} photos (moments of {} and {}, counts of {}); \
-         there are {views}",
-        exposures.first.len(),
-        exposures.second.len(),
-        exposures.seen.len()
+        "the snapshot holds the colours ({model}) of {} photos of {} cameras, or parts of them; \
+         there are {} of {cameras}",
+        colours.photos.rows(),
+        colours.cameras.rows(),
+        views.len(),
     )))
 }

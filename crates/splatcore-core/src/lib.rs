@@ -6,7 +6,7 @@ pub mod backend;
 pub mod camera;
 pub mod checks;
 mod choice;
-pub mod exposure;
+pub mod colour;
 pub mod expression;
 pub mod floaters;
 pub mod gaussians;

@@ -1,6 +1,6 @@
 //! Image metrics as the field reports them: PSNR and SSIM on images clamped to [0, 1].
 
-use crate::{Image, Photo, exposure};
+use crate::{Image, Photo, colour};
 
 /// Half width of the SSIM window: 11 x 11.
 pub const SSIM_RADIUS: usize = 5;
@@ -42,11 +42,11 @@ pub fn psnr(image: &Image, photo: &Photo) -> f64 {
 }
 
 /// [`psnr`] after the affine transform of colours that brings the image closest to the photo
-/// ([`exposure::fit`]): how good the image is if exposure and white balance of the photo are not
+/// ([`colour::fit`]): how good the image is if exposure and white balance of the photo are not
 /// its business. Clamped after the transform.
 pub fn psnr_aligned(image: &Image, photo: &Photo) -> f64 {
     psnr(
-        &exposure::transformed(image, &exposure::fit(image, photo)),
+        &colour::transformed(image, &colour::fit(image, photo)),
         photo,
     )
 }

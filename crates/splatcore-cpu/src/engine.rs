@@ -1,13 +1,13 @@
 //! The calls of a training step ([`splatcore_core::backend::take_step`]) on the CPU.
 
 use crate::camera::KernelCamera;
-use crate::exposure;
+use crate::colour;
 use crate::learner::CpuLearner;
 use crate::pose_gradient::pose_gradient;
 use crate::scene::Scene;
 use crate::step::{Source, update};
 use splatcore_core::backend::{BackendError, Engine, Exchange, LearnerState, StepFrame, StepPlan};
-use splatcore_core::exposure::{Exposure, Exposures, IDENTITY};
+use splatcore_core::colour::Look;
 use splatcore_core::learned_masks::LearnedMasks;
 use splatcore_core::{View, reduce};
 
@@ -17,13 +17,11 @@ impl CpuLearner {
         Scene::with_smoothing(&state.gaussians, &state.smoothing, plan.render.sh_degree)
     }
 
-    /// The transform of colours that a frame goes through, if the plan learns it.
-    fn transform(&self, frame: StepFrame<'_>) -> Option<Exposure> {
-        let known = self.state.exposures.parameters.get(frame.view());
-        frame
-            .plan
-            .exposure
-            .map(|_| known.copied().unwrap_or(IDENTITY))
+    /// The colour model that a frame goes through, if the plan learns it.
+    fn look(&self, frame: StepFrame<'_>) -> Option<Look> {
+        let (view, colours) = (frame.view(), &self.state.colours);
+        let plan = frame.plan.colour?;
+        Some(Look::of(plan.model, colours, view, self.camera_of[view]))
     }
 }
 
@@ -42,7 +40,7 @@ impl Engine for CpuLearner {
         view_of(&self.views, frame)?;
         reduce::check(plan.scale)?;
         if frame.index == 0 {
-            (self.step.losses, self.step.transforms) = (Vec::new(), Vec::new());
+            (self.step.losses, self.step.colours) = (Vec::new(), Vec::new());
         }
         let camera = self.cameras[frame.view()].reduced(plan.scale);
         let (workers, scene) = (&self.workers, Self::scene(&self.state, plan));
@@ -66,26 +64,29 @@ impl Engine for CpuLearner {
 
     fn compare(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let (plan, views, level) = (frame.plan, self.views.clone(), self.workers.level);
-        let (view, transform) = (view_of(&views, frame)?, self.transform(frame));
-        let behind = exposure::background(transform.as_ref(), plan.render.background);
-        let photo = self.reduced.get(frame.view(), view, plan.scale, behind);
-        let (loss, exposed, rendered) = (&mut self.loss, &mut self.exposed, &mut self.frame);
+        let (view, look) = (view_of(&views, frame)?, self.look(frame));
+        let (camera, index) = (self.step.camera()?, frame.view());
+        let behind = colour::background(look.as_ref(), plan.render.background);
+        let photo = self.reduced.get(index, view, plan.scale, behind);
+        let (loss, coloured, rendered) = (&mut self.loss, &mut self.coloured, &mut self.frame);
         self.workers.pool.install(|| {
-            if let Some(transform) = &transform {
-                rendered.timed("exposure", |frame| exposed.apply(transform, &frame.colour));
+            if let Some(look) = &look {
+                rendered.timed("colour", |frame| {
+                    coloured.apply(look, &camera, &frame.colour)
+                });
             }
             self.step.losses.push(rendered.timed("loss", |frame| {
-                let colour = match transform {
-                    Some(_) => &exposed.image,
+                let colour = match look {
+                    Some(_) => &coloured.image,
                     None => &frame.colour,
                 };
                 loss.fill(level, colour, &photo, plan.ssim_weight)
             }));
-            if let Some(transform) = &transform {
-                let gradient = rendered.timed("exposure", |frame| {
-                    exposed.backward(transform, &frame.colour, &mut loss.gradient)
+            if let Some(look) = &look {
+                let gradients = rendered.timed("colour", |frame| {
+                    coloured.backward(look, &camera, &frame.colour, &mut loss.gradient)
                 });
-                self.step.transforms.push(gradient);
+                self.step.colours.push((index, gradients));
             }
         });
         Ok(())
@@ -146,14 +147,9 @@ impl Engine for CpuLearner {
                 update(level, source, state, plan)
             })
         });
-        let Some(rate) = plan.exposure else {
-            return Ok(());
-        };
-        if state.exposures.is_empty() {
-            state.exposures = Exposures::fresh(self.views.len());
-        }
-        for (&view, gradient) in plan.views.iter().zip(&step.transforms) {
-            exposure::update(&mut state.exposures, view, gradient, rate);
+        if let Some(plan) = &plan.colour {
+            let colours = &mut state.colours;
+            colour::update(colours, &self.camera_of, plan, &step.colours);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! A scene that learns on the CPU.
 
+use crate::colour::Coloured;
 use crate::densify::{densify, remove};
-use crate::exposure::Exposed;
 use crate::floaters;
 use crate::frame::Frame;
 use crate::limit_scales::limit_scales;
@@ -17,7 +17,7 @@ use splatcore_core::backend::{
     Profiled, Refine, RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes,
     StepPlan, TileCounts, Timed, Visibility, take_step,
 };
-use splatcore_core::exposure::Exposure;
+use splatcore_core::colour::{ColourState, cameras_of};
 use splatcore_core::smoothing::fuse;
 use splatcore_core::{Camera, Gaussians, PoseGradient, View, checks};
 use std::sync::Arc;
@@ -30,11 +30,13 @@ pub struct CpuLearner {
     pub(crate) views: Arc<Vec<View>>,
     /// The views' cameras as they are now.
     pub(crate) cameras: Vec<Camera>,
+    /// Which camera took each view, as colour models count them.
+    pub(crate) camera_of: Vec<usize>,
     /// Of views since they were last asked for.
     pub(crate) pose_gradients: Vec<(usize, PoseGradient)>,
     pub(crate) reduced: Reduced,
     pub(crate) frame: Frame,
-    pub(crate) exposed: Exposed,
+    pub(crate) coloured: Coloured,
     pub(crate) loss: Loss,
     /// What the step under way has so far.
     pub(crate) step: StepBuffers,
@@ -52,11 +54,12 @@ impl CpuLearner {
             workers,
             state,
             cameras: views.iter().map(|view| view.camera.clone()).collect(),
+            camera_of: cameras_of(views.iter()),
             views,
             pose_gradients: Vec::new(),
             reduced: Reduced::default(),
             frame: Frame::default(),
-            exposed: Exposed::default(),
+            coloured: Coloured::default(),
             loss: Loss::default(),
             step: StepBuffers::default(),
             profile: Profile::default(),
@@ -210,8 +213,8 @@ impl Learner for CpuLearner {
             Some(scoring) => Some(score(
                 &self.workers,
                 &self.state,
-                (&mut self.frame, &mut self.reduced, &mut self.exposed),
-                (&self.views, &self.cameras),
+                (&mut self.frame, &mut self.reduced, &mut self.coloured),
+                (&self.views, &self.cameras, &self.camera_of),
                 scoring,
             )?),
             None => None,
@@ -252,8 +255,8 @@ impl Learner for CpuLearner {
         Ok(fuse(self.state.gaussians.clone(), &self.state.smoothing))
     }
 
-    fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
-        Ok(self.state.exposures.parameters.clone())
+    fn colours(&mut self) -> Result<ColourState, BackendError> {
+        Ok(self.state.colours.clone())
     }
 
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
@@ -262,7 +265,7 @@ impl Learner for CpuLearner {
 
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
         checks::snapshot(state)?;
-        checks::exposures(&state.exposures, self.views.len())?;
+        checks::colours(&state.colours, &self.views)?;
         check(&state.gaussians)?;
         self.state = state.clone();
         Ok(())

@@ -5,13 +5,14 @@
 //! the sum of its blending weights there. So one backward pass with the bad pixels in red and all
 //! pixels in green counts both.
 
-use crate::exposure::{self, Exposed};
+use crate::colour::{self, Coloured};
 use crate::frame::Frame;
 use crate::reduced::Reduced;
 use crate::rows::chunk_of;
 use crate::scene::Scene;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, Scores, Scoring};
+use splatcore_core::colour::Look;
 use splatcore_core::random::draw_views;
 use splatcore_core::{Camera, Photo, View, reduce};
 
@@ -23,8 +24,8 @@ const GREEN: usize = 7;
 pub(crate) fn score(
     workers: &Workers,
     state: &LearnerState,
-    (frame, reduced, exposed): (&mut Frame, &mut Reduced, &mut Exposed),
-    (views, cameras): (&[View], &[Camera]),
+    (frame, reduced, coloured): (&mut Frame, &mut Reduced, &mut Coloured),
+    (views, cameras, camera_of): (&[View], &[Camera], &[usize]),
     scoring: &Scoring,
 ) -> Result<Scores, BackendError> {
     reduce::check(scoring.scale)?;
@@ -39,21 +40,20 @@ pub(crate) fn score(
         largest: vec![0.0; n],
     };
     for view in drawn {
-        let transform = match scoring.exposure {
-            true => state.exposures.parameters.get(view),
-            false => None,
-        };
-        let behind = exposure::background(transform, scoring.render.background);
+        let (colours, learned) = (&state.colours, scoring.colour == state.colours.model);
+        let model = scoring.colour.filter(|_| learned);
+        let look = model.map(|model| Look::of(model, colours, view, camera_of[view]));
+        let behind = colour::background(look.as_ref(), scoring.render.background);
         let camera = &cameras[view].reduced(scoring.scale);
         let photo = reduced.get(view, &views[view], scoring.scale, behind);
         let degree = scoring.render.sh_degree;
         let scene = Scene::with_smoothing(&state.gaussians, &state.smoothing, degree);
         workers.pool.install(|| {
             frame.forward(workers.level, scene, camera, &scoring.render, true)?;
-            let colour = match transform {
-                Some(transform) => {
-                    exposed.apply(transform, &frame.colour);
-                    &exposed.image
+            let colour = match &look {
+                Some(look) => {
+                    coloured.apply(look, camera, &frame.colour);
+                    &coloured.image
                 }
                 None => &frame.colour,
             };

@@ -10,8 +10,9 @@ pub(crate) struct StepBuffers {
     pub camera: Option<Camera>,
     /// Of each frame so far.
     pub losses: Vec<f64>,
-    /// Gradients of the frames' transforms of colours, if the plan learns them.
-    pub transforms: Vec<[f64; 12]>,
+    /// Views of the frames, and gradients of the numbers of their photos and cameras, if the plan
+    /// learns them.
+    pub colours: Vec<(usize, [Vec<f64>; 2])>,
     /// Of steps of several frames.
     pub batch: Batch,
 }

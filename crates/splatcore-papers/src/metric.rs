@@ -326,7 +326,7 @@ fn is_forward(stage: &str) -> bool {
 
 /// Stages of a step that compare image and photo.
 fn is_loss(stage: &str) -> bool {
-    ["loss", "exposure"].contains(&stage)
+    ["loss", "colour", "exposure"].contains(&stage)
 }
 
 /// Stages of a step that turn gradients of pixels into sums of Gaussians.

@@ -224,7 +224,7 @@ def test_presets_and_settings_of_the_dataset_count(photos):
         'background = "white"',
         'lens = "as-taken"',
         "max-gaussians = 5000",
-        "exposure = true",
+        'appearance = "affine"',
     ]:
         assert line in run.config.splitlines(), line
     with pytest.raises(ValueError, match="max_size is another one"):

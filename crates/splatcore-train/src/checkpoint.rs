@@ -4,14 +4,16 @@
 //! means [n,3]`, `log_scales [n,3]`, `rotations [n,4]`, `opacity_logits [n]`, `sh [n,k,3]`, all
 //! F32; `gradient_sum [n]` F32, `seen [n]` U32; `view_order [views]` U32, `rng [2]` U64; the curve
 //! as `curve.step` U32, `curve.loss` F64, `curve.gaussians` U64, `curve.seconds` F64. Of a run that
-//! learns exposures also `exposure.parameters`, `exposure.first`, `exposure.second [views,12]` F32
-//! and `exposure.seen [views]` U32; of an antialiased one `smoothing [n]` F32; of one that learns
-//! masks `mask.logits`, `mask.first`, `mask.second [n]` F32; of one that refines poses
-//! `pose.offsets [views,7]` (quaternion, shift), `pose.first`, `pose.second [views,6]` F64,
-//! `pose.seen`, `pose.limited [views]` U32, and the gradients that wait for the next move,
-//! `pose.waiting_views` U32, `pose.waiting [_,6]` F64. Everything else is in the header's
-//! metadata, as text.
+//! learns an affine colour model also `exposure.parameters`, `exposure.first`, `exposure.second
+//! [views,12]` F32 and `exposure.seen [views]` U32; of one that learns another model the same of
+//! `colour.photos [views,k]` and `colour.cameras [cameras,m]`, and its name as `colour`; of an
+//! antialiased one `smoothing [n]` F32; of one that learns masks `mask.logits`, `mask.first`,
+//! `mask.second [n]` F32; of one that refines poses `pose.offsets [views,7]` (quaternion, shift),
+//! `pose.first`, `pose.second [views,6]` F64, `pose.seen`, `pose.limited [views]` U32, and the
+//! gradients that wait for the next move, `pose.waiting_views` U32, `pose.waiting [_,6]` F64.
+//! Everything else is in the header's metadata, as text.
 
+mod colour;
 mod file;
 mod masks;
 mod poses;
@@ -29,7 +31,6 @@ use crate::view_order::ViewOrder;
 use file::{Reader, Tensor};
 use safetensors::Dtype;
 use serde_json::{Map, Value, json};
-use splatcore_core::exposure::Exposures;
 use splatcore_core::random::Rng;
 use splatcore_core::{Gaussians, LearnerState, sh};
 use splatcore_data::DataError;
@@ -75,7 +76,7 @@ impl Checkpoint {
     /// When the file cannot be written; an older one under this name is then untouched.
     pub fn save(&self, path: &Path) -> Result<(), DataError> {
         let mut tensors = self.scene_tensors();
-        tensors.extend(self.exposure_tensors());
+        tensors.extend(colour::tensors(&self.state.colours));
         tensors.extend(poses::tensors(&self.poses));
         tensors.extend(self.other_tensors());
         let mut header = Map::new();
@@ -124,26 +125,6 @@ impl Checkpoint {
         tensors
     }
 
-    /// None of a run that learned none.
-    fn exposure_tensors(&self) -> Vec<Tensor<'_>> {
-        let exposures = &self.state.exposures;
-        if exposures.is_empty() {
-            return Vec::new();
-        }
-        let sets = [
-            ("parameters", &exposures.parameters),
-            ("first", &exposures.first),
-            ("second", &exposures.second),
-        ];
-        let mut tensors = Vec::new();
-        for (name, values) in sets {
-            let shape = vec![values.len(), 12];
-            tensors.push(Tensor::f32(format!("exposure.{name}"), shape, values));
-        }
-        tensors.push(Tensor::list("exposure.seen", "U32", &exposures.seen, 4));
-        tensors
-    }
-
     /// Statistics, filters, the order of views, and the curve.
     fn other_tensors(&self) -> Vec<Tensor<'_>> {
         let state = &self.state;
@@ -187,6 +168,9 @@ impl Checkpoint {
         }
         if let Some(course) = &self.course {
             metadata["course"] = Value::String(json!(course).to_string());
+        }
+        if let Some(name) = colour::name(&self.state.colours) {
+            metadata["colour"] = Value::String(name.into());
         }
         if self.spending != Spending::default() {
             metadata["spending"] = Value::String(json!(self.spending).to_string());
@@ -267,7 +251,7 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
             second,
             gradient_sum: file.rows("gradient_sum", Dtype::F32, &[], n)?,
             seen: file.rows("seen", Dtype::U32, &[], n)?,
-            exposures: read_exposures(file)?,
+            colours: colour::read(file)?,
             smoothing: match file.tensors.tensor("smoothing") {
                 Ok(_) => file.rows("smoothing", Dtype::F32, &[], n)?,
                 Err(_) => Vec::new(),
@@ -292,22 +276,6 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
     };
     file.check_all_read()?;
     Ok(checkpoint)
-}
-
-/// None in a file of a run that learned none.
-fn read_exposures(file: &Reader<'_>) -> Result<Exposures, DataError> {
-    let parameters = "exposure.parameters";
-    if file.tensors.tensor(parameters).is_err() {
-        return Ok(Exposures::default());
-    }
-    let parameters: Vec<[f32; 12]> = file.array(parameters, Dtype::F32, &[12])?;
-    let views = parameters.len();
-    Ok(Exposures {
-        parameters,
-        first: file.rows("exposure.first", Dtype::F32, &[12], views)?,
-        second: file.rows("exposure.second", Dtype::F32, &[12], views)?,
-        seen: file.rows("exposure.seen", Dtype::U32, &[], views)?,
-    })
 }
 
 fn read_gaussians(file: &Reader<'_>, group: &str) -> Result<Gaussians, DataError> {

@@ -12,6 +12,7 @@
 //!   array while densifying, just before testing it: the test never holds. It is left out.
 //! - Steps scale with `iterations` (see [`crate::Config::complete`]).
 
+mod colour;
 mod course;
 mod growth;
 mod replan;
@@ -28,6 +29,7 @@ use splatcore_core::View;
 use splatcore_core::backend::{
     BETAS, Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
 };
+use splatcore_core::colour::camera_count;
 use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::random::uniform_at;
 use splatcore_core::semantics::Semantics;
@@ -67,6 +69,8 @@ pub struct Schedule {
     epoch: u32,
     /// Pixels of all photos that count for the number of Gaussians.
     pixels: u64,
+    /// How many cameras took the photos.
+    cameras: u32,
     /// Of a run whose end was moved while it ran.
     course: Option<Course>,
 }
@@ -81,21 +85,24 @@ impl Schedule {
             extent,
             epoch: 1,
             pixels: 0,
+            cameras: 1,
             course: None,
         }
     }
 
-    /// Of a run on these photos, of which `usable` are shown: they say how long an epoch is, and
-    /// how many Gaussians the run is worth.
+    /// Of a run on these photos, of which `usable` are shown: they say how long an epoch is, how
+    /// many Gaussians the run is worth, and how often each camera is seen.
     pub fn with_photos<'a>(self, views: impl IntoIterator<Item = &'a View>, usable: usize) -> Self {
+        let views: Vec<&View> = views.into_iter().collect();
         let batch = self.config.batch.views.max(1);
-        let pixels = views.into_iter().map(|view| {
+        let pixels = views.iter().map(|view| {
             let [width, height] = [view.camera.width, view.camera.height].map(u64::from);
             (width * height).min(MAX_PIXELS_A_PHOTO)
         });
         Self {
             epoch: u32::try_from(usable).unwrap_or(u32::MAX).div_ceil(batch),
             pixels: pixels.sum(),
+            cameras: camera_count(views.iter().copied()).max(1) as u32,
             ..self
         }
     }
@@ -252,10 +259,7 @@ impl Schedule {
             ),
             noise: (c.strategy == Strategy::Mcmc && densify.noise_rate > 0.0)
                 .then_some((densify.noise_rate * rates.means as f64) as f32),
-            exposure: loss.exposure.then(|| {
-                let (from, to) = (c.rates.exposure, c.rates.exposure_final);
-                log_linear(from, to, self.progress(step)) as f32
-            }),
+            colour: self.colour(step),
             masks: loss.masks.map(|weight| MaskPlan {
                 weight: weight as f32,
                 rate: c.rates.masks as f32,
@@ -440,7 +444,7 @@ impl Schedule {
                 ..self.render(step)
             },
             scale: self.scale(step),
-            exposure: self.config.loss.exposure,
+            colour: self.config.loss.colour,
             error_threshold: self.config.scores.error as f32,
             seed: self.config.seed,
             step,

@@ -24,7 +24,7 @@ use crate::view_order::ViewOrder;
 use crate::view_set::{photos, usable_views};
 use ends::Ends;
 use splatcore_core::backend::{Backend, RefineReport, RenderOptions};
-use splatcore_core::exposure::Exposure;
+use splatcore_core::colour::ColourState;
 use splatcore_core::{Gaussians, Learner, Pipeline, View, camera};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -258,15 +258,18 @@ impl Trainer {
         Ok(self.learner.scene()?)
     }
 
-    /// Name and transform of colours of each training photo, as the rows of `[A | b]`; none if the
-    /// run learns none.
+    /// What the training photos ([`Trainer::views`]) and their cameras made of colours; empty if
+    /// the run learns no colour model.
     ///
     /// # Errors
     /// What the backend reports.
-    pub fn exposures(&mut self) -> Result<Vec<(String, Exposure)>, TrainError> {
-        let transforms = self.learner.exposures()?;
-        let names = self.views.iter().map(|view| view.name.clone());
-        Ok(names.zip(transforms).collect())
+    pub fn colours(&mut self) -> Result<ColourState, TrainError> {
+        Ok(self.learner.colours()?)
+    }
+
+    /// The training photos.
+    pub fn views(&self) -> &[View] {
+        &self.views
     }
 
     /// The learner as a renderer of the present scene, and how to render it: to evaluate without

@@ -97,7 +97,7 @@ fn plan(step: u32, view: usize, extent: f32) -> StepPlan {
         scale: 1,
         statistics: (step < DENSIFY_UNTIL).then_some(Statistic::Mean),
         noise: None,
-        exposure: None,
+        colour: None,
         masks: None,
         pose_gradients: false,
         seed: 0,

@@ -45,6 +45,7 @@ mod help;
 mod hotspots;
 mod interrupt;
 mod load;
+mod looks;
 mod orbit;
 mod output;
 #[cfg_attr(

@@ -28,7 +28,7 @@ use anyhow::{Context, Result, bail};
 use job::prepare_folder;
 use photos::{Photos, load_photos};
 use poses::Refined;
-use result::{report, write_exposures};
+use result::{report, write_colours};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Backend, Gaussians, View, camera};
 use splatcore_data::dataset::Dataset;
@@ -133,15 +133,13 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
         seconds,
         steps,
         poses,
+        colours: write_colours(&mut trainer, &files)?,
         breakdown: trainer.breakdown(),
         stopped,
         curve: metrics::curve(trainer.curve()),
         measured: before,
     };
     output::write_json(&files.metrics, &metrics)?;
-    if config.loss.exposure {
-        write_exposures(&files.exposures, trainer.exposures()?)?;
-    }
     let scene = shown_scene(job, facts.up, &shared, &views);
     let about = about(job, &photos, &*backend);
     report(&metrics, &about, &trainer, scene, pictures)?.write(&files.report)?;
@@ -206,7 +204,7 @@ fn set_ends(trainer: &mut Trainer, job: &Job, config: &ResolvedConfig, photos: &
         };
         trainer.has_spent(job.begun.elapsed().as_secs_f64());
         let fits = config.poses.refine && !photos.test.is_empty();
-        let align_colour = config.loss.exposure;
+        let align_colour = config.loss.colour.is_some();
         trainer.keep_time_for(afterwards(Arc::clone(measured), align_colour, fits));
     }
     trainer.hold_out(Arc::clone(&photos.test));
@@ -460,7 +458,7 @@ fn write_and_measure(
         });
         let (renderer, options) = trainer.renderer();
         let extras = Extras {
-            align_colour: config.loss.exposure,
+            align_colour: config.loss.colour.is_some(),
             ..Extras::default()
         };
         let (mut evaluation, pictures) = measure(renderer, measured, &options, extras, true)?;

@@ -115,6 +115,11 @@ impl SceneSource {
         &self.file
     }
 
+    /// The folder that holds the scene's file.
+    pub fn folder(&self) -> &Path {
+        facts::folder_of(&self.file)
+    }
+
     /// Reads the scene; also whether it is to be rendered with Mip-Splatting's 2D filter.
     ///
     /// # Errors

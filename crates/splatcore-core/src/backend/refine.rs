@@ -1,6 +1,7 @@
 //! Changes of the set of Gaussians, and the scores that some of them ask for.
 
 use super::frame::RenderOptions;
+use crate::colour::ColourModel;
 
 /// How Gaussians are scored over several of the learner's views, after FastGS (Ren et al. 2025,
 /// arXiv:2511.04283, multi-view consistent densification).
@@ -12,7 +13,7 @@ use super::frame::RenderOptions;
 /// footprint behind an opaque surface counts nothing. Exact numbers: [`Scores`].
 ///
 /// What is compared is what a step compares: the view at its size divided by `scale`, the image
-/// through the photo's own exposure, a transparent photo on the background. Anything else would
+/// through the photo's own colour model, a transparent photo on the background. Anything else would
 /// call bad what training could not yet learn: beside full-size photos, all fine detail in a scene
 /// that has seen quarters of them; beside photos that are darker than others, whatever is bright.
 /// Weights are counted in pixels of the photos' full size whatever the scale, so that a threshold
@@ -26,9 +27,9 @@ pub struct Scoring {
     pub render: RenderOptions,
     /// As [`super::StepPlan::scale`]; a pixel of the reduced photo counts `scale * scale` pixels.
     pub scale: u32,
-    /// Whether images go through their photos' own transforms of colours
-    /// ([`super::StepPlan::exposure`]), as far as any were learned.
-    pub exposure: bool,
+    /// The colour model that images go through as in a step ([`super::StepPlan::colour`]), as far
+    /// as its numbers were learned.
+    pub colour: Option<ColourModel>,
     /// From 0 to 1.
     pub error_threshold: f32,
     /// Of the run.

@@ -1,7 +1,7 @@
 //! What a learner knows.
 
 use crate::Gaussians;
-use crate::exposure::Exposures;
+use crate::colour::ColourState;
 use crate::learned_masks::LearnedMasks;
 
 /// All that a learner knows and a checkpoint must hold. Moments have the scene's shape.
@@ -17,8 +17,8 @@ pub struct LearnerState {
     pub gradient_sum: Vec<f32>,
     /// Times seen since the last refinement, `[n]`.
     pub seen: Vec<u32>,
-    /// Transforms of the views' colours; empty if no step learned any.
-    pub exposures: Exposures,
+    /// What the views' photos and cameras made of colours; empty if no step learned any.
+    pub colours: ColourState,
     /// Log standard deviations of the 3D filter ([`crate::smoothing`]), `[n]`; empty if there is
     /// none.
     pub smoothing: Vec<f32>,
@@ -36,7 +36,7 @@ impl LearnerState {
             second: Gaussians::zeros(n, degree),
             gradient_sum: vec![0.0; n],
             seen: vec![0; n],
-            exposures: Exposures::default(),
+            colours: ColourState::default(),
             smoothing: Vec::new(),
             masks: LearnedMasks::default(),
         }

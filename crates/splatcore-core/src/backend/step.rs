@@ -1,6 +1,7 @@
 //! What a training step depends on.
 
 use super::frame::RenderOptions;
+use crate::colour::ColourPlan;
 use crate::learned_masks::MaskPlan;
 
 /// Learning rates of one step, per parameter group. The one for the means already holds the scene's
@@ -71,11 +72,12 @@ pub struct StepPlan {
     /// [`crate::random::normal3`]`(seed, step, index)`; `None` for no noise. The value is the noise
     /// rate times the means' learning rate.
     pub noise: Option<f32>,
-    /// Learns how each view's photo was exposed, with this rate: the loss compares the photo with
-    /// `A image + b` ([`crate::exposure`]). A and b belong to the view; an Adam of their own
-    /// updates them from that view's loss alone. A photo with alpha is put on the transformed
-    /// background ([`crate::exposure::of_colour`]). `None` compares the image as it is.
-    pub exposure: Option<f32>,
+    /// Learns what each photo and each camera made of the scene's colours: the loss compares the
+    /// photo with what the model makes of the image ([`crate::colour`]). An Adam of their own
+    /// updates the numbers of a view from that view's loss alone. A photo with alpha is put on what
+    /// the model makes of the background ([`crate::colour::Entry::of_colour`]). `None` compares the
+    /// image as it is.
+    pub colour: Option<ColourPlan>,
     /// Learns a mask for each Gaussian ([`crate::learned_masks`]), from the first step that asks
     /// for it on; masked Gaussians are drawn no more. dL/dM is of the image alone, as the other
     /// regularisers are of the Gaussians that are stored. Sparse Adam leaves the masks of unseen

@@ -4,9 +4,11 @@
 use super::CudaLearner;
 use crate::device::Program;
 use crate::ops::camera::KernelCamera;
+use crate::ops::colour::ColouredFrame;
 use crate::ops::photo::DevicePhoto;
-use crate::ops::{exposure, photo};
+use crate::ops::{colour, photo};
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::colour::ColourModel;
 use splatcore_core::{BackendError, Camera, reduce};
 
 /// Which view is compared, and how.
@@ -17,14 +19,14 @@ pub(super) struct Comparison<'a> {
     pub index: usize,
     /// What the sides of camera and photo are divided by.
     pub scale: u32,
-    /// Whether the image goes through the photo's own transform of colours.
-    pub exposure: bool,
+    /// The colour model that the image goes through.
+    pub colour: Option<ColourModel>,
     pub render: &'a RenderOptions,
 }
 
 /// An image and its photo, of one size, from the queue's present place on.
 pub(super) struct Compared {
-    /// `[3][height * width]` f32, after exposure.
+    /// `[3][height * width]` f32, after the colour model.
     pub image: u64,
     pub photo: DevicePhoto,
 }
@@ -55,8 +57,10 @@ impl CudaLearner {
         mut more: Vec<Program>,
     ) -> Result<Vec<Program>, BackendError> {
         self.check_view(comparison.view)?;
-        if comparison.exposure && !self.exposed.is_compiled() {
-            more.push(exposure::program());
+        if let Some(model) = comparison.colour
+            && !self.coloured.is_compiled(model)
+        {
+            more.push(colour::program(model));
         }
         let has_alpha = self.photos.views()[comparison.view].photo.alpha.is_some();
         if (comparison.scale != 1 || has_alpha) && !self.photo.is_compiled() {
@@ -79,7 +83,7 @@ impl CudaLearner {
         passes.project(scene, &camera, comparison.render, &more)
     }
 
-    /// Sends the image of the view that was rendered through its exposure and brings its photo:
+    /// Sends the image of the view that was rendered through its colour model and brings its photo:
     /// call [`super::photos::Photos::used`] once the launches that read it are in the queue.
     pub(super) fn compared(
         &mut self,
@@ -88,20 +92,13 @@ impl CudaLearner {
     ) -> Result<Compared, BackendError> {
         let views = self.photos.views().clone();
         let view = &views[comparison.view];
-        let (mut image, mut transform) = (self.passes.training.image.address(), 0);
-        if comparison.exposure {
-            let counters = self.passes.work.counters();
-            let (queue, pixels) = (self.passes.queue(), camera.pixels());
-            image = self.exposed.expose(
-                queue,
-                &self.kernels,
-                image,
-                pixels,
-                (comparison.index, comparison.view),
-                counters,
-            )?;
-            queue.mark("exposure")?;
-            transform = self.exposed.of(comparison.view);
+        let (mut image, mut behind) = (self.passes.training.image.address(), 0);
+        if let Some(model) = comparison.colour {
+            let (frame, queue) = (self.coloured_frame(comparison, camera), self.passes.queue());
+            let background = comparison.render.background;
+            let device = (queue, &*self.kernels);
+            [image, behind] = self.coloured.apply(device, model, &frame, background)?;
+            queue.mark("colour")?;
         }
         let kept = self.photos.bring(comparison.view)?;
         let photo = self.photo.make(
@@ -111,8 +108,23 @@ impl CudaLearner {
             &view.photo,
             comparison.scale,
             comparison.render.background,
-            transform,
+            behind,
         )?;
         Ok(Compared { image, photo })
+    }
+
+    /// The image of the view that was rendered, for its colour model.
+    pub(super) fn coloured_frame(
+        &self,
+        comparison: &Comparison<'_>,
+        camera: &KernelCamera,
+    ) -> ColouredFrame {
+        ColouredFrame {
+            index: comparison.index,
+            view: comparison.view,
+            size: [camera.width, camera.height],
+            image: self.passes.training.image.address(),
+            counters: self.passes.work.counters(),
+        }
     }
 }

@@ -19,7 +19,7 @@ fn comparison<'a>(frame: StepFrame<'a>) -> Comparison<'a> {
         view: frame.view(),
         index: frame.index,
         scale: frame.plan.scale,
-        exposure: frame.plan.exposure.is_some(),
+        colour: frame.plan.colour.map(|plan| plan.model),
         render: &frame.plan.render,
     }
 }
@@ -91,19 +91,16 @@ impl Engine for CudaLearner {
         }
         self.photos.used()?;
         self.passes.queue().mark("loss")?;
-        if plan.exposure.is_none() {
+        let Some(colour) = plan.colour else {
             return Ok(());
-        }
+        };
         // The image's gradient becomes that of the rendered image.
-        self.exposed.backward(
-            self.passes.queue(),
-            &self.kernels,
-            self.passes.training.image.address(),
-            self.passes.training.image_gradient.address(),
-            (frame.index, frame.view()),
-            self.passes.work.counters(),
-        )?;
-        self.passes.queue().mark("exposure")
+        let coloured = self.coloured_frame(&comparison(frame), &camera);
+        let gradient = self.passes.training.image_gradient.address();
+        let device = (self.passes.queue(), &*self.kernels);
+        self.coloured
+            .backward(device, colour.model, &coloured, gradient)?;
+        self.passes.queue().mark("colour")
     }
 
     fn backward(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
@@ -157,15 +154,15 @@ impl Engine for CudaLearner {
         let (camera, scene) = (self.camera_of_step()?, self.scene_addresses());
         self.adam(scene, &camera, plan)?;
         self.passes.queue().mark("adam")?;
-        let Some(rate) = plan.exposure else {
+        let Some(colour) = &plan.colour else {
             return Ok(());
         };
         let (counters, queue) = (self.passes.work.counters(), self.passes.queue());
         for frame in plan.views.iter().copied().enumerate() {
-            self.exposed
-                .update(queue, &self.kernels, frame, rate, counters)?;
+            self.coloured
+                .update((queue, &self.kernels), colour, frame, counters)?;
         }
-        queue.mark("exposure")
+        queue.mark("colour")
     }
 }
 

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | what does a step launch | `engine.rs` |
 //! | what do its calls leave for each other | `frame.rs` |
-//! | what is compared with the photo, at which size and exposure | `compared.rs` |
+//! | what is compared with the photo, at which size, through which colour model | `compared.rs` |
 //! | what is Adam told | `adam.rs` |
 //! | where do the photos lie | `photos.rs` |
 //! | what is in the queue | `pending.rs` |
@@ -42,9 +42,9 @@ use crate::ops::accumulate::BatchGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::ops::adam::moments::Moments;
 use crate::ops::by_camera::ByCamera;
+use crate::ops::colour::Coloured;
 use crate::ops::counters::Counters;
 use crate::ops::densify::{Densify, Totals};
-use crate::ops::exposure::Exposed;
 use crate::ops::loss::Loss;
 use crate::ops::photo::StepPhoto;
 use crate::ops::pose_gradient::PoseGradients;
@@ -59,7 +59,7 @@ use splatcore_core::backend::{
     Deferred, Learner, LearnerState, Posed, Profile, Profiled, Refine, RefineReport, StageTimes,
     StepPlan,
 };
-use splatcore_core::exposure::Exposure;
+use splatcore_core::colour::{ColourState, cameras_of};
 use splatcore_core::smoothing::fuse;
 use splatcore_core::{BackendError, Camera, Gaussians, PoseGradient, View, checks};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub struct CudaLearner {
     kernels: Arc<Kernels>,
     photos: Photos,
     photo: StepPhoto,
-    exposed: Exposed,
+    coloured: Coloured,
     loss: Loss,
     densify: Densify,
     /// What makes the 3D filters, once they are asked for.
@@ -130,10 +130,10 @@ impl CudaLearner {
         moments: Moments,
     ) -> Result<Self, BackendError> {
         checks::views(&views)?;
-        checks::exposures(&state.exposures, views.len())?;
+        checks::colours(&state.colours, &views)?;
         let device = passes.queue().device.clone();
-        let mut exposed = Exposed::new(&device, views.len())?;
-        exposed.replace(&state.exposures)?;
+        let mut coloured = Coloured::new(&device, cameras_of(views.iter()))?;
+        coloured.replace(&state.colours)?;
         let kernels = passes.work.kernels.clone();
         // What must be compiled is, at the same time.
         let (loss, densify) = rayon::join(|| Loss::new(&kernels), || Densify::new(&kernels));
@@ -143,7 +143,7 @@ impl CudaLearner {
             poses: PoseGradients::new(&device)?,
             photos: Photos::new(&device, views, PHOTO_SHARE)?,
             photo: StepPhoto::new(device.clone())?,
-            exposed,
+            coloured,
             loss: loss?,
             densify: densify?,
             smoothing: None,
@@ -269,24 +269,24 @@ impl Learner for CudaLearner {
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
         self.whole()?;
         let mut state = self.state.download()?;
-        state.exposures = self.exposed.download()?;
+        state.colours = self.coloured.download()?;
         Ok(state)
     }
 
-    fn exposures(&mut self) -> Result<Vec<Exposure>, BackendError> {
+    fn colours(&mut self) -> Result<ColourState, BackendError> {
         self.synchronise()?;
-        self.exposed.parameters()
+        self.coloured.download()
     }
 
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
         checks::snapshot(state)?;
-        checks::exposures(&state.exposures, self.photos.views().len())?;
+        checks::colours(&state.colours, self.photos.views())?;
         scene::check(&state.gaussians)?;
         self.whole()?;
         let replaced = self.state.replace(state);
         self.known = self.state.count;
         replaced?;
-        self.exposed.replace(&state.exposures)
+        self.coloured.replace(&state.colours)
     }
 }
 

@@ -90,7 +90,9 @@ impl CudaLearner {
             view,
             index: 0,
             scale: scoring.scale,
-            exposure: scoring.exposure && self.exposed.any(),
+            colour: scoring
+                .colour
+                .filter(|_| scoring.colour == self.coloured.model()),
             render: &scoring.render,
         };
         let camera = self.projected(&comparison, Vec::new())?;

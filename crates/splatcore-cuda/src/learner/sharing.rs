@@ -202,14 +202,15 @@ impl CudaLearner {
             return Ok(());
         }
         let mut slots = Vec::new();
-        for (index, &view) in plan.views.iter().enumerate() {
+        for index in 0..plan.views.len() {
             let loss = self.values.address() + (size_of::<f64>() * index) as u64;
             slots.push((index, (loss, size_of::<f64>())));
-            if plan.exposure.is_some() {
-                let camera = self.camera_of(view, plan.scale)?;
-                let pixels = camera.width as usize * camera.height as usize;
+            if let Some(colour) = plan.colour {
                 let queue = self.passes.queue();
-                slots.push((index, self.exposed.sums_of(queue, pixels, index)?));
+                slots.push((
+                    index,
+                    self.coloured.gradient_of(queue, colour.model, index)?,
+                ));
             }
         }
         let counters = self.passes.work.counters();

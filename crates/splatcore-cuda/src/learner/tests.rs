@@ -12,6 +12,7 @@ use crate::device::Device;
 use crate::device::queue::Queue;
 use crate::tests::support::device::emulated as device;
 use splatcore_core::backend::{FrameCounts, Renderer, Scored, Scoring, Timed};
+use splatcore_core::colour::{ColourModel, ColourPlan};
 use splatcore_core::{Image, Pipeline};
 use splatcore_reference::conformance::determinism::state_bits;
 use splatcore_reference::conformance::scenes::{odd_camera, random_scene, views};
@@ -179,15 +180,17 @@ fn halted(
     learner
 }
 
-/// The photos' exposures are learned once a step, overflowed or not.
+/// Colour models are learned once a step, overflowed or not.
 #[test]
-fn halts_change_nothing_with_exposures() {
+fn halts_change_nothing_with_colour_models() {
     let Some(device) = device() else { return };
     let run = |halting: &[u32], batch: u32| {
-        let mut learner = halted(&device, halting, batch, |plan| plan.exposure = Some(0.01));
+        let mut learner = halted(&device, halting, batch, |plan| {
+            plan.colour = Some(ColourPlan::affine(0.01));
+        });
         let state = learner.snapshot().unwrap();
         let loss = learner.last_loss().unwrap().to_bits();
-        (state_bits(&state), state.exposures.seen, loss)
+        (state_bits(&state), state.colours.photos.seen, loss)
     };
     // Of two views any of both may be the one that finds too little room.
     for batch in [1, 2] {
@@ -214,7 +217,8 @@ fn halts_change_nothing_with_poses() {
     }
 }
 
-/// Nor do scores of reduced photos through exposures, each view of which may find too little room.
+/// Nor do scores of reduced photos through colour models, each view of which may find too little
+/// room.
 #[test]
 fn overflows_change_no_scores() {
     let Some(device) = device() else { return };
@@ -222,7 +226,7 @@ fn overflows_change_no_scores() {
         let mut learner = learner(&device);
         for step in 1..=6 {
             let mut plan = plan(step);
-            (plan.exposure, plan.scale) = (Some(0.05), 2);
+            (plan.colour, plan.scale) = (Some(ColourPlan::affine(0.05)), 2);
             learner.step(&plan).unwrap();
         }
         let half = views()[0].camera.reduced(2);
@@ -236,7 +240,7 @@ fn overflows_change_no_scores() {
                 views: 3,
                 render: plan(1).render,
                 scale: 2,
-                exposure: true,
+                colour: Some(ColourModel::Affine),
                 error_threshold: 0.3,
                 seed: 5,
                 step: 6,

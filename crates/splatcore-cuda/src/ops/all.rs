@@ -10,11 +10,12 @@ use super::project::{
 };
 use super::project_backward::{project_backward, write_gradients};
 use super::{
-    accumulate, adam, bin, clear, densify, depth_sums, exposure, floaters, gather_splats,
+    accumulate, adam, bin, clear, colour, densify, depth_sums, floaters, gather_splats,
     limit_scales, loss, photo,
 };
 use super::{score, smoothing, sort};
 use crate::device::Program;
+use splatcore_core::colour::ColourModel;
 use splatcore_core::pipeline::{Backward, Blend, Intersect, Pipeline, Training};
 use splatcore_core::sh;
 
@@ -221,7 +222,7 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     all.extend([false, true].map(smoothing::program));
     all.push(limit_scales::program());
     all.push(photo::program());
-    all.push(exposure::program());
+    all.extend(ColourModel::ALL.map(colour::program));
     all.push(score::program());
     all.push(score::visibility::program());
     all.extend([false, true].map(floaters::program));

@@ -7,7 +7,7 @@
 //! | which tiles does a splat touch | `shared/footprint.cuh`; in training `intersect/`, else `bin/` |
 //! | how are lists put into depth order | `sort/`; for inference `bin/` |
 //! | how are pixels made | `blend/`, and back: `blend_backward/`; of depth and transmittance `depth_sums/` |
-//! | how do parameters move | `loss/`, `exposure/`, `adam/`; of several frames `accumulate/` |
+//! | how do parameters move | `loss/`, `colour/`, `adam/`; of several frames `accumulate/` |
 //! | how do poses of cameras get their gradients | `pose_gradient/` |
 //! | what do ranks need that share a frame | `gather_splats/` |
 //! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
@@ -21,11 +21,11 @@ pub mod blend_backward;
 pub mod by_camera;
 pub mod camera;
 pub mod clear;
+pub mod colour;
 pub(crate) mod constants;
 pub mod counters;
 pub mod densify;
 pub mod depth_sums;
-pub mod exposure;
 pub mod floaters;
 pub mod gather_splats;
 pub mod groups;

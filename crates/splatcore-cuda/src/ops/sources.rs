@@ -2,6 +2,7 @@
 
 use super::adam::rates::Rates;
 use super::camera::KernelCamera;
+use super::colour::rows::ColourRows;
 use super::counters::Counters;
 use super::lens::KernelLens;
 use crate::device::program::File;
@@ -24,6 +25,7 @@ static SHARED: &[(&str, &Layout)] = &[
     ("splat.cuh", Counters::LAYOUT),
     ("lens.cuh", KernelLens::LAYOUT),
     ("adam.cu", Rates::LAYOUT),
+    ("colour_kernels.cuh", ColourRows::LAYOUT),
 ];
 
 /// The program of a kernel file.

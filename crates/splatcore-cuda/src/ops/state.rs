@@ -4,7 +4,7 @@ pub use super::groups::{GROUPS, LOG_SCALES, MEANS, OPACITIES, ROTATIONS, SH, wid
 use crate::device::{Buffer, Device};
 use crate::ops::adam::moments::{Format, Moments};
 use splatcore_core::backend::LearnerState;
-use splatcore_core::exposure::Exposures;
+use splatcore_core::colour::ColourState;
 use splatcore_core::learned_masks::LearnedMasks;
 use splatcore_core::{BackendError, Gaussians};
 use std::sync::Arc;
@@ -273,7 +273,7 @@ impl State {
             second: self.gather_moments(|group| (&group.second, group.formats[1]))?,
             gradient_sum: self.gradient_sum.to_vec(self.count)?,
             seen: self.seen.to_vec(self.count)?,
-            exposures: Exposures::default(),
+            colours: ColourState::default(),
             smoothing: self.filters()?,
             masks: self.learned_masks()?,
         })

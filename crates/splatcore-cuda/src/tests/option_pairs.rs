@@ -282,7 +282,7 @@ struct Trained {
     gaussians: usize,
     /// From where the photos were taken, all pixels in one row.
     images: Image,
-    exposures: Vec<f32>,
+    colours: Vec<f32>,
 }
 
 /// Pixels of several images as one.
@@ -304,7 +304,7 @@ fn trained(
     let start = init::from_points(&points.positions, &points.colours, config, 1.0).gaussians;
     let mut trainer = Trainer::new(config, backend, views.clone(), start)?;
     trainer.run(&mut ())?;
-    let exposures = trainer.exposures()?;
+    let colours = trainer.colours()?;
     let (renderer, options) = trainer.renderer();
     // Through the same methods, whatever trained.
     let options = RenderOptions {
@@ -318,7 +318,7 @@ fn trained(
     Ok(Trained {
         gaussians: renderer.count(),
         images: one_row(images),
-        exposures: exposures.into_iter().flat_map(|(_, row)| row).collect(),
+        colours: colours.photos.parameters,
     })
 }
 

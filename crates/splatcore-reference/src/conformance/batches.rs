@@ -2,14 +2,16 @@
 //! does.
 
 use super::bits::state_bits;
+use super::colour::same_colours;
 use super::compare;
 use super::outcome::{Outcome, ensure, gather, said};
 use super::step::{
     LearnerAndViews, TwinStep, adam_was_applied, gradient_of, loss_tolerance, plan,
     scene_and_views, twin_step,
 };
-use crate::twin::{self, Group, Scene, exposure};
+use crate::twin::{self, Group, Scene, colour};
 use splatcore_core::backend::{Backend, BackendError, LearnerState, Statistic, StepPlan};
+use splatcore_core::colour::{ColourModel, ColourPlan, ColourState};
 use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::{Gaussians, Pipeline, View};
 use std::sync::Arc;
@@ -42,12 +44,19 @@ fn learner_of(
     Ok((learner, views.clone()))
 }
 
-/// Gradient, loss, statistics, exposures, masks and the update of a step of several views.
+/// Gradient, loss, statistics, colour models, masks and the update of a step of several views.
 pub fn a_batch_is_the_mean_of_its_views(backend: &dyn Backend) -> Outcome {
-    let exposed = |plan: &mut StepPlan| {
-        plan.exposure = Some(0.01);
+    let coloured = |plan: &mut StepPlan| {
+        plan.colour = Some(ColourPlan::affine(0.01));
         plan.render.sh_degree = 1;
         (plan.opacity_regulariser, plan.scale_regulariser) = (0.5, 0.7);
+    };
+    let of_camera = |plan: &mut StepPlan| {
+        plan.colour = Some(ColourPlan {
+            model: ColourModel::Ppisp,
+            photo_rate: 0.01,
+            camera_rate: 0.02,
+        });
     };
     let absolute = |plan: &mut StepPlan| {
         plan.statistics = Some(Statistic::Absolute);
@@ -57,7 +66,8 @@ pub fn a_batch_is_the_mean_of_its_views(backend: &dyn Backend) -> Outcome {
     gather([
         batch_matches_the_twin(backend, batch(Pipeline::AUTO, 2, |_| {})),
         batch_matches_the_twin(backend, batch(Pipeline::VANILLA, 2, |_| {})),
-        batch_matches_the_twin(backend, batch(Pipeline::AUTO, 3, exposed)),
+        batch_matches_the_twin(backend, batch(Pipeline::AUTO, 3, coloured)),
+        batch_matches_the_twin(backend, batch(Pipeline::AUTO, 3, of_camera)),
         batch_matches_the_twin(backend, batch(Pipeline::AUTO, 4, absolute)),
     ])
 }
@@ -112,7 +122,7 @@ fn learner_matches_the_twin(
     })?;
     adam_was_applied(&what, &before, &after, &plan)?;
     statistics_were_added(&what, (&before, &after), &twins, &plan, tolerance)?;
-    exposures_moved_in_order(&what, (&before, &after), &twins, &plan, tolerance)
+    colours_moved_in_order(&what, (&before, &after), &twins, &plan, tolerance)
 }
 
 fn mean_of(twins: &[TwinStep]) -> Scene {
@@ -155,48 +165,28 @@ fn statistics_were_added(
     compare::vectors(&format!("{what}, statistics"), &want, &got, 0.0, tolerance)
 }
 
-/// Each view's transform takes its steps one after the other.
-fn exposures_moved_in_order(
+/// Each view's colour model takes its steps one after the other.
+fn colours_moved_in_order(
     what: &str,
     (before, after): (&LearnerState, &LearnerState),
     twins: &[TwinStep],
     plan: &StepPlan,
     tolerance: f64,
 ) -> Outcome {
-    let Some(rate) = plan.exposure else {
-        return ensure(after.exposures == before.exposures, || {
-            format!("{what}: exposures changed though none is learned")
+    let Some(plan) = &plan.colour else {
+        return ensure(after.colours == before.colours, || {
+            format!("{what}: colours changed though none are learned")
         });
     };
-    let mut state = match before.exposures.is_empty() {
-        true => splatcore_core::exposure::Exposures::fresh(after.exposures.len()),
-        false => before.exposures.clone(),
+    let found = &after.colours;
+    let mut want = match before.colours.is_empty() {
+        true => ColourState::fresh(plan.model, found.photos.rows(), found.cameras.rows()),
+        false => before.colours.clone(),
     };
     for (&view, twin) in VIEWS.iter().zip(twins) {
-        let [parameters, first, second] =
-            exposure::step(&state, view, &twin.exposure, f64::from(rate))
-                .map(|row| row.map(|number| number as f32));
-        state.parameters[view] = parameters;
-        state.first[view] = first;
-        state.second[view] = second;
-        state.seen[view] += 1;
+        want = colour::step(&want, (view, view), &twin.colour, plan);
     }
-    let wide = |rows: &[[f32; 12]]| -> Vec<f64> {
-        rows.as_flattened().iter().map(|&n| n.into()).collect()
-    };
-    let found = &after.exposures;
-    ensure(found.seen == state.seen, || {
-        format!("{what}: views were counted {:?} times", found.seen)
-    })?;
-    for (name, want, got) in [
-        ("transforms", &state.parameters, &found.parameters),
-        ("first moments", &state.first, &found.first),
-        ("second moments", &state.second, &found.second),
-    ] {
-        let what = format!("{what}, {name} of the exposures");
-        compare::vectors(&what, &wide(want), &wide(got), 0.0, tolerance)?;
-    }
-    Ok(())
+    same_colours(what, &want, found, tolerance)
 }
 
 /// Learned masks have the gradient of the views' mean, too.
@@ -275,7 +265,9 @@ pub fn sparse_batches_take_what_any_view_shows(backend: &dyn Backend) -> Outcome
 pub fn batches_go_on_bit_for_bit(backend: &dyn Backend) -> Outcome {
     let (mut learner, views) = learner(backend)?;
     let plans = [
-        batch(Pipeline::AUTO, 2, |plan| plan.exposure = Some(0.01)),
+        batch(Pipeline::AUTO, 2, |plan| {
+            plan.colour = Some(ColourPlan::affine(0.01));
+        }),
         plan(Pipeline::AUTO, 3, 1),
         batch(Pipeline::AUTO, 4, |plan| plan.views.truncate(2)),
     ];

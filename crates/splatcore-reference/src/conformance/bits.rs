@@ -25,19 +25,11 @@ pub fn state_bits(s: &LearnerState) -> Vec<u32> {
     all.extend(bits(&s.second));
     all.extend(s.gradient_sum.iter().map(|v| v.to_bits()));
     all.extend(&s.seen);
-    let transforms = [
-        &s.exposures.parameters,
-        &s.exposures.first,
-        &s.exposures.second,
-    ];
-    all.extend(
-        transforms
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|v| v.to_bits()),
-    );
-    all.extend(&s.exposures.seen);
+    for table in [&s.colours.photos, &s.colours.cameras] {
+        let parts = [&table.parameters, &table.first, &table.second];
+        all.extend(parts.into_iter().flatten().map(|v| v.to_bits()));
+        all.extend(&table.seen);
+    }
     all.extend(s.smoothing.iter().map(|v| v.to_bits()));
     let masks = s.masks.arrays().into_iter().flatten();
     all.extend(masks.map(|v| v.to_bits()));

@@ -2,7 +2,7 @@
 
 use super::outcome::Outcome;
 use super::{
-    batches, depth, depth_gradients, determinism, errors, exposure, forward, gradients,
+    batches, colour, depth, depth_gradients, determinism, errors, forward, gradients,
     learned_masks, lenses, poses, refine, smoothing, step, step_options, strips, visibility,
 };
 use splatcore_core::backend::Backend;
@@ -135,16 +135,16 @@ pub const CHECKS: &[Check] = &[
         step_options::alpha_stands_on_the_background,
     ),
     (
-        "exposures match the twin",
-        exposure::exposures_match_the_twin,
+        "colour models match the twin",
+        colour::colour_models_match_the_twin,
     ),
     (
-        "no exposure leaves no trace",
-        exposure::no_exposure_leaves_no_trace,
+        "no colour model leaves no trace",
+        colour::no_colour_model_leaves_no_trace,
     ),
     (
-        "exposures go on bit for bit",
-        exposure::exposures_go_on_bit_for_bit,
+        "colour models go on bit for bit",
+        colour::colour_models_go_on_bit_for_bit,
     ),
     (
         "learned masks match the twin",

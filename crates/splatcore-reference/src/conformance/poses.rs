@@ -6,6 +6,7 @@ use super::lenses::views_through_lenses;
 use super::outcome::{Outcome, ensure, gather, said};
 use super::step::{plan, scene_and, scene_and_views, twin_step};
 use splatcore_core::backend::{Backend, BackendError, Refine, StepPlan};
+use splatcore_core::colour::ColourPlan;
 use splatcore_core::{Camera, Gaussians, Learner, Pipeline, PoseGradient, View, pose_gradient};
 use std::sync::Arc;
 
@@ -25,8 +26,8 @@ fn six(gradient: &PoseGradient) -> [f64; 6] {
     [a, b, c, x, y, z]
 }
 
-/// Of one view and of several, with filters, exposures, smaller photos and regularisers, which have
-/// no part in it, by all kinds of sums, and through lenses.
+/// Of one view and of several, with filters, colour models, smaller photos and regularisers, which
+/// have no part in it, by all kinds of sums, and through lenses.
 pub fn pose_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
     let pinholes = &scene_and_views(61);
     let lenses = &scene_and(62, views_through_lenses());
@@ -36,7 +37,7 @@ pub fn pose_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
         plan
     };
     let all = |plan: &mut StepPlan| {
-        plan.exposure = Some(0.01);
+        plan.colour = Some(ColourPlan::affine(0.01));
         plan.render.antialias = true;
         (plan.opacity_regulariser, plan.scale_regulariser) = (0.5, 0.7);
         plan.statistics = None;

@@ -5,13 +5,13 @@ use super::bits::{bits, state_bits};
 use super::compare;
 use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{plain_camera, random_scene, views};
+use crate::twin::colour::Look;
 use crate::twin::intersect::in_view;
-use crate::twin::{self, CutOffs, Group, Scene, adam, exposure, loss};
+use crate::twin::{self, CutOffs, Group, Scene, adam, colour, loss};
 use rayon::prelude::*;
 use splatcore_core::backend::{
     BETAS, Backend, BackendError, LearnerState, LearningRates, RenderOptions, Statistic, StepPlan,
 };
-use splatcore_core::exposure::IDENTITY;
 use splatcore_core::{Gaussians, Learner, Pipeline, View};
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
         scale: 1,
         statistics: Some(Statistic::Mean),
         noise: None,
-        exposure: None,
+        colour: None,
         masks: None,
         pose_gradients: false,
         seed: 9,
@@ -61,8 +61,8 @@ pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
 pub(super) struct TwinStep {
     pub(super) loss: f64,
     pub(super) gradient: Scene,
-    /// Of the view's transform of colours; zero if the plan learns none.
-    pub(super) exposure: [f64; 12],
+    /// Of the numbers of the view's photo and camera; none if the plan learns none.
+    pub(super) colour: [Vec<f64>; 2],
     pub(super) ndc_norms: Vec<f64>,
     pub(super) absolute_norms: Vec<f64>,
     pub(super) in_view: Vec<Option<bool>>,
@@ -73,19 +73,21 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
     let filters: Vec<f64> = state.smoothing.iter().map(|&f| f as f64).collect();
     let smooth = twin::smoothing::smooth(scene, &filters);
     let frame = twin::render_scene(&smooth, &view.camera, &plan.render, CutOffs::Reference);
-    // Through the view's transform of colours, if the plan learns one.
-    let transform = plan.exposure.map(|_| {
-        let known = state.exposures.parameters.get(plan.views[0]);
-        known.unwrap_or(&IDENTITY).map(f64::from)
+    // Through the view's colour model, if the plan learns one.
+    let size = [view.camera.width, view.camera.height];
+    let look = plan.colour.map(|colour| {
+        // Views of these checks are of different sizes: each has a camera of its own.
+        let rows = (plan.views[0], plan.views[0]);
+        Look::of(colour.model, &state.colours, rows, size)
     });
-    let seen = match &transform {
-        Some(transform) => &exposure::apply(&frame.image, transform),
+    let seen = match &look {
+        Some(look) => &colour::apply(&frame.image, look),
         None => &frame.image,
     };
     let loss = loss::loss(seen, &view.photo, plan.ssim_weight as f64);
-    let (image_gradient, exposure) = match &transform {
-        Some(transform) => exposure::backward(&frame.image, transform, &loss.gradient),
-        None => (loss.gradient, [0.0; 12]),
+    let (image_gradient, colour) = match &look {
+        Some(look) => colour::backward(&frame.image, look, &loss.gradient),
+        None => (loss.gradient, Default::default()),
     };
     let (camera, render) = (&view.camera, &plan.render);
     let mut gradients =
@@ -99,7 +101,7 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
     TwinStep {
         loss: loss.value,
         gradient: gradients.scene,
-        exposure,
+        colour,
         ndc_norms: gradients.ndc_norms,
         absolute_norms: gradients.absolute_norms,
         in_view: frame.in_view,

@@ -2,13 +2,13 @@
 //! photos at a fraction of their size, photos on the step's background, masks.
 
 use super::bits::{bits, state_bits};
-use super::exposure::exposures;
+use super::colour::colours;
 use super::outcome::{Outcome, ensure, said};
 use super::scenes::{random_scene, transparent_views, views};
 use super::step::plan;
 use crate::twin::{self, Scene, adam};
 use splatcore_core::backend::{Backend, LearnerState, StepPlan};
-use splatcore_core::exposure::of_colour;
+use splatcore_core::colour::{ColourModel, ColourPlan};
 use splatcore_core::image::to_bytes;
 use splatcore_core::{BackendError, Gaussians, Pipeline, View};
 use std::sync::Arc;
@@ -227,12 +227,12 @@ pub fn reduced_views_are_smaller_views(backend: &dyn Backend) -> Outcome {
     })
 }
 
-/// A photo with alpha is learnt from as the opaque photo on the step's background, with exposures
-/// on what the photo's transform makes of it.
+/// A photo with alpha is learnt from as the opaque photo on the step's background, with a
+/// colour model on what that makes of it.
 pub fn alpha_stands_on_the_background(backend: &dyn Backend) -> Outcome {
     let mut before = trained(backend, 64)?;
-    before.exposures = exposures(65, views().len());
-    for (index, scale, exposure) in [
+    before.colours = colours(ColourModel::Affine, 65, views().len());
+    for (index, scale, rate) in [
         (0, 1, None),
         (1, 1, None),
         (2, 2, None),
@@ -241,11 +241,12 @@ pub fn alpha_stands_on_the_background(backend: &dyn Backend) -> Outcome {
         (1, 2, Some(0.01)),
     ] {
         let mut plan = plan(Pipeline::AUTO, 4, index);
-        plan.exposure = exposure;
+        plan.colour = rate.map(ColourPlan::affine);
         // Of 8 bits, as photos are.
         plan.render.background = [40.0 / 255.0, 1.0, 0.0];
-        let background = to_bytes(match exposure {
-            Some(_) => of_colour(&before.exposures.parameters[index], plan.render.background),
+        let affine = ColourModel::Affine.entry();
+        let background = to_bytes(match rate {
+            Some(_) => affine.of_colour(before.colours.photos.row(index), plan.render.background),
             None => plan.render.background,
         });
         let composed = |view: View| View {

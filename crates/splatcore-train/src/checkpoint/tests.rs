@@ -1,5 +1,6 @@
 use super::*;
 use crate::poses::Offset;
+use splatcore_core::colour::{ColourModel, ColourState};
 use splatcore_core::learned_masks::LearnedMasks;
 
 fn random_gaussians(n: usize, degree: u8, rng: &mut Rng) -> Gaussians {
@@ -25,7 +26,7 @@ fn example(n: usize, degree: u8) -> Checkpoint {
             second: random_gaussians(n, degree, &mut rng),
             gradient_sum: (0..n).map(|_| rng.uniform()).collect(),
             seen: (0..n).map(|_| rng.next_u32()).collect(),
-            exposures: Exposures::default(),
+            colours: ColourState::default(),
             smoothing: Vec::new(),
             masks: Default::default(),
         },
@@ -83,13 +84,17 @@ fn example(n: usize, degree: u8) -> Checkpoint {
             waiting_views: vec![3, 3],
             waiting: six(2),
         });
-        let mut rows = || (0..7).map(|_| [0; 12].map(|_| rng.normal())).collect();
-        checkpoint.state.exposures = Exposures {
-            parameters: rows(),
-            first: rows(),
-            second: rows(),
-            seen: (0..7).collect(),
-        };
+        // The files with an odd number of Gaussians are of the affine model.
+        let models = [ColourModel::Ppisp, ColourModel::Affine];
+        checkpoint.state.colours = ColourState::fresh(models[n % 2], 7, 2);
+        let colours = &mut checkpoint.state.colours;
+        for table in [&mut colours.photos, &mut colours.cameras] {
+            for part in [&mut table.parameters, &mut table.first, &mut table.second] {
+                part.iter_mut().for_each(|number| *number = rng.normal());
+            }
+            let seen = table.seen.iter_mut().enumerate();
+            seen.for_each(|(row, seen)| *seen = row as u32);
+        }
         let mut row = || (0..n).map(|_| rng.normal()).collect();
         checkpoint.state.masks = LearnedMasks {
             logits: row(),
@@ -113,12 +118,12 @@ fn bits(state: &LearnerState) -> Vec<u32> {
             .chain(g.opacity_logits.clone())
             .chain(g.sh.as_flattened().to_vec())
     });
-    let exposures = &state.exposures;
-    let transforms = [&exposures.parameters, &exposures.first, &exposures.second];
-    let transforms = transforms.into_iter().flatten().flatten().copied();
-    let values = values.chain(state.gradient_sum.clone()).chain(transforms);
+    let tables = [&state.colours.photos, &state.colours.cameras];
+    let parts = tables.map(|table| [&table.parameters, &table.first, &table.second]);
+    let numbers = parts.into_iter().flatten().flatten().copied();
+    let values = values.chain(state.gradient_sum.clone()).chain(numbers);
     let values = values.chain(state.masks.arrays().into_iter().flatten().copied());
-    let counts = state.seen.iter().chain(&exposures.seen).copied();
+    let counts = state.seen.iter().chain(&tables[0].seen).copied();
     values.map(f32::to_bits).chain(counts).collect()
 }
 

@@ -1,6 +1,7 @@
 //! The settings that are a choice among names.
 
 use serde::{Deserialize, Serialize};
+use splatcore_core::colour::ColourModel;
 use std::fmt;
 use std::str::FromStr;
 
@@ -125,6 +126,42 @@ pub enum ResolutionSchedule {
     Full,
     /// A quarter of each side at first, then half, then their own.
     CoarseToFine,
+}
+
+/// What stands between the scene's colours and a photo's: `none`, or the name of a colour model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Appearance(pub Option<ColourModel>);
+
+impl fmt::Display for Appearance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.map_or("none", |model| model.entry().name))
+    }
+}
+
+impl FromStr for Appearance {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        if name == "none" {
+            return Ok(Self(None));
+        }
+        let models = ColourModel::ALL.map(|model| model.entry().name).join(", ");
+        let model = name.parse().map(Some).map(Self);
+        model.map_err(|_| format!("'{name}' is no colour model; choose none, {models}"))
+    }
+}
+
+impl From<Appearance> for String {
+    fn from(appearance: Appearance) -> String {
+        appearance.to_string()
+    }
+}
+
+impl TryFrom<String> for Appearance {
+    type Error = String;
+    fn try_from(name: String) -> Result<Self, String> {
+        name.parse()
+    }
 }
 
 /// The colour behind the scene: `black`, `white`, `random`, or `r,g,b` with values from 0 to 1.

@@ -9,6 +9,7 @@ use super::{
     ConfigError, DensifyGrowth, DensifyScore, DensifyStatistic, Idle, ResolutionSchedule,
     ResolvedConfig, Setting, Strategy,
 };
+use splatcore_core::colour::{ColourModel, Rates};
 
 const ADC: Setting = Setting::new("strategy", "adc");
 const SPLATCORE: Setting = Setting::new("strategy", "splatcore");
@@ -19,7 +20,7 @@ const CONSISTENT: Setting = Setting::new("densify-score", "consistent");
 const COARSE: Setting = Setting::new("resolution-schedule", "coarse-to-fine");
 const FULL: Setting = Setting::new("resolution-schedule", "full");
 const BATCH: Setting = Setting::on("batch");
-const EXPOSURE: Setting = Setting::on("exposure");
+const AFFINE: Setting = Setting::new("appearance", "affine");
 const REFINE_POSES: Setting = Setting::on("refine-poses");
 const LEARNED_MASKS: Setting = Setting::on("learned-masks");
 const PRUNE_IMPORTANCE: Setting = Setting::on("prune-importance");
@@ -112,7 +113,10 @@ impl ResolvedConfig {
             "pose-travel" | "pose-degrees" | "pose-shift" => {
                 (self.poses.refine, Idle::Only(&[REFINE_POSES]))
             }
-            "lr-exposure" | "lr-exposure-final" => (self.loss.exposure, Idle::Only(&[EXPOSURE])),
+            "lr-exposure" | "lr-exposure-final" => {
+                let given = |model: ColourModel| model.entry().rates == Rates::Given;
+                (self.loss.colour.is_some_and(given), Idle::Only(&[AFFINE]))
+            }
             "lr-sh-rest" | "sh-every" | "sh-regulariser" => (
                 self.scene.sh_degree > 0,
                 Idle::NoHarmonics(Setting::new("sh-degree", "0")),
@@ -224,8 +228,8 @@ mod tests {
             ("prune-every", "70", "--strategy adc"),
             ("coarse-until", "70", "--resolution-schedule coarse-to-fine"),
             ("batch-scaling", "sqrt", "--batch 2"),
-            ("lr-exposure", "0.5", "--exposure"),
-            ("lr-exposure-final", "0.5", "--exposure"),
+            ("lr-exposure", "0.5", "--appearance affine"),
+            ("lr-exposure-final", "0.5", "--appearance affine"),
             ("pose-travel", "0.5", "--refine-poses"),
             ("pose-degrees", "3", "--refine-poses"),
             ("pose-shift", "0.5", "--refine-poses"),

@@ -32,8 +32,8 @@ mod settings;
 mod time;
 
 pub use choices::{
-    BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
-    Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
+    Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
+    DensifyStatistic, Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 pub use error::{ConfigError, Idle, Setting};
 pub use files::HARMLESS_ON_RESUME;

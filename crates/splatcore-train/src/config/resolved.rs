@@ -2,10 +2,12 @@
 
 use super::from_steps::follows_from_steps;
 use super::{
-    BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyScore, DensifyStatistic,
-    Interval, Moments, Optimizer, PhotoLens, Preset, ResolutionSchedule, Strategy, WallTime,
+    Appearance, BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyScore,
+    DensifyStatistic, Interval, Moments, Optimizer, PhotoLens, Preset, ResolutionSchedule,
+    Strategy, WallTime,
 };
 use splatcore_core::Pipeline;
+use splatcore_core::colour::ColourModel;
 use splatcore_data::dataset::LoadOptions;
 
 /// The settings of a run, each with a value. [`Config`] says what they do; where a field is an
@@ -172,9 +174,9 @@ pub struct Rates {
     /// What the rates of colours, opacities, scales and rotations are multiplied by at the last
     /// step.
     pub final_share: f64,
-    /// Exposures at the first step.
+    /// The affine colour model's numbers at the first step.
     pub exposure: f64,
-    /// Exposures at the last step.
+    /// The affine colour model's numbers at the last step.
     pub exposure_final: f64,
     /// Learned masks.
     pub masks: f64,
@@ -185,8 +187,8 @@ pub struct Rates {
 pub struct Loss {
     /// Share of structural similarity.
     pub ssim_weight: f64,
-    /// Whether the photos' exposures are learned.
-    pub exposure: bool,
+    /// The colour model of photos and cameras that is learned.
+    pub colour: Option<ColourModel>,
     /// Weight of the mean opacity.
     pub opacity_regulariser: f64,
     /// Weight of the mean scale.
@@ -287,12 +289,12 @@ impl ResolvedConfig {
     }
 
     /// How photos are decoded. They keep their transparency where what they stand on changes: with
-    /// the step, or with each photo's exposure.
+    /// the step, or with each photo's colour model.
     pub fn load_options(&self) -> LoadOptions {
         LoadOptions {
             max_size: self.data.max_size,
             background: self.data.background.colour(),
-            keep_alpha: self.data.background == Background::Random || self.loss.exposure,
+            keep_alpha: self.data.background == Background::Random || self.loss.colour.is_some(),
             keep_lens: self.data.lens == PhotoLens::AsTaken,
         }
     }
@@ -367,7 +369,7 @@ impl ResolvedConfig {
             lr_exposure_final: Some(rates.exposure_final),
             lr_masks: Some(rates.masks),
             ssim_weight: Some(loss.ssim_weight),
-            exposure: Some(loss.exposure),
+            appearance: Some(Appearance(loss.colour)),
             opacity_regulariser: Some(loss.opacity_regulariser),
             scale_regulariser: Some(loss.scale_regulariser),
             sh_regulariser: Some(loss.sh_regulariser),

@@ -1,8 +1,8 @@
 //! The settings, and what they do.
 
 use super::choices::{
-    BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
-    Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
+    Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
+    DensifyStatistic, Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 use super::interval::Interval;
 use super::preset::{self, Preset};
@@ -10,6 +10,7 @@ use super::time::WallTime;
 use clap::ArgAction;
 use serde::{Deserialize, Serialize};
 use splatcore_core::Pipeline;
+use splatcore_core::colour::ColourModel;
 
 /// One layer of settings of a training run; what it does not give is `None`. Defaults are those of
 /// INRIA's code (`adc`) and of 3dgs-mcmc (`mcmc`); steps are given for 30,000 iterations there and
@@ -180,11 +181,11 @@ pub struct Config {
     /// calmer, too low ends too early. Quality only
     #[arg(long, value_name = "SHARE", help_heading = "Learning rates")]
     pub lr_final_share: Option<f64>,
-    /// Learning rate of the photos' exposures (with --exposure) at the first step. A photo learns
-    /// only when it is shown: a short run on many photos needs a higher one. Quality only
+    /// Learning rate of the photos' numbers (with --appearance affine) at the first step. A photo
+    /// learns only when it is shown: a short run on many photos needs a higher one. Quality only
     #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
     pub lr_exposure: Option<f64>,
-    /// Learning rate of the photos' exposures at the last step, to which it falls exponentially.
+    /// Learning rate of the photos' numbers at the last step, to which it falls exponentially.
     /// Quality only
     #[arg(long, value_name = "RATE", help_heading = "Learning rates")]
     pub lr_exposure_final: Option<f64>,
@@ -197,12 +198,18 @@ pub struct Config {
     /// texture over exact colour; 0 saves the time of computing it
     #[arg(long, value_name = "W", help_heading = "Loss")]
     pub ssim_weight: Option<f64>,
-    /// Learn for each photo how its exposure and white balance differ from the others', so that the
-    /// scene need not explain it. Quality where a camera's automatics were on, little use
-    /// otherwise; a step takes a little longer, memory is 12 bytes a pixel of one photo, and those
-    /// with alpha take a third more. Held-out photos have none, so psnr may fall: see psnr_aligned
-    /// in metrics.json
-    #[arg(long, action = ArgAction::SetTrue, help_heading = "Loss")]
+    /// Learn what each photo's exposure and white balance made of the scene's colours, so that the
+    /// scene need not explain it: affine (a 3x4 matrix a photo), ppisp (exposure and colour a
+    /// photo, vignetting and response curve a camera), ppisp-linear (the same without the curve),
+    /// or none [none]. Quality where a camera's automatics were on, little use otherwise; a step
+    /// takes a little longer, memory is 12 bytes a pixel of one photo, and those with alpha take a
+    /// third more. Held-out photos have none, so psnr may fall: see psnr_aligned in metrics.json
+    #[arg(long, value_name = "MODEL", help_heading = "Loss")]
+    pub appearance: Option<Appearance>,
+    /// The same as --appearance affine
+    #[arg(
+        long, action = ArgAction::SetTrue, conflicts_with = "appearance", help_heading = "Loss"
+    )]
     pub exposure: Option<bool>,
     /// Refine the photos' poses while the scene learns, for poses that are not quite right: of
     /// phones, of video, of a hurried reconstruction. Good ones (COLMAP's) gain nothing and may
@@ -381,8 +388,8 @@ macro_rules! with_settings {
             batch batch_scaling optimizer no_bias_correction
             resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final
             lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_final_share lr_exposure
-            lr_exposure_final lr_masks ssim_weight exposure refine_poses pose_travel pose_degrees
-            pose_shift opacity_regulariser scale_regulariser
+            lr_exposure_final lr_masks ssim_weight appearance exposure refine_poses pose_travel
+            pose_degrees pose_shift opacity_regulariser scale_regulariser
             sh_regulariser learned_masks noise_rate sh_every densify_from densify_until
             densify_every densify_gradient densify_statistic densify_growth
             densify_score score_views score_error score_threshold prune_importance prune_bad_share
@@ -404,10 +411,21 @@ impl Config {
 
     /// These settings, and the lower layer's where they say nothing.
     pub fn over(&self, lower: &Self) -> Self {
+        let (this, lower) = (&self.by_one_name(), &lower.by_one_name());
         macro_rules! first {
-            ($($name:ident)*) => { Self { $($name: self.$name.or(lower.$name)),* } };
+            ($($name:ident)*) => { Self { $($name: this.$name.or(lower.$name)),* } };
         }
         with_settings!(first)
+    }
+
+    /// With the other name of a setting in place of a name that means the same.
+    pub(super) fn by_one_name(&self) -> Self {
+        let affine = |wanted: bool| Appearance(wanted.then_some(ColourModel::Affine));
+        Self {
+            appearance: self.appearance.or(self.exposure.map(affine)),
+            exposure: None,
+            ..self.clone()
+        }
     }
 
     /// Those of the settings whose field's name is to be kept.

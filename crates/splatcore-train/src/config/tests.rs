@@ -104,15 +104,16 @@ fn every_flag_is_a_key_and_has_help() {
     let table = ends.over(&all.complete().to_settings());
     let table = table.to_table().unwrap();
     let command = command();
-    let arguments: Vec<String> = command
-        .get_arguments()
-        .map(|a| a.get_long().unwrap().to_owned())
-        .collect();
-    assert_eq!(arguments.len(), table.len());
+    // A name for a value of `appearance` from before there were others.
+    let older = ["exposure"];
+    let mut keys = 0;
     for argument in command.get_arguments() {
-        assert!(table.contains_key(argument.get_long().unwrap()));
+        let long = argument.get_long().unwrap();
+        assert!(table.contains_key(long) != older.contains(&long), "{long}");
         assert!(argument.get_help().is_some(), "{argument}");
+        keys += usize::from(!older.contains(&long));
     }
+    assert_eq!(keys, table.len());
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn plan(fit: &Fit, step: u32, view: usize) -> StepPlan {
         scale: 1,
         statistics: None,
         noise: None,
-        exposure: None,
+        colour: None,
         masks: None,
         pose_gradients: true,
         seed: 0,

@@ -3,6 +3,7 @@ mod refinements;
 
 use super::*;
 use crate::config::{Config, Preset};
+use splatcore_core::colour::ColourModel;
 
 fn scheduled(config: &Config, extent: f64) -> Schedule {
     Schedule::new(&config.complete(), extent)
@@ -103,16 +104,16 @@ fn filters_are_computed_every_hundred_steps_but_at_the_end() {
 }
 
 #[test]
-fn exposures_are_learned_if_asked_for() {
-    assert_eq!(
-        scheduled(&Config::UNSET, 2.0).plan(1, vec![0]).exposure,
-        None
-    );
+fn colour_models_are_learned_if_asked_for() {
+    let plain = scheduled(&Config::UNSET, 2.0);
+    assert_eq!(plain.plan(1, vec![0]).colour, None);
     let with = Config {
         exposure: Some(true),
         ..Config::UNSET
     };
-    let rate = |step| scheduled(&with, 2.0).plan(step, vec![0]).exposure.unwrap();
+    let plan = |step| scheduled(&with, 2.0).plan(step, vec![0]).colour.unwrap();
+    assert_eq!(plan(1).model, ColourModel::Affine);
+    let rate = |step| plan(step).photo_rate;
     assert!(close(rate(30_000), 1e-3) && close(rate(15_000), 1e-2 * 10f64.powf(-0.5)));
 }
 
@@ -272,7 +273,8 @@ fn scores_see_the_photos_of_their_step() {
                 _ => continue,
             };
             assert_eq!(scoring.render, plan.render);
-            assert!(scoring.exposure && plan.exposure.is_some());
+            let model = plan.colour.map(|plan| plan.model);
+            assert!(model.is_some() && scoring.colour == model);
             assert_eq!(scoring.scale, plan.scale);
             seen.push(scoring.scale);
         }
@@ -285,7 +287,7 @@ fn scores_see_the_photos_of_their_step() {
     let Refine::Prune { scoring, .. } = &scheduled(&plain, 1.0).refinements(3000)[0] else {
         panic!("pruning comes first");
     };
-    assert_eq!((scoring.scale, scoring.exposure), (1, false));
+    assert_eq!((scoring.scale, scoring.colour), (1, None));
 }
 
 #[test]

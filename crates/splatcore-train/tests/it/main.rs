@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
 mod antialias;
+mod colours;
 mod common;
 mod config_files;
 mod cpu;
 mod ends;
 mod evaluate;
-mod exposure;
 mod floaters;
 mod lens;
 mod options;

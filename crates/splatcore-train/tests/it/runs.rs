@@ -55,7 +55,7 @@ pub fn assert_same(a: &Checkpoint, b: &Checkpoint) {
         second,
         gradient_sum,
         seen,
-        exposures,
+        colours,
         smoothing,
         masks,
     } = &a.state;
@@ -63,7 +63,7 @@ pub fn assert_same(a: &Checkpoint, b: &Checkpoint) {
     assert_eq!(bits(first), bits(&b.state.first));
     assert_eq!(bits(second), bits(&b.state.second));
     assert_eq!((gradient_sum, seen), (&b.state.gradient_sum, &b.state.seen));
-    assert_eq!(exposures, &b.state.exposures);
+    assert_eq!(colours, &b.state.colours);
     assert_eq!(smoothing, &b.state.smoothing);
     assert_eq!(masks, &b.state.masks);
     assert_eq!(

@@ -2,12 +2,13 @@
 
 use crate::backends::BackendArgs;
 use crate::cameras::NamedCamera;
+use crate::looks::LookArgs;
 use crate::output::{counted, one_line};
 use crate::scene_source::{SceneSource, Typed};
 use crate::start::StartArgs;
 use crate::up::{Evidence, Up};
 use crate::viewing::{self, ViewerArgs, scene_info, shrunk};
-use crate::{load, sharing};
+use crate::{load, looks, sharing};
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Gaussians, camera};
@@ -42,6 +43,8 @@ pub struct Args {
     #[command(flatten)]
     viewer: ViewerArgs,
     #[command(flatten)]
+    look: LookArgs,
+    #[command(flatten)]
     backend: BackendArgs,
     /// With --listen: browsers of other machines may edit and save the scene, too
     #[arg(long, requires = "listen")]
@@ -52,6 +55,11 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let images = args.images.as_deref();
     let typed = Typed::of(&args.path)?;
+    let source = match &typed {
+        Typed::Scene(source) => Some(source),
+        Typed::Dataset => None,
+    };
+    let look = args.look.find(source)?;
     let (gaussians, antialias, dataset) = match &typed {
         Typed::Dataset => {
             let dataset = load::dataset(&args.path, images, 0)?;
@@ -62,11 +70,7 @@ pub fn run(args: Args) -> Result<()> {
             (gaussians, antialias, photos_of(source, &args)?)
         }
     };
-    let source = match &typed {
-        Typed::Scene(source) => Some(source),
-        Typed::Dataset => None,
-    };
-    let backend = args.backend.open()?;
+    let backend = looks::through(args.backend.open()?, look);
     let cameras = match &dataset {
         Some(dataset) => of_dataset(dataset),
         // Without photos, from where the run's were taken.

@@ -2,12 +2,14 @@
 //! scripts but those of the scene's page ([`crate::sharing`]), which stands in a frame of its own.
 
 pub mod chart;
+mod colours;
 mod compare;
 mod pictures;
 mod poses;
 mod weak;
 
 pub use chart::{Chart, Line};
+pub use colours::MeasuredColours;
 pub use compare::{ComparedRun, comparison};
 pub use pictures::ViewPictures;
 pub use poses::{MeasuredPoses, PoseRow};
@@ -54,6 +56,8 @@ pub struct Report {
     pub weak: WeakViews,
     /// What became of the poses, if they were refined.
     pub poses: Option<MeasuredPoses>,
+    /// What a colour model found, if one was learned.
+    pub colours: Option<MeasuredColours>,
     /// The run's config as TOML.
     pub config: Option<String>,
 }
@@ -72,6 +76,9 @@ impl Report {
             );
         }
         self.write_views(&mut out);
+        if let Some(colours) = &self.colours {
+            out.push_str(&colours.to_html());
+        }
         if let Some(poses) = &self.poses {
             out.push_str(&poses::to_html(poses));
         }

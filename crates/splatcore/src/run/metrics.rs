@@ -1,6 +1,6 @@
 //! metrics.json: what a run writes of itself, and what `report` reads.
 
-use crate::report::MeasuredPoses;
+use crate::report::{MeasuredColours, MeasuredPoses};
 use serde::{Deserialize, Serialize};
 use splatcore_train::{Breakdown, CurvePoint, Evaluation};
 
@@ -99,6 +99,9 @@ pub struct Written {
     /// The poses that were refined, and the quality without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poses: Option<MeasuredPoses>,
+    /// What a colour model found, if one was learned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub colours: Option<MeasuredColours>,
     /// Where the time went; nothing if no step's stages were timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Breakdown>,

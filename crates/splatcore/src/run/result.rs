@@ -1,25 +1,25 @@
 //! What a run writes beside scene and checkpoint.
 
 use super::metrics::Written;
-use crate::output::{self, duration, thousands};
+use crate::looks::Looks;
+use crate::output::{duration, thousands};
 use crate::report::{
-    Chart, Line, MeasuredPoses, Report, Scene, ViewPictures, decibels, weak_views,
+    Chart, Line, MeasuredColours, MeasuredPoses, Report, Scene, ViewPictures, decibels, weak_views,
 };
+use crate::scene_source::Files;
 use anyhow::Result;
-use splatcore_core::exposure::Exposure;
 use splatcore_train::Trainer;
-use std::collections::BTreeMap;
-use std::path::Path;
 
-/// `exposures.json`: by name of the photo, the rows of `[A | b]` that turn a rendered colour into
-/// the photo's.
-pub fn write_exposures(path: &Path, exposures: Vec<(String, Exposure)>) -> Result<()> {
-    let rows = |e: Exposure| [0, 4, 8].map(|at| [e[at], e[at + 1], e[at + 2], e[at + 3]]);
-    let table: BTreeMap<String, [[f32; 4]; 3]> = exposures
-        .into_iter()
-        .map(|(name, exposure)| (name, rows(exposure)))
-        .collect();
-    output::write_json(path, &table)
+/// What a run learned of its photos' colours; writes it beside the scene. None if it learns none.
+pub fn write_colours(trainer: &mut Trainer, files: &Files) -> Result<Option<MeasuredColours>> {
+    let colours = trainer.colours()?;
+    let Some(looks) = Looks::of(trainer.views(), &colours) else {
+        return Ok(None);
+    };
+    looks.write(files)?;
+    let measured = MeasuredColours::of(&looks)?;
+    measured.tell();
+    Ok(Some(measured))
 }
 
 /// The page about a run.
@@ -98,6 +98,7 @@ pub fn report(
         views,
         weak: weak_views(&found.views),
         poses: metrics.poses.clone(),
+        colours: metrics.colours.clone(),
         config: Some(trainer.config().to_toml()?),
     })
 }

@@ -32,7 +32,7 @@ impl<'a> Watch<'a> {
             progress: Progress::new("training", config.iterations.into()),
             guard: Guard::start()?,
             measured,
-            align_colour: config.loss.exposure,
+            align_colour: config.loss.colour.is_some(),
             psnr: Vec::new(),
             live,
         })

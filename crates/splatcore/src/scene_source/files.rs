@@ -17,8 +17,10 @@ pub struct Files {
     pub checkpoint: PathBuf,
     /// For people.
     pub report: PathBuf,
-    /// The photos' transforms of colours, if the run learns them.
+    /// The photos' transforms of colours, if the run learns the affine model.
     pub exposures: PathBuf,
+    /// What photos and cameras made of colours, if the run learns another model.
+    pub appearance: PathBuf,
     /// The photos' cameras.
     pub cameras: PathBuf,
     /// The same cameras for nerfstudio, of a run that refined their poses.
@@ -39,6 +41,7 @@ impl Files {
             checkpoint: file("checkpoint.safetensors"),
             report: file("report.html"),
             exposures: file("exposures.json"),
+            appearance: file("appearance.json"),
             cameras: file("cameras.json"),
             transforms: file("transforms.json"),
             run: file("run.json"),
@@ -55,6 +58,7 @@ impl Files {
             &self.checkpoint,
             &self.report,
             &self.exposures,
+            &self.appearance,
             &self.cameras,
             &self.transforms,
             &self.run,

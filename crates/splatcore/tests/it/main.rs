@@ -2,13 +2,13 @@
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
 mod channels;
+mod colours;
 mod common;
 mod completions;
 mod convert;
 #[cfg(unix)] // limits are the shell's
 mod descriptors;
 mod export;
-mod exposure;
 #[cfg(unix)] // a shell script
 mod fake_colmap;
 mod killed;

@@ -9,6 +9,7 @@ use splatcore_core::backend::{
     BackendError, Consistency, Learner, LearnerState, Refine, RenderOptions, Scoring, Statistic,
     StepPlan,
 };
+use splatcore_core::colour::{ColourModel, ColourPlan};
 use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::{Backend, Gaussians, Image, Pipeline, View};
@@ -132,12 +133,12 @@ fn nothing(_: &mut dyn Learner) -> Said {
     Ok(())
 }
 
-fn scoring(exposure: bool) -> Scoring {
+fn scoring(colour: Option<ColourModel>) -> Scoring {
     Scoring {
         views: 2,
         render: options(Pipeline::AUTO),
         scale: 1,
-        exposure,
+        colour,
         error_threshold: 0.25,
         seed: 3,
         step: 100,
@@ -159,13 +160,13 @@ fn adc(learner: &mut dyn Learner) -> Said {
     learner.refine(&refine(1000, None))?;
     learner.step(&plan(Pipeline::AUTO, 4, 1))?;
     let consistency = Consistency {
-        scoring: scoring(false),
+        scoring: scoring(None),
         min_bad: 0.1,
     };
     let limit = learner.count() + 20;
     learner.refine(&refine(limit, Some(consistency)))?;
     learner.refine(&Refine::Prune {
-        scoring: scoring(false),
+        scoring: scoring(None),
         min_importance: 0.5,
         max_bad_share: 0.9,
     })?;
@@ -232,13 +233,13 @@ fn jobs() -> Vec<Job> {
             mcmc,
         ),
         steps(
-            "exposure",
+            "colour",
             transparent_views,
             nothing,
-            |plan| plan.exposure = Some(0.01),
+            |plan| plan.colour = Some(ColourPlan::affine(0.01)),
             |learner| {
                 learner.refine(&Refine::Prune {
-                    scoring: scoring(true),
+                    scoring: scoring(Some(ColourModel::Affine)),
                     min_importance: 0.5,
                     max_bad_share: 0.9,
                 })?;
@@ -251,7 +252,7 @@ fn jobs() -> Vec<Job> {
             nothing,
             |plan| {
                 plan.views = vec![2, 0, 1];
-                (plan.exposure, plan.noise) = (Some(0.01), Some(0.05));
+                (plan.colour, plan.noise) = (Some(ColourPlan::affine(0.01)), Some(0.05));
                 let (weight, rate) = (0.1, 2.0);
                 plan.masks = Some(MaskPlan { weight, rate });
             },

@@ -5,6 +5,7 @@ use crate::peers::loopback::Loopback;
 use crate::peers::{Peers, Piece};
 use crate::tests::support::device::device;
 use splatcore_core::Lens;
+use splatcore_core::colour::ColourPlan;
 use splatcore_core::learned_masks::MaskPlan;
 use std::thread;
 use std::time::Duration;
@@ -47,7 +48,7 @@ impl Course {
         plan.render.sh_degree = u8::from(step > 2);
         plan.noise = self.mcmc.then_some(1e-3);
         (plan.opacity_regulariser, plan.scale_regulariser) = (0.01, 0.01);
-        plan.exposure = (step > 1).then_some(0.01);
+        plan.colour = (step > 1).then(|| ColourPlan::affine(0.01));
         plan.sparse_adam = self.sparse;
         plan.masks = self.masks.then_some(MaskPlan {
             rate: 0.05,

@@ -40,7 +40,7 @@ fn state(seed: u64, n: usize, sh_degree: u8) -> LearnerState {
             .map(|i| (i * 7 % 13 * (i % 4).min(1)) as f32 * 1e-3)
             .collect(),
         seen: (0..n).map(|i| (i % 4) as u32).collect(),
-        exposures: Default::default(),
+        colours: Default::default(),
         smoothing: Vec::new(),
         masks: Default::default(),
     }
@@ -191,7 +191,7 @@ fn scoring() -> Scoring {
         views: 4,
         render: RenderOptions::default(),
         scale: 1,
-        exposure: false,
+        colour: None,
         error_threshold: 0.1,
         seed: 3,
         step: 600,

@@ -1,5 +1,5 @@
 //! What a step learns from, made of the photo that is kept: `ops/photo/photo.cu`. Twin:
-//! `splatcore_core::Photo`'s `reduced` and `on`, and `splatcore_core::exposure::of_colour`.
+//! `splatcore_core::Photo`'s `reduced` and `on`.
 
 use crate::device::Kernels;
 use crate::device::error::{device_error, failed};
@@ -22,7 +22,7 @@ kernel_params! {
         to_width: u32,
         to_height: u32,
         background: [f32; 3],
-        exposure: Address,
+        behind: Address,
         rgb_out: Address,
         mask_out: Address,
     }
@@ -84,8 +84,8 @@ impl StepPhoto {
     }
 
     /// Photo `index`, which lies there as `kept`, with each side divided by `scale`, if it has
-    /// alpha on a background, which goes through the transform of colours at the address `exposure`
-    /// (0: none): from the queue's present place on until the next call. Unless it needs neither it
+    /// alpha on a background; at the address `behind` is what its colour model makes of that (0: it
+    /// has none): from the queue's present place on until the next call. Unless it needs neither it
     /// is made in the queue.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl StepPhoto {
         photo: &Photo,
         scale: u32,
         background: [f32; 3],
-        exposure: u64,
+        behind: u64,
     ) -> Result<DevicePhoto, BackendError> {
         if scale == 1 && kept.alpha == 0 {
             return Ok(kept);
@@ -150,7 +150,7 @@ impl StepPhoto {
                 to_width: width,
                 to_height: height,
                 background,
-                exposure,
+                behind,
                 rgb_out: made.rgb,
                 mask_out: made.mask,
             },

@@ -5,8 +5,8 @@
 // there is a mask. With a smaller size (coarse-to-fine training) each pixel is the mean of the area
 // that it covers, and counts if all of this area counts. Photos with alpha, which are stored on
 // black, are put on the step's background: rgb + (1 - alpha) colour, where colour first passes
-// through the photo's exposure transform, if any. CPU twin, equal in every byte:
-// splatcore_core::{Photo::{reduced, on}, exposure::of_colour}.
+// through the photo's colour model, if any. CPU twin, equal in every byte:
+// splatcore_core::Photo::{reduced, on}.
 //
 // Launch. One thread a pixel of the result, blocks of 256; only in steps that need it. Every step
 // makes its image anew: a half and a quarter of every photo would take a third more memory, and
@@ -15,7 +15,7 @@
 // Bound. Memory and latency: 6.2 MB read, 1.6 (half) or 0.4 (quarter) written at 1080x1920, 1.8 us.
 //
 // Now. Not measured; predicted 4 to 5 us, 20 us where a side is no multiple of the result's and
-// sums have 64 bits (1080x1920, H200). History: docs/log/kernels/exposure.md
+// sums have 64 bits (1080x1920, H200). History: docs/log/kernels/colour.md
 
 #include "splat.cuh"
 
@@ -79,16 +79,10 @@ struct Colour {
     float value[3];
 };
 
-// Channel c of the background in 8 bits. `exposure` is the rows of [A | b], or null. Every
-// operation rounds on its own (no fused multiply-add), as on the CPU.
-__device__ __forceinline__ u32 behind(const Colour& background, ReadOnly<float> exposure, int c) {
-    float value = background.value[c];
-    if (exposure) {
-        const float* row = exposure + 4 * c;
-        value = __fadd_rn(__fmul_rn(row[2], background.value[2]), row[3]);
-        value = __fadd_rn(__fmul_rn(row[1], background.value[1]), value);
-        value = __fadd_rn(__fmul_rn(row[0], background.value[0]), value);
-    }
+// Channel c of the background in 8 bits: what the photo's colour model makes of it, or without one
+// as it is. Every operation rounds on its own (no fused multiply-add), as on the CPU.
+__device__ __forceinline__ u32 behind(const Colour& background, ReadOnly<float> seen, int c) {
+    const float value = seen ? seen[c] : background.value[c];
     return (u32)__fadd_rn(__fmul_rn(fminf(fmaxf(value, 0.0f), 1.0f), 255.0f), 0.5f);
 }
 
@@ -103,7 +97,7 @@ struct PhotoParams {
     u32 to_width;
     u32 to_height;
     Colour background;
-    ReadOnly<float> exposure;  // 12 numbers, row-major 3x4
+    ReadOnly<float> behind;  // what the colour model makes of the background, or null
     u8* rgb_out;
     u8* mask_out;
 };
@@ -118,8 +112,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         u32 value = pixel.value[c];
         if (args.alpha)
             value = min(
-                value + ((255 - pixel.value[3]) * behind(args.background, args.exposure, c) + 127) /
-                            255,
+                value +
+                    ((255 - pixel.value[3]) * behind(args.background, args.behind, c) + 127) / 255,
                 255u);
         args.rgb_out[3ull * at + c] = (u8)value;
     }

@@ -4,9 +4,9 @@
 // Contract. After FastGS (Ren et al. 2025, arXiv:2511.04283); splatcore_core::backend::{Scoring,
 // Scores} defines the numbers. With an image gradient of 1 in a channel at some pixels, a splat's
 // dL/dcolour of that channel is the sum of its blending weights there, so no raster kernel of its
-// own is needed. Image and photo are those of a step at this time: reduced (photo.cu), exposed
-// (exposure.cu), on a background; a pixel of a reduced photo counts `area` pixels. After the
-// forward pass of a view:
+// own is needed. Image and photo are those of a step at this time: reduced (photo.cu), through the
+// colour model (colour_kernels.cuh), on a background; a pixel of a reduced photo counts `area`
+// pixels. After the forward pass of a view:
 // - error_range: smallest and largest L1 error of the counted pixels, by atomic minimum and
 //   maximum.
 // - error_mask: the image gradient [3][pixels]: red 1 at bad pixels, green 1 at all, blue 0.

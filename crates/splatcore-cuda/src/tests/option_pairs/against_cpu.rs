@@ -5,7 +5,7 @@ use super::*;
 use crate::tests::support::device::{device, is_card};
 use crate::tests::support::watched::Watched;
 use splatcore_core::backend::{LearnerState, Refine};
-use splatcore_core::exposure::IDENTITY;
+use splatcore_core::colour::ColourState;
 use splatcore_core::{BackendError, Gaussians, Learner, metrics};
 use splatcore_train::schedule::Schedule;
 
@@ -17,7 +17,7 @@ struct Apart {
     /// The same of parameters. Larger: where a gradient is all but 0, its sign is chance, and Adam
     /// makes a whole step of it.
     parameters: f64,
-    /// Of the statistics, the photos' exposures and the moments of masks.
+    /// Of the statistics, the colour models' numbers and the moments of masks.
     others: f64,
     /// PSNR between images after a step, and after a refinement.
     step: f64,
@@ -107,17 +107,20 @@ fn in_step(
             apart.moments = apart.moments.max(worst(|state| &state.first));
             apart.parameters = apart.parameters.max(worst(|state| &state.gaussians));
             let statistics = relative(&to.gradient_sum, &found.gradient_sum, &before.gradient_sum);
-            let rows = |state: &LearnerState| match state.exposures.is_empty() {
-                true => IDENTITY.repeat(views.len()),
-                false => state.exposures.parameters.concat(),
+            let rows = |state: &LearnerState| {
+                let colours = match (state.colours.is_empty(), to.colours.model) {
+                    (true, Some(model)) => ColourState::fresh(model, views.len(), 1),
+                    _ => state.colours.clone(),
+                };
+                colours.photos.parameters
             };
-            let exposures = relative(&rows(&to), &rows(&found), &rows(&before));
+            let colours = relative(&rows(&to), &rows(&found), &rows(&before));
             let learned = |state: &LearnerState| match state.masks.is_empty() {
                 true => vec![0.0; state.gaussians.len()],
                 false => state.masks.first.clone(),
             };
             let masks = relative(&learned(&to), &learned(&found), &learned(&before));
-            apart.others = apart.others.max(statistics).max(exposures).max(masks);
+            apart.others = apart.others.max(statistics).max(colours).max(masks);
             let ours = images(got.as_mut(), &views, &options)?;
             let psnr = metrics::psnr_between(&ours, &images(want.as_mut(), &views, &options)?);
             apart.step = apart.step.min(psnr);

@@ -47,7 +47,7 @@ fn state(seed: u64, count: usize) -> LearnerState {
             .map(|i| (i % 10 * (i % 4).min(1)) as f32 * 1e-3)
             .collect(),
         seen: (0..count).map(|i| (i % 4) as u32).collect(),
-        exposures: Default::default(),
+        colours: Default::default(),
         smoothing: Vec::new(),
         masks: Default::default(),
         gaussians,

@@ -1,14 +1,15 @@
 //! What refinements make of scores over several views, against the twin's count of weights.
 
-use super::super::exposure::exposures;
+use super::super::colour::colours;
 use super::super::outcome::{Outcome, ensure, gather, said};
 use super::super::scenes::{self, random_scene};
 use super::families;
-use crate::twin::{self, exposure};
+use crate::twin;
+use crate::twin::colour::{Look, apply};
 use splatcore_core::backend::{
     Backend, Consistency, LearnerState, Refine, RefineReport, RenderOptions, Scoring,
 };
-use splatcore_core::exposure::of_colour;
+use splatcore_core::colour::ColourModel;
 use splatcore_core::image::to_bytes;
 use splatcore_core::random::draw_views;
 use splatcore_core::{Pipeline, View};
@@ -25,7 +26,7 @@ const THRESHOLD: f32 = 0.25;
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     scale: u32,
-    exposure: bool,
+    colour: Option<ColourModel>,
     /// Photos are transparent in places.
     alpha: bool,
 }
@@ -33,7 +34,7 @@ struct Seen {
 /// As they are.
 const PLAIN: Seen = Seen {
     scale: 1,
-    exposure: false,
+    colour: None,
     alpha: false,
 };
 
@@ -50,7 +51,7 @@ fn scoring(pipeline: Pipeline, views: usize, seen: Seen) -> Scoring {
     Scoring {
         views,
         scale: seen.scale,
-        exposure: seen.exposure,
+        colour: seen.colour,
         render: RenderOptions {
             pipeline,
             background: [0.13, 0.57, 0.31],
@@ -80,10 +81,14 @@ fn twin_scores(state: &LearnerState, scoring: &Scoring, views: &[View]) -> Vec<T
         let camera = &views[view].camera.reduced(scoring.scale);
         let mut image = twin::render(scene, camera, &scoring.render).image;
         let mut behind = scoring.render.background;
-        if scoring.exposure {
-            let transform = &state.exposures.parameters[view];
-            image = exposure::apply(&image, &transform.map(f64::from));
-            behind = of_colour(transform, behind);
+        if let Some(model) = scoring.colour {
+            let size = [camera.width, camera.height];
+            let look = Look::of(model, &state.colours, (view, view), size);
+            image = apply(&image, &look);
+            // The affine model's factors are the photo's numbers.
+            behind = model
+                .entry()
+                .of_colour(state.colours.photos.row(view), behind);
         }
         let photo = &views[view]
             .photo
@@ -217,9 +222,9 @@ fn growth(backend: &dyn Backend, pipeline: Pipeline, before: &LearnerState, seen
     let without = [
         (seen.scale > 1, Seen { scale: 1, ..seen }),
         (
-            seen.exposure,
+            seen.colour.is_some(),
             Seen {
-                exposure: false,
+                colour: None,
                 ..seen
             },
         ),
@@ -272,18 +277,18 @@ pub fn growth_wants_agreement(backend: &dyn Backend) -> Outcome {
     gather(PIPELINES.map(|pipeline| growth(backend, pipeline, &state(71), PLAIN)))
 }
 
-/// Images and photos are compared as a step compares them: reduced, through the photos' exposures,
-/// transparent photos on what the exposure makes of the background. A learner without exposures
+/// Images and photos are compared as a step compares them: reduced, through the photos' colour
+/// models, transparent photos on what those make of the background. A learner without any
 /// scores as if none were asked for.
 pub fn scores_see_what_steps_see(backend: &dyn Backend) -> Outcome {
-    let (exposure, alpha) = (true, true);
+    let (colour, alpha) = (Some(ColourModel::Affine), true);
     let cases = [
         (Pipeline::AUTO, Seen { scale: 2, ..PLAIN }),
-        (Pipeline::AUTO, Seen { exposure, ..PLAIN }),
+        (Pipeline::AUTO, Seen { colour, ..PLAIN }),
         (
             Pipeline::AUTO,
             Seen {
-                exposure,
+                colour,
                 alpha,
                 ..PLAIN
             },
@@ -292,25 +297,25 @@ pub fn scores_see_what_steps_see(backend: &dyn Backend) -> Outcome {
             Pipeline::VANILLA,
             Seen {
                 scale: 4,
-                exposure,
+                colour,
                 alpha,
             },
         ),
     ];
     let mut before = state(71);
-    before.exposures = exposures(72, scenes::views().len());
+    before.colours = colours(ColourModel::Affine, 72, scenes::views().len());
     gather(cases.map(|(pipeline, seen)| growth(backend, pipeline, &before, seen)))?;
 
     let before = state(71);
-    let refine = |exposure: bool| Refine::Prune {
-        scoring: scoring(Pipeline::AUTO, usize::MAX, Seen { exposure, ..PLAIN }),
+    let refine = |colour| Refine::Prune {
+        scoring: scoring(Pipeline::AUTO, usize::MAX, Seen { colour, ..PLAIN }),
         min_importance: 0.0,
         max_bad_share: 0.7,
     };
-    let plain = run(backend, &before, PLAIN, &refine(false))?;
+    let plain = run(backend, &before, PLAIN, &refine(None))?;
     ensure(
-        run(backend, &before, PLAIN, &refine(true))? == plain,
-        || "without exposures a score that asks for them is another one, or makes some".into(),
+        run(backend, &before, PLAIN, &refine(colour))? == plain,
+        || "without colour models a score that asks for them is another one, or makes some".into(),
     )?;
 
     let mut wrong = scoring(Pipeline::AUTO, 1, PLAIN);

@@ -80,7 +80,7 @@ impl Steps {
             scale: 1,
             statistics: Some(Statistic::Mean),
             noise: None,
-            exposure: None,
+            colour: None,
             masks: None,
             pose_gradients: false,
             seed: 0,

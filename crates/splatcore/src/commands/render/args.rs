@@ -3,6 +3,7 @@
 use super::path_args::PathArgs;
 use crate::backends::{BackendArgs, CardsArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
+use crate::looks::LookArgs;
 use splatcore_core::Pipeline;
 use splatcore_core::backend::RenderOptions;
 use std::path::PathBuf;
@@ -51,6 +52,8 @@ pub struct Args {
     /// Rendering takes no longer. With --path a video beside, NAME_alpha
     #[arg(long)]
     pub alpha: bool,
+    #[command(flatten)]
+    pub look: LookArgs,
     #[command(flatten)]
     pub half: HalfSceneArgs,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use crate::cameras::NamedCamera;
 use crate::channels::Channels;
 use crate::progress::Progress;
 use crate::scene_source::SceneSource;
-use crate::{interrupt, output};
+use crate::{interrupt, looks, output};
 use anyhow::{Context, Result};
 use splatcore_core::backend::Renderer;
 use splatcore_core::spread::in_order;
@@ -16,9 +16,12 @@ use std::collections::HashSet;
 /// Renders a picture for each camera.
 pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     interrupt::watch()?;
+    let look = args.look.find(Some(source))?;
     let (scene, antialias) = source.load()?;
     let _lock = output::take_folder(&args.output, "render")?;
     let backends = args.backend.open_cards(&args.cards, args.half.half_scene)?;
+    let seen = |backend| looks::through(backend, look.clone());
+    let backends: Vec<_> = backends.into_iter().map(seen).collect();
     let (cameras, background) = args.cameras.resolve(source, &scene)?;
     let mut renderers = backends::renderers(&backends, &scene)?;
     drop(scene);

@@ -286,5 +286,6 @@ pub fn job(
         "projection": format!("{:?}", path.projection),
         "depth": args.depth,
         "alpha": args.alpha,
+        "look": args.look.name(),
     }))
 }

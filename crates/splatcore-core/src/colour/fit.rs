@@ -1,75 +1,7 @@
-//! Exposure: an affine transform of the rendered colour, one for each photo.
-//!
-//! Photos of one capture differ in exposure and white balance. A scene can hold only one colour for
-//! what it shows, so training may learn a transform for each photo beside the scene: the loss
-//! compares the photo with `A rgb + b` in place of the rendered `rgb`. Starts as the identity. As
-//! INRIA's trainer does it (graphdeco-inria/gaussian-splatting, "exposure compensation"; idea:
-//! Kerbl et al. 2024, A Hierarchical 3D Gaussian Representation), but for two things: each photo's
-//! Adam counts its own steps, and the mean transform is kept at the identity (see [`PULL`]).
+//! The affine transform that brings an image closest to a photo: what colour-corrected PSNR
+//! ([`crate::metrics::psnr_aligned`]) goes through.
 
 use crate::{Image, Photo};
-
-/// The rows of `[A | b]`, 3x4, one after the other: what red, green and blue become.
-pub type Exposure = [f32; 12];
-
-/// What changes nothing.
-pub const IDENTITY: Exposure = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0];
-
-/// At every step the photo's transform loses this share of what the mean over all views differs
-/// from the identity.
-///
-/// Colours of the scene and transforms of all photos are known only together: any change of the one
-/// can be undone by the others. A photo that was not trained on has no transform, so its best guess
-/// is the mean one, and that is to be none.
-pub const PULL: f32 = 0.1;
-
-/// What a transform makes of a colour; in this order of operations, each rounded, on every backend.
-///
-/// The background of an image goes through the transform with the image, so a transparent photo has
-/// to stand on what comes out here: on the background itself it would pull every transform towards
-/// the identity.
-pub fn of_colour(exposure: &Exposure, [r, g, b]: [f32; 3]) -> [f32; 3] {
-    [0, 4, 8].map(|row: usize| {
-        let [of_r, of_g, of_b, offset] = [0, 1, 2, 3].map(|column| exposure[row + column]);
-        of_r * r + (of_g * g + (of_b * b + offset))
-    })
-}
-
-/// The transforms of all views with what Adam knows of them; empty before the first step that has
-/// any.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Exposures {
-    /// The transforms.
-    pub parameters: Vec<Exposure>,
-    /// Adam's first moments.
-    pub first: Vec<Exposure>,
-    /// Adam's second moments.
-    pub second: Vec<Exposure>,
-    /// Steps taken on each view; the exponent of its bias correction.
-    pub seen: Vec<u32>,
-}
-
-impl Exposures {
-    /// The state in which training starts.
-    pub fn fresh(views: usize) -> Self {
-        Self {
-            parameters: vec![IDENTITY; views],
-            first: vec![[0.0; 12]; views],
-            second: vec![[0.0; 12]; views],
-            seen: vec![0; views],
-        }
-    }
-
-    /// Number of views.
-    pub fn len(&self) -> usize {
-        self.parameters.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.parameters.is_empty()
-    }
-}
 
 /// The affine transform, rows of `[A | b]`, that brings the image closest to the photo in the sense
 /// of least squares, over the pixels that count.

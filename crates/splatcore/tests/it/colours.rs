@@ -1,6 +1,6 @@
-//! Exposures from the command line: what is written, and what `eval` says of it.
+//! Colour models from the command line: what is written, what `eval` says of it, and looks.
 
-use crate::common::{json, photos, some_photos, splatcore, succeeds, text};
+use crate::common::{fails, json, photos, some_photos, splatcore, succeeds, text};
 use std::path::Path;
 
 fn read(folder: &Path, name: &str) -> Vec<u8> {
@@ -193,4 +193,90 @@ fn what_transparent_photos_stand_on_is_exposed_too() {
     let eval = json(&succeeds(&eval));
     let [a, b] = [&metrics, &eval].map(|found| found["psnr"].as_f64().unwrap());
     assert!((a - b).abs() < 1e-4, "{a} {b}");
+}
+
+/// What a run of PPISP writes, and pictures as one of its photos shows the scene.
+#[test]
+fn a_scene_is_shown_as_one_of_its_photos() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let flags = ["--backend", "cpu", "--sh-degree", "0", "--iterations", "40"];
+    let model = ["--appearance", "ppisp-linear"];
+    let train = ["train", photos(), "-o", text(&run)];
+    succeeds(&[&train[..], &flags, &model].concat());
+    assert!(!run.join("exposures.json").exists());
+    let read_json = |name: &str| json(&String::from_utf8(read(&run, name)).unwrap());
+    let appearance = read_json("appearance.json");
+    assert_eq!(appearance["model"], "ppisp-linear");
+    let photos = appearance["photos"].as_object().unwrap();
+    assert_eq!(photos.len(), 8);
+    let of = |photo: &serde_json::Value, k: usize| photo["numbers"][k].as_f64().unwrap();
+    for k in 0..9 {
+        let mean = photos.values().map(|photo| of(photo, k)).sum::<f64>() / 8.0;
+        assert!(mean.abs() < 1e-6, "number {k}: mean {mean}");
+    }
+    let metrics = read_json("metrics.json");
+    assert!(metrics["psnr_aligned"].is_number());
+    let rows = metrics["colours"]["photos"].as_array().unwrap();
+    assert!(rows.len() == 8 && rows.iter().all(|row| row["stops"].is_number()));
+    let report = String::from_utf8(read(&run, "report.html")).unwrap();
+    assert!(report.contains("<h2>Colours</h2>"));
+
+    let (name, photo) = photos.iter().next().unwrap();
+    let picture = |look: &str| {
+        let out = folder.path().join(look);
+        let render = [
+            "render",
+            text(&run),
+            "-o",
+            text(&out),
+            "--orbit",
+            "1",
+            "--size",
+            "32x24",
+        ];
+        succeeds(&[&render[..], &["--backend", "cpu", "--look", look]].concat());
+        let file = std::fs::read_dir(&out).unwrap().next().unwrap().unwrap();
+        image::open(file.path()).unwrap().to_rgb8()
+    };
+    let sum = |picture: &image::RgbImage| picture.iter().map(|&v| f64::from(v)).sum::<f64>();
+    let (mean, seen) = (picture("mean"), picture(name));
+    assert_ne!(mean, seen);
+    let brighter = sum(&seen) / sum(&mean);
+    let wanted = of(photo, 0).exp2();
+    assert!(
+        (brighter / wanted - 1.0).abs() < 0.05,
+        "{brighter} {wanted}"
+    );
+
+    let out = folder.path().join("none");
+    let render = [
+        "render",
+        text(&run),
+        "-o",
+        text(&out),
+        "--orbit",
+        "1",
+        "--look",
+        "x.png",
+    ];
+    let error = fails(&render);
+    assert!(
+        error.contains("'x.png'") && error.contains(name.as_str()),
+        "{error}"
+    );
+    std::fs::remove_file(run.join("appearance.json")).unwrap();
+    assert!(fails(&render).contains("--look x.png: beside the scene"));
+}
+
+#[test]
+fn an_unknown_model_is_refused() {
+    let output = splatcore(&["train", photos(), "-o", "x", "--appearance", "curves"]).output();
+    let output = output.unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr.contains("none, affine, ppisp, ppisp-linear"),
+        "{stderr}"
+    );
 }

@@ -1,0 +1,63 @@
+// colour, model `affine`: what a photo shows is A rgb + b.
+//
+// Contract. As the exposure compensation of INRIA's trainer (graphdeco-inria/gaussian-splatting);
+// differences and reasons: splatcore-core/src/colour/affine.rs, which is also the CPU's. A photo's
+// numbers and the factors are the rows of [A | b], 12 f32. Kernels: colour_kernels.cuh.
+//
+// Bound. Memory; 80 instructions a pixel in both large kernels.
+//
+// Now. Not measured; predicted 33 us for all four kernels (1080x1920, H200). History:
+// docs/log/kernels/colour.md
+
+#include "colour_model.cuh"
+
+struct Model {
+    template <class Number>
+    static __device__ __forceinline__ void factors(const Number* photo, const Number*,
+                                                   Number* rows) {
+        for (u32 k = 0; k < FACTORS; ++k) rows[k] = photo[k];
+    }
+
+    static __device__ __forceinline__ Rgb colour(const float* rows, Place, Rgb rgb) {
+        Rgb seen;
+#pragma unroll
+        for (u32 c = 0; c < 3; ++c) {
+            const float* row = rows + 4 * c;
+            seen.value[c] = fmaf(row[0], rgb.value[0],
+                                 fmaf(row[1], rgb.value[1], fmaf(row[2], rgb.value[2], row[3])));
+        }
+        return seen;
+    }
+
+    static __device__ __forceinline__ Rgb backward(const float* rows, Place, Rgb rgb, Rgb by,
+                                                   float* sums) {
+        const float* g = by.value;
+#pragma unroll
+        for (u32 c = 0; c < 3; ++c) {
+#pragma unroll
+            for (u32 k = 0; k < 3; ++k) sums[4 * c + k] = fmaf(g[c], rgb.value[k], sums[4 * c + k]);
+            sums[4 * c + 3] += g[c];
+        }
+        Rgb by_rgb;
+#pragma unroll
+        for (u32 k = 0; k < 3; ++k)
+            by_rgb.value[k] = fmaf(rows[k], g[0], fmaf(rows[4 + k], g[1], rows[8 + k] * g[2]));
+        return by_rgb;
+    }
+
+    // Every operation rounds on its own (no fused multiply-add), as on the CPU.
+    static __device__ Rgb background(const float* rows, Rgb rgb) {
+        Rgb seen;
+        for (u32 c = 0; c < 3; ++c) {
+            const float* row = rows + 4 * c;
+            float value = __fadd_rn(__fmul_rn(row[2], rgb.value[2]), row[3]);
+            value = __fadd_rn(__fmul_rn(row[1], rgb.value[1]), value);
+            seen.value[c] = __fadd_rn(__fmul_rn(row[0], rgb.value[0]), value);
+        }
+        return seen;
+    }
+
+    static __device__ float penalty_slope(const float*, u32) { return 0.0f; }
+};
+
+#include "colour_kernels.cuh"

@@ -1,0 +1,246 @@
+// colour: a photo's colour model between `blend` and `loss`; included behind a `struct Model`.
+//
+// Contract. Images and gradients are [3][height][width], f32; a photo's numbers are a row of
+// [views][PHOTO_NUMBERS], a camera's of [cameras][CAMERA_NUMBERS]. CPU twin:
+// splatcore-cpu/src/colour.rs.
+// - apply_colour: what the loss sees, written beside the image, which `blend_backward` still reads;
+//   and what becomes of the background, for photos with alpha.
+// - colour_backward: the gradient by the image in place of that by what the loss saw; sums over a
+//   block's pixels of that by each factor.
+// - colour_gradient: adds the blocks' sums in a fixed order (f64) and makes the gradients of the
+//   numbers of them, of the photo and then of the camera, with the penalty's.
+// - update_colour: Adam's step on the photo's and the camera's numbers, and the gauge.
+// Ignored pixels have a gradient of 0 and so add nothing.
+// Constants: BLOCK, BATCH, WARPS; PHOTO_START (the numbers at the start), PULL (0: none),
+// ZERO_MEAN; Adam's BETA1, BETA2, EPSILON (adam/rates.rs) and the logarithms LN_BETA1 and LN_BETA2.
+//
+// Launch. Blocks of 256 in the first two, of which a thread takes 8 pixels, 256 apart, so that
+// accesses are whole lines and a warp adds up its sums once for 256 pixels. The others have one
+// block: of WARPS warps, each of which adds up every WARPS-th sum; of a warp for each of the
+// photo's numbers.
+//
+// Bound. Memory: 24 bytes a pixel in the first, 36 in the second.
+//
+// Now: in each model's file.
+
+#pragma once
+
+// All kernels return if a buffer overflowed: there is no image then.
+
+__device__ __forceinline__ Place place_of(u32 pixel, u32 width, u32 height) {
+    const float longer = float(max(width, height));
+    return {(float(pixel % width) + 0.5f - 0.5f * float(width)) / longer,
+            (float(pixel / width) + 0.5f - 0.5f * float(height)) / longer};
+}
+
+// Parameters of `apply_colour`; in Rust by the same name.
+struct ApplyColourParams {
+    ReadOnly<float> image;   // [3][height][width]
+    ReadOnly<float> photo;   // the photo's numbers
+    ReadOnly<float> camera;  // its camera's
+    float* seen;             // [3][height][width]
+    float* behind;           // 3 numbers
+    Rgb background;
+    u32 width;   // pixels
+    u32 height;  // pixels
+    const Counters* counters;
+};
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    apply_colour(const __grid_constant__ ApplyColourParams args) {
+    begin_kernel();
+    if (args.counters->overflowed) return;
+    __shared__ float factors[FACTORS];
+    if (threadIdx.x == 0) {
+        Model::factors<float>(args.photo, args.camera, factors);
+        if (blockIdx.x == 0) {
+            const Rgb behind = Model::background(factors, args.background);
+            for (u32 c = 0; c < 3; ++c) args.behind[c] = behind.value[c];
+        }
+    }
+    __syncthreads();
+    const u32 pixels = args.width * args.height;
+#pragma unroll 4
+    for (u32 j = 0; j < BATCH; ++j) {
+        const u32 i = (blockIdx.x * BATCH + j) * BLOCK + threadIdx.x;
+        if (i >= pixels) break;
+        Rgb rgb;
+#pragma unroll
+        for (u32 c = 0; c < 3; ++c) rgb.value[c] = args.image[c * pixels + i];
+        const Rgb seen = Model::colour(factors, place_of(i, args.width, args.height), rgb);
+#pragma unroll
+        for (u32 c = 0; c < 3; ++c) args.seen[c * pixels + i] = seen.value[c];
+    }
+}
+
+// Parameters of `colour_backward`; in Rust by the same name.
+struct ColourBackwardParams {
+    ReadOnly<float> image;   // [3][height][width]
+    ReadOnly<float> photo;   // the photo's numbers
+    ReadOnly<float> camera;  // its camera's
+    float* gradient;         // [3][height][width], by what was seen in, by the image out
+    float* partials;         // [FACTORS][blocks]
+    u32 width;               // pixels
+    u32 height;              // pixels
+    const Counters* counters;
+};
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    colour_backward(const __grid_constant__ ColourBackwardParams args) {
+    begin_kernel();
+    if (args.counters->overflowed) return;
+    __shared__ float factors[FACTORS];
+    __shared__ float warp_sums[BLOCK / WARP][FACTORS];
+    if (threadIdx.x == 0) Model::factors<float>(args.photo, args.camera, factors);
+    __syncthreads();
+    const u32 pixels = args.width * args.height;
+    float sums[FACTORS] = {};
+#pragma unroll 1
+    for (u32 j = 0; j < BATCH; ++j) {
+        const u32 i = (blockIdx.x * BATCH + j) * BLOCK + threadIdx.x;
+        if (i >= pixels) break;
+        Rgb rgb, by;
+#pragma unroll
+        for (u32 c = 0; c < 3; ++c) {
+            rgb.value[c] = args.image[c * pixels + i];
+            by.value[c] = args.gradient[c * pixels + i];
+        }
+        by = Model::backward(factors, place_of(i, args.width, args.height), rgb, by, sums);
+#pragma unroll
+        for (u32 c = 0; c < 3; ++c) args.gradient[c * pixels + i] = by.value[c];
+    }
+#pragma unroll
+    for (u32 n = 0; n < FACTORS; ++n) {
+        const float sum = warp_sum(sums[n]);
+        if (threadIdx.x % WARP == 0) warp_sums[threadIdx.x / WARP][n] = sum;
+    }
+    __syncthreads();
+    if (threadIdx.x >= FACTORS) return;
+    float sum = 0.0f;
+    for (u32 w = 0; w < BLOCK / WARP; ++w) sum += warp_sums[w][threadIdx.x];
+    args.partials[threadIdx.x * gridDim.x + blockIdx.x] = sum;
+}
+
+// The sum over the warp, valid in lane 0. The order of additions is fixed.
+__device__ __forceinline__ double warp_total(double value) {
+    for (int step = WARP / 2; step > 0; step /= 2)
+        value += __shfl_down_sync(FULL_MASK, value, step);
+    return value;
+}
+
+// The gradient of a number, given those of the factors: the factors' derivatives by it, exactly.
+__device__ __forceinline__ double number_gradient(u32 number, const float* photo,
+                                                  const float* camera, const double* totals) {
+    Dual of_photo[PHOTO_NUMBERS], of_camera[CAMERA_NUMBERS + 1], factors[FACTORS];
+    for (u32 k = 0; k < PHOTO_NUMBERS; ++k) of_photo[k] = {photo[k], k == number ? 1.0f : 0.0f};
+#if CAMERA_NUMBERS
+    for (u32 k = 0; k < CAMERA_NUMBERS; ++k)
+        of_camera[k] = {camera[k], PHOTO_NUMBERS + k == number ? 1.0f : 0.0f};
+#endif
+    Model::factors<Dual>(of_photo, of_camera, factors);
+    double gradient = 0.0;
+    for (u32 k = 0; k < FACTORS; ++k) gradient += totals[k] * factors[k].slope;
+    if (number >= PHOTO_NUMBERS) gradient += Model::penalty_slope(camera, number - PHOTO_NUMBERS);
+    return gradient;
+}
+
+// Parameters of `colour_gradient`; in Rust by the same name.
+struct ColourGradientParams {
+    ReadOnly<float> partials;  // [FACTORS][blocks]
+    ReadOnly<float> photo;     // the photo's numbers
+    ReadOnly<float> camera;    // its camera's
+    float* gradient;           // [PHOTO_NUMBERS + CAMERA_NUMBERS]
+    u32 blocks;
+    const Counters* counters;
+};
+extern "C" __global__ void __launch_bounds__(WARPS* WARP)
+    colour_gradient(const __grid_constant__ ColourGradientParams args) {
+    begin_kernel();
+    if (args.counters->overflowed) return;
+    __shared__ double totals[FACTORS];
+    for (u32 n = threadIdx.x / WARP; n < FACTORS; n += WARPS) {
+        double total = 0.0;
+#pragma unroll 8
+        for (u32 i = threadIdx.x % WARP; i < args.blocks; i += WARP)
+            total += args.partials[n * args.blocks + i];
+        total = warp_total(total);
+        if (threadIdx.x % WARP == 0) totals[n] = total;
+    }
+    __syncthreads();
+    if (threadIdx.x < PHOTO_NUMBERS + CAMERA_NUMBERS)
+        args.gradient[threadIdx.x] =
+            float(number_gradient(threadIdx.x, args.photo, args.camera, totals));
+}
+
+// Numbers of photos or cameras in rows, and Adam's moments of them.
+struct ColourRows {
+    float* numbers;  // [rows][width]
+    float* first;    // [rows][width]
+    float* second;   // [rows][width]
+    u32* seen;       // [rows], steps on each
+    u32 row;
+    u32 rows;
+    float rate;
+    u32 padding;
+};
+
+// Adam's step on a number of a row, which also goes `back` by so much. Returns what it is then.
+__device__ __forceinline__ float step_on(const ColourRows& table, u32 at, float g, u32 taken,
+                                         float back) {
+    const float m = fmaf(BETA1, table.first[at], (1.0f - BETA1) * g);
+    const float v = fmaf(BETA2, table.second[at], (1.0f - BETA2) * g * g);
+    // 1 - beta^t; expm1 avoids the cancellation of the difference.
+    const float first_correction = -expm1f(float(taken) * LN_BETA1),
+                second_correction = -expm1f(float(taken) * LN_BETA2);
+    const float moved =
+        table.rate / first_correction * m / (sqrtf(v / second_correction) + EPSILON);
+    const float number = table.numbers[at] - (moved + back);
+    table.numbers[at] = number;
+    table.first[at] = m;
+    table.second[at] = v;
+    return number;
+}
+
+// Parameters of `update_colour`; in Rust by the same name.
+struct UpdateColourParams {
+    ReadOnly<float> gradient;  // [PHOTO_NUMBERS + CAMERA_NUMBERS]
+    ColourRows photos;
+    ColourRows cameras;
+    const Counters* counters;
+};
+extern "C" __global__ void __launch_bounds__(PHOTO_NUMBERS* WARP)
+    update_colour(const __grid_constant__ UpdateColourParams args) {
+    begin_kernel();
+    if (args.counters->overflowed) return;
+    const float starts[] = {PHOTO_START};
+    const ColourRows& photos = args.photos;
+    const u32 number = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const float start = starts[number];
+    const u32 taken = photos.seen[photos.row] + 1;
+    const u32 taken_of_camera = CAMERA_NUMBERS ? args.cameras.seen[args.cameras.row] + 1 : 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        photos.seen[photos.row] = taken;
+        if (CAMERA_NUMBERS) args.cameras.seen[args.cameras.row] = taken_of_camera;
+    }
+#if CAMERA_NUMBERS
+    for (u32 k = threadIdx.x; k < CAMERA_NUMBERS; k += PHOTO_NUMBERS * WARP)
+        step_on(args.cameras, CAMERA_NUMBERS * args.cameras.row + k,
+                args.gradient[PHOTO_NUMBERS + k], taken_of_camera, 0.0f);
+#endif
+
+    double off = 0.0;  // of the other views from the start; with a pull, of all
+#pragma unroll 4
+    for (u32 i = lane; i < photos.rows; i += WARP)
+        if (!ZERO_MEAN || i != photos.row)
+            off += photos.numbers[PHOTO_NUMBERS * i + number] - start;
+    off = warp_total(off);
+    if (lane == 0) {
+        const float back = ZERO_MEAN ? 0.0f : PULL * float(off / photos.rows);
+        const float stepped = step_on(photos, PHOTO_NUMBERS * photos.row + number,
+                                      args.gradient[number], taken, back);
+        off += stepped - start;
+    }
+    if (!ZERO_MEAN) return;
+    const float mean = float(__shfl_sync(FULL_MASK, off, 0) / photos.rows);
+    for (u32 i = lane; i < photos.rows; i += WARP)
+        photos.numbers[PHOTO_NUMBERS * i + number] -= mean;
+}

@@ -1,0 +1,52 @@
+// What the kernels of colour models have in common with the models: a pixel's colour and place, and
+// numbers with a derivative, by which a model's factors are differentiated exactly.
+//
+// A model's file includes this, defines `struct Model` and includes colour_kernels.cuh. Constants:
+// PHOTO_NUMBERS, CAMERA_NUMBERS, FACTORS, and those of the kernels. What a model is:
+// splatcore-core/src/colour/model.rs.
+
+#pragma once
+
+#include "splat.cuh"
+
+struct Rgb {
+    float value[3];
+};
+
+// From the image's centre, in units of its longer side.
+struct Place {
+    float x, y;
+};
+
+// A value and its derivative by some number.
+struct Dual {
+    float value, slope;
+    __device__ __forceinline__ Dual(float value = 0.0f, float slope = 0.0f)
+        : value(value), slope(slope) {}
+};
+
+__device__ __forceinline__ Dual operator+(Dual a, Dual b) {
+    return {a.value + b.value, a.slope + b.slope};
+}
+__device__ __forceinline__ Dual operator-(Dual a, Dual b) {
+    return {a.value - b.value, a.slope - b.slope};
+}
+__device__ __forceinline__ Dual operator-(Dual a) { return {-a.value, -a.slope}; }
+__device__ __forceinline__ Dual operator*(Dual a, Dual b) {
+    return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+}
+__device__ __forceinline__ Dual operator/(Dual a, Dual b) {
+    const float value = a.value / b.value;
+    return {value, (a.slope - value * b.slope) / b.value};
+}
+__device__ __forceinline__ Dual exponential(Dual a) {
+    const float value = expf(a.value);
+    return {value, a.slope * value};
+}
+__device__ __forceinline__ float exponential(float a) { return expf(a); }
+__device__ __forceinline__ Dual logarithm(Dual a) { return {logf(a.value), a.slope / a.value}; }
+__device__ __forceinline__ float logarithm(float a) { return logf(a); }
+__device__ __forceinline__ Dual larger(Dual a, Dual b) { return a.value > b.value ? a : b; }
+__device__ __forceinline__ float larger(float a, float b) { return a > b ? a : b; }
+__device__ __forceinline__ float value_of(Dual a) { return a.value; }
+__device__ __forceinline__ float value_of(float a) { return a; }
