@@ -126,7 +126,8 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let saved = trainer.wait_saved(&mut ());
     let (shared, evaluation, pictures) = measured?;
     before.push(Measured::at(steps, &evaluation));
-    let poses = poses::conclude(refined.as_ref(), &mut trainer, job, &dataset, &photos)?;
+    let refined = refined.as_ref();
+    let poses = poses::conclude(refined, &mut trainer, job, &dataset, &photos, &evaluation)?;
     let metrics = Written {
         evaluation,
         split,

@@ -1,12 +1,12 @@
 //! The poses of photos that were not trained on: fitted to a finished scene, which stands still.
 
-use super::Poses;
+use super::{Offset, Poses};
 use crate::config::PoseSettings;
 use crate::schedule::log_linear;
 use splatcore_core::backend::{
     BETAS, Backend, BackendError, LearningRates, RenderOptions, StepPlan,
 };
-use splatcore_core::{Camera, Gaussians, View};
+use splatcore_core::{Camera, Gaussians, PoseGradient, View};
 use std::sync::Arc;
 
 /// Steps for each photo.
@@ -14,6 +14,10 @@ pub const ROUNDS: u32 = 100;
 /// Rates of the first and of the last of them, radians: enough for the way from one limit to the
 /// other, and at the end far below a pixel.
 const RATES: [f64; 2] = [2e-3, 2e-5];
+/// After so many steps without a lower loss a pose goes back to the best one that it had, and on
+/// from there with rates of half the size. The first rate is several pixels of a large photo: too
+/// far for a photo whose pose is right.
+const PATIENCE: u32 = 5;
 
 /// How poses are fitted.
 #[derive(Clone, Debug)]
@@ -28,8 +32,72 @@ pub struct Fit {
     pub settings: PoseSettings,
 }
 
-/// Cameras of the views in their order, each by itself where the scene shows its photo best, after
-/// [`ROUNDS`] steps. The scene is not changed: all its rates are zero.
+/// What became of a photo's pose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// The camera of the lowest loss that was seen.
+    pub camera: Camera,
+    /// Loss of the photo with the pose as given, and with that of `camera`; not a number if no
+    /// pixel counts.
+    pub losses: [f64; 2],
+}
+
+/// A pose on its way.
+struct Search {
+    poses: Poses,
+    best: Fitted,
+    offset: Offset,
+    /// Steps since the loss was the lowest.
+    since: u32,
+    /// Share of the rate.
+    share: f64,
+}
+
+impl Search {
+    fn new(given: &Camera, fit: &Fit) -> Self {
+        Self {
+            poses: Poses::new(
+                vec![given.clone()],
+                Vec::new(),
+                fit.extent,
+                fit.settings.clone(),
+            ),
+            best: Fitted {
+                camera: given.clone(),
+                losses: [f64::NAN; 2],
+            },
+            offset: Offset::NONE,
+            since: 0,
+            share: 1.0,
+        }
+    }
+
+    /// Hears loss and gradient of the present pose, and moves on.
+    fn step(&mut self, loss: f64, gradient: PoseGradient, rate: f64) {
+        let [given, lowest] = &mut self.best.losses;
+        if given.is_nan() {
+            (*given, *lowest) = (loss, loss);
+        } else if loss < *lowest {
+            *lowest = loss;
+            self.best.camera = self.poses.cameras().swap_remove(0);
+            self.offset = self.poses.state().offsets[0];
+            self.since = 0;
+        } else {
+            self.since += 1;
+        }
+        if self.since == PATIENCE {
+            self.poses.begin_at(0, self.offset);
+            (self.since, self.share) = (0, 0.5 * self.share);
+            return;
+        }
+        self.poses.note(vec![(0, gradient)]);
+        self.poses.step(self.share * rate);
+    }
+}
+
+/// Poses of the views in their order, each by itself where the scene shows its photo with the
+/// lowest loss of [`ROUNDS`] steps. The pose as given is the first that is looked at: none gets a
+/// higher loss. The scene is not changed: all its rates are zero.
 ///
 /// # Errors
 /// What the backend reports.
@@ -38,27 +106,31 @@ pub fn fit(
     scene: &Gaussians,
     views: &Arc<Vec<View>>,
     fit: &Fit,
-) -> Result<Vec<Camera>, BackendError> {
-    let given = views.iter().map(|view| view.camera.clone()).collect();
-    let mut poses = Poses::new(given, Vec::new(), fit.extent, fit.settings.clone());
+) -> Result<Vec<Fitted>, BackendError> {
+    let searches = views.iter().map(|view| Search::new(&view.camera, fit));
+    let mut searches: Vec<Search> = searches.collect();
     let shown = |&view: &usize| views[view].photo.counted_pixels() > 0;
     let fitted: Vec<usize> = (0..views.len()).filter(shown).collect();
-    if scene.is_empty() || fitted.is_empty() {
-        return Ok(poses.cameras());
-    }
-    let mut learner = backend.learner(scene, Arc::clone(views))?;
-    let mut step = 0;
-    for round in 0..ROUNDS {
-        for &view in &fitted {
-            step += 1;
-            learner.step(&plan(fit, step, view))?;
+    if !scene.is_empty() && !fitted.is_empty() {
+        let mut learner = backend.learner(scene, Arc::clone(views))?;
+        let mut step = 0;
+        for round in 0..ROUNDS {
+            let done = f64::from(round) / f64::from(ROUNDS - 1);
+            let rate = log_linear(RATES[0], RATES[1], done);
+            for &view in &fitted {
+                step += 1;
+                learner.step(&plan(fit, step, view))?;
+                let loss = learner.last_loss()?;
+                for (view, gradient) in learner.pose_gradients()? {
+                    searches[view].step(loss, gradient, rate);
+                }
+            }
+            let now = |search: &Search| search.poses.cameras().swap_remove(0);
+            let cameras: Vec<Camera> = searches.iter().map(now).collect();
+            learner.move_cameras(&cameras)?;
         }
-        poses.note(learner.pose_gradients()?);
-        let done = f64::from(round) / f64::from(ROUNDS - 1);
-        poses.step(log_linear(RATES[0], RATES[1], done));
-        learner.move_cameras(&poses.cameras())?;
     }
-    Ok(poses.cameras())
+    Ok(searches.into_iter().map(|search| search.best).collect())
 }
 
 /// A step that moves nothing.

@@ -10,7 +10,7 @@ mod gauge;
 mod held_out;
 mod offset;
 
-pub use held_out::{Fit, ROUNDS, fit};
+pub use held_out::{Fit, Fitted, ROUNDS, fit};
 pub use offset::Offset;
 
 use crate::config::PoseSettings;
@@ -148,6 +148,14 @@ impl Poses {
     pub fn cameras(&self) -> Vec<Camera> {
         let all = self.given.iter().zip(&self.state.offsets);
         all.map(|(camera, offset)| offset.of(camera)).collect()
+    }
+
+    /// Puts a view's pose somewhere, and forgets what its gradients were.
+    fn begin_at(&mut self, view: usize, offset: Offset) {
+        let state = &mut self.state;
+        state.offsets[view] = offset;
+        (state.first[view], state.second[view]) = ([0.0; 6], [0.0; 6]);
+        state.seen[view] = 0;
     }
 
     /// Keeps gradients for the next move. One that is not finite is left out.

@@ -3,7 +3,7 @@
 use super::Trainer;
 use crate::error::TrainError;
 use crate::observer::{Event, Observer};
-use crate::poses::{EVERY, Fit, fit};
+use crate::poses::{EVERY, Fit, Fitted, fit};
 use splatcore_core::backend::Backend;
 use splatcore_core::{Camera, View};
 use std::sync::Arc;
@@ -39,7 +39,8 @@ impl Trainer {
         }
     }
 
-    /// Cameras of other photos, each where the scene as it is shows its photo best.
+    /// Poses of other photos, each where the scene as it is shows its photo with the lowest loss
+    /// that was found from the pose as given ([`fit`]).
     ///
     /// # Errors
     /// What the backend reports.
@@ -47,7 +48,7 @@ impl Trainer {
         &mut self,
         backend: &dyn Backend,
         views: &Arc<Vec<View>>,
-    ) -> Result<Vec<Camera>, TrainError> {
+    ) -> Result<Vec<Fitted>, TrainError> {
         let scene = self.scene()?;
         let config = self.schedule.config();
         let how = Fit {

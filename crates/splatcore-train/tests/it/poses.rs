@@ -2,13 +2,14 @@
 //! them. Photos of the painted garden that `splatcore demo` trains on.
 
 use crate::common::stopped_at;
+use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::random::Rng;
-use splatcore_core::{Camera, View, camera};
+use splatcore_core::{Camera, Gaussians, Photo, View, camera};
 use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Points, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::Config;
-use splatcore_train::poses::Offset;
+use splatcore_train::poses::{Fit, Offset, fit};
 use splatcore_train::{Outcome, Trainer, evaluate, init};
 use std::sync::Arc;
 
@@ -146,12 +147,12 @@ fn error_of(found: &[Camera], truth: &[View], extent: f64) -> [f64; 2] {
 /// PSNR of the held-out photos, with poses that are fitted to the scene.
 fn measured(backend: &CpuBackend, trainer: &mut Trainer, test: &[View]) -> f64 {
     let views = Arc::new(test.to_vec());
-    let cameras = trainer.fit_poses(backend, &views).unwrap();
+    let fitted = trainer.fit_poses(backend, &views).unwrap();
     let fitted: Vec<View> = test
         .iter()
-        .zip(cameras)
-        .map(|(view, camera)| View {
-            camera,
+        .zip(fitted)
+        .map(|(view, fitted)| View {
+            camera: fitted.camera,
             ..view.clone()
         })
         .collect();
@@ -249,5 +250,51 @@ fn a_resumed_run_ends_where_it_would_have() {
             error.contains("refine-poses") && !error.contains('\n'),
             "{error}"
         );
+    }
+}
+
+/// Through a lens so long that a step of the fit is three pixels and more: a pose that is right
+/// stays, and one that is off by a few pixels gets a lower loss.
+#[test]
+fn a_fitted_pose_never_has_a_higher_loss() {
+    let backend = CpuBackend::new(Some(2));
+    let mut rng = Rng::new(29, 0);
+    let mut scene = Gaussians::zeros(600, 0);
+    for i in 0..scene.len() {
+        scene.means[i] = [0; 3].map(|_| 0.04 * rng.normal());
+        scene.log_scales[i] = [-6.0; 3];
+        scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
+        scene.opacity_logits[i] = 2.0;
+        scene.sh[i] = [0; 3].map(|_| rng.normal());
+    }
+    let right = Camera::look_at([0.0, 0.0, -3.0], [0.0; 3], [0.0, -1.0, 0.0], 0.03, 64, 48);
+    let render = RenderOptions::default();
+    let mut renderer = backend.renderer(&scene).unwrap();
+    let photo = Photo::opaque(64, 48, renderer.render_bytes(&right, &render).unwrap());
+    let fit_from = |camera: &Camera| {
+        let view = View {
+            name: "photo".into(),
+            camera: camera.clone(),
+            photo: photo.clone(),
+        };
+        let how = Fit {
+            render: render.clone(),
+            ssim_weight: 0.2,
+            extent: 3.0,
+            settings: Config::UNSET.complete().poses,
+        };
+        let mut fitted = fit(&backend, &scene, &Arc::new(vec![view]), &how).unwrap();
+        fitted.swap_remove(0)
+    };
+    let stayed = fit_from(&right);
+    assert!(stayed.losses[1] <= stayed.losses[0]);
+    // A fifth of a pixel: photos are rounded.
+    let off = Offset::between(&right, &stayed.camera).angle();
+    assert!(off < 1.25e-4, "{off} radians away");
+    for turn in [[0.0, 0.002, -0.01], [-0.0005, 0.0005, 0.03]] {
+        let found = fit_from(&Offset::NONE.turned(turn).of(&right));
+        let [before, after] = found.losses;
+        eprintln!("turned by {turn:?}: loss {before:.4} -> {after:.4}");
+        assert!(after < 0.8 * before, "{before} -> {after}");
     }
 }

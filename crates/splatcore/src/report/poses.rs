@@ -41,10 +41,12 @@ pub struct PoseRow {
     pub degrees: f64,
     /// By how much it has moved, as a share of the extent of the cameras.
     pub share: f64,
-    /// Far from what the others have changed by, or held by a limit.
+    /// Far from what the others have changed by, held by a limit, or worse.
     pub out_of_line: bool,
     /// A limit holds it.
     pub at_limit: bool,
+    /// The scene shows the photo worse with it than with the dataset's pose.
+    pub worse: bool,
     /// With the dataset's pose, of the finished scene, dB.
     pub psnr_before: f64,
     /// With the refined pose, dB.
@@ -54,22 +56,51 @@ pub struct PoseRow {
 /// Rows beyond those out of line.
 const MAX_ROWS: usize = 40;
 
+/// What a reader can do about photos of a kind: how a row tells, and a sentence.
+type Remedy = (fn(&PoseRow) -> bool, &'static str);
+const REMEDIES: [Remedy; 3] = [
+    (
+        |row| row.at_limit,
+        "at a limit: the photo fits nowhere near its pose, or the limits are too narrow for these \
+         poses; leave it out, or raise --pose-degrees or --pose-shift",
+    ),
+    (
+        |row| row.worse,
+        "worse than with the dataset's pose: the pose has run away, or the photo shows what hardly \
+         another shows; leave it out, or lower --pose-travel",
+    ),
+    (
+        |row| row.out_of_line && !row.at_limit && !row.worse,
+        "out of line: look whether the photo is sharp and belongs to the capture, and leave it out \
+         if not",
+    ),
+];
+
 /// The table: photos out of line first.
 pub fn to_html(poses: &MeasuredPoses) -> String {
-    let wild = poses.photos.iter().filter(|row| row.out_of_line).count();
-    let mut out = format!(
+    let mut out = String::from(
         "<h2>Poses</h2>\n<p class=\"note\">By how much each photo's pose was changed, in degrees \
-         and \
-         as a share of the extent of the cameras, and its PSNR on the finished scene with the \
-         dataset's pose and with the changed one. {}</p>\n",
-        match wild {
-            0 => "None is out of line.".to_owned(),
-            _ => format!(
-                "{wild} out of line: look whether the photo is sharp and belongs to the capture, \
-                 and leave it out if not."
-            ),
-        }
+         and as a share of the extent of the cameras, and its PSNR on the finished scene with the \
+         dataset's pose and with the changed one.",
     );
+    if poses.headline == "fitted" {
+        out.push_str(
+            " The pose of a held-out photo was fitted to the finished scene by the whole photo: of \
+             the poses that were tried, from the dataset's on, the one with the lowest loss.",
+        );
+    }
+    let wild = poses.photos.iter().filter(|row| row.out_of_line).count();
+    if wild == 0 {
+        out.push_str(" None is out of line.");
+    }
+    out.push_str("</p>\n");
+    for (of_kind, what) in REMEDIES {
+        let count = poses.photos.iter().filter(|row| of_kind(row)).count();
+        if count > 0 {
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "<p class=\"note\">{count} {what}.</p>");
+        }
+    }
     out.push_str(
         "<table>\n<tr><th>photo</th><th></th><th>degrees</th><th>share</th><th>PSNR before</th>\
          <th>PSNR after</th></tr>\n",
@@ -101,8 +132,12 @@ pub fn to_html(poses: &MeasuredPoses) -> String {
 
 fn remarks(row: &PoseRow) -> String {
     let all = [
-        (row.out_of_line && !row.at_limit, "out of line"),
+        (
+            row.out_of_line && !row.at_limit && !row.worse,
+            "out of line",
+        ),
         (row.at_limit, "at its limit"),
+        (row.worse, "worse"),
         (row.held_out, "held out"),
     ];
     let those: Vec<&str> = all
@@ -126,11 +161,16 @@ mod tests {
             share: 0.01,
             out_of_line,
             at_limit: false,
+            worse: false,
             psnr_before: 20.0,
             psnr_after: 25.5,
         };
         let mut photos = vec![row("<b>.jpg", true)];
-        photos.extend((0..50).map(|i| row(&format!("{i}.jpg"), false)));
+        photos.push(PoseRow {
+            worse: true,
+            ..row("astray.jpg", true)
+        });
+        photos.extend((0..49).map(|i| row(&format!("{i}.jpg"), false)));
         let html = to_html(&MeasuredPoses {
             headline: "fitted",
             psnr_plain: 20.0,
@@ -142,6 +182,8 @@ mod tests {
             html.contains("25.50") && html.contains("1 out of line"),
             "{html}"
         );
+        assert!(html.contains("1 worse than") && html.contains("astray.jpg</td><td>worse</td>"));
+        assert!(html.contains("lowest loss") && !html.contains("at a limit"));
         assert!(
             html.contains("11 more") && html.matches("<tr>").count() == 41,
             "{html}"

@@ -7,11 +7,11 @@ use crate::output::{self, counted};
 use crate::report::{MeasuredPoses, PoseRow};
 use crate::scene_source::{Files, relative};
 use anyhow::Result;
-use splatcore_core::{Backend, Camera, View, metrics};
+use splatcore_core::{Backend, Camera, View};
 use splatcore_data::dataset::{Dataset, Entry, transforms};
-use splatcore_train::evaluate::MAX_PSNR;
-use splatcore_train::poses::PoseChange;
-use splatcore_train::{Trainer, evaluate};
+use splatcore_train::evaluate::score;
+use splatcore_train::poses::{Fitted, PoseChange};
+use splatcore_train::{Evaluation, Trainer, evaluate};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,11 +20,15 @@ use std::path::Path;
 const TIMES: f64 = 4.0;
 /// ... and by more than this: degrees, and share of the extent.
 const LITTLE: [f64; 2] = [0.1, 0.002];
+/// A photo shows worse with its pose of now that has lost more than this, dB.
+const WORSE: f64 = 0.1;
+/// Names that a line on the terminal has room for.
+const MAX_NAMED: usize = 3;
 
 /// The cameras of a run that refines poses, at its end.
 pub struct Refined {
     train: Vec<Camera>,
-    test: Vec<Camera>,
+    test: Vec<Fitted>,
     /// The held-out photos' poses were fitted.
     fitted: bool,
 }
@@ -36,7 +40,10 @@ impl Refined {
         if !trainer.config().poses.refine {
             return None;
         }
-        let given = || photos.test.iter().map(|view| view.camera.clone()).collect();
+        let as_given = |view: &View| Fitted {
+            camera: view.camera.clone(),
+            losses: [f64::NAN; 2],
+        };
         if !photos.test.is_empty() {
             let held_out = counted(photos.test.len(), "held-out photo");
             eprintln!("fitting the poses of {held_out} to the scene");
@@ -48,28 +55,41 @@ impl Refined {
         Some(Self {
             train: trainer.cameras(),
             fitted: fitted.is_ok(),
-            test: fitted.unwrap_or_else(|_| given()),
+            test: fitted.unwrap_or_else(|_| photos.test.iter().map(as_given).collect()),
         })
+    }
+
+    /// The cameras of all photos, those trained on first.
+    fn cameras(&self) -> impl Iterator<Item = &Camera> {
+        let test = self.test.iter().map(|fitted| &fitted.camera);
+        self.train.iter().chain(test)
     }
 
     /// The views that are measured, with the poses that they have now.
     pub fn views(&self, photos: &Photos) -> Vec<View> {
-        let (views, cameras) = match photos.test.is_empty() {
-            true => (&photos.train, &self.train),
-            false => (&photos.test, &self.test),
-        };
         let now = |(view, camera): (&View, &Camera)| View {
             camera: camera.clone(),
             ..view.clone()
         };
-        views.iter().zip(cameras).map(now).collect()
+        let all = photos.train.iter().chain(photos.test.iter());
+        let all = all.zip(self.cameras()).map(now);
+        match photos.test.is_empty() {
+            true => all.collect(),
+            false => all.skip(photos.train.len()).collect(),
+        }
     }
 
-    /// Measures what the poses were good for, photo by photo.
+    /// Measures what the poses were good for, photo by photo; `found` is what those of
+    /// [`Refined::views`] have.
     ///
     /// # Errors
     /// What the backend reports.
-    pub fn measure(&self, trainer: &mut Trainer, photos: &Photos) -> Result<MeasuredPoses> {
+    pub fn measure(
+        &self,
+        trainer: &mut Trainer,
+        photos: &Photos,
+        found: &Evaluation,
+    ) -> Result<MeasuredPoses> {
         let (extent, limits) = (trainer.extent(), trainer.config().poses.clone());
         let (renderer, options) = trainer.renderer();
         let plain = match photos.test.is_empty() {
@@ -77,20 +97,26 @@ impl Refined {
             false => &photos.test,
         };
         let plain = evaluate(renderer, plain, &options, &|_, _, _, _| ())?;
+        // Those of the measured photos are known, and 0 where a mask leaves no pixel.
+        let known = |evaluation: &Evaluation, name: &str| {
+            let mut views = evaluation.views.iter();
+            let view = views.find(|view| view.name == name);
+            view.map_or(0.0, |view| view.psnr)
+        };
+        let train = photos.train.iter().map(|view| (view, false));
+        let all = train.chain(photos.test.iter().map(|view| (view, true)));
         let mut rows = Vec::new();
-        let train = photos.train.iter().zip(&self.train).map(|of| (of, false));
-        let test = photos.test.iter().zip(&self.test).map(|of| (of, true));
-        for ((view, camera), held_out) in train.chain(test) {
-            let mut psnr = |camera: &Camera| -> Result<f64> {
+        for ((view, held_out), camera) in all.zip(self.cameras()) {
+            let is_measured = held_out || photos.test.is_empty();
+            let mut psnr = |camera: &Camera, evaluation: &Evaluation| -> Result<f64> {
+                if is_measured || view.photo.counted_pixels() == 0 {
+                    return Ok(known(evaluation, &view.name));
+                }
                 let image = renderer.render(camera, &options)?.image;
-                let psnr = metrics::psnr(&image, &view.photo);
-                Ok(if psnr.is_nan() {
-                    0.0
-                } else {
-                    psnr.min(MAX_PSNR)
-                })
+                Ok(score(view, &image, false)?.psnr)
             };
             let change = PoseChange::between(&view.camera, camera, extent, &limits);
+            let (before, after) = (psnr(&view.camera, &plain)?, psnr(camera, found)?);
             rows.push(PoseRow {
                 name: view.name.clone(),
                 held_out,
@@ -98,8 +124,9 @@ impl Refined {
                 share: change.share,
                 out_of_line: false,
                 at_limit: change.at_limit,
-                psnr_before: psnr(&view.camera)?,
-                psnr_after: psnr(camera)?,
+                worse: after < before - WORSE,
+                psnr_before: before,
+                psnr_after: after,
             });
         }
         sort(&mut rows);
@@ -126,8 +153,7 @@ impl Refined {
         dataset: &Dataset,
         of: &Photos,
     ) -> Result<()> {
-        let cameras = || self.train.iter().chain(&self.test);
-        write_cameras(files, of, cameras().cloned())?;
+        write_cameras(files, of, self.cameras().cloned())?;
         let entries: HashMap<&str, &Entry> = dataset
             .entries
             .iter()
@@ -148,7 +174,7 @@ impl Refined {
                 held_out,
             })
         };
-        let photos: Vec<_> = views.zip(cameras()).filter_map(photo).collect();
+        let photos: Vec<_> = views.zip(self.cameras()).filter_map(photo).collect();
         transforms::write(&files.transforms, &photos).or_else(|error| {
             // All else knows the cameras by cameras.json.
             eprintln!("warning: {error}");
@@ -179,12 +205,13 @@ pub fn conclude(
     job: &Job,
     dataset: &Dataset,
     photos: &Photos,
+    found: &Evaluation,
 ) -> Result<Option<MeasuredPoses>> {
     let Some(refined) = refined else {
         return Ok(None);
     };
     refined.write(&Files::of(&job.folder), &job.folder, dataset, photos)?;
-    let measured = refined.measure(trainer, photos)?;
+    let measured = refined.measure(trainer, photos, found)?;
     tell(&measured);
     Ok(Some(measured))
 }
@@ -202,6 +229,20 @@ fn tell(poses: &MeasuredPoses) {
         100.0 * mean(|row| row.share),
         output::decibels(poses.psnr_plain)
     );
+    let worse: Vec<&str> = trained
+        .iter()
+        .filter(|row| row.worse)
+        .map(|row| &*row.name)
+        .collect();
+    if !worse.is_empty() {
+        let more = if worse.len() > MAX_NAMED { ", ..." } else { "" };
+        eprintln!(
+            "warning: {} shown worse with refined poses than with the dataset's: {}{more}; leave \
+             them out, or lower --pose-travel",
+            counted(worse.len(), "photo"),
+            worse[..worse.len().min(MAX_NAMED)].join(", ")
+        );
+    }
 }
 
 /// Marks who is out of line; puts them first, then the others, each by how far they are.
@@ -217,7 +258,7 @@ fn sort(rows: &mut [PoseRow]) {
     ];
     let far = |row: &PoseRow| (row.degrees / usual[0]).max(row.share / usual[1]);
     for row in rows.iter_mut() {
-        row.out_of_line = row.at_limit || far(row) > TIMES;
+        row.out_of_line = row.at_limit || row.worse || far(row) > TIMES;
     }
     rows.sort_by(|a, b| {
         let by_line = b.out_of_line.cmp(&a.out_of_line);
@@ -248,6 +289,7 @@ mod tests {
             share,
             out_of_line: false,
             at_limit: false,
+            worse: false,
             psnr_before: 20.0,
             psnr_after: 25.0,
         }
@@ -265,11 +307,15 @@ mod tests {
                 at_limit: true,
                 ..row("held", 0.5, 0.01)
             },
+            PoseRow {
+                worse: true,
+                ..row("astray", 0.4, 0.01)
+            },
         ];
         sort(&mut rows);
         let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-        assert_eq!(names[..3], ["far", "turned", "held"], "{names:?}");
-        assert_eq!(rows.iter().filter(|row| row.out_of_line).count(), 3);
+        assert_eq!(names[..4], ["far", "turned", "held", "astray"], "{names:?}");
+        assert_eq!(rows.iter().filter(|row| row.out_of_line).count(), 4);
         // Next to nothing is in line, whatever the others do.
         let mut still = vec![
             row("a", 0.0, 0.0),
