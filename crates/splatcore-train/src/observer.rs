@@ -2,6 +2,7 @@
 
 use crate::budget::Planned;
 use serde::{Deserialize, Serialize};
+use splatcore_core::Camera;
 use splatcore_core::backend::{Learner, RefineReport, RenderOptions, Renderer};
 use splatcore_data::DataError;
 
@@ -101,6 +102,9 @@ pub enum Event<'a> {
         /// Names of the photos.
         names: &'a [&'a str],
     },
+    /// Where the cameras of the training photos are now, before [`Observer::measure`] of a run that
+    /// refines their poses.
+    Cameras(&'a [Camera]),
     /// The held-out photos have the quality that was asked for.
     Reached {
         /// After this step.

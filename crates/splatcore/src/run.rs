@@ -107,7 +107,7 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
         trainer.train_together(rank.together());
     }
     let live = watched(job, facts.up, &photos, &mut trainer, &backend)?;
-    let mut watch = Watch::start(config, views, live)?;
+    let mut watch = Watch::start(config, (views, split), live)?;
     let outcome = trainer.run_ahead(&mut watch)?;
     if let Some(rank) = rank {
         rank.done();
@@ -314,9 +314,17 @@ fn watched(
         return Ok(None);
     };
     let start = trainer.scene()?;
-    let train = photos.train.iter().map(|view| (view, false));
-    let all = train.chain(photos.test.iter().map(|view| (view, true)));
-    let cameras = all.map(|(view, held_out)| (&*view.name, &view.camera, held_out));
+    // Of a resumed run they may have moved.
+    let now = trainer.cameras();
+    let train = photos
+        .train
+        .iter()
+        .zip(&now)
+        .map(|(view, camera)| (view, camera, false));
+    let test = photos.test.iter().map(|view| (view, &view.camera, true));
+    let cameras = train
+        .chain(test)
+        .map(|(view, camera, held_out)| (&*view.name, camera, held_out));
     let info = SceneInfo {
         sh_degree: job.config.scene.sh_degree,
         ..scene_info(job.folder.display().to_string(), &start, cameras, up)

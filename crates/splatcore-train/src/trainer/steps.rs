@@ -5,7 +5,7 @@ use crate::breakdown::is_profiled;
 use crate::clock::Clock;
 use crate::config::Checkpoints;
 use crate::error::TrainError;
-use crate::observer::{CurvePoint, Observer, Progress, Signal};
+use crate::observer::{CurvePoint, Event, Observer, Progress, Signal};
 use crate::together::Decision;
 use splatcore_core::Pipeline;
 use splatcore_core::backend::{BackendError, Refine, RefineReport, RenderOptions};
@@ -262,6 +262,9 @@ impl Trainer {
             pipeline: Pipeline::MEASURED,
             ..self.schedule.render(self.step)
         };
+        if self.poses.is_some() {
+            observer.note(&Event::Cameras(&self.cameras()));
+        }
         observer.measure(self.step, &mut *self.learner, &options);
         let pause = (self.now)() - pause;
         stretch.clock.exclude(pause);

@@ -9,12 +9,15 @@ use splatcore_core::View;
 use splatcore_core::backend::{Learner, RenderOptions, Renderer};
 use splatcore_train::{Event, Extras, Observer, Planned, ResolvedConfig, Signal, evaluate_with};
 use splatcore_view::Moment;
+use std::borrow::Cow;
 
 /// Shows progress, hears Ctrl-C, measures now and then.
 pub struct Watch<'a> {
     pub progress: Progress,
     pub guard: Guard,
-    pub measured: &'a [View],
+    pub measured: Cow<'a, [View]>,
+    /// They are the photos trained on, whose cameras may move.
+    trained_on: bool,
     pub align_colour: bool,
     pub psnr: Vec<Measured>,
     /// The browsers that look, if the run is shown.
@@ -25,13 +28,14 @@ impl<'a> Watch<'a> {
     /// Begins to show progress and to hear Ctrl-C.
     pub fn start(
         config: &ResolvedConfig,
-        measured: &'a [View],
+        (measured, split): (&'a [View], &str),
         live: Option<Live>,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             progress: Progress::new("training", config.iterations.into()),
             guard: Guard::start()?,
-            measured,
+            measured: Cow::Borrowed(measured),
+            trained_on: split == "train",
             align_colour: config.loss.colour.is_some(),
             psnr: Vec::new(),
             live,
@@ -92,6 +96,13 @@ impl Observer for Watch<'_> {
     fn note(&mut self, event: &Event<'_>) {
         match event {
             Event::Saved { .. } => {}
+            Event::Cameras(cameras) if self.trained_on => {
+                for (view, camera) in self.measured.to_mut().iter_mut().zip(*cameras) {
+                    view.camera = camera.clone();
+                }
+            }
+            // Held-out photos keep the dataset's poses until the scene stands still.
+            Event::Cameras(_) => {}
             Event::NotSaved(error) => self.progress.note(&format!(
                 "warning: training goes on without this checkpoint: {error}"
             )),
@@ -115,7 +126,7 @@ impl Observer for Watch<'_> {
             align_colour: self.align_colour,
             ..Extras::default()
         };
-        match evaluate_with(renderer, self.measured, options, extras, &|_, _, _, _| {}) {
+        match evaluate_with(renderer, &self.measured, options, extras, &|_, _, _, _| {}) {
             Ok(found) => {
                 let psnr = found.psnr;
                 self.psnr.push(Measured { step, psnr });
