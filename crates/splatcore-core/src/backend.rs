@@ -17,7 +17,7 @@ mod times;
 mod visibility;
 
 pub use cotangents::Cotangents;
-pub use engine::{Engine, Exchange, Ranks, StepFrame, take_step};
+pub use engine::{CameraGradients, Engine, Exchange, Ranks, StepFrame, take_step};
 pub use error::BackendError;
 pub use frame::{FrameCounts, RenderOptions, Rendered, StripCounts};
 pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring, budget_room};
@@ -28,7 +28,7 @@ pub use visibility::{Scored, TileCounts, Visibility};
 
 use crate::colour::ColourState;
 use crate::pipeline::Blend;
-use crate::{Camera, Gaussians, Pipeline, PoseGradient, Precision, View};
+use crate::{Camera, Gaussians, IntrinsicsGradient, Pipeline, PoseGradient, Precision, View};
 use std::sync::Arc;
 
 /// Makes renderers and learners.
@@ -144,7 +144,7 @@ pub trait Learner: Renderer + Profiled + Deferred + Posed {
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError>;
 }
 
-/// The poses of a learner's cameras.
+/// The poses and intrinsics of a learner's cameras.
 pub trait Posed {
     /// Gradients of poses since the last call, of steps that were asked for them
     /// ([`StepPlan::pose_gradients`]): the view, and the gradient of its loss by the pose that its
@@ -152,8 +152,13 @@ pub trait Posed {
     fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
         Ok(Vec::new())
     }
-    /// Moves the views' cameras, one for each view, for whatever comes from here on. Only poses may
-    /// differ from those that the learner was made with.
+    /// The same for intrinsics ([`StepPlan::intrinsics_gradients`]).
+    fn intrinsics_gradients(&mut self) -> Result<Vec<(usize, IntrinsicsGradient)>, BackendError> {
+        Ok(Vec::new())
+    }
+    /// Moves the views' cameras, one for each view, for whatever comes from here on. Only poses and
+    /// intrinsics may differ from those that the learner was made with: sizes and the models of
+    /// lenses stay.
     ///
     /// # Errors
     /// [`BackendError::Input`] if more differs, [`BackendError::Unsupported`] from a learner that

@@ -122,14 +122,13 @@ pub fn moved(before: &[Camera], after: &[Camera]) -> Result<(), BackendError> {
         )));
     }
     for (i, (before, after)) in before.iter().zip(after).enumerate() {
-        let same = Camera {
-            rotation: before.rotation,
-            translation: before.translation,
-            ..after.clone()
+        let kind = |camera: &Camera| {
+            let model = std::mem::discriminant(&camera.lens);
+            (camera.width, camera.height, model, camera.lens.is_fisheye())
         };
-        let problem = match same == *before {
+        let problem = match kind(before) == kind(after) {
             true => after.defect(),
-            false => Some("it differs in more than its pose".into()),
+            false => Some("it differs in size, or in the model of its lens".into()),
         };
         if let Some(problem) = problem {
             return Err(BackendError::Input(format!("camera {i}: {problem}")));

@@ -39,6 +39,8 @@ pub(crate) struct Pull<L> {
     pub rotation: [[L; 3]; 3],
     /// With respect to the view-space position.
     pub view: [L; 3],
+    /// With respect to x/z and y/z as the Jacobian uses them.
+    pub ratios: [L; 2],
 }
 
 impl<L: Lanes> Compensation<L> {
@@ -122,11 +124,13 @@ impl<L: Lanes> Compensation<L> {
         // n = fx fy / z² Wᵀ (x/z, y/z, 1), and ln det C = 2 ln |n| + what its direction does.
         let mut view = [L::splat(0.0); 3];
         view[2] = -(gradient + gradient) * g.inverse_z;
+        let mut ratios = [L::splat(0.0); 2];
         for i in 0..2 {
             let along = L::splat(w[i][0]) * d_normal[0]
                 + L::splat(w[i][1]) * d_normal[1]
                 + L::splat(w[i][2]) * d_normal[2];
-            let d_ratio = along * self.slope * g.free[i] * g.inverse_z;
+            ratios[i] = along * self.slope;
+            let d_ratio = ratios[i] * g.free[i] * g.inverse_z;
             view[i] = d_ratio;
             view[2] = view[2] - d_ratio * g.view[i] * g.inverse_z;
         }
@@ -135,6 +139,7 @@ impl<L: Lanes> Compensation<L> {
             log_scales,
             rotation,
             view,
+            ratios,
         }
     }
 }

@@ -2,11 +2,14 @@
 
 use crate::camera::KernelCamera;
 use crate::colour;
+use crate::intrinsics_gradient::intrinsics_gradient;
 use crate::learner::CpuLearner;
 use crate::pose_gradient::pose_gradient;
 use crate::scene::Scene;
 use crate::step::{Source, update};
-use splatcore_core::backend::{BackendError, Engine, Exchange, LearnerState, StepFrame, StepPlan};
+use splatcore_core::backend::{
+    BackendError, CameraGradients, Engine, Exchange, LearnerState, StepFrame, StepPlan,
+};
 use splatcore_core::colour::Look;
 use splatcore_core::learned_masks::LearnedMasks;
 use splatcore_core::{View, reduce};
@@ -33,6 +36,35 @@ fn view_of<'a>(views: &'a [View], frame: StepFrame<'_>) -> Result<&'a View, Back
 
 /// Alone.
 impl Exchange for CpuLearner {}
+
+impl CameraGradients for CpuLearner {
+    fn pose_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (plan, camera, level) = (frame.plan, self.step.camera()?, self.workers.level);
+        let (stored, scene) = (
+            self.state.gaussians.sh_degree,
+            Self::scene(&self.state, plan),
+        );
+        let gradient = self.workers.pool.install(|| {
+            self.frame.timed("pose_gradient", |frame| {
+                pose_gradient(level, frame, scene, &camera, stored, &plan.render)
+            })
+        });
+        self.pose_gradients.push((frame.view(), gradient));
+        Ok(())
+    }
+
+    fn intrinsics_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (plan, camera, level) = (frame.plan, self.step.camera()?, self.workers.level);
+        let scene = Self::scene(&self.state, plan);
+        let gradient = self.workers.pool.install(|| {
+            self.frame.timed("intrinsics_gradient", |frame| {
+                intrinsics_gradient(level, frame, scene, &camera, &plan.render)
+            })
+        });
+        self.intrinsics_gradients.push((frame.view(), gradient));
+        Ok(())
+    }
+}
 
 impl Engine for CpuLearner {
     fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
@@ -98,21 +130,6 @@ impl Engine for CpuLearner {
         let (level, rendered) = (self.workers.level, &mut self.frame);
         let pool = &self.workers.pool;
         pool.install(|| rendered.backward(level, &camera, render, gradient))
-    }
-
-    fn pose_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
-        let (plan, camera, level) = (frame.plan, self.step.camera()?, self.workers.level);
-        let (stored, scene) = (
-            self.state.gaussians.sh_degree,
-            Self::scene(&self.state, plan),
-        );
-        let gradient = self.workers.pool.install(|| {
-            self.frame.timed("pose_gradient", |frame| {
-                pose_gradient(level, frame, scene, &camera, stored, &plan.render)
-            })
-        });
-        self.pose_gradients.push((frame.view(), gradient));
-        Ok(())
     }
 
     fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {

@@ -55,29 +55,65 @@ fn covariance_gradient<L: Lanes>([pu, pv]: &[[L; 3]; 2], g: &Geometry<L>) -> [L;
     d_covariance
 }
 
-/// dL/d(view-space position): by way of the mean in pixels and of J, dT = 2 dP T S.
+/// dL/d(intrinsics): ln fx, ln fy, and the principal point in pixels.
 #[inline(always)]
-fn view_gradient<L: Lanes>(
+pub(crate) fn intrinsics<L: Lanes>(
     d_mean: &[L; 2],
-    [pu, pv]: &[[L; 3]; 2],
+    d_projected: &[L; 3],
     g: &Geometry<L>,
     camera: &KernelCamera,
     pull: Option<&Pull<L>>,
-) -> [L; 3] {
+) -> [L; 4] {
+    let d_j = jacobian_gradient(&times_transform(d_projected, g), g, camera);
+    let mut out = [L::splat(0.0), L::splat(0.0), d_mean[0], d_mean[1]];
+    for i in 0..2 {
+        let diagonal = L::splat(camera.focal[i]) * g.inverse_z;
+        let ratio = g.clamped[i] * g.inverse_z;
+        // Where x/z is at its limit, f x/z is a number of pixels.
+        out[i] = d_mean[i] * diagonal * g.view[i] + d_j[2 * i] * diagonal
+            - d_j[2 * i + 1] * diagonal * ratio * g.free[i];
+        if let Some(pull) = pull {
+            let held = (L::splat(1.0) - g.free[i]) * ratio * pull.ratios[i];
+            // det C is in proportion to fx² fy².
+            out[i] = out[i] - (pull.inverse + pull.inverse) - held;
+        }
+    }
+    out
+}
+
+/// Of J's entries that are not 0, row by row: dT = 2 dP T S, T = J W.
+#[inline(always)]
+fn jacobian_gradient<L: Lanes>(
+    [pu, pv]: &[[L; 3]; 2],
+    g: &Geometry<L>,
+    camera: &KernelCamera,
+) -> [L; 4] {
     let d_u = twice(symmetric_times(&g.covariance, pu));
     let d_v = twice(symmetric_times(&g.covariance, pv));
     let w = &camera.rotation;
-    // J = [fx/z 0 -fx x/z²; 0 fy/z -fy y/z²]; x and y clamped to a multiple of z where they are not
-    // free.
-    let z = g.inverse_z;
-    let (fx, fy) = (L::splat(camera.focal[0]) * z, L::splat(camera.focal[1]) * z);
     let axis = [constant3(w[0]), constant3(w[1]), constant3(w[2])];
-    let d_j = [
+    [
         dot3(&d_u, &axis[0]),
         dot3(&d_u, &axis[2]),
         dot3(&d_v, &axis[1]),
         dot3(&d_v, &axis[2]),
-    ];
+    ]
+}
+
+/// dL/d(view-space position): by way of the mean in pixels and of J.
+#[inline(always)]
+fn view_gradient<L: Lanes>(
+    d_mean: &[L; 2],
+    d_transformed: &[[L; 3]; 2],
+    g: &Geometry<L>,
+    camera: &KernelCamera,
+    pull: Option<&Pull<L>>,
+) -> [L; 3] {
+    // J = [fx/z 0 -fx x/z²; 0 fy/z -fy y/z²]; x and y clamped to a multiple of z where they are not
+    // free.
+    let z = g.inverse_z;
+    let (fx, fy) = (L::splat(camera.focal[0]) * z, L::splat(camera.focal[1]) * z);
+    let d_j = jacobian_gradient(d_transformed, g, camera);
     let mut d_view = [L::splat(0.0); 3];
     let jx = -(d_j[1] * fx * z);
     let jy = -(d_j[3] * fy * z);

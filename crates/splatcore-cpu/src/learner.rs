@@ -19,7 +19,7 @@ use splatcore_core::backend::{
 };
 use splatcore_core::colour::{ColourState, cameras_of};
 use splatcore_core::smoothing::fuse;
-use splatcore_core::{Camera, Gaussians, PoseGradient, View, checks};
+use splatcore_core::{Camera, Gaussians, IntrinsicsGradient, PoseGradient, View, checks};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -34,6 +34,7 @@ pub struct CpuLearner {
     pub(crate) camera_of: Vec<usize>,
     /// Of views since they were last asked for.
     pub(crate) pose_gradients: Vec<(usize, PoseGradient)>,
+    pub(crate) intrinsics_gradients: Vec<(usize, IntrinsicsGradient)>,
     pub(crate) reduced: Reduced,
     pub(crate) frame: Frame,
     pub(crate) coloured: Coloured,
@@ -57,6 +58,7 @@ impl CpuLearner {
             camera_of: cameras_of(views.iter()),
             views,
             pose_gradients: Vec::new(),
+            intrinsics_gradients: Vec::new(),
             reduced: Reduced::default(),
             frame: Frame::default(),
             coloured: Coloured::default(),
@@ -182,6 +184,10 @@ impl Deferred for CpuLearner {
 impl Posed for CpuLearner {
     fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
         Ok(std::mem::take(&mut self.pose_gradients))
+    }
+
+    fn intrinsics_gradients(&mut self) -> Result<Vec<(usize, IntrinsicsGradient)>, BackendError> {
+        Ok(std::mem::take(&mut self.intrinsics_gradients))
     }
 
     fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {

@@ -25,6 +25,7 @@ pub mod frame;
 mod geometry;
 mod harmonics;
 pub mod intersect;
+mod intrinsics_gradient;
 mod learned_masks;
 mod learner;
 mod limit_scales;

@@ -109,7 +109,8 @@ fn backward_lanes<L: Lanes>(
     out: &mut GradientRows<'_>,
 ) {
     let lanes = splats.len();
-    let totals = add_up_pairs::<L>(splats, slots, pairs_of_splats, sums, out);
+    let gaussians = (out.first, out.statistic);
+    let totals = add_up_pairs::<L>(splats, slots, pairs_of_splats, sums, gaussians);
     let local = &totals.rows;
     let d_mean = mean_gradient(&totals);
     store_norm(&totals, &d_mean, camera, lanes, out);
@@ -161,13 +162,13 @@ fn pinhole_backward<L: Lanes>(
 
 /// What the rows of the splats' pairs add up to, a splat a lane. d is a pixel less the splat's
 /// mean.
-struct Totals<L> {
+pub(crate) struct Totals<L> {
     /// Rows of the splats' Gaussians in the chunk.
-    rows: Rows,
+    pub rows: Rows,
     /// a, b, c of log2 alpha.
     power: [L; 3],
     /// Sum of dL/d(ln alpha), which is dL/d(ln opacity).
-    alpha: L,
+    pub alpha: L,
     /// Sums of dL/d(log2 alpha) times dx, dy.
     first: [L; 2],
     /// Sums of dL/d(log2 alpha) times dx², dx dy, dy².
@@ -180,12 +181,12 @@ struct Totals<L> {
 
 /// Adds up each splat's rows in the order of its pairs.
 #[inline(always)]
-fn add_up_pairs<L: Lanes>(
+pub(crate) fn add_up_pairs<L: Lanes>(
     splats: &[Splat],
     slots: &[[u32; 2]],
     pairs_of_splats: &[u32],
     sums: &[SumRow],
-    out: &GradientRows<'_>,
+    (first_gaussian, statistic): (usize, Statistic),
 ) -> Totals<L> {
     let mut totals = [[0.0f32; 16]; SUMS];
     let mut power = [[0.0f32; 16]; 3];
@@ -199,7 +200,7 @@ fn add_up_pairs<L: Lanes>(
             for k in 0..SUMS {
                 total[k] += row[k];
             }
-            if out.statistic == Statistic::Absolute {
+            if statistic == Statistic::Absolute {
                 let [a, b, c] = splat.power;
                 absolute[0][lane] += (2.0 * a * row[1] + b * row[2]).abs();
                 absolute[1][lane] += (2.0 * c * row[2] + b * row[1]).abs();
@@ -224,7 +225,7 @@ fn add_up_pairs<L: Lanes>(
     // The sums hold dL/d(ln alpha) = log2 e * dL/d(log2 alpha).
     let ln2 = L::splat(LN_2);
     Totals {
-        rows: rows.map(|r| r - out.first as u32),
+        rows: rows.map(|r| r - first_gaussian as u32),
         power: load_all::<L, 3>(&power),
         alpha,
         first: [x * ln2, y * ln2],
@@ -236,7 +237,7 @@ fn add_up_pairs<L: Lanes>(
 
 /// dL/d(mean) in pixels: log2 alpha = l + a dx² + b dx dy + c dy², d = pixel - mean.
 #[inline(always)]
-fn mean_gradient<L: Lanes>(totals: &Totals<L>) -> [L; 2] {
+pub(crate) fn mean_gradient<L: Lanes>(totals: &Totals<L>) -> [L; 2] {
     let ([a, b, c], [sx, sy]) = (totals.power, totals.first);
     let two = L::splat(2.0);
     [-(two * a * sx + b * sy), -(two * c * sy + b * sx)]
@@ -265,7 +266,7 @@ fn store_norm<L: Lanes>(
 
 /// dL/d(projected covariance): xx xy yy, the off-diagonal entry as one of two.
 #[inline(always)]
-fn projected_gradient<L: Lanes>(totals: &Totals<L>, pull: Option<&Pull<L>>) -> [L; 3] {
+pub(crate) fn projected_gradient<L: Lanes>(totals: &Totals<L>, pull: Option<&Pull<L>>) -> [L; 3] {
     let ([a, b, c], [sxx, sxy, syy]) = (totals.power, totals.second);
     // a = -log2e/2 conic_xx, b = -log2e conic_xy, c = -log2e/2 conic_yy; as a symmetric matrix of
     // gradients, the off-diagonal entry is half the gradient of conic_xy.

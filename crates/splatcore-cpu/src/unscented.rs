@@ -5,6 +5,7 @@
 use crate::camera::KernelCamera;
 use crate::place::{Place, PlaceGradient};
 use crate::simd::Lanes;
+use splatcore_core::IntrinsicsGradient;
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::lens::Projection;
 use splatcore_core::semantics::{
@@ -78,12 +79,64 @@ pub(crate) fn backward<L: Lanes>(
     d_projected: &[L; 3],
     d_opacity: L,
 ) -> PlaceGradient<L> {
+    // World, log scales, rotation.
+    let mut fields = [[0.0f32; 16]; 15];
+    each(
+        columns,
+        projection,
+        camera,
+        (d_mean, d_projected, d_opacity),
+        |lane, sigma, d_mean, d_covariance| {
+            let numbers = sigma.backward(projection, camera, d_mean, d_covariance);
+            for (field, number) in fields.iter_mut().zip(numbers) {
+                field[lane] = number as f32;
+            }
+        },
+    );
+    let load = |i: usize| L::load(&fields[i]);
+    let three = |i: usize| [load(i), load(i + 1), load(i + 2)];
+    PlaceGradient {
+        world: three(0),
+        log_scales: three(3),
+        rotation: [three(6), three(9), three(12)],
+    }
+}
+
+/// Gradients of the intrinsics, a Gaussian a lane, from the same.
+pub(crate) fn intrinsics<L: Lanes>(
+    columns: &[L; 10],
+    projection: &Projection,
+    camera: &KernelCamera,
+    d_mean: &[L; 2],
+    d_projected: &[L; 3],
+    d_opacity: L,
+) -> [[f64; IntrinsicsGradient::NUMBERS]; 16] {
+    let mut all = [[0.0; IntrinsicsGradient::NUMBERS]; 16];
+    each(
+        columns,
+        projection,
+        camera,
+        (d_mean, d_projected, d_opacity),
+        |lane, sigma, d_mean, d_covariance| {
+            all[lane] = sigma.intrinsics(projection, d_mean, d_covariance);
+        },
+    );
+    all
+}
+
+/// Gives each Gaussian that is seen, with the gradients of its mean and covariance, the 2D filter's
+/// part among them.
+fn each<L: Lanes>(
+    columns: &[L; 10],
+    projection: &Projection,
+    camera: &KernelCamera,
+    (d_mean, d_projected, d_opacity): (&[L; 2], &[L; 3], L),
+    mut give: impl FnMut(usize, &Sigma, [f64; 2], [f64; 3]),
+) {
     let rows = rows(columns);
     let [u, v] = d_mean.map(store);
     let [xx, xy, yy] = d_projected.map(store);
     let opacity = store(d_opacity);
-    // World, log scales, rotation.
-    let mut fields = [[0.0f32; 16]; 15];
     for (lane, row) in rows.iter().enumerate().take(L::WIDTH) {
         let Some(sigma) = Sigma::new(row, projection, camera) else {
             continue;
@@ -93,17 +146,7 @@ pub(crate) fn backward<L: Lanes>(
             sigma.add_compensation(f64::from(opacity[lane]), &mut d_covariance);
         }
         let d_mean = [f64::from(u[lane]), f64::from(v[lane])];
-        let numbers = sigma.backward(projection, camera, d_mean, d_covariance);
-        for (field, number) in fields.iter_mut().zip(numbers) {
-            field[lane] = number as f32;
-        }
-    }
-    let load = |i: usize| L::load(&fields[i]);
-    let three = |i: usize| [load(i), load(i + 1), load(i + 2)];
-    PlaceGradient {
-        world: three(0),
-        log_scales: three(3),
-        rotation: [three(6), three(9), three(12)],
+        give(lane, &sigma, d_mean, d_covariance);
     }
 }
 
@@ -207,25 +250,55 @@ impl Sigma {
         }
     }
 
-    /// Gradients of the mean in world axes, the log scales and the rotation matrix, in that order.
-    fn backward(
-        &self,
-        projection: &Projection,
-        camera: &KernelCamera,
-        d_mean: [f64; 2],
-        [xx, xy, yy]: [f64; 3],
-    ) -> [f64; 15] {
+    /// Gradients of where the points land.
+    fn pixel_gradients(&self, d_mean: [f64; 2], [xx, xy, yy]: [f64; 3]) -> [[f64; 2]; 7] {
         let times = |[x, y]: [f64; 2]| [xx * x + xy * y, xy * x + yy * y];
         // By the covariance, the mean of the pixels moves as all of them do; of their weighted
         // distances from it only the centre's is left.
         let off = |p: usize| [0, 1].map(|i| self.pixels[p][i] - self.mean[i]);
         let moved = times(off(0).map(|v| SIGMA_CENTRE_WEIGHT * v));
         let of_mean = [0, 1].map(|i| d_mean[i] - 2.0 * moved[i]);
-        let (mut d_view, mut d_axes) = ([0.0; 3], [[0.0; 3]; 3]);
-        for p in 0..7 {
+        from_fn(|p| {
             let (in_mean, in_covariance) = weights(p);
             let spread = times(off(p));
-            let d = [0, 1].map(|i| in_mean * of_mean[i] + 2.0 * in_covariance * spread[i]);
+            [0, 1].map(|i| in_mean * of_mean[i] + 2.0 * in_covariance * spread[i])
+        })
+    }
+
+    /// Gradients of the intrinsics: ln fx, ln fy, the principal point in pixels, and the lens's
+    /// coefficients.
+    fn intrinsics(
+        &self,
+        projection: &Projection,
+        d_mean: [f64; 2],
+        d_covariance: [f64; 3],
+    ) -> [f64; IntrinsicsGradient::NUMBERS] {
+        let mut out = [0.0; IntrinsicsGradient::NUMBERS];
+        let d_pixels = self.pixel_gradients(d_mean, d_covariance);
+        for (p, d) in d_pixels.into_iter().enumerate() {
+            for i in 0..2 {
+                out[i] += d[i] * (self.pixels[p][i] - projection.centre[i]);
+                out[2 + i] += d[i];
+            }
+            let terms = projection.by_coefficients(self.points[p]);
+            for (out, [x, y]) in out[4..].iter_mut().zip(terms) {
+                *out += d[0] * x + d[1] * y;
+            }
+        }
+        out
+    }
+
+    /// Gradients of the mean in world axes, the log scales and the rotation matrix, in that order.
+    fn backward(
+        &self,
+        projection: &Projection,
+        camera: &KernelCamera,
+        d_mean: [f64; 2],
+        d_covariance: [f64; 3],
+    ) -> [f64; 15] {
+        let d_pixels = self.pixel_gradients(d_mean, d_covariance);
+        let (mut d_view, mut d_axes) = ([0.0; 3], [[0.0; 3]; 3]);
+        for (p, d) in d_pixels.into_iter().enumerate() {
             let (_, rows) = projection.jacobian(self.points[p]);
             for i in 0..3 {
                 let along = d[0] * rows[0][i] + d[1] * rows[1][i];

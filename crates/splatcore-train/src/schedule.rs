@@ -265,6 +265,7 @@ impl Schedule {
                 rate: c.rates.masks as f32,
             }),
             pose_gradients: self.refines_poses(step),
+            intrinsics_gradients: false,
             seed: c.seed,
         }
     }

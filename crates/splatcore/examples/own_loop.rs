@@ -100,6 +100,7 @@ fn plan(step: u32, view: usize, extent: f32) -> StepPlan {
         colour: None,
         masks: None,
         pose_gradients: false,
+        intrinsics_gradients: false,
         seed: 0,
     }
 }

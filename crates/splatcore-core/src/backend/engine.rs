@@ -7,7 +7,8 @@
 //!     |                                                                                  |
 //!     +-- apply <-- gradients <-- accumulate (of several frames) <-----------------------+
 //!                                                                                        |
-//!                 gradients of the cameras' poses <-- pose_gradient (if asked for) <-----+
+//!           gradients of the cameras' poses <-- pose_gradient (if asked for) <-----------+
+//!           and of their intrinsics <-- intrinsics_gradient (if asked for) <-------------+
 //! ```
 //!
 //! A *splat* is a Gaussian as projected into a frame. A row of *sums* holds nine sums over a
@@ -96,13 +97,26 @@ pub trait Exchange {
     }
 }
 
+/// The calls of a step by which cameras get gradients, after [`Engine::backward`]. They leave the
+/// sums as they are. Only of who takes steps alone.
+///
+/// # Errors
+/// As those of [`Engine`].
+pub trait CameraGradients {
+    /// From the frame's sums to the gradient of its camera's pose, if the plan asks for it
+    /// ([`StepPlan::pose_gradients`]).
+    fn pose_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
+    /// The same of its camera's intrinsics ([`StepPlan::intrinsics_gradients`]).
+    fn intrinsics_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
+}
+
 /// The calls of a training step, in the order of [`take_step`]. A backend holds the splats of one
 /// frame at a time, with other ranks those of a round, from [`Engine::project`] on.
 ///
 /// # Errors
 /// Of each call: what cannot be computed ([`BackendError::Input`], [`BackendError::Unsupported`]),
 /// and memory that is short. A device may find out later.
-pub trait Engine: Exchange {
+pub trait Engine: Exchange + CameraGradients {
     /// From Gaussians to the splats of a frame; of this rank's Gaussians.
     fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// From splats to the image: lists of the tiles, blending.
@@ -112,9 +126,6 @@ pub trait Engine: Exchange {
     fn compare(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// From dL/dimage to the sums of each splat.
     fn backward(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
-    /// From the frame's sums to the gradient of its camera's pose, if the plan asks for it
-    /// ([`StepPlan::pose_gradients`]). Leaves the sums as they are. Only of who takes steps alone.
-    fn pose_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// Computes the frame's gradients of parameters from its sums and adds them to those of the
     /// step's earlier frames. Called only in steps of several frames; in a step of one frame
     /// [`Engine::apply`] reads the sums.
@@ -127,15 +138,15 @@ pub trait Engine: Exchange {
 /// A training step of one or more frames.
 ///
 /// # Errors
-/// [`BackendError::Input`] if the plan has no view, or asks several ranks for gradients of poses;
+/// [`BackendError::Input`] if the plan has no view, or asks several ranks for gradients of cameras;
 /// what the calls report.
 pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), BackendError> {
     if plan.views.is_empty() {
         return Err(BackendError::Input("a step without a view".into()));
     }
     let (ranks, frames) = (engine.ranks(), plan.views.len());
-    if plan.pose_gradients && ranks.count > 1 {
-        let alone = "gradients of poses are of one rank alone, and there are several";
+    if (plan.pose_gradients || plan.intrinsics_gradients) && ranks.count > 1 {
+        let alone = "gradients of cameras are of one rank alone, and there are several";
         return Err(BackendError::Input(alone.into()));
     }
     let frame = |index| StepFrame { plan, index };
@@ -152,6 +163,9 @@ pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), Backen
             engine.backward(frame(here))?;
             if plan.pose_gradients {
                 engine.pose_gradient(frame(here))?;
+            }
+            if plan.intrinsics_gradients {
+                engine.intrinsics_gradient(frame(here))?;
             }
         }
         engine.exchange_sums(frame(first))?;

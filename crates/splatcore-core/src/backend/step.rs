@@ -87,6 +87,9 @@ pub struct StepPlan {
     /// [`super::Posed::pose_gradients`]; of the image alone, and changes nothing else of the
     /// step.
     pub pose_gradients: bool,
+    /// Also the gradient of each view's loss by its camera's intrinsics, for
+    /// [`super::Posed::intrinsics_gradients`]; likewise.
+    pub intrinsics_gradients: bool,
     /// Seed of the run, for the noise.
     pub seed: u64,
 }

@@ -210,6 +210,33 @@ impl Lens {
         })
     }
 
+    /// The lens whose polynomial has these added to its first four radial terms, and to p1 and p2;
+    /// what the model has no coefficient for is left out.
+    pub fn adjusted(self, radial: [f64; 4], [p1, p2]: [f64; 2]) -> Self {
+        let add = |k: &mut [f64]| k.iter_mut().zip(radial).for_each(|(k, more)| *k += more);
+        let mut lens = self;
+        match &mut lens {
+            Lens::OpenCv { k, p, .. } => {
+                add(&mut k[..3]);
+                (p[0], p[1]) = (p[0] + p1, p[1] + p2);
+            }
+            Lens::Brown { k, p, .. } => {
+                add(k);
+                (p[1], p[0]) = (p[1] + p1, p[0] + p2);
+            }
+            Lens::Fisheye { k, p, .. } => {
+                add(k);
+                (p[0], p[1]) = (p[0] + p1, p[1] + p2);
+            }
+            Lens::RadTanThinPrism { k, p, .. } => {
+                add(&mut k[..4]);
+                (p[1], p[0]) = (p[1] + p1, p[0] + p2);
+            }
+            Lens::Pinhole | Lens::Fov { .. } | Lens::Division { .. } | Lens::Eucm { .. } => {}
+        }
+        lens
+    }
+
     /// What makes the coefficients unusable, or `None`.
     pub fn defect(&self) -> Option<String> {
         let finite = match self {

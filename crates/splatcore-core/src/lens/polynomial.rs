@@ -70,6 +70,35 @@ impl Polynomial {
         })
     }
 
+    /// The derivatives of [`Polynomial::bend`] by the first four radial terms, by p1 and by p2.
+    pub fn by_coefficients(&self, at: Point) -> [Point; 6] {
+        let s = square(at);
+        let (inner, rows) = match self.radial_first {
+            true => {
+                let inner = at.map(|v| v * self.radial(s).0);
+                (inner, self.rest_jacobian(inner, 1.0, 0.0))
+            }
+            false => (at, [[1.0, self.skew], [0.0, 1.0]]),
+        };
+        let mut out = [[0.0; 2]; 6];
+        let mut power = s / horner(&self.divisor, s).0;
+        for term in &mut out[..4] {
+            let [x, y] = at.map(|v| power * v);
+            *term = rows.map(|row| row[0] * x + row[1] * y);
+            power *= s;
+        }
+        let ([x, y], s) = (inner, square(inner));
+        let more = 1.0 + s * (self.growth[0] + s * self.growth[1]);
+        let tangential = [
+            [2.0 * x * y, s + 2.0 * y * y],
+            [s + 2.0 * x * x, 2.0 * x * y],
+        ];
+        for (term, [a, b]) in out[4..].iter_mut().zip(tangential) {
+            *term = [more * (a + self.skew * b), more * b];
+        }
+        out
+    }
+
     /// Inverse of [`Polynomial::bend`] by damped Newton steps from the point itself, to 1e-10;
     /// `None` where there is none or the plane is folded.
     pub fn unbend(&self, target: Point) -> Option<Point> {

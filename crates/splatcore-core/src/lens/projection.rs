@@ -178,6 +178,13 @@ impl Projection {
         (self.pixel(&place), rows)
     }
 
+    /// The derivatives of a point's pixel by the lens's first four radial terms, by p1 and by p2;
+    /// beyond `max_angle` with `max_angle` and `slope` held.
+    pub fn by_coefficients(&self, view: [f64; 3]) -> [[f64; 2]; 6] {
+        let terms = self.polynomial.by_coefficients(self.place(view).plane);
+        terms.map(|[x, y]| [self.focal[0] * x, self.focal[1] * y])
+    }
+
     fn pixel(&self, place: &Place) -> [f64; 2] {
         let bent = self.polynomial.bend(place.plane);
         let further = self.slope * place.beyond;

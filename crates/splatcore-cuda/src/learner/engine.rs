@@ -11,7 +11,9 @@ use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::ops::pose_gradient::{PoseFrame, PoseKind};
 use crate::passes::InferencePass;
-use splatcore_core::backend::{Engine, Exchange, Ranks, Statistic, StepFrame, StepPlan, take_step};
+use splatcore_core::backend::{
+    CameraGradients, Engine, Exchange, Ranks, Statistic, StepFrame, StepPlan, take_step,
+};
 use splatcore_core::{BackendError, Choice, Lens, Pipeline};
 
 fn comparison<'a>(frame: StepFrame<'a>) -> Comparison<'a> {
@@ -39,6 +41,22 @@ impl Exchange for CudaLearner {
 
     fn exchange_losses(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         self.share_losses(plan)
+    }
+}
+
+impl CameraGradients for CudaLearner {
+    fn pose_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (scene, of_frame) = (self.scene_addresses(), self.posed(frame)?);
+        let queue = self.passes.queue();
+        self.poses
+            .add(queue, &self.kernels, scene, frame, &of_frame)
+    }
+
+    fn intrinsics_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (scene, of_frame) = (self.scene_addresses(), self.posed(frame)?);
+        let queue = self.passes.queue();
+        self.intrinsics
+            .add(queue, &self.kernels, scene, frame, &of_frame)
     }
 }
 
@@ -110,21 +128,6 @@ impl Engine for CudaLearner {
         Ok(())
     }
 
-    fn pose_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
-        let (scene, work) = (self.scene_addresses(), &self.passes.work);
-        let of_frame = PoseFrame {
-            camera: self.frame.camera()?,
-            lens: work.kernel_lens(),
-            splats: [self.passes.splat_of(), work.splats()],
-            sums: self.frame.sums,
-            counters: work.counters(),
-            kind: PoseKind::new(scene, &frame.plan.render, work.lens.is_some()),
-        };
-        let queue = self.passes.queue();
-        self.poses
-            .add(queue, &self.kernels, scene, frame, &of_frame)
-    }
-
     fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let scene = self.scene_addresses();
         if frame.index == 0 {
@@ -167,6 +170,19 @@ impl Engine for CudaLearner {
 }
 
 impl CudaLearner {
+    /// What gradients of cameras read of a frame whose sums are made.
+    fn posed(&self, frame: StepFrame<'_>) -> Result<PoseFrame, BackendError> {
+        let (scene, work) = (self.scene_addresses(), &self.passes.work);
+        Ok(PoseFrame {
+            camera: self.frame.camera()?,
+            lens: work.kernel_lens(),
+            splats: [self.passes.splat_of(), work.splats()],
+            sums: self.frame.sums,
+            counters: work.counters(),
+            kind: PoseKind::new(scene, &frame.plan.render, work.lens.is_some()),
+        })
+    }
+
     /// Puts a step into the queue.
     pub(super) fn launch(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         take_step(self, plan)

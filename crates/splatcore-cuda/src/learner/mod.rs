@@ -45,6 +45,7 @@ use crate::ops::by_camera::ByCamera;
 use crate::ops::colour::Coloured;
 use crate::ops::counters::Counters;
 use crate::ops::densify::{Densify, Totals};
+use crate::ops::intrinsics_gradient::IntrinsicsGradients;
 use crate::ops::loss::Loss;
 use crate::ops::photo::StepPhoto;
 use crate::ops::pose_gradient::PoseGradients;
@@ -61,7 +62,9 @@ use splatcore_core::backend::{
 };
 use splatcore_core::colour::{ColourState, cameras_of};
 use splatcore_core::smoothing::fuse;
-use splatcore_core::{BackendError, Camera, Gaussians, PoseGradient, View, checks};
+use splatcore_core::{
+    BackendError, Camera, Gaussians, IntrinsicsGradient, PoseGradient, View, checks,
+};
 use std::sync::Arc;
 
 /// Photos stay on the device if they take at most this share of what is free.
@@ -89,9 +92,10 @@ pub struct CudaLearner {
     frame: Frame,
     /// Of steps of several frames.
     batch: BatchGradients,
-    /// The views' cameras as they are now, and gradients of their poses.
+    /// The views' cameras as they are now, and gradients of their poses and intrinsics.
     cameras: Vec<Camera>,
     poses: PoseGradients,
+    intrinsics: IntrinsicsGradients,
     /// With whom steps are taken; `None` alone.
     sharing: Option<Sharing>,
     /// What the device has not yet been seen to have done.
@@ -141,6 +145,7 @@ impl CudaLearner {
             state: State::upload_as(&device, state, moments)?,
             cameras: views.iter().map(|view| view.camera.clone()).collect(),
             poses: PoseGradients::new(&device)?,
+            intrinsics: IntrinsicsGradients::new(&device)?,
             photos: Photos::new(&device, views, PHOTO_SHARE)?,
             photo: StepPhoto::new(device.clone())?,
             coloured,
@@ -230,6 +235,11 @@ impl Posed for CudaLearner {
     fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
         self.synchronise()?;
         self.poses.take()
+    }
+
+    fn intrinsics_gradients(&mut self) -> Result<Vec<(usize, IntrinsicsGradient)>, BackendError> {
+        self.synchronise()?;
+        self.intrinsics.take()
     }
 
     fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {

@@ -106,6 +106,7 @@ impl CudaLearner {
         if matches!(result, Err(BackendError::OutOfMemory { .. })) {
             self.skipped_views.extend(&plan.views);
             self.poses.forget(plan.step);
+            self.intrinsics.forget(plan.step);
         }
     }
 

@@ -200,16 +200,20 @@ fn halts_change_nothing_with_colour_models() {
     }
 }
 
-/// Each step's gradients of poses are of the step that was taken in the end, and there once.
+/// Each step's gradients of cameras are of the step that was taken in the end, and there once.
 #[test]
-fn halts_change_nothing_with_poses() {
+fn halts_change_nothing_with_gradients_of_cameras() {
     let Some(device) = device() else { return };
     let run = |halting: &[u32], batch: u32| {
-        let mut learner = halted(&device, halting, batch, |plan| plan.pose_gradients = true);
+        let mut learner = halted(&device, halting, batch, |plan| {
+            (plan.pose_gradients, plan.intrinsics_gradients) = (true, true);
+        });
         let poses = learner.pose_gradients().unwrap();
-        assert_eq!(poses.len(), (21 * batch) as usize);
+        let intrinsics = learner.intrinsics_gradients().unwrap();
+        assert_eq!([poses.len(), intrinsics.len()], [(21 * batch) as usize; 2]);
         assert!(poses.iter().all(|(_, pose)| *pose != Default::default()));
-        poses
+        assert!(intrinsics.iter().all(|(_, of)| *of != Default::default()));
+        (poses, intrinsics)
     };
     for batch in [1, 2] {
         let want = run(&[], batch);

@@ -4,6 +4,7 @@ use super::adam::moments::Moments;
 use super::blend::{InferenceRows, blend, blend_inference, blend_with_inverse_depth, interpolated};
 use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::intersect::{self, macro_tiles};
+use super::intrinsics_gradient::IntrinsicsKind;
 use super::pose_gradient::PoseKind;
 use super::project::{
     filtered, of_half_scene, of_shard, project, project_binned, through_lens, with_rays,
@@ -76,6 +77,16 @@ pub fn all_programs() -> Vec<Program> {
         true,
     )));
     all.extend(lens_variants());
+    for lens in [false, true] {
+        for [antialias, smoothing] in [[false, false], [true, true]] {
+            let kind = IntrinsicsKind {
+                antialias,
+                smoothing,
+                lens,
+            };
+            all.push(kind.program());
+        }
+    }
     for degree in 0..=sh::MAX_DEGREE {
         let dense = adam::program(degree, sh::MAX_DEGREE, Moments::Compact, false, false);
         all.push(adam::of_batch(dense));

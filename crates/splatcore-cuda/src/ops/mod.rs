@@ -8,7 +8,7 @@
 //! | how are lists put into depth order | `sort/`; for inference `bin/` |
 //! | how are pixels made | `blend/`, and back: `blend_backward/`; of depth and transmittance `depth_sums/` |
 //! | how do parameters move | `loss/`, `colour/`, `adam/`; of several frames `accumulate/` |
-//! | how do poses of cameras get their gradients | `pose_gradient/` |
+//! | how do cameras get their gradients | `pose_gradient/`, `intrinsics_gradient/`, `kept_rows.rs` |
 //! | what do ranks need that share a frame | `gather_splats/` |
 //! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
 
@@ -30,6 +30,8 @@ pub mod floaters;
 pub mod gather_splats;
 pub mod groups;
 pub mod intersect;
+pub mod intrinsics_gradient;
+pub mod kept_rows;
 pub mod lens;
 pub mod limit_scales;
 pub mod loss;

@@ -2,7 +2,7 @@
 
 use super::outcome::Outcome;
 use super::{
-    batches, colour, depth, depth_gradients, determinism, errors, forward, gradients,
+    batches, colour, depth, depth_gradients, determinism, errors, forward, gradients, intrinsics,
     learned_masks, lenses, poses, refine, smoothing, step, step_options, strips, visibility,
 };
 use splatcore_core::backend::Backend;
@@ -116,6 +116,14 @@ pub const CHECKS: &[Check] = &[
     (
         "pose gradients leave the step alone",
         poses::pose_gradients_leave_the_step_alone,
+    ),
+    (
+        "intrinsics gradients match the twin",
+        intrinsics::intrinsics_gradients_match_the_twin,
+    ),
+    (
+        "intrinsics gradients leave the step alone",
+        intrinsics::intrinsics_gradients_leave_the_step_alone,
     ),
     (
         "moved cameras are the cameras",

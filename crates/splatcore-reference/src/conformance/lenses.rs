@@ -13,7 +13,7 @@ use splatcore_core::{Camera, Gaussians, Lens, Pipeline, View};
 
 /// One of each kind of lens: what acts in the image plane and in that of angles, each term of the
 /// polynomial somewhere.
-fn lenses() -> [(&'static str, Lens); 4] {
+pub(super) fn lenses() -> [(&'static str, Lens); 4] {
     [
         (
             "opencv",

@@ -24,6 +24,7 @@ pub mod footprints;
 pub mod forward;
 pub mod gradients;
 mod hostile;
+pub mod intrinsics;
 pub mod learned_masks;
 mod lenses;
 mod outcome;

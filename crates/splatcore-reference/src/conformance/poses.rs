@@ -135,13 +135,16 @@ fn moved(camera: &Camera) -> Camera {
     Camera {
         rotation: [turn(x, z, sin), y, turn(z, x, -sin)],
         translation: camera.translation.map(|t| t + 0.03),
+        fx: 1.02 * camera.fx,
+        cy: camera.cy + 0.7,
+        lens: camera.lens.adjusted([0.01; 4], [0.0; 2]),
         ..camera.clone()
     }
 }
 
 /// Whatever a learner does after its cameras were moved it does as one that never had others.
 pub fn moved_cameras_are_the_cameras(backend: &dyn Backend) -> Outcome {
-    let (scene, views) = scene_and_views(64);
+    let (scene, views) = scene_and(64, views_through_lenses());
     let elsewhere: Vec<View> = views
         .iter()
         .map(|view| View {

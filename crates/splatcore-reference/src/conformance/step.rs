@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use splatcore_core::backend::{
     BETAS, Backend, BackendError, LearnerState, LearningRates, RenderOptions, Statistic, StepPlan,
 };
-use splatcore_core::{Gaussians, Learner, Pipeline, View};
+use splatcore_core::{Gaussians, IntrinsicsGradient, Learner, Pipeline, View};
 use std::sync::Arc;
 
 /// The bound of docs/conventions.md for f32. Here pixels near a cut-off cannot be left out;
@@ -53,6 +53,7 @@ pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
         colour: None,
         masks: None,
         pose_gradients: false,
+        intrinsics_gradients: false,
         seed: 9,
     }
 }
@@ -66,6 +67,7 @@ pub(super) struct TwinStep {
     pub(super) ndc_norms: Vec<f64>,
     pub(super) absolute_norms: Vec<f64>,
     pub(super) in_view: Vec<Option<bool>>,
+    pub(super) intrinsics: IntrinsicsGradient,
 }
 
 pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> TwinStep {
@@ -105,6 +107,7 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
         ndc_norms: gradients.ndc_norms,
         absolute_norms: gradients.absolute_norms,
         in_view: frame.in_view,
+        intrinsics: gradients.intrinsics,
     }
 }
 

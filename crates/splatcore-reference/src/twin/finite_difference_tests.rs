@@ -32,7 +32,7 @@ pub(super) fn random_scene(rng: &mut Rng, count: usize, sh_degree: u8) -> Scene 
     scene
 }
 
-fn camera() -> Camera {
+pub(super) fn camera() -> Camera {
     let camera = Camera::look_at(
         [0.4, -0.3, -3.0],
         [0.1, 0.0, 0.2],

@@ -2,6 +2,7 @@
 
 use super::cut_offs::Doubt;
 use super::scene::Scene;
+use splatcore_core::IntrinsicsGradient;
 
 /// A rendered view in f64.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct TwinGradients {
     pub ndc_norms: Vec<f64>,
     /// As `ndc_norms` by [`splatcore_core::backend::Statistic::Absolute`], `[n]`.
     pub absolute_norms: Vec<f64>,
+    /// With respect to the camera's intrinsics.
+    pub intrinsics: IntrinsicsGradient,
     /// With respect to the colour before the clamp, `[n]`: for an image gradient of one channel the
     /// sum of the blending weights where it is 1.
     pub colours: Vec<[f64; 3]>,

@@ -10,7 +10,7 @@ use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Lens, pose_gradient};
 
 /// A camera of each kind of lens; the last sees what is behind it.
-fn cameras() -> [Camera; 5] {
+pub(super) fn cameras() -> [Camera; 5] {
     let camera = |lens, focal: f64| Camera {
         fx: focal * 1.15,
         fy: focal,
@@ -66,7 +66,7 @@ fn cameras() -> [Camera; 5] {
     ]
 }
 
-fn image_scalar(
+pub(super) fn image_scalar(
     scene: &Scene,
     camera: &Camera,
     options: &RenderOptions,

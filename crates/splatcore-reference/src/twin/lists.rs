@@ -7,12 +7,13 @@ use super::blend_backward::blend_backward;
 use super::cut_offs::{CutOffs, Doubt};
 use super::frame::{TwinFrame, TwinGradients};
 use super::intersect::{self, TileLists, intersect};
+use super::intrinsics::intrinsics_backward;
 use super::project::{Splat, project};
 use super::project_backward::{depth_gradient, project_backward};
 use super::scene::Scene;
 use super::sort::sort;
-use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::{Camera, IntrinsicsGradient};
 
 /// Splats and lists of a view.
 #[derive(Clone, Debug)]
@@ -103,8 +104,10 @@ impl Lists {
             scene: Scene::zeros(scene.len(), scene.sh_degree),
             ndc_norms: vec![0.0; scene.len()],
             absolute_norms: vec![0.0; scene.len()],
+            intrinsics: IntrinsicsGradient::default(),
             colours: vec![[0.0; 3]; scene.len()],
         };
+        let mut intrinsics = result.intrinsics.numbers();
         let half = [camera.width as f64 / 2.0, camera.height as f64 / 2.0];
         for (splat, gradient) in self.splats.iter().zip(&splat_gradients) {
             project_backward(scene, splat, camera, gradient, &mut result.scene);
@@ -112,7 +115,13 @@ impl Lists {
             result.ndc_norms[splat.index] = norm(gradient.mean);
             result.absolute_norms[splat.index] = norm(gradient.absolute);
             result.colours[splat.index] = gradient.colour;
+            let more = intrinsics_backward(scene, splat, camera, gradient);
+            intrinsics
+                .iter_mut()
+                .zip(more)
+                .for_each(|(sum, part)| *sum += part);
         }
+        result.intrinsics = intrinsics.into();
         result
     }
 }

@@ -28,6 +28,7 @@ mod cut_offs;
 pub mod densify;
 mod frame;
 pub mod intersect;
+pub mod intrinsics;
 pub mod learned_masks;
 mod lists;
 pub mod loss;
@@ -44,6 +45,8 @@ pub mod visibility;
 
 #[cfg(test)]
 mod finite_difference_tests;
+#[cfg(test)]
+mod intrinsics_tests;
 #[cfg(test)]
 mod lens_tests;
 

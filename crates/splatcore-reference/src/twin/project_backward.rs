@@ -1,6 +1,6 @@
 //! `project_backward`: from a splat's gradients to those of the Gaussian's parameters.
 
-use super::antialias::{covariance_gradient, logit_gradient};
+use super::antialias::{self, logit_gradient};
 use super::blend_backward::SplatGradient;
 use super::matrix::{product, transpose, transpose_times};
 use super::project::{Jacobian, Shape, Splat, jacobian, view_direction};
@@ -25,17 +25,7 @@ pub fn project_backward(
     };
     let t = camera.to_view(scene.means[i]);
 
-    // Conic Q = C^-1: dL/dC = -Q dL/dQ Q, all symmetric; the coefficient xy stands for two equal
-    // entries.
-    let [qa, qb, qc] = splat.conic;
-    let q = [[qa, qb], [qb, qc]];
-    let [ga, gb, gc] = gradient.conic;
-    let d_q = [[ga, gb / 2.0], [gb / 2.0, gc]];
-    let through_conic = product(&product(&q, &d_q), &q);
-    let through_opacity = covariance_gradient(splat, gradient);
-    let d_covariance: [[f64; 2]; 2] =
-        from_fn(|i| from_fn(|j| through_opacity[i][j] - through_conic[i][j]));
-
+    let d_covariance = covariance_gradient(splat, gradient);
     let outline = match camera.lens {
         Lens::Pinhole => ewa_backward(t, &shape, camera, gradient.mean, &d_covariance),
         _ => lens_backward(t, &shape, camera, gradient.mean, &d_covariance),
@@ -60,6 +50,18 @@ pub fn project_backward(
     for k in 0..3 {
         out.means[i][k] += from_view[k] + through_colour[k];
     }
+}
+
+/// dL/dC of the splat's covariance, the 2D filter's part among it. Conic Q = C^-1: dL/dC = -Q dL/dQ
+/// Q, all symmetric; the coefficient xy stands for two equal entries.
+pub fn covariance_gradient(splat: &Splat, gradient: &SplatGradient) -> [[f64; 2]; 2] {
+    let [qa, qb, qc] = splat.conic;
+    let q = [[qa, qb], [qb, qc]];
+    let [ga, gb, gc] = gradient.conic;
+    let d_q = [[ga, gb / 2.0], [gb / 2.0, gc]];
+    let through_conic = product(&product(&q, &d_q), &q);
+    let through_opacity = antialias::covariance_gradient(splat, gradient);
+    from_fn(|i| from_fn(|j| through_opacity[i][j] - through_conic[i][j]))
 }
 
 /// dL/d(view-space position) and dL/dN with Sigma = N Nᵀ.

@@ -6,6 +6,7 @@
 //! those of the splat. With alpha = 1 (docs/methods/lenses.md) the mean has the weight 0 among the
 //! pixels' mean and 2 in the covariance.
 
+use splatcore_core::IntrinsicsGradient;
 use splatcore_core::lens::Projection;
 use splatcore_core::semantics::{SIGMA_CENTRE_WEIGHT, SIGMA_SPREAD, SIGMA_WEIGHT};
 use std::array::from_fn;
@@ -69,6 +70,44 @@ impl Unscented {
         })
     }
 
+    /// Gradients of where the points land.
+    fn pixel_gradients(&self, d_mean: [f64; 2], d_covariance: &[[f64; 2]; 2]) -> [[f64; 2]; 7] {
+        let times = |v: [f64; 2]| d_covariance.map(|row| row[0] * v[0] + row[1] * v[1]);
+        let from_mean = |p: usize| [0, 1].map(|i| self.pixels[p][i] - self.mean[i]);
+        // By the covariance, the mean of the pixels moves as all of them do.
+        let all: [f64; 2] = from_fn(|i| (0..7).map(|p| weights(p).1 * from_mean(p)[i]).sum());
+        let of_mean: [f64; 2] = from_fn(|i| d_mean[i] - 2.0 * times(all)[i]);
+        from_fn(|p| {
+            let (in_mean, in_covariance) = weights(p);
+            let spread = times(from_mean(p));
+            from_fn(|i| in_mean * of_mean[i] + 2.0 * in_covariance * spread[i])
+        })
+    }
+
+    /// Gradients of ln fx and ln fy, of the principal point in pixels, and of the lens's
+    /// coefficients.
+    pub fn intrinsics(
+        &self,
+        projection: &Projection,
+        d_mean: [f64; 2],
+        d_covariance: &[[f64; 2]; 2],
+    ) -> [f64; IntrinsicsGradient::NUMBERS] {
+        let mut out = [0.0; IntrinsicsGradient::NUMBERS];
+        let d_pixels = self.pixel_gradients(d_mean, d_covariance);
+        for (p, d_pixel) in d_pixels.into_iter().enumerate() {
+            for i in 0..2 {
+                // The pixel is f times something, and the principal point.
+                out[i] += d_pixel[i] * (self.pixels[p][i] - projection.centre[i]);
+                out[2 + i] += d_pixel[i];
+            }
+            let terms = projection.by_coefficients(self.points[p]);
+            for (out, [x, y]) in out[4..].iter_mut().zip(terms) {
+                *out += d_pixel[0] * x + d_pixel[1] * y;
+            }
+        }
+        out
+    }
+
     /// Back through the pixels and the lens. `d_covariance` is symmetric.
     pub fn backward(
         &self,
@@ -76,20 +115,12 @@ impl Unscented {
         d_mean: [f64; 2],
         d_covariance: &[[f64; 2]; 2],
     ) -> UnscentedGradient {
-        let times = |v: [f64; 2]| d_covariance.map(|row| row[0] * v[0] + row[1] * v[1]);
-        let from_mean = |p: usize| [0, 1].map(|i| self.pixels[p][i] - self.mean[i]);
-        // By the covariance, the mean of the pixels moves as all of them do.
-        let all: [f64; 2] = from_fn(|i| (0..7).map(|p| weights(p).1 * from_mean(p)[i]).sum());
-        let of_mean: [f64; 2] = from_fn(|i| d_mean[i] - 2.0 * times(all)[i]);
+        let d_pixels = self.pixel_gradients(d_mean, d_covariance);
         let mut out = UnscentedGradient {
             mean: [0.0; 3],
             axes: [[0.0; 3]; 3],
         };
-        for p in 0..7 {
-            let (in_mean, in_covariance) = weights(p);
-            let spread = times(from_mean(p));
-            let d_pixel: [f64; 2] =
-                from_fn(|i| in_mean * of_mean[i] + 2.0 * in_covariance * spread[i]);
+        for (p, d_pixel) in d_pixels.into_iter().enumerate() {
             let (_, rows) = projection.jacobian(self.points[p]);
             for r in 0..3 {
                 let d = d_pixel[0] * rows[0][r] + d_pixel[1] * rows[1][r];

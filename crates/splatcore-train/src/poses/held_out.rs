@@ -153,6 +153,7 @@ fn plan(fit: &Fit, step: u32, view: usize) -> StepPlan {
         colour: None,
         masks: None,
         pose_gradients: true,
+        intrinsics_gradients: false,
         seed: 0,
     }
 }

@@ -10,6 +10,7 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Kernels, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::kept_rows::KeptRows;
 use crate::ops::lens::KernelLens;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::backend::{RenderOptions, StepFrame};
@@ -49,8 +50,6 @@ kernel_params! {
 const BLOCK: u32 = 128;
 /// Numbers of a pose's gradient.
 const NUMBERS: usize = 6;
-/// Gradients that are kept until somebody asks.
-const MAX_KEPT: usize = 4096;
 
 /// What decides which kernels run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,19 +110,10 @@ pub struct PoseFrame {
     pub kind: PoseKind,
 }
 
-/// Which frame of which step a row is of; without a view if the step was not taken.
-struct Row {
-    step: u32,
-    index: usize,
-    view: Option<usize>,
-}
-
 /// Gradients that were not asked for yet. Takes no memory before the first.
 pub struct PoseGradients {
     partials: Buffer,
-    /// `[MAX_KEPT][6]` f64.
-    poses: Buffer,
-    rows: Vec<Row>,
+    poses: KeptRows<NUMBERS>,
     kernels: Option<(PoseKind, [Kernel; 2])>,
 }
 
@@ -133,11 +123,9 @@ impl PoseGradients {
     /// # Errors
     /// If the device failed.
     pub fn new(device: &Arc<dyn Device>) -> Result<Self, BackendError> {
-        let empty = || Buffer::new(device, "gradients of poses", 0);
         Ok(Self {
-            partials: empty()?,
-            poses: empty()?,
-            rows: Vec::new(),
+            partials: Buffer::new(device, "gradients of poses", 0)?,
+            poses: KeptRows::new(device, "gradients of poses")?,
             kernels: None,
         })
     }
@@ -158,10 +146,8 @@ impl PoseGradients {
         let blocks = (scene.count as u32).div_ceil(BLOCK);
         self.partials
             .reserve(size_of::<f32>() * NUMBERS * blocks as usize)?;
-        self.poses
-            .reserve_exactly(size_of::<f64>() * NUMBERS * MAX_KEPT)?;
         let [sum, finish] = self.kernels(kernels, frame.kind)?;
-        let pose = self.row(of)?;
+        let pose = self.poses.row(of)?;
         let [means, log_scales, rotations, opacity_logits, sh] = scene.arrays;
         let [splat_of, splats] = frame.splats;
         let params = SumPosesParams {
@@ -194,8 +180,7 @@ impl PoseGradients {
 
     /// Those of a step are of nothing: it was not taken.
     pub fn forget(&mut self, step: u32) {
-        let of_step = self.rows.iter_mut().filter(|row| row.step == step);
-        of_step.for_each(|row| row.view = None);
+        self.poses.forget(step);
     }
 
     /// All there are, which are gone then. Waits for the queue.
@@ -203,37 +188,14 @@ impl PoseGradients {
     /// # Errors
     /// If the device failed.
     pub fn take(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
-        let rows = std::mem::take(&mut self.rows);
-        let poses: Vec<[f64; NUMBERS]> = self.poses.to_vec(rows.len())?;
-        let found = rows.iter().zip(poses).filter_map(|(row, pose)| {
-            let [a, b, c, x, y, z] = pose;
+        let of_row = |(view, [a, b, c, x, y, z]): (usize, [f64; NUMBERS])| {
             let gradient = PoseGradient {
                 rotation: [a, b, c],
                 translation: [x, y, z],
             };
-            row.view.map(|view| (view, gradient))
-        });
-        Ok(found.collect())
-    }
-
-    /// Where a frame's gradient goes.
-    fn row(&mut self, of: StepFrame<'_>) -> Result<Address, BackendError> {
-        let (step, index, view) = (of.plan.step, of.index, Some(of.view()));
-        let same = |row: &Row| (row.step, row.index) == (step, index);
-        let at = match self.rows.iter().rposition(same) {
-            Some(at) => at,
-            None if self.rows.len() == MAX_KEPT => {
-                return Err(BackendError::Input(format!(
-                    "{MAX_KEPT} gradients of poses that nobody has asked for"
-                )));
-            }
-            None => {
-                self.rows.push(Row { step, index, view });
-                self.rows.len() - 1
-            }
+            (view, gradient)
         };
-        self.rows[at].view = view;
-        Ok(self.poses.address() + (size_of::<f64>() * NUMBERS * at) as u64)
+        Ok(self.poses.take()?.into_iter().map(of_row).collect())
     }
 
     fn kernels(&mut self, kernels: &Kernels, kind: PoseKind) -> Result<[Kernel; 2], BackendError> {

@@ -110,7 +110,7 @@ pub fn of_shard(mut program: Program) -> Program {
     program
 }
 
-/// `project`, `project_backward`, `pose_gradient` or `adam` with Mip-Splatting's 2D filter if
+/// `project`, `project_backward`, gradients of cameras or `adam` with Mip-Splatting's 2D filter if
 /// `antialias`, with the 3D filter if `smoothing`.
 pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
     program
@@ -118,7 +118,7 @@ pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
         .with("SMOOTHING", smoothing as u8)
 }
 
-/// `project`, `project_backward`, `pose_gradient` or `adam` of a camera with a lens, if `lens`.
+/// `project`, `project_backward`, gradients of cameras or `adam` of a camera with a lens if `lens`.
 pub fn through_lens(program: Program, lens: bool) -> Program {
     program.with("LENS", lens as u8)
 }

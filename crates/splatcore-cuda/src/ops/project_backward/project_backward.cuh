@@ -4,7 +4,9 @@
 //
 //   SH_DEGREE in use. ABSOLUTE 1: columns 9 and 10 of the sums hold the absolute values of the
 //   tiles' dL/d(2D mean), of which the NDC norm is taken. ANTIALIAS and SMOOTHING 1: the filters
-//   of antialias.cuh and smoothing.cuh. LENS 1: the camera has a lens (lens.cuh).
+//   of antialias.cuh and smoothing.cuh. LENS 1: the camera has a lens (lens.cuh). INTRINSICS, if it
+//   is not 0: so many numbers of the gradient of the intrinsics
+//   (splatcore-core/src/intrinsics_gradient.rs), the principal point in pixels.
 
 #pragma once
 #include "smoothing.cuh"
@@ -20,6 +22,9 @@ struct SplatGradient {
     float rotation[4];
     float opacity_logit;
     float ndc_norm;
+#if INTRINSICS
+    float intrinsics[INTRINSICS];
+#endif
 };
 
 // A row of 12 floats.
@@ -133,6 +138,9 @@ __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12]
     UnscentedGradient through = unscented_backward(g, camera, lens, unscented.shift,
                                                    {d_mean_x, d_mean_y}, p_xx, p_xy, p_yy);
     Vec3 d_view = through.view;
+#if INTRINSICS
+    const float* intrinsics = through.intrinsics;
+#endif
 #else
 #if ANTIALIAS
     Pull pull = compensation_backward(make_compensation(g, camera), s, g, camera);
@@ -159,6 +167,18 @@ __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12]
                    -(j00 * fx * z) - j11 * fy * z - (1.0f + g.free_x) * jx * g.clamped_x * z -
                        (1.0f + g.free_y) * jy * g.clamped_y * z - d_mean_x * fx * g.view.x * z -
                        d_mean_y * fy * g.view.y * z};
+#if INTRINSICS
+    // Where x/z is at its limit, f x/z is a number of pixels.
+    float ratio_x = g.clamped_x * z, ratio_y = g.clamped_y * z;
+    float intrinsics[INTRINSICS] = {
+        d_mean_x * fx * g.view.x + j00 * fx - j02 * fx * ratio_x * g.free_x,
+        d_mean_y * fy * g.view.y + j11 * fy - j12 * fy * ratio_y * g.free_y, d_mean_x, d_mean_y};
+#if ANTIALIAS
+    // det C is in proportion to fx^2 fy^2.
+    intrinsics[0] -= 2.0f * pull.inverse + (1.0f - g.free_x) * ratio_x * pull.ratio_x;
+    intrinsics[1] -= 2.0f * pull.inverse + (1.0f - g.free_y) * ratio_y * pull.ratio_y;
+#endif
+#endif
 #if ANTIALIAS
     d_view = {d_view.x + pull.view.x, d_view.y + pull.view.y, d_view.z + pull.view.z};
 #endif
@@ -220,10 +240,15 @@ __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12]
 
     // d ln(sigmoid)/d logit = 1 - opacity.
     float d_logit = s / (1.0f + expf(opacity_logit));
-    return {d_world,
-            {d_log_scales[0], d_log_scales[1], d_log_scales[2]},
-            {(dw - radial * g.qw) * g.inverse_norm, (dx - radial * g.qx) * g.inverse_norm,
-             (dy - radial * g.qy) * g.inverse_norm, (dz - radial * g.qz) * g.inverse_norm},
-            d_logit,
-            sqrtf(fmaf(ndc_x, ndc_x, ndc_y * ndc_y))};
+    SplatGradient out = {
+        d_world,
+        {d_log_scales[0], d_log_scales[1], d_log_scales[2]},
+        {(dw - radial * g.qw) * g.inverse_norm, (dx - radial * g.qx) * g.inverse_norm,
+         (dy - radial * g.qy) * g.inverse_norm, (dz - radial * g.qz) * g.inverse_norm},
+        d_logit,
+        sqrtf(fmaf(ndc_x, ndc_x, ndc_y * ndc_y))};
+#if INTRINSICS
+    for (int k = 0; k < INTRINSICS; ++k) out.intrinsics[k] = intrinsics[k];
+#endif
+    return out;
 }

@@ -58,6 +58,9 @@ struct Pull {
     float log_scales[3];
     float rotation[3][3];
     Vec3 view;  // with respect to the view-space position
+#if INTRINSICS
+    float ratio_x, ratio_y;  // with respect to x/z and y/z as the Jacobian uses them
+#endif
 };
 
 // `gradient` is dL/d(ln opacity).
@@ -89,6 +92,10 @@ __device__ __forceinline__ Pull compensation_backward(const Compensation& c, flo
     // normal = fx fy / z^2 W^t (x/z, y/z, 1); ln det C holds 2 ln |normal|.
     float d_x = dot(row_of(w, 0), d_normal) * c.slope * g.free_x * g.inverse_z;
     float d_y = dot(row_of(w, 1), d_normal) * c.slope * g.free_y * g.inverse_z;
+#if INTRINSICS
+    p.ratio_x = dot(row_of(w, 0), d_normal) * c.slope;
+    p.ratio_y = dot(row_of(w, 1), d_normal) * c.slope;
+#endif
     p.view = {d_x, d_y, -(2.0f * gradient + d_x * g.view.x + d_y * g.view.y) * g.inverse_z};
     return p;
 }

@@ -147,6 +147,42 @@ __device__ __forceinline__ Vec2 lens_bend(const Lens& lens, Vec2 at, Rows2x2& ro
     return {fmaf(lens.skew, bent_y, bent_x), bent_y};
 }
 
+#if INTRINSICS
+// Adds the gradients of the first four radial terms, of p1 and of p2, given that of the pixel of a
+// point; max_angle and slope are held. As by_coefficients in polynomial.rs.
+__device__ __forceinline__ void lens_coefficients_backward(const Lens& lens, const Camera& camera,
+                                                           Vec3 view, Vec2 d, float* out) {
+    Vec2 at = lens_point(lens, view).plane;
+    d = {d.x * camera.focal[0], d.y * camera.focal[1]};
+    float s = fmaf(at.x, at.x, at.y * at.y), slope;
+    float below =
+        fmaf(s, fmaf(s, fmaf(s, lens.divisor[2], lens.divisor[1]), lens.divisor[0]), 1.0f);
+    float power = s / below;
+    Vec2 inner = at, radial = {d.x, fmaf(lens.skew, d.x, d.y)};
+    if (lens.radial_first) {
+        float factor = lens_radial(lens, s, slope);
+        inner = {at.x * factor, at.y * factor};
+        // Of the other terms alone: a lens whose radial factor is 1.
+        Lens rest = lens;
+        for (int k = 0; k < 6; ++k) rest.radial[k] = 0.0f;
+        rest.radial_first = 0;
+        Rows2x2 rows = {};
+        lens_bend<true>(rest, inner, rows);
+        radial = {fmaf(rows.xx, d.x, rows.yx * d.y), fmaf(rows.xy, d.x, rows.yy * d.y)};
+    }
+    float along = fmaf(at.x, radial.x, at.y * radial.y);
+    for (int k = 0; k < 4; ++k) {
+        out[k] = fmaf(power, along, out[k]);
+        power *= s;
+    }
+    s = fmaf(inner.x, inner.x, inner.y * inner.y);
+    float more = fmaf(s, fmaf(s, lens.growth[1], lens.growth[0]), 1.0f);
+    float cross = 2.0f * inner.x * inner.y, d_y = fmaf(lens.skew, d.x, d.y);
+    out[4] = fmaf(more, fmaf(cross, d.x, fmaf(2.0f * inner.y, inner.y, s) * d_y), out[4]);
+    out[5] = fmaf(more, fmaf(fmaf(2.0f * inner.x, inner.x, s), d.x, cross * d_y), out[5]);
+}
+#endif
+
 // Pixels from the principal point.
 __device__ __forceinline__ Vec2 lens_pixel(const Lens& lens, const Camera& camera, Vec3 view) {
     LensPoint p = lens_point(lens, view);
@@ -258,7 +294,20 @@ __device__ __forceinline__ Unscented make_unscented(const Geometry& g, const Cam
 struct UnscentedGradient {
     Vec3 view;
     Vec3 axes[3];
+#if INTRINSICS
+    float intrinsics[INTRINSICS];
+#endif
 };
+
+#if INTRINSICS
+// Adds what a point gives whose pixel, from the principal point, has this gradient.
+__device__ __forceinline__ void point_intrinsics(const Lens& lens, const Camera& camera, Vec3 view,
+                                                 Vec2 pixel, Vec2 d, float* out) {
+    out[0] = fmaf(d.x, pixel.x, out[0]);
+    out[1] = fmaf(d.y, pixel.y, out[1]);
+    lens_coefficients_backward(lens, camera, view, d, out + 4);
+}
+#endif
 
 // From the gradients of the mean in pixels and of the covariance (xx, xy as one of two, yy).
 __device__ __forceinline__ UnscentedGradient unscented_backward(const Geometry& g,
@@ -275,6 +324,13 @@ __device__ __forceinline__ UnscentedGradient unscented_backward(const Geometry& 
     Vec2 common = {sixth * fmaf(2.0f, of_shift.x, d_mean.x),
                    sixth * fmaf(2.0f, of_shift.y, d_mean.y)};
     out.view = lens_pixel_backward(lens, camera, g.view, {-4.0f * of_shift.x, -4.0f * of_shift.y});
+#if INTRINSICS
+    for (int k = 0; k < INTRINSICS; ++k) out.intrinsics[k] = 0.0f;
+    out.intrinsics[2] = d_mean.x;
+    out.intrinsics[3] = d_mean.y;
+    point_intrinsics(lens, camera, g.view, centre, {-4.0f * of_shift.x, -4.0f * of_shift.y},
+                     out.intrinsics);
+#endif
 #pragma unroll 1
     for (int k = 0; k < 3; ++k) {
         Vec3 axis = sigma_axis(g, camera, k), d_axis = {0.0f, 0.0f, 0.0f};
@@ -288,6 +344,9 @@ __device__ __forceinline__ UnscentedGradient unscented_backward(const Geometry& 
             Vec2 d = {fmaf(2.0f * sixth, fmaf(p_xx, x, p_xy * y), common.x),
                       fmaf(2.0f * sixth, fmaf(p_xy, x, p_yy * y), common.y)};
             Vec3 of_point = lens_pixel_backward(lens, camera, at, d);
+#if INTRINSICS
+            point_intrinsics(lens, camera, at, pixel, d, out.intrinsics);
+#endif
             out.view = {out.view.x + of_point.x, out.view.y + of_point.y, out.view.z + of_point.z};
             d_axis = {fmaf(sign, of_point.x, d_axis.x), fmaf(sign, of_point.y, d_axis.y),
                       fmaf(sign, of_point.z, d_axis.z)};

@@ -83,6 +83,7 @@ impl Steps {
             colour: None,
             masks: None,
             pose_gradients: false,
+            intrinsics_gradients: false,
             seed: 0,
         }
     }
