@@ -4,7 +4,7 @@ use crate::dataset_support::{load_all, pattern, save};
 
 use splatcore_core::{Camera, Lens};
 use splatcore_data::dataset::transforms::{self, PosedPhoto};
-use splatcore_data::dataset::{Dataset, Format, OpenOptions, Split};
+use splatcore_data::dataset::{Dataset, Format, OpenOptions, Points, Split, colmap};
 use std::path::Path;
 
 /// Camera to world of a camera at (0, 0, 4) that looks at the origin (OpenGL: along -z), y up.
@@ -281,13 +281,9 @@ fn what_is_wrong_is_named() {
     says(&format!("{{\"frames\": {deep}"), &["transforms.json"]);
 }
 
-/// What is written is read: poses, lenses, splits, photos beside the folder.
-#[test]
-fn a_written_file_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let (root, run) = (folder.path(), folder.path().join("run"));
-    std::fs::create_dir_all(&run).unwrap();
-    let lenses = [
+/// What can be written, and read again.
+fn lenses() -> [Lens; 6] {
+    [
         Lens::Pinhole,
         Lens::OpenCv {
             k: [-0.1, 0.02, 0.0, 0.0, 0.0, 0.0],
@@ -314,7 +310,16 @@ fn a_written_file_is_read() {
             p: [0.002, -0.003],
             s: [0.003, -0.002, 0.001, 0.0015],
         },
-    ];
+    ]
+}
+
+/// What is written is read: poses, lenses, splits, photos beside the folder.
+#[test]
+fn a_written_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, run) = (folder.path(), folder.path().join("run"));
+    std::fs::create_dir_all(&run).unwrap();
+    let lenses = lenses();
     let eye = |i: usize| [3.0 + i as f64, -1.0, 0.5 * i as f64];
     let photos: Vec<PosedPhoto> = lenses
         .iter()
@@ -356,4 +361,52 @@ fn a_written_file_is_read() {
         error.contains("../photos/1.png") && !error.contains('\n'),
         "{error}"
     );
+}
+
+/// A COLMAP model that is written is read: poses, lenses, which photos share one, points.
+#[test]
+fn a_written_model_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    std::fs::create_dir_all(root.join("sparse/0")).unwrap();
+    let camera = |i: usize| {
+        let eye = [3.0 + i as f64, -1.0, 0.5 * i as f64];
+        Camera {
+            lens: lenses()[i % 6],
+            cx: 31.25,
+            ..Camera::look_at(eye, [0.0; 3], [0.1, -1.0, 0.0], 0.8, 64, 48)
+        }
+    };
+    let cameras: Vec<Camera> = (0..8).map(camera).collect();
+    let names: Vec<String> = (0..8).map(|i| format!("photo {i}.png")).collect();
+    for name in &names {
+        save(pattern(64, 48), &root.join("images").join(name));
+    }
+    let photos: Vec<(&str, &Camera)> = names.iter().map(String::as_str).zip(&cameras).collect();
+    let points = Points {
+        positions: vec![[0.1, -2.5, 3e-7], [1.0, 2.0, 3.0]],
+        colours: vec![[1, 2, 255], [0, 128, 7]],
+        random: false,
+    };
+    colmap::write(&root.join("sparse/0"), &photos, &points).unwrap();
+    let text = std::fs::read_to_string(root.join("sparse/0/cameras.txt")).unwrap();
+    assert_eq!(text.lines().count(), 7, "{text}");
+    let dataset = open(root);
+    assert_eq!(dataset.format, Format::ColmapText);
+    assert_eq!(dataset.points.positions, points.positions);
+    assert_eq!(dataset.points.colours, points.colours);
+    for ((entry, name), wanted) in dataset.entries.iter().zip(&names).zip(&cameras) {
+        let found = &entry.camera;
+        assert_eq!(&entry.name, name);
+        assert!(found.same_intrinsics(wanted), "{found:?}");
+        let numbers = |c: &Camera| [c.rotation.as_flattened(), &c.translation].concat();
+        let pairs = numbers(found).into_iter().zip(numbers(wanted));
+        assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-12));
+    }
+    let odd = Camera {
+        lens: Lens::Fov { omega: 0.7 },
+        ..cameras[0].clone()
+    };
+    let refused = colmap::write(root, &[("odd.png", &odd)], &points).unwrap_err();
+    assert!(refused.to_string().contains("odd.png"), "{refused}");
 }
