@@ -10,11 +10,13 @@
 //! antialiased one `smoothing [n]` F32; of one that learns masks `mask.logits`, `mask.first`,
 //! `mask.second [n]` F32; of one that refines poses `pose.offsets [views,7]` (quaternion, shift),
 //! `pose.first`, `pose.second [views,6]` F64, `pose.seen`, `pose.limited [views]` U32, and the
-//! gradients that wait for the next move, `pose.waiting_views` U32, `pose.waiting [_,6]` F64.
-//! Everything else is in the header's metadata, as text.
+//! gradients that wait for the next move, `pose.waiting_views` U32, `pose.waiting [_,6]` F64; of one
+//! that refines intrinsics, ten numbers a lens, the same names below `intrinsics.`
+//! (`checkpoint/intrinsics.rs`). Everything else is in the header's metadata, as text.
 
 mod colour;
 mod file;
+mod intrinsics;
 mod masks;
 mod poses;
 
@@ -24,6 +26,7 @@ pub use file::{FORMAT, VERSION};
 const MAX_HEADER: u64 = 16 << 20;
 
 use crate::budget::Spending;
+use crate::intrinsics::IntrinsicsState;
 use crate::observer::CurvePoint;
 use crate::poses::PoseState;
 use crate::schedule::Course;
@@ -46,6 +49,8 @@ pub struct Checkpoint {
     pub state: LearnerState,
     /// The photos' poses, of a run that refines them.
     pub poses: Option<PoseState>,
+    /// The intrinsics of their cameras, likewise.
+    pub intrinsics: Option<IntrinsicsState>,
     /// Where the order of views is.
     pub order: ViewOrder,
     /// Smoothed loss, once there is one.
@@ -78,6 +83,7 @@ impl Checkpoint {
         let mut tensors = self.scene_tensors();
         tensors.extend(colour::tensors(&self.state.colours));
         tensors.extend(poses::tensors(&self.poses));
+        tensors.extend(intrinsics::tensors(&self.intrinsics));
         tensors.extend(self.other_tensors());
         let mut header = Map::new();
         header.insert("__metadata__".into(), self.metadata());
@@ -259,6 +265,7 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
             masks: masks::read(file, n)?,
         },
         poses: poses::read(file)?,
+        intrinsics: intrinsics::read(file)?,
         order: ViewOrder {
             order,
             used,

@@ -26,6 +26,7 @@ pub mod config;
 pub mod error;
 pub mod evaluate;
 pub mod init;
+pub mod intrinsics;
 pub mod lpips;
 pub mod memory;
 pub mod observer;

@@ -1,6 +1,7 @@
 //! How a run tells the outside what it does, and hears when to stop.
 
 use crate::budget::Planned;
+use crate::intrinsics::LensChange;
 use serde::{Deserialize, Serialize};
 use splatcore_core::Camera;
 use splatcore_core::backend::{Learner, RefineReport, RenderOptions, Renderer};
@@ -102,9 +103,18 @@ pub enum Event<'a> {
         /// Names of the photos.
         names: &'a [&'a str],
     },
-    /// Where the cameras of the training photos are now, before [`Observer::measure`] of a run that
-    /// refines their poses.
-    Cameras(&'a [Camera]),
+    /// The intrinsics of these photos, and of all that share them, came to a limit.
+    IntrinsicsLimits {
+        /// The first photo of each lens.
+        names: &'a [&'a str],
+    },
+    /// The cameras as they are now, before [`Observer::measure`] of a run that refines them.
+    Cameras {
+        /// Of the training photos.
+        trained: &'a [Camera],
+        /// What other photos may be seen through ([`LensChange::of`]).
+        lenses: &'a [LensChange],
+    },
     /// The held-out photos have the quality that was asked for.
     Reached {
         /// After this step.

@@ -24,7 +24,7 @@ use crate::config::{
     Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer,
     ResolutionSchedule, ResolvedConfig, Strategy,
 };
-use crate::poses;
+use crate::{intrinsics, poses};
 use splatcore_core::View;
 use splatcore_core::backend::{
     BETAS, Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
@@ -164,6 +164,36 @@ impl Schedule {
 
     /// Whether step `step` tells how the photos' poses should change.
     pub fn refines_poses(&self, step: u32) -> bool {
+        self.config.poses.refine
+            && (poses::FROM..=poses::UNTIL).contains(&self.progress(step))
+            && !self.is_hazy(step)
+    }
+
+    /// Whether step `step` tells how the intrinsics of the photos' cameras should change.
+    pub fn refines_intrinsics(&self, step: u32) -> bool {
+        self.config.intrinsics.refine
+            && (intrinsics::FROM[1]..=intrinsics::UNTIL).contains(&self.progress(step))
+            && !self.is_hazy(step)
+    }
+
+    /// The rates of the intrinsics at step `step`: so that numbers whose gradients all agree go to
+    /// their limits.
+    pub fn intrinsics_rates(&self, step: u32) -> intrinsics::Rates {
+        let moves = f64::from(self.config.iterations) / f64::from(poses::EVERY);
+        let mean = (intrinsics::FINAL_SHARE - 1.0) / intrinsics::FINAL_SHARE.ln();
+        intrinsics::FROM.map(|from| {
+            let share = intrinsics::UNTIL - from;
+            let t = (self.progress(step) - from) / share;
+            let first = self.config.intrinsics.limit / (mean * (share * moves).max(1.0));
+            match t >= 0.0 {
+                true => log_linear(first, first * intrinsics::FINAL_SHARE, t),
+                false => 0.0,
+            }
+        })
+    }
+
+    /// Whether adc has just reset all opacities.
+    fn is_hazy(&self, step: u32) -> bool {
         let densify = &self.config.densify;
         let resets = self.config.strategy == Strategy::Adc
             && densify.opacity_halving_every.is_none()
@@ -171,9 +201,7 @@ impl Schedule {
             && step < densify.until + densify.opacity_reset_every;
         let since = f64::from(step % densify.opacity_reset_every);
         let haze = poses::AFTER_RESET * f64::from(densify.opacity_reset_every);
-        self.config.poses.refine
-            && (poses::FROM..=poses::UNTIL).contains(&self.progress(step))
-            && !(resets && since < haze)
+        resets && since < haze
     }
 
     /// The poses' rate at step `step`, radians: so that a photo whose gradients all agree goes as
@@ -265,7 +293,7 @@ impl Schedule {
                 rate: c.rates.masks as f32,
             }),
             pose_gradients: self.refines_poses(step),
-            intrinsics_gradients: false,
+            intrinsics_gradients: self.refines_intrinsics(step),
             seed: c.seed,
         }
     }

@@ -15,6 +15,7 @@ use crate::checkpoint::Checkpoint;
 use crate::clock::{self, Now};
 use crate::config::{Config, ResolvedConfig};
 use crate::error::{Difference, TrainError};
+use crate::intrinsics::Intrinsics;
 use crate::observer::CurvePoint;
 use crate::poses::Poses;
 use crate::saver::Saver;
@@ -25,7 +26,7 @@ use crate::view_set::{photos, usable_views};
 use ends::Ends;
 use splatcore_core::backend::{Backend, RefineReport, RenderOptions};
 use splatcore_core::colour::ColourState;
-use splatcore_core::{Gaussians, Learner, Pipeline, View, camera};
+use splatcore_core::{Camera, Gaussians, Learner, Pipeline, View, camera};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -90,6 +91,7 @@ pub struct Trainer {
     spent: Spent,
     /// Of a run that refines them.
     poses: Option<Poses>,
+    intrinsics: Option<Intrinsics>,
     /// The other processes that train this scene.
     together: Option<Box<dyn Together>>,
     now: Now,
@@ -128,6 +130,7 @@ impl Trainer {
         }
         let (now, photos) = (clock::real(), usable.len());
         let poses = posed(config, &views, &usable, extent);
+        let intrinsics = seen_through(config, &views);
         Ok(Self {
             schedule,
             learner,
@@ -147,6 +150,7 @@ impl Trainer {
             queued: VecDeque::new(),
             spent: Spent::default(),
             poses,
+            intrinsics,
             together: None,
             ends: Ends::new(config, &now, Spending::default(), photos),
             now,
@@ -183,10 +187,10 @@ impl Trainer {
         }
         let usable = usable_views(&views)?;
         fits_batch(config, &usable)?;
-        let mut known = checkpoint.order.order.clone();
-        known.sort_unstable();
+        let mut order = checkpoint.order.order.clone();
+        order.sort_unstable();
         let photos = photos(&views);
-        if checkpoint.photos != photos || known != usable {
+        if checkpoint.photos != photos || order != usable {
             return mismatch(Difference::Photos, checkpoint.photos, photos);
         }
         if checkpoint.state.gaussians.is_empty() {
@@ -195,13 +199,15 @@ impl Trainer {
         let extent = camera::extent(views.iter().map(|view| &view.camera));
         let mut learner = backend.learner(&checkpoint.state.gaussians, Arc::clone(&views))?;
         learner.restore(&checkpoint.state)?;
-        let mut poses = posed(config, &views, &usable, extent);
-        if let (Some(fresh), Some(state)) = (poses.take(), checkpoint.poses) {
-            let Some(known) = fresh.with_state(state) else {
-                return mismatch(Difference::Photos, checkpoint.photos, photos);
-            };
-            learner.move_cameras(&known.cameras())?;
-            poses = Some(known);
+        let poses = posed(config, &views, &usable, extent);
+        let poses = known(poses, checkpoint.poses, Poses::with_state);
+        let intrinsics = seen_through(config, &views);
+        let intrinsics = known(intrinsics, checkpoint.intrinsics, Intrinsics::with_state);
+        let (Some(poses), Some(intrinsics)) = (poses, intrinsics) else {
+            return mismatch(Difference::Photos, checkpoint.photos, photos);
+        };
+        if poses.is_some() || intrinsics.is_some() {
+            learner.move_cameras(&cameras(&views, poses.as_ref(), intrinsics.as_ref()))?;
         }
         let schedule = Schedule::new(config, extent)
             .with_photos(views.iter(), usable.len())
@@ -227,6 +233,7 @@ impl Trainer {
             queued: VecDeque::new(),
             spent: Spent::default(),
             poses,
+            intrinsics,
             together: None,
             ends: Ends::new(config, &now, checkpoint.spending, usable.len()),
             now,
@@ -327,6 +334,42 @@ fn posed(config: &ResolvedConfig, views: &[View], usable: &[u32], extent: f64) -
     let settings = &config.poses;
     let poses = || Poses::new(given(), together(), extent, settings.clone());
     settings.refine.then(poses)
+}
+
+/// The intrinsics of the photos' cameras, if they are refined.
+fn seen_through(config: &ResolvedConfig, views: &[View]) -> Option<Intrinsics> {
+    let given = || {
+        views
+            .iter()
+            .map(|view| view.camera.clone())
+            .collect::<Vec<_>>()
+    };
+    let settings = &config.intrinsics;
+    settings
+        .refine
+        .then(|| Intrinsics::new(&given(), settings.clone()))
+}
+
+/// What is refined, as a checkpoint has it; `None` if that is of other photos.
+fn known<T, S>(
+    fresh: Option<T>,
+    state: Option<S>,
+    with_state: fn(T, S) -> Option<T>,
+) -> Option<Option<T>> {
+    match (fresh, state) {
+        (Some(fresh), Some(state)) => with_state(fresh, state).map(Some),
+        _ => Some(None),
+    }
+}
+
+/// The views' cameras with what was found of them.
+fn cameras(views: &[View], poses: Option<&Poses>, intrinsics: Option<&Intrinsics>) -> Vec<Camera> {
+    let given = || views.iter().map(|view| view.camera.clone()).collect();
+    let mut cameras = poses.map_or_else(given, Poses::cameras);
+    if let Some(intrinsics) = intrinsics {
+        intrinsics.apply(&mut cameras);
+    }
+    cameras
 }
 
 /// A step takes no photo twice, but where two rounds through the photos meet in it.

@@ -59,12 +59,7 @@ pub fn run(job: &Job) -> Result<Finished> {
     let Some(rank) = Rank::meet(job.cards, &job.config, &job.resume_command)? else {
         return lead(job, None);
     };
-    if job.config.poses.refine {
-        bail!(
-            "poses are refined on one card; leave out --refine-poses, or --cards (and start one \
-             process)"
-        );
-    }
+    poses::refuse_ranks(&job.config)?;
     let result = match rank.leads() {
         true => lead(job, Some(&rank)),
         false => follow(job, &rank),
@@ -112,10 +107,8 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     if let Some(rank) = rank {
         rank.done();
     }
-    let mut before = std::mem::take(&mut watch.psnr);
+    let (mut before, live) = watch.end();
     before.retain(|measured| measured.step < trainer.step());
-    let live = watch.live.take();
-    drop(watch);
     let stopped = why_stopped(outcome, job, &mut trainer)?;
 
     let (seconds, steps) = (trainer.seconds(), trainer.step());
@@ -127,13 +120,13 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let (shared, evaluation, pictures) = measured?;
     before.push(Measured::at(steps, &evaluation));
     let refined = refined.as_ref();
-    let poses = poses::conclude(refined, &mut trainer, job, &dataset, &photos, &evaluation)?;
+    let cameras = poses::conclude(refined, &mut trainer, job, &dataset, &photos, &evaluation)?;
     let metrics = Written {
         evaluation,
         split,
         seconds,
         steps,
-        poses,
+        cameras,
         colours: write_colours(&mut trainer, &files)?,
         breakdown: trainer.breakdown(),
         stopped,

@@ -7,6 +7,7 @@ use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::views;
 use super::step::{plan, scene_and, scene_and_views, twin_step};
 use splatcore_core::backend::{Backend, Refine, StepPlan};
+use splatcore_core::colour::ColourPlan;
 use splatcore_core::{Gaussians, IntrinsicsGradient, Pipeline, View};
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ pub fn intrinsics_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
         plan
     };
     let all = |plan: &mut StepPlan| {
-        plan.exposure = Some(0.01);
+        plan.colour = Some(ColourPlan::affine(0.01));
         plan.render.antialias = true;
         (plan.opacity_regulariser, plan.scale_regulariser) = (0.5, 0.7);
         plan.statistics = None;

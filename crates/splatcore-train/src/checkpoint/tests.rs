@@ -1,4 +1,5 @@
 use super::*;
+use crate::intrinsics::IntrinsicsState;
 use crate::poses::Offset;
 use splatcore_core::colour::{ColourModel, ColourState};
 use splatcore_core::learned_masks::LearnedMasks;
@@ -12,6 +13,23 @@ fn random_gaussians(n: usize, degree: u8, rng: &mut Rng) -> Gaussians {
     fill(&mut g.opacity_logits);
     fill(g.sh.as_flattened_mut());
     g
+}
+
+fn intrinsics(rng: &mut Rng) -> IntrinsicsState {
+    let mut ten = |count: usize| {
+        (0..count)
+            .map(|_| [0; 10].map(|_| rng.normal().into()))
+            .collect()
+    };
+    IntrinsicsState {
+        changes: ten(2),
+        first: ten(2),
+        second: ten(2),
+        moves: vec![[3, 3, 2, 2, 0, 0, 0, 0, 0, 0], [9; 10]],
+        limited: vec![0, 1],
+        waiting_views: vec![4],
+        waiting: ten(1),
+    }
 }
 
 fn example(n: usize, degree: u8) -> Checkpoint {
@@ -52,6 +70,7 @@ fn example(n: usize, degree: u8) -> Checkpoint {
         backend: "cpu".into(),
         photos: "7 photos".into(),
         poses: None,
+        intrinsics: None,
         course: None,
         spending: Spending::default(),
     };
@@ -84,6 +103,7 @@ fn example(n: usize, degree: u8) -> Checkpoint {
             waiting_views: vec![3, 3],
             waiting: six(2),
         });
+        checkpoint.intrinsics = Some(intrinsics(&mut rng));
         // The files with an odd number of Gaussians are of the affine model.
         let models = [ColourModel::Ppisp, ColourModel::Affine];
         checkpoint.state.colours = ColourState::fresh(models[n % 2], 7, 2);

@@ -178,6 +178,11 @@ impl ResolvedConfig {
         )?;
         self.check_poses()?;
         require_all(
+            &[("intrinsics-limit", self.intrinsics.limit)],
+            |value| value > 0.0 && value <= 0.5,
+            "must be above 0, at most 0.5",
+        )?;
+        require_all(
             &[("init-scale", self.scene.init_scale)],
             |value| value.is_finite() && value > 0.0,
             "must be above 0",

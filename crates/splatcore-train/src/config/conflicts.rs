@@ -22,6 +22,7 @@ const FULL: Setting = Setting::new("resolution-schedule", "full");
 const BATCH: Setting = Setting::on("batch");
 const AFFINE: Setting = Setting::new("appearance", "affine");
 const REFINE_POSES: Setting = Setting::on("refine-poses");
+const REFINE_INTRINSICS: Setting = Setting::on("refine-intrinsics");
 const LEARNED_MASKS: Setting = Setting::on("learned-masks");
 const PRUNE_IMPORTANCE: Setting = Setting::on("prune-importance");
 const PRUNE_FLOATERS: Setting = Setting::on("prune-floaters");
@@ -113,6 +114,7 @@ impl ResolvedConfig {
             "pose-travel" | "pose-degrees" | "pose-shift" => {
                 (self.poses.refine, Idle::Only(&[REFINE_POSES]))
             }
+            "intrinsics-limit" => (self.intrinsics.refine, Idle::Only(&[REFINE_INTRINSICS])),
             "lr-exposure" | "lr-exposure-final" => {
                 let given = |model: ColourModel| model.entry().rates == Rates::Given;
                 (self.loss.colour.is_some_and(given), Idle::Only(&[AFFINE]))
@@ -233,6 +235,7 @@ mod tests {
             ("pose-travel", "0.5", "--refine-poses"),
             ("pose-degrees", "3", "--refine-poses"),
             ("pose-shift", "0.5", "--refine-poses"),
+            ("intrinsics-limit", "0.1", "--refine-intrinsics"),
             ("lr-masks", "0.5", "--learned-masks 5e-4"),
             ("lr-sh-rest", "0.5", "--sh-degree 1"),
             ("sh-every", "70", "--sh-degree 1"),

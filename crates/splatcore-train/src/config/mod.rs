@@ -43,8 +43,8 @@ pub use preset::Preset;
 pub use preset_page::presets_page;
 pub use resolve::{REFERENCE_ITERATIONS, scaled_steps};
 pub use resolved::{
-    Batch, Budget, Checkpoints, Compute, Data, Densify, Loss, PoseSettings, Prune, Rates,
-    ResolvedConfig, Saving, Scene, Scores,
+    Batch, Budget, Checkpoints, Compute, Data, Densify, IntrinsicsSettings, Loss, PoseSettings,
+    Prune, Rates, ResolvedConfig, Saving, Scene, Scores,
 };
 pub use settings::Config;
 pub use time::WallTime;

@@ -9,8 +9,8 @@ use super::from_steps::follows_from_steps;
 use super::interval::Interval;
 use super::preset::Preset;
 use super::resolved::{
-    Batch, Budget, Checkpoints, Compute, Data, Densify, Loss, PoseSettings, Prune, Rates,
-    ResolvedConfig, Saving, Scene, Scores,
+    Batch, Budget, Checkpoints, Compute, Data, Densify, IntrinsicsSettings, Loss, PoseSettings,
+    Prune, Rates, ResolvedConfig, Saving, Scene, Scores,
 };
 use super::settings::Config;
 use splatcore_core::Pipeline;
@@ -139,6 +139,7 @@ impl Config {
             rates: given.rates(),
             loss: given.loss(),
             poses: given.poses(),
+            intrinsics: given.intrinsics(),
             densify: given.densify(),
             scores: given.scores(),
             prune: given.prune(),
@@ -335,6 +336,13 @@ impl Given {
             travel: c.pose_travel.unwrap_or(4.0),
             max_degrees: c.pose_degrees.unwrap_or(5.0),
             max_shift: c.pose_shift.unwrap_or(0.1),
+        }
+    }
+
+    fn intrinsics(&self) -> IntrinsicsSettings {
+        IntrinsicsSettings {
+            refine: self.config.refine_intrinsics.unwrap_or(false),
+            limit: self.config.intrinsics_limit.unwrap_or(0.05),
         }
     }
 

@@ -46,6 +46,8 @@ pub struct ResolvedConfig {
     pub loss: Loss,
     /// Whether and how poses are refined.
     pub poses: PoseSettings,
+    /// Whether and how intrinsics are refined.
+    pub intrinsics: IntrinsicsSettings,
     /// Adding Gaussians, and removing them on the way.
     pub densify: Densify,
     /// How Gaussians are scored over several views.
@@ -210,6 +212,15 @@ pub struct PoseSettings {
     pub max_degrees: f64,
     /// A pose moves by at most this share of the extent.
     pub max_shift: f64,
+}
+
+/// Whether and how the intrinsics of the photos' cameras are refined.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntrinsicsSettings {
+    /// Whether they are.
+    pub refine: bool,
+    /// How far each may go: a share of focal length or of the image's sides, or a coefficient.
+    pub limit: f64,
 }
 
 /// Adding Gaussians, and removing them on the way.
@@ -389,6 +400,7 @@ impl ResolvedConfig {
             ..self.densify.to_settings()
         }
         .over(&self.poses.to_settings())
+        .over(&self.intrinsics.to_settings())
     }
 }
 
@@ -400,6 +412,17 @@ impl PoseSettings {
             pose_travel: Some(self.travel),
             pose_degrees: Some(self.max_degrees),
             pose_shift: Some(self.max_shift),
+            ..Config::UNSET
+        }
+    }
+}
+
+impl IntrinsicsSettings {
+    /// These settings one by one.
+    fn to_settings(&self) -> Config {
+        Config {
+            refine_intrinsics: Some(self.refine),
+            intrinsics_limit: Some(self.limit),
             ..Config::UNSET
         }
     }

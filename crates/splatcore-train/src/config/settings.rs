@@ -231,6 +231,18 @@ pub struct Config {
     /// --pose-degrees. Quality only
     #[arg(long, value_name = "SHARE", help_heading = "Poses")]
     pub pose_shift: Option<f64>,
+    /// Refine the intrinsics of the photos' cameras while the scene learns: the principal point,
+    /// then focal lengths, at last the coefficients of a lens that --lens as-taken keeps. Photos
+    /// with the same intrinsics share them. For cameras that were guessed, or calibrated badly;
+    /// good ones (COLMAP's) gain nothing. A step takes a few % longer, memory is the same
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Poses")]
+    pub refine_intrinsics: Option<bool>,
+    /// Intrinsics change by at most this much (with --refine-intrinsics): focal lengths by this
+    /// share, the principal point by this share of the sides, a coefficient by this number. Also
+    /// sets the rate: numbers that always pull the same way come that far in the run. Higher lets
+    /// worse cameras come right, too high blurs. Quality only
+    #[arg(long, value_name = "SHARE", help_heading = "Poses")]
+    pub intrinsics_limit: Option<f64>,
     /// Weight of the mean opacity in the loss [0, mcmc: 0.01]. More lets useless Gaussians
     /// fade and be reused, too much makes surfaces translucent
     #[arg(long, value_name = "W", help_heading = "Loss")]
@@ -389,7 +401,8 @@ macro_rules! with_settings {
             resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final
             lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_final_share lr_exposure
             lr_exposure_final lr_masks ssim_weight appearance exposure refine_poses pose_travel
-            pose_degrees pose_shift opacity_regulariser scale_regulariser
+            pose_degrees pose_shift refine_intrinsics intrinsics_limit opacity_regulariser
+            scale_regulariser
             sh_regulariser learned_masks noise_rate sh_every densify_from densify_until
             densify_every densify_gradient densify_statistic densify_growth
             densify_score score_views score_error score_threshold prune_importance prune_bad_share

@@ -8,6 +8,7 @@ use crate::budget::{Account, Spending};
 use crate::clock::Now;
 use crate::error::TrainError;
 use crate::evaluate::MAX_PSNR;
+use crate::intrinsics::LensChange;
 use crate::observer::{Event, Observer};
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
 use splatcore_core::{Pipeline, View, metrics};
@@ -221,7 +222,8 @@ impl Trainer {
         let every = (all.len() / FEWEST).clamp(1, ONE_OF);
         let options = self.measured();
         let few: Vec<&View> = all.iter().copied().step_by(every).collect();
-        let of_few = psnr(&mut *self.learner, &few, &options)?;
+        let lenses = self.lenses();
+        let of_few = psnr(&mut *self.learner, &few, &lenses, &options)?;
         let expected = of_few + self.ends.checks.offset.unwrap_or(MISLEADING);
         if every == 1 {
             return Ok(Some(of_few));
@@ -229,7 +231,7 @@ impl Trainer {
         if expected < target {
             return Ok(None);
         }
-        let of_all = psnr(&mut *self.learner, &all, &options)?;
+        let of_all = psnr(&mut *self.learner, &all, &lenses, &options)?;
         self.ends.checks.offset = Some(of_all - of_few);
         Ok(Some(of_all))
     }
@@ -245,15 +247,17 @@ impl Trainer {
     }
 }
 
-/// Mean PSNR of views in dB.
+/// Mean PSNR of views in dB, through what is now known of their lenses.
 fn psnr(
     renderer: &mut dyn Renderer,
     views: &[&View],
+    lenses: &[LensChange],
     options: &RenderOptions,
 ) -> Result<f64, BackendError> {
     let mut sum = 0.0;
     for view in views {
-        let image = renderer.render(&view.camera, options)?.image;
+        let camera = LensChange::of(lenses, &view.camera);
+        let image = renderer.render(&camera, options)?.image;
         let psnr = metrics::psnr(&image, &view.photo);
         sum += if psnr.is_nan() {
             0.0

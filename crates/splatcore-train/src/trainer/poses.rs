@@ -1,7 +1,8 @@
-//! Poses that are refined while the scene learns.
+//! Cameras that are refined while the scene learns: poses and intrinsics.
 
-use super::Trainer;
+use super::{Trainer, cameras};
 use crate::error::TrainError;
+use crate::intrinsics::{Intrinsics, LensChange};
 use crate::observer::{Event, Observer};
 use crate::poses::{EVERY, Fit, Fitted, fit};
 use splatcore_core::backend::Backend;
@@ -10,33 +11,58 @@ use std::sync::Arc;
 
 impl Trainer {
     /// Moves the cameras by what the steps since the last move have shown, every [`EVERY`] steps
-    /// while poses are refined.
-    pub(super) fn refine_poses(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
+    /// while they are refined.
+    pub(super) fn refine_cameras(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let (step, schedule) = (self.step, &self.schedule);
-        let begun = step.saturating_sub(EVERY - 1);
-        let Some(poses) = &mut self.poses else {
-            return Ok(());
-        };
-        if !step.is_multiple_of(EVERY) || !(begun..=step).any(|step| schedule.refines_poses(step)) {
+        let since = step.saturating_sub(EVERY - 1)..=step;
+        if !step.is_multiple_of(EVERY) {
             return Ok(());
         }
-        poses.note(self.learner.pose_gradients()?);
-        let limited = poses.step(schedule.pose_rate(step));
-        self.learner.move_cameras(&poses.cameras())?;
+        let poses = self.poses.as_mut();
+        let poses = poses.filter(|_| since.clone().any(|step| schedule.refines_poses(step)));
+        let lenses = self.intrinsics.as_mut();
+        let lenses = lenses.filter(|_| since.clone().any(|step| schedule.refines_intrinsics(step)));
+        if poses.is_none() && lenses.is_none() {
+            return Ok(());
+        }
+        let (mut limited, mut limited_lenses) = (Vec::new(), Vec::new());
+        if let Some(poses) = poses {
+            poses.note(self.learner.pose_gradients()?);
+            limited = poses.step(schedule.pose_rate(step));
+        }
+        if let Some(lenses) = lenses {
+            lenses.note(self.learner.intrinsics_gradients()?);
+            limited_lenses = lenses.step(schedule.intrinsics_rates(step));
+        }
+        self.learner.move_cameras(&self.cameras())?;
+        let names = |views: &[usize]| -> Vec<&str> {
+            let those = views.iter().filter_map(|&view| self.views.get(view));
+            those.map(|view| view.name.as_str()).collect()
+        };
         if !limited.is_empty() {
-            let names = limited.iter().filter_map(|&view| self.views.get(view));
-            let names: Vec<&str> = names.map(|view| view.name.as_str()).collect();
-            observer.note(&Event::PoseLimits { names: &names });
+            observer.note(&Event::PoseLimits {
+                names: &names(&limited),
+            });
+        }
+        if !limited_lenses.is_empty() {
+            observer.note(&Event::IntrinsicsLimits {
+                names: &names(&limited_lenses),
+            });
         }
         Ok(())
     }
 
     /// The training photos' cameras as they are now, in the order of the views.
     pub fn cameras(&self) -> Vec<Camera> {
-        match &self.poses {
-            Some(poses) => poses.cameras(),
-            None => self.views.iter().map(|view| view.camera.clone()).collect(),
-        }
+        cameras(&self.views, self.poses.as_ref(), self.intrinsics.as_ref())
+    }
+
+    /// What has become of the lenses of the training photos; nothing if they are not refined. With
+    /// [`LensChange::of`] other photos are seen through them too.
+    pub fn lenses(&self) -> Vec<LensChange> {
+        self.intrinsics
+            .as_ref()
+            .map_or_else(Vec::new, Intrinsics::changes)
     }
 
     /// Poses of other photos, each where the scene as it is shows its photo with the lowest loss
@@ -50,6 +76,15 @@ impl Trainer {
         views: &Arc<Vec<View>>,
     ) -> Result<Vec<Fitted>, TrainError> {
         let scene = self.scene()?;
+        let lenses = self.lenses();
+        let through = |view: &View| View {
+            camera: LensChange::of(&lenses, &view.camera),
+            ..view.clone()
+        };
+        let views = &match lenses.is_empty() {
+            true => Arc::clone(views),
+            false => Arc::new(views.iter().map(through).collect()),
+        };
         let config = self.schedule.config();
         let how = Fit {
             render: self.schedule.render(self.step),

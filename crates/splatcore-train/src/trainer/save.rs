@@ -83,9 +83,13 @@ impl Trainer {
         if let Some(poses) = &mut self.poses {
             poses.note(self.learner.pose_gradients()?);
         }
+        if let Some(intrinsics) = &mut self.intrinsics {
+            intrinsics.note(self.learner.intrinsics_gradients()?);
+        }
         Ok(Checkpoint {
             step: self.step,
             poses: self.poses.as_ref().map(|poses| poses.state().clone()),
+            intrinsics: (self.intrinsics.as_ref()).map(|lenses| lenses.state().clone()),
             state: self.learner.snapshot()?,
             order: self.order.clone(),
             smoothed_loss: self.smoothed_loss,

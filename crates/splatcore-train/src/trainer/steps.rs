@@ -103,7 +103,7 @@ impl Trainer {
         let step = self.step;
         self.poll()?;
         self.refine(step)?;
-        self.refine_poses(observer)?;
+        self.refine_cameras(observer)?;
         self.seconds = stretch.clock.seconds();
 
         let mut signal = observer.signal();
@@ -262,8 +262,11 @@ impl Trainer {
             pipeline: Pipeline::MEASURED,
             ..self.schedule.render(self.step)
         };
-        if self.poses.is_some() {
-            observer.note(&Event::Cameras(&self.cameras()));
+        if self.poses.is_some() || self.intrinsics.is_some() {
+            observer.note(&Event::Cameras {
+                trained: &self.cameras(),
+                lenses: &self.lenses(),
+            });
         }
         observer.measure(self.step, &mut *self.learner, &options);
         let pause = (self.now)() - pause;

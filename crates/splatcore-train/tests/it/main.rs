@@ -10,6 +10,7 @@ mod cpu;
 mod ends;
 mod evaluate;
 mod floaters;
+mod intrinsics;
 mod lens;
 mod options;
 mod poses;

@@ -17,14 +17,14 @@ const DEGREES: f64 = 1.0;
 /// Of the extent of the cameras.
 const SHARE: f64 = 0.02;
 
-struct Capture {
-    train: Vec<View>,
-    test: Vec<View>,
+pub struct Capture {
+    pub train: Vec<View>,
+    pub test: Vec<View>,
     points: Points,
-    extent: f64,
+    pub extent: f64,
 }
 
-fn painted(width: u32, views: usize) -> Capture {
+pub fn painted(width: u32, views: usize) -> Capture {
     let folder = tempfile::tempdir().unwrap();
     let options = ProceduralOptions {
         width,
@@ -51,7 +51,7 @@ fn painted(width: u32, views: usize) -> Capture {
 }
 
 /// Every pose off by [`DEGREES`] about some axis and by [`SHARE`] of the extent in some direction.
-fn disturbed(views: &[View], extent: f64) -> Vec<View> {
+pub fn disturbed(views: &[View], extent: f64) -> Vec<View> {
     let mut rng = Rng::new(17, 0);
     let mut direction = |length: f64| {
         let v: [f64; 3] = [0; 3].map(|_| f64::from(rng.normal()));
@@ -73,7 +73,7 @@ fn disturbed(views: &[View], extent: f64) -> Vec<View> {
         .collect()
 }
 
-fn config(iterations: u32, refine: bool) -> Config {
+pub fn config(iterations: u32, refine: bool) -> Config {
     Config {
         iterations: Some(iterations),
         sh_degree: Some(1),
@@ -82,7 +82,12 @@ fn config(iterations: u32, refine: bool) -> Config {
     }
 }
 
-fn trainer(backend: &CpuBackend, capture: &Capture, train: &[View], config: &Config) -> Trainer {
+pub fn trainer(
+    backend: &CpuBackend,
+    capture: &Capture,
+    train: &[View],
+    config: &Config,
+) -> Trainer {
     let (points, config) = (&capture.points, config.complete());
     let start =
         init::from_points(&points.positions, &points.colours, &config, capture.extent).gaussians;

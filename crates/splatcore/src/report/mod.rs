@@ -1,16 +1,20 @@
 //! `report.html`: one file that shows how a run went, readable offline in any browser. It has no
 //! scripts but those of the scene's page ([`crate::sharing`]), which stands in a frame of its own.
 
+mod cameras;
 pub mod chart;
 mod colours;
 mod compare;
+mod intrinsics;
 mod pictures;
 mod poses;
 mod weak;
 
+pub use cameras::MeasuredCameras;
 pub use chart::{Chart, Line};
 pub use colours::MeasuredColours;
 pub use compare::{ComparedRun, comparison};
+pub use intrinsics::{LensRow, MeasuredIntrinsics};
 pub use pictures::ViewPictures;
 pub use poses::{MeasuredPoses, PoseRow};
 pub use weak::{WeakViews, weak_views};
@@ -58,6 +62,8 @@ pub struct Report {
     pub poses: Option<MeasuredPoses>,
     /// What a colour model found, if one was learned.
     pub colours: Option<MeasuredColours>,
+    /// What became of the intrinsics, likewise.
+    pub intrinsics: Option<MeasuredIntrinsics>,
     /// The run's config as TOML.
     pub config: Option<String>,
 }
@@ -78,6 +84,9 @@ impl Report {
         self.write_views(&mut out);
         if let Some(colours) = &self.colours {
             out.push_str(&colours.to_html());
+        }
+        if let Some(intrinsics) = &self.intrinsics {
+            out.push_str(&intrinsics::to_html(intrinsics));
         }
         if let Some(poses) = &self.poses {
             out.push_str(&poses::to_html(poses));

@@ -1,6 +1,6 @@
 //! metrics.json: what a run writes of itself, and what `report` reads.
 
-use crate::report::{MeasuredColours, MeasuredPoses};
+use crate::report::{MeasuredCameras, MeasuredColours};
 use serde::{Deserialize, Serialize};
 use splatcore_train::{Breakdown, CurvePoint, Evaluation};
 
@@ -96,9 +96,9 @@ pub struct Written {
     pub seconds: f64,
     /// Steps taken.
     pub steps: u32,
-    /// The poses that were refined, and the quality without.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub poses: Option<MeasuredPoses>,
+    /// `poses` and `intrinsics`, if they were refined, and the quality without.
+    #[serde(flatten)]
+    pub cameras: MeasuredCameras,
     /// What a colour model found, if one was learned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub colours: Option<MeasuredColours>,

@@ -1,17 +1,18 @@
-//! Poses that a run has refined: which photos are measured with them, and what the files say.
+//! Cameras that a run has refined: which photos are measured with them, and what the files say.
 
 use super::facts::write_cameras;
 use super::job::Job;
 use super::photos::Photos;
 use crate::output::{self, counted};
-use crate::report::{MeasuredPoses, PoseRow};
+use crate::report::{LensRow, MeasuredCameras, MeasuredIntrinsics, MeasuredPoses, PoseRow};
 use crate::scene_source::{Files, relative};
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use splatcore_core::{Backend, Camera, View};
-use splatcore_data::dataset::{Dataset, Entry, transforms};
+use splatcore_data::dataset::{Dataset, Entry, colmap, transforms};
 use splatcore_train::evaluate::score;
-use splatcore_train::poses::{Fitted, PoseChange};
-use splatcore_train::{Evaluation, Trainer, evaluate};
+use splatcore_train::intrinsics::LensChange;
+use splatcore_train::poses::PoseChange;
+use splatcore_train::{Evaluation, ResolvedConfig, Trainer, evaluate};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,44 +26,51 @@ const WORSE: f64 = 0.1;
 /// Names that a line on the terminal has room for.
 const MAX_NAMED: usize = 3;
 
-/// The cameras of a run that refines poses, at its end.
+/// The cameras of a run that refines poses, intrinsics or both, at its end.
 pub struct Refined {
     train: Vec<Camera>,
-    test: Vec<Fitted>,
+    test: Vec<Camera>,
     /// The held-out photos' poses were fitted.
     fitted: bool,
+    /// What was found of the lenses, if they were refined.
+    lenses: Vec<LensChange>,
 }
 
 impl Refined {
-    /// Of a run that is at its end; fits the poses of the held-out photos. None if the run refines
-    /// none.
+    /// Of a run that is at its end; fits the poses of the held-out photos if it refines poses. None
+    /// if the run refines no cameras.
     pub fn of(trainer: &mut Trainer, backend: &dyn Backend, photos: &Photos) -> Option<Self> {
-        if !trainer.config().poses.refine {
+        let (poses, lenses) = (trainer.config().poses.refine, trainer.lenses());
+        if !poses && lenses.is_empty() {
             return None;
         }
-        let as_given = |view: &View| Fitted {
-            camera: view.camera.clone(),
-            losses: [f64::NAN; 2],
-        };
-        if !photos.test.is_empty() {
+        let through = |view: &View| LensChange::of(&lenses, &view.camera);
+        let mut test: Vec<Camera> = photos.test.iter().map(through).collect();
+        let mut fitted = false;
+        if poses && !photos.test.is_empty() {
             let held_out = counted(photos.test.len(), "held-out photo");
             eprintln!("fitting the poses of {held_out} to the scene");
-        }
-        let fitted = trainer.fit_poses(backend, &photos.test);
-        if let Err(error) = &fitted {
-            eprintln!("warning: held-out photos keep the dataset's poses: {error}");
+            match trainer.fit_poses(backend, &photos.test) {
+                Ok(found) => {
+                    test = found.into_iter().map(|of| of.camera).collect();
+                    fitted = true;
+                }
+                Err(error) => {
+                    eprintln!("warning: held-out photos keep the dataset's poses: {error}");
+                }
+            }
         }
         Some(Self {
             train: trainer.cameras(),
-            fitted: fitted.is_ok(),
-            test: fitted.unwrap_or_else(|_| photos.test.iter().map(as_given).collect()),
+            test,
+            fitted,
+            lenses,
         })
     }
 
     /// The cameras of all photos, those trained on first.
     fn cameras(&self) -> impl Iterator<Item = &Camera> {
-        let test = self.test.iter().map(|fitted| &fitted.camera);
-        self.train.iter().chain(test)
+        self.train.iter().chain(&self.test)
     }
 
     /// The views that are measured, with the poses that they have now.
@@ -89,14 +97,23 @@ impl Refined {
         trainer: &mut Trainer,
         photos: &Photos,
         found: &Evaluation,
-    ) -> Result<MeasuredPoses> {
+    ) -> Result<MeasuredCameras> {
         let (extent, limits) = (trainer.extent(), trainer.config().poses.clone());
+        let refines_poses = limits.refine;
         let (renderer, options) = trainer.renderer();
         let plain = match photos.test.is_empty() {
             true => &photos.train,
             false => &photos.test,
         };
         let plain = evaluate(renderer, plain, &options, &|_, _, _, _| ())?;
+        let intrinsics = (!self.lenses.is_empty()).then(|| MeasuredIntrinsics {
+            psnr_plain: plain.psnr,
+            lenses: self.lens_rows(photos),
+        });
+        if !refines_poses {
+            let poses = None;
+            return Ok(MeasuredCameras { poses, intrinsics });
+        }
         // Those of the measured photos are known, and 0 where a mask leaves no pixel.
         let known = |evaluation: &Evaluation, name: &str| {
             let mut views = evaluation.views.iter();
@@ -130,7 +147,7 @@ impl Refined {
             });
         }
         sort(&mut rows);
-        Ok(MeasuredPoses {
+        let poses = Some(MeasuredPoses {
             headline: match (photos.test.is_empty(), self.fitted) {
                 (true, _) => "refined",
                 (false, true) => "fitted",
@@ -139,7 +156,32 @@ impl Refined {
             psnr_plain: plain.psnr,
             ssim_plain: plain.ssim,
             photos: rows,
-        })
+        });
+        Ok(MeasuredCameras { poses, intrinsics })
+    }
+
+    fn lens_rows(&self, photos: &Photos) -> Vec<LensRow> {
+        let name = |lens: &LensChange| {
+            let first = lens.photos.first().and_then(|&view| photos.train.get(view));
+            first.map_or_else(String::new, |view| view.name.clone())
+        };
+        let row = |lens: &LensChange| LensRow {
+            photo: name(lens),
+            photos: lens.photos.len(),
+            at_limit: lens.at_limit,
+            numbers: LensRow::numbers(&lens.before, &lens.after),
+        };
+        self.lenses.iter().map(row).collect()
+    }
+
+    /// The camera of a photo as it lies in the dataset, with the intrinsics that were found; `None`
+    /// if it was trained on in a form through another lens.
+    fn original(&self, view: &View, entry: &Entry) -> Option<Camera> {
+        let known = |lens: &&LensChange| lens.before.same_intrinsics(&view.camera);
+        let Some(lens) = self.lenses.iter().find(known) else {
+            return Some(entry.camera.clone());
+        };
+        (lens.before.lens == entry.camera.lens).then(|| lens.of_original(&entry.camera))
     }
 
     /// Writes cameras.json anew, and transforms.json with the photos as they lie in the dataset.
@@ -161,25 +203,71 @@ impl Refined {
             .collect();
         let train = of.train.iter().map(|view| (view, false));
         let views = train.chain(of.test.iter().map(|view| (view, true)));
+        let mut resampled = false;
         let photo = |((view, held_out), camera): ((&View, bool), &Camera)| {
             let entry = entries.get(view.name.as_str())?;
-            Some(transforms::PosedPhoto {
+            let original = self.original(view, entry);
+            resampled |= original.is_none();
+            let photo = transforms::PosedPhoto {
                 file_path: path_from(folder, &entry.image),
                 // The photo is not resampled here.
                 camera: Camera {
                     rotation: camera.rotation,
                     translation: camera.translation,
-                    ..entry.camera.clone()
+                    ..original?
                 },
                 held_out,
-            })
+            };
+            Some((view.name.clone(), photo))
         };
-        let photos: Vec<_> = views.zip(self.cameras()).filter_map(photo).collect();
-        transforms::write(&files.transforms, &photos).or_else(|error| {
-            // All else knows the cameras by cameras.json.
+        let photos = views.zip(self.cameras()).filter_map(photo);
+        let (names, photos): (Vec<String>, Vec<transforms::PosedPhoto>) = photos.unzip();
+        if resampled {
+            eprintln!(
+                "warning: {} is not written, nor a COLMAP model: photos were undistorted, so what \
+                 was found is not of their own lenses; add --lens as-taken",
+                files.transforms.display()
+            );
+            return Ok(());
+        }
+        // All else knows the cameras by cameras.json.
+        if let Err(error) = transforms::write(&files.transforms, &photos) {
             eprintln!("warning: {error}");
-            Ok(())
-        })
+        }
+        if let Err(error) = write_model(files, dataset, &names, &photos) {
+            eprintln!("warning: {}", output::one_line(&error));
+        }
+        Ok(())
+    }
+}
+
+/// Writes a COLMAP model of the photos with these names.
+fn write_model(
+    files: &Files,
+    dataset: &Dataset,
+    names: &[String],
+    photos: &[transforms::PosedPhoto],
+) -> Result<()> {
+    std::fs::create_dir_all(&files.colmap).with_context(|| files.colmap.display().to_string())?;
+    let cameras = photos.iter().map(|photo| &photo.camera);
+    let photos: Vec<_> = names.iter().map(String::as_str).zip(cameras).collect();
+    Ok(colmap::write(&files.colmap, &photos, &dataset.points)?)
+}
+
+/// Ranks exchange no gradients of cameras.
+///
+/// # Errors
+/// If the run refines them.
+pub fn refuse_ranks(config: &ResolvedConfig) -> Result<()> {
+    let refined = [
+        (config.poses.refine, "--refine-poses"),
+        (config.intrinsics.refine, "--refine-intrinsics"),
+    ];
+    match refined.iter().find(|(is, _)| *is) {
+        None => Ok(()),
+        Some((_, flag)) => bail!(
+            "cameras are refined on one card; leave out {flag}, or --cards (and start one process)"
+        ),
     }
 }
 
@@ -206,14 +294,19 @@ pub fn conclude(
     dataset: &Dataset,
     photos: &Photos,
     found: &Evaluation,
-) -> Result<Option<MeasuredPoses>> {
+) -> Result<MeasuredCameras> {
     let Some(refined) = refined else {
-        return Ok(None);
+        return Ok(MeasuredCameras::default());
     };
     refined.write(&Files::of(&job.folder), &job.folder, dataset, photos)?;
     let measured = refined.measure(trainer, photos, found)?;
-    tell(&measured);
-    Ok(Some(measured))
+    if let Some(poses) = &measured.poses {
+        tell(poses);
+    }
+    if let Some(intrinsics) = &measured.intrinsics {
+        tell_intrinsics(intrinsics);
+    }
+    Ok(measured)
 }
 
 /// Says on stderr what the poses did.
@@ -243,6 +336,22 @@ fn tell(poses: &MeasuredPoses) {
             worse[..worse.len().min(MAX_NAMED)].join(", ")
         );
     }
+}
+
+/// Says on stderr what was found of the lens of most photos.
+fn tell_intrinsics(intrinsics: &MeasuredIntrinsics) {
+    let Some(lens) = intrinsics.lenses.iter().max_by_key(|lens| lens.photos) else {
+        return;
+    };
+    let numbers = lens.numbers.iter();
+    let numbers: Vec<String> = numbers
+        .map(|(name, before, after)| format!("{name} {before:.4} -> {after:.4}"))
+        .collect();
+    let others = match intrinsics.lenses.len() {
+        1 => String::new(),
+        n => format!(" ({} more in report.html)", counted(n - 1, "lens")),
+    };
+    eprintln!("intrinsics: {}{others}", numbers.join(", "));
 }
 
 /// Marks who is out of line; puts them first, then the others, each by how far they are.

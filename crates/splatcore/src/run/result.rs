@@ -49,7 +49,8 @@ pub fn report(
             format!("{} dB", decibels(psnr)),
         ));
     }
-    summary.extend(metrics.poses.iter().flat_map(MeasuredPoses::summary));
+    let poses = metrics.cameras.poses.iter();
+    summary.extend(poses.flat_map(MeasuredPoses::summary));
     if let Some(reason) = metrics.stopped {
         summary.push(("Stopped by".into(), reason.into()));
     }
@@ -97,7 +98,8 @@ pub fn report(
         },
         views,
         weak: weak_views(&found.views),
-        poses: metrics.poses.clone(),
+        poses: metrics.cameras.poses.clone(),
+        intrinsics: metrics.cameras.intrinsics.clone(),
         colours: metrics.colours.clone(),
         config: Some(trainer.config().to_toml()?),
     })

@@ -5,8 +5,9 @@ use crate::interrupt::Guard;
 use crate::output::{duration, thousands};
 use crate::progress::{self, Progress};
 use crate::viewing::Live;
-use splatcore_core::View;
 use splatcore_core::backend::{Learner, RenderOptions, Renderer};
+use splatcore_core::{Camera, View};
+use splatcore_train::intrinsics::LensChange;
 use splatcore_train::{Event, Extras, Observer, Planned, ResolvedConfig, Signal, evaluate_with};
 use splatcore_view::Moment;
 use std::borrow::Cow;
@@ -16,6 +17,8 @@ pub struct Watch<'a> {
     pub progress: Progress,
     pub guard: Guard,
     pub measured: Cow<'a, [View]>,
+    /// The same with the dataset's cameras.
+    given: &'a [View],
     /// They are the photos trained on, whose cameras may move.
     trained_on: bool,
     pub align_colour: bool,
@@ -35,11 +38,35 @@ impl<'a> Watch<'a> {
             progress: Progress::new("training", config.iterations.into()),
             guard: Guard::start()?,
             measured: Cow::Borrowed(measured),
+            given: measured,
             trained_on: split == "train",
             align_colour: config.loss.colour.is_some(),
             psnr: Vec::new(),
             live,
         })
+    }
+}
+
+impl Watch<'_> {
+    /// What was measured, and what goes on showing the run.
+    pub fn end(self) -> (Vec<Measured>, Option<Live>) {
+        (self.psnr, self.live)
+    }
+
+    /// Measures with these cameras from now on. Held-out photos keep the dataset's poses until the
+    /// scene stands still.
+    fn look_from(&mut self, trained: &[Camera], lenses: &[LensChange]) {
+        let cameras: Vec<Camera> = match self.trained_on {
+            true => trained.to_vec(),
+            false if lenses.is_empty() => return,
+            false => {
+                let given = self.given.iter().map(|view| &view.camera);
+                given.map(|camera| LensChange::of(lenses, camera)).collect()
+            }
+        };
+        for (view, camera) in self.measured.to_mut().iter_mut().zip(cameras) {
+            view.camera = camera;
+        }
     }
 }
 
@@ -96,19 +123,19 @@ impl Observer for Watch<'_> {
     fn note(&mut self, event: &Event<'_>) {
         match event {
             Event::Saved { .. } => {}
-            Event::Cameras(cameras) if self.trained_on => {
-                for (view, camera) in self.measured.to_mut().iter_mut().zip(*cameras) {
-                    view.camera = camera.clone();
-                }
-            }
-            // Held-out photos keep the dataset's poses until the scene stands still.
-            Event::Cameras(_) => {}
+            Event::Cameras { trained, lenses } => self.look_from(trained, lenses),
             Event::NotSaved(error) => self.progress.note(&format!(
                 "warning: training goes on without this checkpoint: {error}"
             )),
             Event::PoseLimits { names } => self.progress.note(&format!(
                 "warning: the pose of {} wants to go beyond its limit (--pose-degrees, \
                  --pose-shift): check that photo, leave it out, or raise the limit",
+                names.join(", ")
+            )),
+            Event::IntrinsicsLimits { names } => self.progress.note(&format!(
+                "warning: the intrinsics of {} and its like want to go beyond their limit \
+                 (--intrinsics-limit): check the camera that the dataset gives these photos, or \
+                 raise the limit",
                 names.join(", ")
             )),
             Event::Planned(planned) => self.progress.note(&in_words(planned)),

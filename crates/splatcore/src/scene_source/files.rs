@@ -23,8 +23,10 @@ pub struct Files {
     pub appearance: PathBuf,
     /// The photos' cameras.
     pub cameras: PathBuf,
-    /// The same cameras for nerfstudio, of a run that refined their poses.
+    /// The same cameras for nerfstudio, of a run that refined them.
     pub transforms: PathBuf,
+    /// The folder of a COLMAP model with them, likewise.
+    pub colmap: PathBuf,
     /// Dataset, up, the view to begin with.
     pub run: PathBuf,
 }
@@ -44,12 +46,15 @@ impl Files {
             appearance: file("appearance.json"),
             cameras: file("cameras.json"),
             transforms: file("transforms.json"),
+            colmap: file("colmap"),
             run: file("run.json"),
         }
     }
 
     /// Removes those that there are.
     pub fn remove(&self) -> Result<()> {
+        let model = ["cameras.txt", "images.txt", "points3D.txt"];
+        let model = model.map(|name| self.colmap.join(name));
         for path in [
             &self.scene,
             &self.sog,
@@ -62,7 +67,10 @@ impl Files {
             &self.cameras,
             &self.transforms,
             &self.run,
-        ] {
+        ]
+        .into_iter()
+        .chain(&model)
+        {
             match std::fs::remove_file(path) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                     bail!(
@@ -73,6 +81,8 @@ impl Files {
                 _ => {}
             }
         }
+        // If nothing else is in it.
+        let _ = std::fs::remove_dir(&self.colmap);
         Ok(())
     }
 }

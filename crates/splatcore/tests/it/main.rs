@@ -24,6 +24,7 @@ mod paths;
 mod poses;
 mod prune;
 mod ranks;
+mod refine_intrinsics;
 mod refine_poses;
 mod regression;
 mod report;

@@ -1,0 +1,48 @@
+//! The tensors of refined intrinsics.
+
+use super::file::{Reader, Tensor};
+use crate::intrinsics::IntrinsicsState;
+use safetensors::Dtype;
+use splatcore_core::IntrinsicsGradient;
+use splatcore_data::DataError;
+
+const NUMBERS: usize = IntrinsicsGradient::NUMBERS;
+
+/// None of a run that refines none.
+pub(super) fn tensors(intrinsics: &Option<IntrinsicsState>) -> Vec<Tensor<'_>> {
+    let Some(state) = intrinsics else {
+        return Vec::new();
+    };
+    let rows = |name: &str, tensor: Tensor<'_>| Tensor {
+        name: format!("intrinsics.{name}"),
+        shape: vec![tensor.shape[0], NUMBERS],
+        ..tensor.into_owned()
+    };
+    let f64s = |name: &str, values| rows(name, Tensor::list("", "F64", values, 8));
+    let u32s = |name: &str, values| Tensor::list(&format!("intrinsics.{name}"), "U32", values, 4);
+    vec![
+        f64s("changes", &state.changes),
+        f64s("first", &state.first),
+        f64s("second", &state.second),
+        f64s("waiting", &state.waiting),
+        rows("moves", Tensor::list("", "U32", &state.moves, 4)),
+        u32s("limited", &state.limited),
+        u32s("waiting_views", &state.waiting_views),
+    ]
+}
+
+/// Those of the file, if it holds any.
+pub(super) fn read(file: &Reader<'_>) -> Result<Option<IntrinsicsState>, DataError> {
+    if file.tensors.tensor("intrinsics.changes").is_err() {
+        return Ok(None);
+    }
+    Ok(Some(IntrinsicsState {
+        changes: file.array("intrinsics.changes", Dtype::F64, &[NUMBERS])?,
+        first: file.array("intrinsics.first", Dtype::F64, &[NUMBERS])?,
+        second: file.array("intrinsics.second", Dtype::F64, &[NUMBERS])?,
+        moves: file.array("intrinsics.moves", Dtype::U32, &[NUMBERS])?,
+        limited: file.array("intrinsics.limited", Dtype::U32, &[])?,
+        waiting_views: file.array("intrinsics.waiting_views", Dtype::U32, &[])?,
+        waiting: file.array("intrinsics.waiting", Dtype::F64, &[NUMBERS])?,
+    }))
+}
