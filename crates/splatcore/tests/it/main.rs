@@ -12,6 +12,7 @@ mod export;
 #[cfg(unix)] // a shell script
 mod fake_colmap;
 mod killed;
+mod killed_make;
 #[cfg(feature = "lab")]
 mod lab;
 mod lens;

@@ -3,14 +3,11 @@
 
 use crate::common::{fails, photos, program, splatcore, succeeds, text};
 use crate::fake_colmap::FakeColmap;
-use splatcore_core::random::Rng;
-use splatcore_train::Checkpoint;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A short training; nothing of it is left to choose.
-const SHORT: [&str; 12] = [
+pub const SHORT: [&str; 12] = [
     "--backend",
     "cpu",
     "--threads",
@@ -25,7 +22,7 @@ const SHORT: [&str; 12] = [
     "1",
 ];
 
-fn words(arguments: &[String]) -> Vec<&str> {
+pub fn words(arguments: &[String]) -> Vec<&str> {
     arguments.iter().map(String::as_str).collect()
 }
 
@@ -162,7 +159,7 @@ fn a_dataset_needs_no_cameras_and_a_size_is_chosen_for_this_machine() {
 }
 
 /// Waits for something, for half a minute at most.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
@@ -216,212 +213,4 @@ fn the_scene_is_turned_upright_on_request_and_no_run_changes_it_in_silence() {
         "{line}"
     );
     succeeds(&words(&fake.make(&out, &upright)));
-}
-
-/// How far a `make` is: phases of the cameras, step of the training, what is complete.
-type Done = (usize, u32, bool, bool);
-
-fn done(out: &Path) -> Done {
-    let poses = std::fs::read_to_string(out.join("dataset/poses.json")).unwrap_or_default();
-    let poses: serde_json::Value = serde_json::from_str(&poses).unwrap_or_default();
-    let phases = [
-        poses["extracted"] == true,
-        !poses["matched"].is_null(),
-        !poses["finished"].is_null(),
-    ];
-    let checkpoint = out.join("run/checkpoint.safetensors");
-    let step = match checkpoint.is_file() {
-        true => Checkpoint::load(&checkpoint).unwrap().step,
-        false => 0,
-    };
-    (
-        phases.iter().filter(|phase| **phase).count(),
-        step,
-        out.join("run/report.html").is_file(),
-        out.join("page.html").is_file(),
-    )
-}
-
-/// Files that are not complete, below a folder.
-fn unfinished(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with(".splatcore-")
-        {
-            found.push(path);
-        } else if path.is_dir() {
-            found.extend(unfinished(&path));
-        }
-    }
-    found
-}
-
-fn ended(child: &mut Child, within: Duration) -> bool {
-    let start = Instant::now();
-    while start.elapsed() < within {
-        if let Some(status) = child.try_wait().unwrap() {
-            assert!(status.success(), "{status}");
-            return true;
-        }
-        std::thread::sleep(Duration::from_micros(500));
-    }
-    false
-}
-
-/// Kills `make` at random moments, until it was killed so often; begins another one whenever one
-/// came to its end.
-fn kill(kills: usize, seed: u64) {
-    let fake = FakeColmap::new("0.02");
-    let whole = fake.at("whole");
-    let begun = Instant::now();
-    succeeds(&words(&fake.make(&whole, &SHORT)));
-    let took = begun.elapsed();
-    let scene = std::fs::read(whole.join("run/scene.ply")).unwrap();
-    let mut rng = Rng::new(seed, 0);
-    let (mut killed, mut finished, mut met) = (0, 0, [0; 5]);
-    let mut out = fake.at("out 0");
-    let mut before = done(&out);
-    let mut legs = 0;
-    while killed < kills || finished == 0 {
-        legs += 1;
-        assert!(legs < 20 * kills, "{killed} kills, {finished} finished");
-        let mut child = Command::new(program())
-            .args(fake.make(&out, &SHORT))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        // Once enough were killed, it may come to its end.
-        let limit = match killed < kills {
-            true => took.mul_f64(0.6 * f64::from(rng.uniform())),
-            false => Duration::from_secs(120),
-        };
-        if ended(&mut child, limit) {
-            assert!(
-                std::fs::read(out.join("run/scene.ply")).unwrap() == scene,
-                "after {killed} kills another scene"
-            );
-            assert!(out.join("page.html").is_file());
-            assert_eq!(unfinished(&out), Vec::<PathBuf>::new());
-            finished += 1;
-            out = fake.at(&format!("out {finished}"));
-            before = done(&out);
-            continue;
-        }
-        child.kill().unwrap(); // SIGKILL
-        let status = child.wait().unwrap();
-        if status.success() {
-            continue; // too late
-        }
-        killed += 1;
-        let now = done(&out);
-        assert!(
-            now >= before,
-            "kill {killed}: from {before:?} back to {now:?}"
-        );
-        let phase = match now {
-            (phases @ 0..3, ..) => phases,
-            (_, 0, ..) => 3,
-            _ => 4,
-        };
-        met[phase] += 1;
-        before = now;
-        let start = Instant::now();
-        while cfg!(target_os = "linux") && fake.runs() {
-            assert!(
-                start.elapsed() < Duration::from_secs(5),
-                "kill {killed}: the other program lives on"
-            );
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-    eprintln!(
-        "{killed} kills in {legs} legs, {finished} came to the end with the same scene; killed \
-         before features were done, before matches, before poses, before training began, after: \
-         {met:?}"
-    );
-    assert!(met.iter().all(|met| *met > 0) || kills < 40, "{met:?}");
-}
-
-/// Kills `make` while a command of the other program runs, so often for each of them, and begins
-/// again from where the last kill left it, or anew.
-fn kill_in_phases(kills: usize, seed: u64) {
-    let fake = FakeColmap::new("0.03");
-    let whole = fake.at("whole");
-    succeeds(&words(&fake.make(&whole, &SHORT)));
-    let scene = std::fs::read(whole.join("run/scene.ply")).unwrap();
-    let mut rng = Rng::new(seed, 0);
-    let mut met = Vec::new();
-    for round in 0..kills {
-        let out = fake.at(&format!("out {round}"));
-        for (phase, command) in ["feature_extractor", "exhaustive_matcher", "mapper"]
-            .into_iter()
-            .enumerate()
-        {
-            fake.calls();
-            let mut child = Command::new(program())
-                .args(fake.make(&out, &SHORT))
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            until(command, || {
-                let calls = std::fs::read_to_string(fake.at("calls")).unwrap_or_default();
-                calls.lines().last() == Some(command)
-            });
-            std::thread::sleep(Duration::from_micros((50_000.0 * rng.uniform()) as u64));
-            let running = fake.runs();
-            child.kill().unwrap(); // SIGKILL
-            child.wait().unwrap();
-            until("the other program ends too", || {
-                !cfg!(target_os = "linux") || !fake.runs()
-            });
-            let now = done(&out);
-            assert!(now.0 >= phase, "{command}: {now:?}");
-            met.push((command, running));
-        }
-        succeeds(&words(&fake.make(&out, &SHORT)));
-        assert!(
-            std::fs::read(out.join("run/scene.ply")).unwrap() == scene,
-            "round {round}: another scene"
-        );
-        assert_eq!(unfinished(&out), Vec::<PathBuf>::new());
-    }
-    for command in ["feature_extractor", "exhaustive_matcher", "mapper"] {
-        let within = met.iter().filter(|met| **met == (command, true)).count();
-        eprintln!("{within} of {kills} kills while {command} ran");
-        assert!(
-            2 * within >= kills || !cfg!(target_os = "linux"),
-            "{command}: {within} of {kills}"
-        );
-    }
-}
-
-#[test]
-fn killed_while_cameras_are_searched_make_goes_on() {
-    kill_in_phases(2, 7);
-}
-
-/// Run by hand, as the next one.
-#[test]
-#[ignore = "takes minutes"]
-fn killed_a_hundred_times_while_cameras_are_searched_make_loses_nothing() {
-    kill_in_phases(34, 8);
-}
-
-#[test]
-fn killed_at_any_moment_make_goes_on() {
-    kill(8, 5);
-}
-
-/// Run by hand: `cargo test --release -p splatcore --test it killed_a_hundred -- --ignored
-/// --nocapture`.
-#[test]
-#[ignore = "takes minutes"]
-fn killed_a_hundred_times_make_loses_nothing() {
-    kill(100, 6);
 }

@@ -23,6 +23,8 @@ const MAX_STEPS: f64 = 7000.0;
 const MIN_STEPS: f64 = 300.0;
 /// What takes at most this share of the time is worth a word.
 const HALF: f64 = 0.6;
+/// A training of fewer seconds is not worth the seconds of another measurement.
+const SHORT: f64 = 30.0;
 /// Seconds between two checkpoints: so much is lost when the program is killed.
 const SAVE_EVERY: f64 = 15.0;
 
@@ -62,6 +64,11 @@ impl Choice {
             checkpoint_every: Some(self.checkpoint_every),
             ..Config::UNSET
         }
+    }
+
+    /// Nothing is open, and the training is too short for a better forecast.
+    pub fn is_settled(&self) -> bool {
+        !self.open && self.seconds.is_some_and(|seconds| seconds < SHORT)
     }
 
     /// In one line, for people, with what was typed.

@@ -154,7 +154,8 @@ impl Plan {
         }
         let dataset = load::dataset(&asked.dataset(), asked.images.as_deref(), 0)?;
         self.chosen = state.choose_for_processor(asked, self.budget, &dataset)?;
-        self.chosen.clone().context("nothing was chosen")
+        state.write(&asked.folder)?;
+        state.choice.clone().context("nothing was chosen")
     }
 
     /// The phases for the progress.

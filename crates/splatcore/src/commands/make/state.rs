@@ -158,13 +158,18 @@ impl State {
     }
 
     /// Chooses the settings to train with on a processor, by a measurement, if nothing was chosen
-    /// before; gives what it chose. `budget` are the seconds that training may take.
+    /// before; gives what it chose. `budget` are the seconds that training may take. What was typed
+    /// and is short is not measured again once the cameras are known.
     pub fn choose_for_processor(
         &mut self,
         asked: &Asked,
         budget: f64,
         dataset: &Dataset,
     ) -> Result<Option<Choice>> {
+        if self.choice.is_some() {
+            return Ok(None);
+        }
+        self.choice = self.foreseen.clone().filter(Choice::is_settled);
         if self.choice.is_some() {
             return Ok(None);
         }
