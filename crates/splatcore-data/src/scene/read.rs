@@ -124,6 +124,14 @@ pub fn is_unbundled(path: &Path) -> bool {
     if path.is_dir() {
         return path.join(sog::META).is_file() || path.join(sog::LOD_META).is_file();
     }
+    // Also one that is damaged, so that what reads scenes says so.
+    if [sog::META, sog::LOD_META]
+        .iter()
+        .any(|name| path.ends_with(name))
+        && path.is_file()
+    {
+        return true;
+    }
     let json = || -> Option<Vec<u8>> {
         let source = Source::open(path).ok()?;
         starts_as_json(&source.head(HEAD).ok()?).then_some(())?;

@@ -3,6 +3,7 @@
 use super::sog;
 use super::source::{KNOWN_FORMATS, starts_as_json};
 use crate::{DataError, foreign};
+use serde::de::IgnoredAny;
 use splatcore_core::Choice;
 use std::path::Path;
 
@@ -60,6 +61,9 @@ fn json(bytes: &[u8], path: &Path) -> DataError {
     } else if is_gltf(bytes) {
         let problem = "is glTF as text, of which only the binary form is read";
         (problem, "export it again as one .glb file")
+    } else if let Err(error) = serde_json::from_slice::<IgnoredAny>(sog::plain(bytes)) {
+        let problem = format!("is JSON that is cut short or damaged ({error})");
+        return DataError::new(path, problem, "get or export it again");
     } else {
         ("seems to be JSON, not a scene", KNOWN_FORMATS)
     };
@@ -71,9 +75,9 @@ fn is_gltf(text: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
     struct Gltf {
         #[serde(rename = "asset")]
-        _asset: serde::de::IgnoredAny,
+        _asset: IgnoredAny,
         #[serde(rename = "meshes")]
-        _meshes: serde::de::IgnoredAny,
+        _meshes: IgnoredAny,
     }
     serde_json::from_slice::<Gltf>(text).is_ok()
 }

@@ -137,7 +137,16 @@ fn broken_folders_and_archives_are_explained() {
         error()
     );
     std::fs::write(folder.path().join("meta.json"), b"{\"frames\": []}").unwrap();
-    assert!(error().contains("JSON"), "{}", error());
+    assert!(error().contains("seems to be JSON"), "{}", error());
+    let meta = folder.path().join("meta.json");
+    let text = sog.meta.to_string();
+    std::fs::write(&meta, &text[..text.len() / 2]).unwrap();
+    assert!(
+        error().contains("meta.json: is JSON that is cut short or damaged"),
+        "{}",
+        error()
+    );
+    assert!(scene::is_unbundled(&meta), "the file alone, too");
 
     let error = |bytes: &[u8]| {
         scene::parse(bytes, Path::new("test.sog"))

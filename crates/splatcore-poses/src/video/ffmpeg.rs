@@ -3,6 +3,7 @@
 use super::measure::{Measured, SMALL, shrink};
 use super::pipe::Pipe;
 use super::reader::{Reader, Seen, Survey, Taken};
+use super::told::told_by;
 use super::{ppm, y4m};
 use crate::child::{self, Call};
 use crate::{Job, PosesError};
@@ -87,6 +88,7 @@ impl Reader for Ffmpeg<'_> {
         let mut survey = Survey {
             frames: Vec::new(),
             rate: None,
+            told: told_by(&self.program, self.path),
         };
         if let Err(error) = look(&mut pipe, &mut survey, seen)? {
             return Err(self.failed(&mut pipe, &error.to_string()));

@@ -68,6 +68,10 @@ pub fn take(job: &Job, folder: &Path, track: &mut Track<'_>) -> Result<(), Poses
     });
     let survey = survey.map_err(told)?;
     let found = survey.frames.len();
+    if let Some(cut) = survey.told.and_then(|told| told.cut(found)) {
+        let line = format!("warning: {}: {cut}", path.display());
+        track.borrow_mut().note(&line);
+    }
     let wanted = job
         .frames
         .map_or_else(|| usual(found, survey.rate), |n| n as usize);

@@ -119,7 +119,11 @@ impl Reader for Own<'_> {
                 rate
             }
         };
-        Ok(Survey { frames, rate })
+        Ok(Survey {
+            frames,
+            rate,
+            told: None,
+        })
     }
 
     fn take(&self, indices: &[usize], frame: &mut Taken<'_>) -> Result<(), PosesError> {

@@ -1,6 +1,7 @@
 //! Ways of reading videos.
 
 use super::measure::Measured;
+use super::told::Told;
 use crate::PosesError;
 use image::RgbImage;
 
@@ -9,6 +10,8 @@ pub struct Survey {
     pub frames: Vec<Measured>,
     /// Frames a second, if the file tells.
     pub rate: Option<f64>,
+    /// What the file says that it holds.
+    pub told: Option<Told>,
 }
 
 /// Hears how many frames were measured so far; its error ends the work.

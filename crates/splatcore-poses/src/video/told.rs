@@ -2,7 +2,12 @@
 
 use crate::Job;
 use crate::child::{self, Call};
+use std::path::Path;
 use std::time::Duration;
+
+/// With fewer than this share of the frames that its file tells of, a video is not complete. Rates
+/// of uneven frames are off by less.
+const COMPLETE: f64 = 0.9;
 
 /// What a video's file says of itself, before any frame is looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,12 +20,32 @@ pub struct Told {
     pub size: (f64, f64),
 }
 
+impl Told {
+    /// What is wrong if only so many frames can be read.
+    pub fn cut(&self, frames: usize) -> Option<String> {
+        let share = frames as f64 / self.frames.max(1.0);
+        (share < COMPLETE).then(|| {
+            format!(
+                "only {:.1} of {:.1} s can be read: the file is cut short or damaged; copy the \
+                 video again for the rest",
+                share * self.seconds,
+                self.seconds
+            )
+        })
+    }
+}
+
 /// What the file of the job's video says of itself, as far as ffmpeg understands it.
 pub fn told(job: &Job) -> Option<Told> {
     let program = job.ffmpeg.clone().or_else(|| child::on_path("ffmpeg"))?;
-    let call = Call::new(&program)
+    told_by(&program, &job.input)
+}
+
+/// What a video's file says of itself, asked by this ffmpeg.
+pub fn told_by(ffmpeg: &Path, video: &Path) -> Option<Told> {
+    let call = Call::new(ffmpeg)
         .args(["-hide_banner", "-nostdin", "-i"])
-        .arg(&job.input);
+        .arg(video);
     // Without an output it says what the file is, and fails.
     let (_, text) = child::output(&call, Duration::from_secs(10)).ok()?;
     parse(&text)
@@ -66,6 +91,12 @@ mod tests {
             size: (1280.0, 720.0),
         };
         assert_eq!(parse(text), Some(wanted));
+        assert_eq!(wanted.cut(1498), None);
+        let half = wanted.cut(750).unwrap();
+        assert!(
+            half.starts_with("only 31.2 of 62.5 s can be read"),
+            "{half}"
+        );
         assert_eq!(parse("a.mp4: Invalid data found"), None);
         assert_eq!(parse("Duration: N/A, bitrate: N/A"), None);
     }

@@ -227,6 +227,22 @@ fn ffmpeg_reads_the_rest_and_turns_frames() {
         (image.width(), image.height()),
         (SIZE.1 as u32, SIZE.0 as u32)
     );
+    // Of a file that lost its second half the rest is used, and that is said.
+    let whole = std::fs::read(fake.at("b.mkv")).unwrap();
+    std::fs::write(fake.at("half.mkv"), &whole[..whole.len() / 2]).unwrap();
+    let half = Job {
+        dataset: fake.at("half"),
+        input: fake.at("half.mkv"),
+        ..job.clone()
+    };
+    let mut ear = Ear::default();
+    // Not all frames of the pretender's model are there.
+    let _ = find_poses(&half, &mut ear);
+    let said = ear.heard.borrow().join("\n");
+    assert!(
+        said.contains("half.mkv: only ") && said.contains(" of 2.0 s can be read: the file is cut"),
+        "{said}"
+    );
     std::fs::write(fake.at("no.mp4"), vec![7; 5000]).unwrap();
     let job = Job {
         dataset: fake.at("no"),

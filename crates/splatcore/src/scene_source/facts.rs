@@ -148,7 +148,10 @@ impl Facts {
         };
         let facts: Self = match serde_json::from_str(&text) {
             Ok(facts) => facts,
-            Err(error) => bail!("{shown}: is not what splatcore records of a scene ({error})"),
+            Err(error) => bail!(
+                "{shown}: is not what splatcore records of a scene ({error}); copy it again, or \
+                 remove it"
+            ),
         };
         let numbers = facts.up.iter().flat_map(|up| up.direction);
         let unit = |up: &Up| (up.direction.iter().map(|v| v * v).sum::<f64>() - 1.0).abs() < 1e-3;

@@ -10,7 +10,12 @@ const TOLERANCE: f64 = 1e-3;
 pub fn size(width: f64, height: f64) -> Result<(u32, u32), Finding> {
     let side = |v: f64| (v >= 1.0 && v <= MAX_SIDE as f64).then_some(v.round() as u32);
     side(width).zip(side(height)).ok_or_else(|| {
-        let both = format!("{}x{} pixels", number(width), number(height));
+        // Sides are shown to the last digit, as they stand in the file.
+        let digits = |v: f64| match v.fract() == 0.0 && v.abs() < 1e15 {
+            true => format!("{v:.0}"),
+            false => number(v),
+        };
+        let both = format!("{}x{} pixels", digits(width), digits(height));
         Finding::refused("its size", both, sides())
     })
 }

@@ -22,6 +22,7 @@ pub use options::SogOptions;
 pub use write::{to_bytes, write, write_folder};
 
 pub(super) use files::{LOD_META, META};
+pub(super) use meta::plain;
 
 use super::scene_file::SceneFile;
 use crate::DataError;
