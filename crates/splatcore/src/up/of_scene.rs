@@ -1,7 +1,9 @@
-//! Up, from a scene alone: the direction that most flat Gaussians face, if most do.
+//! Up, from a scene alone: the direction that most flat Gaussians face, if most do; else the axis
+//! that fewest face.
 //!
 //! What people build and walk on is level: floors, tables, ceilings, ground. Flat Gaussians on it
-//! face up. Walls face several directions, each fewer.
+//! face up. Walls face several directions, each fewer. Where there are walls alone, and what stands
+//! upright, all directions that are faced are level, and the one that is not is up.
 
 use crate::cameras::surroundings::sampled_of;
 use splatcore_core::Gaussians;
@@ -24,8 +26,18 @@ const CLOSE: f64 = 0.978;
 const APART: f64 = 0.82;
 /// The direction that most face must have so many times as many as the next.
 const CLEARLY: f64 = 1.6;
-/// Scenes stand roughly on an axis of their file, if they stand on anything (cosine of 45 degrees).
+/// Scenes stand roughly on the axis y or z of their file, if they stand on anything (cosine of 45
+/// degrees).
 const NEAR_AXIS: f64 = 0.7;
+/// Where the axis that fewest face has less than this share of the normals of the next one, what is
+/// shown is upright; that axis must be near one of the file (cosine of 26 degrees).
+const UPRIGHT: f64 = 0.82;
+const ON_AXIS: f64 = 0.9;
+/// Something level faces an axis if so many times as many Gaussians do as if they faced all
+/// directions alike.
+const LEVEL: f64 = 1.8;
+/// Areas of Gaussians above that of this share of them count as that.
+const LARGE: f64 = 0.9;
 /// Of the height between the lowest and the highest: how far the mean must be from the middle to
 /// say where down is.
 const LOPSIDED: f64 = 0.06;
@@ -39,19 +51,44 @@ pub fn of_scene(scene: &Gaussians) -> Option<[f64; 3]> {
     let facing = |direction: [f64; 3]| -> f64 {
         let close = flat
             .iter()
-            .filter(|(n, _)| dot(*n, direction).abs() > CLOSE);
-        close.map(|(_, weight)| weight).sum()
+            .filter(|f| dot(f.normal, direction).abs() > CLOSE);
+        close.map(|f| f.opacity).sum()
     };
     let tried: Vec<([f64; 3], f64)> = directions().map(|d| (d, facing(d))).collect();
     let (first, weight) = most(tried.iter())?;
     let others = tried.iter().filter(|(d, _)| dot(*d, first).abs() < APART);
     let (_, next) = most(others)?;
-    if weight < CLEARLY * next {
-        return None;
-    }
     let up = refined(&flat, first);
-    let axis = up.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
-    (axis > NEAR_AXIS).then(|| signed(scene, up))
+    if weight >= CLEARLY * next && up[1].abs().max(up[2].abs()) > NEAR_AXIS {
+        return Some(signed(scene, up));
+    }
+    let mean = tried.iter().map(|(_, weight)| weight).sum::<f64>() / DIRECTIONS as f64;
+    let level = facing([0.0, 1.0, 0.0]) > LEVEL * mean;
+    (!level && z_stands(&flat)).then_some([0.0, 0.0, 1.0])
+}
+
+/// Whether what is shown stands on the axis z, as in the files of some programs; that it stands on
+/// y is assumed anyway.
+fn z_stands(flat: &[Flat]) -> bool {
+    let mut areas: Vec<f64> = flat.iter().map(|f| f.area).collect();
+    let at = (LARGE * areas.len() as f64) as usize;
+    let large = *areas.select_nth_unstable_by(at, f64::total_cmp).1;
+    let weighted = |f: &Flat| {
+        let weight = (f.opacity * f.area.min(large)).sqrt();
+        f.normal.map(|v| v * weight)
+    };
+    let weighted: Vec<[f64; 3]> = flat.iter().map(weighted).collect();
+    let [_, next, least] = principal_axes(&weighted, [0.0; 3]);
+    let share = |axis| weighted.iter().map(|n| dot(*n, axis).powi(2)).sum::<f64>();
+    least[2].abs() > ON_AXIS && share(least) < UPRIGHT * share(next)
+}
+
+/// A flat Gaussian.
+struct Flat {
+    normal: [f64; 3],
+    opacity: f64,
+    /// The product of its two large standard deviations.
+    area: f64,
 }
 
 /// The direction that most face, and how many do.
@@ -59,8 +96,8 @@ fn most<'a>(tried: impl Iterator<Item = &'a ([f64; 3], f64)>) -> Option<([f64; 3
     tried.max_by(|a, b| a.1.total_cmp(&b.1)).copied()
 }
 
-/// Normals of flat Gaussians and how much they are seen.
-fn normals(scene: &Gaussians) -> Vec<([f64; 3], f64)> {
+/// The flat Gaussians that are seen.
+fn normals(scene: &Gaussians) -> Vec<Flat> {
     let mut found = Vec::new();
     for i in sampled_of(scene, SAMPLED) {
         let opacity = sigmoid(scene.opacity_logits[i]);
@@ -74,8 +111,11 @@ fn normals(scene: &Gaussians) -> Vec<([f64; 3], f64)> {
         let Some(rotation) = rotation_from_quaternion(scene.rotations[i].map(f64::from)) else {
             continue;
         };
-        let normal = rotation.map(|row| row[least]);
-        found.push((normal, f64::from(opacity)));
+        found.push(Flat {
+            normal: rotation.map(|row| row[least]),
+            opacity: opacity.into(),
+            area: f64::from(others[0] + others[1]).exp(),
+        });
     }
     found
 }
@@ -92,11 +132,12 @@ fn directions() -> impl Iterator<Item = [f64; 3]> {
 }
 
 /// The mean of the normals near a direction.
-fn refined(flat: &[([f64; 3], f64)], begin: [f64; 3]) -> [f64; 3] {
+fn refined(flat: &[Flat], begin: [f64; 3]) -> [f64; 3] {
     let mut axis = begin;
     for _ in 0..5 {
-        let close = flat.iter().filter(|(n, _)| dot(*n, axis).abs() > CLOSE);
-        let weighted: Vec<[f64; 3]> = close.map(|(n, w)| n.map(|v| v * w.sqrt())).collect();
+        let close = flat.iter().filter(|f| dot(f.normal, axis).abs() > CLOSE);
+        let weighted = close.map(|f| f.normal.map(|v| v * f.opacity.sqrt()));
+        let weighted: Vec<[f64; 3]> = weighted.collect();
         axis = principal_axes(&weighted, [0.0; 3])[0];
     }
     normalize(axis).unwrap_or(begin)
@@ -165,6 +206,30 @@ mod tests {
             let found = of_scene(&room(up)).unwrap();
             assert!(dot(found, up) > 0.999, "{found:?} for {up:?}");
         }
+    }
+
+    /// Walls alone, turned by 25 degrees from the axes of the file.
+    #[test]
+    fn walls_tell_which_axis_they_stand_on() {
+        let walls = |up: [f64; 3]| {
+            let mut scene = room(up);
+            let [a, b] = ground(up);
+            let (sin, cos) = 0.44_f64.sin_cos();
+            for i in 0..scene.len() {
+                let [a, b] = match i % 2 {
+                    0 => [a, b],
+                    _ => [b, a.map(|v| -v)],
+                };
+                let n: [f64; 3] = std::array::from_fn(|k| cos * a[k] + sin * b[k]);
+                scene.rotations[i] = [1.0 + n[2], -n[1], n[0], 0.0].map(|v| v as f32);
+            }
+            scene
+        };
+        let z = [0.0, 0.0, 1.0];
+        assert_eq!(of_scene(&walls(z)), Some(z));
+        // What is assumed anyway, and what no program writes.
+        assert_eq!(of_scene(&walls([0.0, -1.0, 0.0])), None);
+        assert_eq!(of_scene(&walls([1.0, 0.0, 0.0])), None);
     }
 
     #[test]
