@@ -3,7 +3,7 @@
 
 use crate::Job;
 use crate::groups::Grouped;
-use crate::program::Program;
+use crate::program::{Pairs, Program, VOCABULARY};
 use crate::state::State;
 
 /// Pixels on the longer side above which programs scale photos by themselves.
@@ -23,6 +23,8 @@ const PER_PAIR: f64 = 0.18;
 /// them whenever they are a tenth more; and for a feature of it.
 const PER_MAPPED: f64 = 0.4;
 const PER_MAPPED_FEATURE: f64 = 5e-5;
+/// Seconds that a feature takes to be made part of a vocabulary.
+const PER_WORD: f64 = 5e-4;
 /// How much faster a graphics card finds and compares features than one core.
 const CARD: f64 = 30.0;
 /// Photos that sequential matching compares with the next ones, and how often the distance is
@@ -79,6 +81,21 @@ impl Effort {
         self.scaled(pairs as f64 * pair)
     }
 
+    /// Seconds to compare photos in a way that makes so many pairs, with what goes before.
+    pub fn comparing(&self, pairs: &Pairs<'_>, count: usize) -> f64 {
+        let before = match pairs {
+            Pairs::Similar(_) => self.vocabulary(),
+            _ => 0.0,
+        };
+        before + self.matching(count)
+    }
+
+    /// Seconds to make a vocabulary of features. More cores do not help.
+    pub fn vocabulary(&self) -> f64 {
+        let photos = self.photos.min(VOCABULARY) as f64;
+        photos * self.features() * PER_WORD * self.slowness
+    }
+
     /// Seconds to find the poses. The card does not help.
     pub fn mapping(&self) -> f64 {
         let photos = self.photos as f64;
@@ -120,6 +137,11 @@ pub fn sequential_pairs(photos: usize) -> usize {
     next.chain(farther)
         .map(|on| photos.saturating_sub(on))
         .sum()
+}
+
+/// Pairs of photos that are compared each with so many others: some are found from both sides.
+pub fn similar_pairs(photos: usize, each: usize) -> usize {
+    (photos * each * 3 / 4).min(exhaustive_pairs(photos))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What finding poses will take, before it begins.
 
-use crate::effort::{self, Effort, FEATURES};
+use crate::effort::{Effort, FEATURES};
 use crate::groups::{self, Grouped};
+use crate::pairs::Seconds;
 use crate::program::{Pairs, Program};
 use crate::state::State;
 use crate::video::{self, Told};
@@ -42,6 +43,11 @@ pub struct Forecast {
     /// Seconds that it takes at least and at most, most of the time: how much detail the photos
     /// show is not known before features are searched.
     pub range: [f64; 2],
+    /// Each photo is compared with so many that look like it, and no others.
+    pub similar: Option<usize>,
+    /// Estimated seconds if each photo were only compared with those that look like it, where that
+    /// is much less.
+    pub similar_seconds: Option<f64>,
     /// Estimated seconds if each photo were only compared with the next ones, where that is much
     /// less, and the names of the photos count up.
     pub sequential_seconds: Option<f64>,
@@ -72,15 +78,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         false => UNKNOWN,
     };
     let (names, grouped) = match video {
-        true => {
-            let usual = video::usual_of_seconds(told.seconds).min((told.frames as usize).max(2));
-            let frames = job.frames.map_or(usual, |frames| frames as usize);
-            let grouped = Grouped {
-                size: told.size,
-                ..Grouped::default()
-            };
-            (vec![String::new(); frames], grouped)
-        }
+        true => frames(&job, &told),
         false => {
             let found = photos::of(&job.input, std::slice::from_ref(&job.dataset))?.photos;
             let grouped = groups::group(&found, Cameras::Each)?;
@@ -89,6 +87,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
     };
     let frames = pairs::look_like_frames(&names, &grouped);
     let chosen = pairs::choose(&job, &names, frames, video);
+    pairs::check(&chosen, &program)?;
     let effort = Effort::of(&job, &grouped, &program, &earlier, names.len());
     let taking = match video && earlier.video.is_none() {
         true => taking(&told, names.len()) / effort.cores,
@@ -97,7 +96,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
     let described = pairs::described(&chosen);
     let matched = earlier.matched.as_ref() == Some(&described);
     // What an earlier call has done is not done again.
-    let seconds = |pairs, features| {
+    let seconds = |pairs: &Pairs<'_>, features| {
         let effort = effort.with_features(features);
         let extraction = match earlier.extracted {
             true => 0.0,
@@ -105,20 +104,24 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         };
         let matching = match matched {
             true => 0.0,
-            false => effort.matching(pairs),
+            false => effort.comparing(pairs, pairs::count(pairs, names.len())),
         };
         taking + extraction + matching + effort.mapping()
     };
     let [few, usual, many] = FEATURES;
-    let pairs = pairs::count(&chosen, names.len());
-    let all = seconds(pairs, usual);
+    let all = seconds(&chosen, usual);
     let range = [
-        SPREAD[0] * seconds(pairs, few),
-        SPREAD[1] * seconds(pairs, many),
+        SPREAD[0] * seconds(&chosen, few),
+        SPREAD[1] * seconds(&chosen, many),
     ];
-    let sequential = seconds(effort::sequential_pairs(names.len()), usual);
-    let exhaustive = matches!(chosen, Pairs::Exhaustive(_));
-    let worth = exhaustive && !matched && pairs::faster(&names, [sequential, all]).is_some();
+    // Less is worth a word where all is compared with all, and that is still to be done.
+    let open = matches!(chosen, Pairs::Exhaustive(_)) && !matched;
+    let ways = Seconds::of(&effort.with_features(usual), program.finds_similar());
+    let with = |way: Option<f64>| way.filter(|_| open).map(|way| all - ways.exhaustive + way);
+    let similar = match chosen {
+        Pairs::Similar(each) => Some(each),
+        _ => None,
+    };
     Ok(Forecast {
         done: false,
         program: program.name,
@@ -129,8 +132,21 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         video,
         seconds: all,
         range,
-        sequential_seconds: worth.then_some(sequential),
+        similar,
+        similar_seconds: with(ways.worth_similar()),
+        sequential_seconds: with(ways.worth_in_order(&names)),
     })
+}
+
+/// The frames that will be taken of a video, which have no names yet.
+fn frames(job: &Job, told: &Told) -> (Vec<String>, Grouped) {
+    let usual = video::usual_of_seconds(told.seconds).min((told.frames as usize).max(2));
+    let frames = job.frames.map_or(usual, |frames| frames as usize);
+    let grouped = Grouped {
+        size: told.size,
+        ..Grouped::default()
+    };
+    (vec![String::new(); frames], grouped)
 }
 
 /// Where an earlier call has done all.
@@ -145,6 +161,8 @@ fn nothing_left(earlier: State) -> Forecast {
         video: earlier.video.is_some(),
         seconds: 0.0,
         range: [0.0; 2],
+        similar: None,
+        similar_seconds: None,
         sequential_seconds: None,
     }
 }

@@ -16,6 +16,9 @@ pub enum Matching {
     Exhaustive,
     /// Each photo with those that follow it by name.
     Sequential,
+    /// Each photo with the 12 that look most like it, as words of a vocabulary tell that is made of
+    /// the photos' own features. COLMAP only, not pycolmap.
+    Similar,
 }
 
 /// How poses are made of matches.
@@ -79,7 +82,8 @@ macro_rules! names {
     };
 }
 
-names!(Matching, "auto" => Auto, "exhaustive" => Exhaustive, "sequential" => Sequential);
+names!(Matching, "auto" => Auto, "exhaustive" => Exhaustive, "sequential" => Sequential,
+    "similar" => Similar);
 names!(Mapper, "auto" => Auto, "global" => Global, "incremental" => Incremental);
 names!(Cameras, "auto" => Auto, "one" => One, "folder" => Folder, "each" => Each);
 

@@ -1,14 +1,16 @@
 //! Which photos are compared with which.
 
-use crate::effort;
+use crate::effort::{self, Effort};
 use crate::groups::Grouped;
-use crate::program::Pairs;
-use crate::{Job, Matching, natural};
+use crate::program::{Pairs, Program};
+use crate::{Job, Matching, PosesError, natural};
 
 /// So many photos are matched each with each unless asked for otherwise; of what looks like frames
 /// of a video, and may go unmatched with photos of the same place taken much later, so many.
 const EXHAUSTIVE: usize = 300;
 const EXHAUSTIVE_FRAMES: usize = 80;
+/// So many photos are compared with one that they look like.
+const SIMILAR: usize = 12;
 /// Matching each with each is done in so many rows of blocks, of so many photos.
 const ROWS: usize = 8;
 const BLOCK: std::ops::RangeInclusive<usize> = 5..=50;
@@ -25,6 +27,7 @@ pub fn choose<'a>(job: &'a Job, names: &[String], frames: bool, video: bool) -> 
     match job.matching {
         Matching::Exhaustive => exhaustive,
         Matching::Sequential => Pairs::Sequential(vocabulary),
+        Matching::Similar => Pairs::Similar(SIMILAR),
         Matching::Auto if frames || long || vocabulary.is_some() => Pairs::Sequential(vocabulary),
         Matching::Auto => exhaustive,
     }
@@ -40,11 +43,24 @@ pub fn look_like_frames(names: &[String], grouped: &Grouped) -> bool {
     grouped.like_frames && natural::count_up(names.clone()) && natural::equal_steps(names)
 }
 
+/// Refuses what a program cannot do.
+pub fn check(pairs: &Pairs<'_>, program: &Program) -> Result<(), PosesError> {
+    match pairs {
+        Pairs::Similar(_) if !program.finds_similar() => Err(PosesError::Choices(format!(
+            "{} does not look for similar photos: install COLMAP 3.8 or later, or match in another \
+             way",
+            program.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// How many pairs that are.
 pub fn count(pairs: &Pairs<'_>, photos: usize) -> usize {
     match pairs {
         Pairs::Exhaustive(_) => effort::exhaustive_pairs(photos),
         Pairs::Sequential(_) => effort::sequential_pairs(photos),
+        Pairs::Similar(each) => effort::similar_pairs(photos, *each),
     }
 }
 
@@ -52,23 +68,68 @@ pub fn count(pairs: &Pairs<'_>, photos: usize) -> usize {
 pub fn described(pairs: &Pairs<'_>) -> String {
     match pairs {
         Pairs::Exhaustive(_) => "exhaustive".to_owned(),
+        Pairs::Similar(_) => "similar".to_owned(),
         Pairs::Sequential(None) => "sequential".to_owned(),
         Pairs::Sequential(Some(file)) => format!("sequential, loops by {}", file.display()),
     }
 }
 
-/// What would be faster than matching each photo with each, if the photos' names say that they were
-/// taken one after the other. Seconds are those of sequential and of exhaustive matching.
-pub fn faster(names: &[String], [sequential, exhaustive]: [f64; 2]) -> Option<String> {
-    let worth = exhaustive > LONG && exhaustive > 2.0 * sequential;
-    (worth && count_up(names)).then(|| {
-        format!(
-            "the names count up: if each photo shows much of what the next one shows, sequential \
-             matching would take about {} in place of {}",
-            about_seconds(sequential),
-            about_seconds(exhaustive)
-        )
-    })
+/// Seconds that ways of matching take.
+#[derive(Clone, Copy, Debug)]
+pub struct Seconds {
+    /// Each with each.
+    pub exhaustive: f64,
+    /// Each with the next ones.
+    pub sequential: f64,
+    /// Each with those that look like it, where the program can tell.
+    pub similar: Option<f64>,
+}
+
+impl Seconds {
+    /// As they are expected.
+    pub fn of(effort: &Effort, finds_similar: bool) -> Self {
+        let seconds = |pairs: Pairs<'_>| effort.comparing(&pairs, count(&pairs, effort.photos));
+        Self {
+            exhaustive: seconds(Pairs::Exhaustive(0)),
+            sequential: seconds(Pairs::Sequential(None)),
+            similar: finds_similar.then(|| seconds(Pairs::Similar(SIMILAR))),
+        }
+    }
+
+    /// Of sequential matching, where that is much faster than each with each and the photos' names
+    /// say that they were taken one after the other.
+    pub fn worth_in_order(&self, names: &[String]) -> Option<f64> {
+        let worth = self.is_worth(self.sequential) && count_up(names);
+        worth.then_some(self.sequential)
+    }
+
+    /// Of matching similar photos, where that is much faster than each with each.
+    pub fn worth_similar(&self) -> Option<f64> {
+        self.similar.filter(|similar| self.is_worth(*similar))
+    }
+
+    fn is_worth(&self, seconds: f64) -> bool {
+        self.exhaustive > LONG && self.exhaustive > 2.0 * seconds
+    }
+
+    /// What would be faster than matching each photo with each.
+    pub fn faster(&self, names: &[String]) -> Option<String> {
+        let present = about_seconds(self.exhaustive);
+        if let Some(seconds) = self.worth_in_order(names) {
+            return Some(format!(
+                "the names count up: if each photo shows much of what the next one shows, \
+                 sequential matching would take about {} in place of {present}",
+                about_seconds(seconds)
+            ));
+        }
+        self.worth_similar().map(|seconds| {
+            format!(
+                "matching each photo with the {SIMILAR} most similar ones would take about {} in \
+                 place of {present}",
+                about_seconds(seconds)
+            )
+        })
+    }
 }
 
 /// Seconds for people, roughly.
@@ -112,13 +173,20 @@ mod tests {
     #[test]
     fn what_is_faster_is_said_where_it_matters() {
         let photos = names("IMG_#.jpg", 97);
-        let said = faster(&photos, [80.0, 700.0]).unwrap();
+        let seconds = |sequential, exhaustive, similar| Seconds {
+            exhaustive,
+            sequential,
+            similar,
+        };
+        let said = seconds(80.0, 700.0, Some(90.0)).faster(&photos).unwrap();
+        assert!(said.starts_with("the names count up"), "{said}");
         assert!(said.ends_with("about 80 s in place of 12 min"), "{said}");
-        assert_eq!(faster(&photos, [8.0, 50.0]), None);
-        assert_eq!(
-            faster(&["b.jpg".into(), "a.jpg".into()], [8.0, 500.0]),
-            None
-        );
+        assert_eq!(seconds(8.0, 50.0, Some(9.0)).faster(&photos), None);
+        let mixed = ["b.jpg".into(), "a.jpg".into()];
+        assert_eq!(seconds(8.0, 500.0, None).faster(&mixed), None);
+        let said = seconds(8.0, 500.0, Some(100.0)).faster(&mixed).unwrap();
+        assert!(said.contains("the 12 most similar ones"), "{said}");
+        assert_eq!(seconds(8.0, 500.0, Some(300.0)).faster(&mixed), None);
     }
 
     #[test]

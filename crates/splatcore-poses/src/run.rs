@@ -68,6 +68,7 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         return outcome(&model, &names, program.clone(), finished.clone(), true);
     }
     let program = begin(job, &mut state)?;
+    pairs::check(&pairs, &program)?;
     track.note(&about(&program, &state, &grouped, names.len(), &pairs_name));
     let log_path = dataset.join("poses.log");
     let log = OpenOptions::new().create(true).append(true).open(&log_path);
@@ -86,11 +87,11 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         work: work.folder.clone(),
     };
     if !state.extracted {
-        steps.extract(&grouped, &names, &mut state)?;
+        steps.extract(&grouped, &names, &pairs, &mut state)?;
     }
     if state.matched.is_none() {
         let chosen = job.matching == Matching::Auto && matches!(pairs, Pairs::Exhaustive(_));
-        let said = pairs::faster(&names, steps.matching_seconds());
+        let said = steps.matching_seconds().faster(&names);
         if let Some(line) = said.filter(|_| chosen) {
             steps.track.note(&line);
         }
@@ -171,9 +172,10 @@ fn occupied(job: &Job, problem: &str) -> PosesError {
 
 fn check_choices(job: &Job) -> Result<(), PosesError> {
     if let Some(file) = &job.vocabulary {
-        if job.matching == Matching::Exhaustive {
-            let problem = "a vocabulary tree is for sequential matching, not for exhaustive";
-            return Err(PosesError::Choices(problem.into()));
+        if matches!(job.matching, Matching::Exhaustive | Matching::Similar) {
+            let other = job.matching;
+            let problem = format!("a vocabulary tree is for sequential matching, not for {other}");
+            return Err(PosesError::Choices(problem));
         }
         if !file.is_file() {
             let remedy = "give the file of a vocabulary tree, which COLMAP's site offers";

@@ -1,9 +1,10 @@
 //! The steps of finding poses: features, matches, models. Each goes on where it was stopped.
 
 use crate::child::{self, Call, End};
-use crate::effort::{self, Effort};
+use crate::effort::Effort;
 use crate::groups::Grouped;
 use crate::log_lines::{Event, STAGES, event};
+use crate::pairs::Seconds;
 use crate::program::{Extract, Pairs, Program};
 use crate::state::State;
 use crate::track::Track;
@@ -113,11 +114,12 @@ impl Steps<'_, '_> {
         &mut self,
         grouped: &Grouped,
         names: &[String],
+        pairs: &Pairs<'_>,
         state: &mut State,
     ) -> Result<(), PosesError> {
         let total = names.len() as u64;
         let expected = self.effort.extraction();
-        let later = self.effort.matching(self.pairs) + self.effort.mapping();
+        let later = self.effort.comparing(pairs, self.pairs) + self.effort.mapping();
         let begin = [Some(expected), Some(later)];
         self.track.begin(self.first, "features", total, begin);
         let list = self.work.join("photos.txt");
@@ -180,10 +182,16 @@ impl Steps<'_, '_> {
 
     /// Matches photos.
     pub fn pair(&mut self, pairs: &Pairs<'_>) -> Result<(), PosesError> {
-        let expected = self.effort.matching(self.pairs);
+        let expected = self.effort.comparing(pairs, self.pairs);
         let begin = [Some(expected), Some(self.effort.mapping())];
         self.track.begin(self.first + 1, "matching", 0, begin);
-        let call = self.program.pair(&self.database, pairs);
+        if let Some(call) = self.program.prepare(&self.database, pairs, &self.work) {
+            self.track.detail("learning which photos look alike");
+            let ended = self.run(&call, &mut |_, _| Ok(()))?;
+            self.check("matching", ended)?;
+            self.track.detail("");
+        }
+        let call = self.program.pair(&self.database, pairs, &self.work);
         let ended = self.run(&call, &mut |track, event| {
             if let Event::Done(done, total) = event {
                 track.count(*done, *total);
@@ -193,11 +201,9 @@ impl Steps<'_, '_> {
         self.check("matching", ended)
     }
 
-    /// What matching each photo with the next ones alone takes, and what it takes as it is, in
-    /// seconds.
-    pub fn matching_seconds(&self) -> [f64; 2] {
-        let sequential = effort::sequential_pairs(self.effort.photos);
-        [sequential, self.pairs].map(|pairs| self.effort.matching(pairs))
+    /// What ways of matching take.
+    pub fn matching_seconds(&self) -> Seconds {
+        Seconds::of(&self.effort, self.program.finds_similar())
     }
 
     /// Finds focal lengths where EXIF tells too few of them. Without them the global mapper may

@@ -1,7 +1,7 @@
 //! COLMAP's command line. Options changed their names between 3.8 and 4.x, so what a program takes
 //! is read from its own help.
 
-use super::request::{Extract, Pairs};
+use super::request::{Extract, Pairs, VOCABULARY};
 use crate::PosesError;
 use crate::child::{self, Call};
 use std::collections::HashSet;
@@ -10,6 +10,16 @@ use std::time::Duration;
 
 /// How long a program may take to print its help.
 const HELP_LIMIT: Duration = Duration::from_secs(60);
+
+/// A vocabulary of photos: words, how the tree of them branches, rounds of clustering, and leaves
+/// that are looked at for a feature.
+const WORDS: usize = 1024;
+const BRANCHING: usize = 32;
+const ITERATIONS: usize = 5;
+const CHECKS: usize = 32;
+
+/// Its name in the folder of work.
+const VOCABULARY_FILE: &str = "vocabulary.bin";
 
 /// A program `colmap`.
 #[derive(Debug)]
@@ -22,6 +32,9 @@ pub struct Colmap {
     extractor: HashSet<String>,
     exhaustive: HashSet<String>,
     sequential: HashSet<String>,
+    /// Of what makes a vocabulary, and of what matches by one; empty if there are none.
+    vocabulary: HashSet<String>,
+    similar: HashSet<String>,
 }
 
 impl Colmap {
@@ -53,14 +66,20 @@ impl Colmap {
             }
         }
         let options_of = |command: &str| help(&[command, "--help"]).map(|text| options(&text));
+        let optional = |command: &str| match commands.contains(command) {
+            true => options_of(command),
+            false => Ok(HashSet::new()),
+        };
         Ok(Self {
             path: path.to_path_buf(),
             version,
             cuda: text.contains("with CUDA"),
-            commands,
             extractor: options_of("feature_extractor")?,
             exhaustive: options_of("exhaustive_matcher")?,
             sequential: options_of("sequential_matcher")?,
+            vocabulary: optional("vocab_tree_builder")?,
+            similar: optional("vocab_tree_matcher")?,
+            commands,
         })
     }
 
@@ -107,10 +126,37 @@ impl Colmap {
         call
     }
 
-    pub fn pair(&self, database: &Path, pairs: &Pairs<'_>, gpu: bool) -> Call {
+    /// Whether it makes vocabularies and matches photos by them.
+    pub fn finds_similar(&self) -> bool {
+        !self.vocabulary.is_empty() && !self.similar.is_empty()
+    }
+
+    /// Makes a vocabulary of features in the folder of work, for [`Pairs::Similar`]. A small one
+    /// tells photos of one place apart, in a fraction of the time of a large one.
+    pub fn vocabulary(&self, database: &Path, work: &Path) -> Call {
+        let mut call = Call::new(&self.path)
+            .args(["vocab_tree_builder", "--database_path"])
+            .arg(database)
+            .arg("--vocab_tree_path")
+            .arg(work.join(VOCABULARY_FILE));
+        for (option, value) in [
+            ("--num_visual_words", WORDS),
+            ("--branching", BRANCHING),
+            ("--num_iterations", ITERATIONS),
+            ("--max_num_images", VOCABULARY),
+        ] {
+            if self.vocabulary.contains(option) {
+                call = call.args([option, &value.to_string()]);
+            }
+        }
+        call
+    }
+
+    pub fn pair(&self, database: &Path, pairs: &Pairs<'_>, work: &Path, gpu: bool) -> Call {
         let (command, options) = match pairs {
             Pairs::Exhaustive(_) => ("exhaustive_matcher", &self.exhaustive),
             Pairs::Sequential(_) => ("sequential_matcher", &self.sequential),
+            Pairs::Similar(_) => ("vocab_tree_matcher", &self.similar),
         };
         let mut call = Call::new(&self.path)
             .args([command, "--database_path"])
@@ -118,6 +164,20 @@ impl Colmap {
         let use_gpu = ["--FeatureMatching.use_gpu", "--SiftMatching.use_gpu"];
         if let Some(option) = use_gpu.iter().find(|name| options.contains(**name)) {
             call = call.args([option, flag(gpu)]);
+        }
+        if let Pairs::Similar(each) = pairs {
+            let named = |name: &str| {
+                let names = ["Matching", "Pairing"].map(|kind| format!("--VocabTree{kind}.{name}"));
+                names.into_iter().find(|name| options.contains(name))
+            };
+            for (name, value) in [("num_images", *each), ("num_checks", CHECKS)] {
+                if let Some(option) = named(name) {
+                    call = call.args([&option, &value.to_string()]);
+                }
+            }
+            if let Some(option) = named("vocab_tree_path") {
+                call = call.args([&option]).arg(work.join(VOCABULARY_FILE));
+            }
         }
         if let Pairs::Exhaustive(block) = pairs {
             let names = [

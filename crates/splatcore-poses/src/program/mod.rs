@@ -11,7 +11,7 @@ use crate::{Job, PosesError};
 use std::path::{Path, PathBuf};
 
 pub use installed::{Installed, installed};
-pub use request::{Extract, Pairs};
+pub use request::{Extract, Pairs, VOCABULARY};
 
 const HOW_TO_INSTALL: &str = "Debian and Ubuntu: sudo apt install colmap; macOS: brew install \
     colmap; Windows: https://github.com/colmap/colmap/releases; conda: conda install -c \
@@ -120,6 +120,19 @@ impl Program {
         })
     }
 
+    /// Whether it can match photos with those that look like them.
+    pub fn finds_similar(&self) -> bool {
+        matches!(&self.kind, Kind::Colmap(colmap) if colmap.finds_similar())
+    }
+
+    /// What is to be done before [`Program::pair`], which finds it in the folder of work.
+    pub fn prepare(&self, database: &Path, pairs: &Pairs<'_>, work: &Path) -> Option<Call> {
+        match (&self.kind, pairs) {
+            (Kind::Colmap(colmap), Pairs::Similar(_)) => Some(colmap.vocabulary(database, work)),
+            _ => None,
+        }
+    }
+
     /// Whether there is a global mapper.
     pub fn maps_globally(&self) -> bool {
         self.global.is_some()
@@ -134,9 +147,9 @@ impl Program {
     }
 
     /// Matches features.
-    pub fn pair(&self, database: &Path, pairs: &Pairs<'_>) -> Call {
+    pub fn pair(&self, database: &Path, pairs: &Pairs<'_>, work: &Path) -> Call {
         match &self.kind {
-            Kind::Colmap(colmap) => colmap.pair(database, pairs, self.gpu.is_some()),
+            Kind::Colmap(colmap) => colmap.pair(database, pairs, work, self.gpu.is_some()),
             Kind::Python(path) => pycolmap::pair(path, database, pairs, self.gpu.is_some()),
         }
     }

@@ -60,6 +60,7 @@ pub fn extract(python: &Path, what: &Extract<'_>, gpu: bool) -> Call {
 pub fn pair(python: &Path, database: &Path, pairs: &Pairs<'_>, gpu: bool) -> Call {
     let (block, vocabulary) = match pairs {
         Pairs::Exhaustive(block) => (Some(*block), None),
+        Pairs::Similar(_) => (None, None),
         Pairs::Sequential(vocabulary) => (None, *vocabulary),
     };
     step(

@@ -16,6 +16,9 @@ pub struct Extract<'a> {
     pub max_size: Option<u32>,
 }
 
+/// A vocabulary is made of the features of at most so many photos.
+pub const VOCABULARY: usize = 40;
+
 /// Which pairs of photos to match.
 pub enum Pairs<'a> {
     /// In blocks of so many photos against so many. The program stores the matches of a block at
@@ -23,4 +26,6 @@ pub enum Pairs<'a> {
     Exhaustive(usize),
     /// With the vocabulary tree for finding loops.
     Sequential(Option<&'a Path>),
+    /// Each with so many that look most like it.
+    Similar(usize),
 }

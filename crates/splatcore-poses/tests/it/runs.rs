@@ -229,6 +229,54 @@ fn cameras_and_matching_as_asked_for() {
 }
 
 #[test]
+fn photos_are_matched_with_similar_ones_where_the_program_can() {
+    let fake = Fake::old(&PHOTOS);
+    let job = Job {
+        matching: Matching::Similar,
+        ..fake.job()
+    };
+    let refused = |job: &Job| match find_poses(job, &mut Ear::default()) {
+        Err(PosesError::Choices(problem)) => problem,
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(&job).starts_with("COLMAP 3.8 does not look for similar photos"));
+    let help = std::fs::read_to_string(fake.at("help")).unwrap();
+    fake.put(
+        "help",
+        &format!("{help}  vocab_tree_builder\n  vocab_tree_matcher\n"),
+    );
+    fake.put(
+        "options",
+        "--num_visual_words arg (=65536)\n--max_num_images arg (=-1)\n\
+         --VocabTreeMatching.num_images arg (=100)\n--VocabTreeMatching.vocab_tree_path arg\n",
+    );
+    find_poses(&job, &mut Ear::default()).unwrap();
+    let calls = fake.calls();
+    let made = calls.iter().find(|call| call.starts_with("vocab_tree_b"));
+    let matched = calls.iter().find(|call| call.starts_with("vocab_tree_m"));
+    let (made, matched) = (made.unwrap(), matched.unwrap());
+    let file = |call: &str, option: &str| {
+        let (_, rest) = call.split_once(&format!("{option} ")).unwrap();
+        rest.split_once("vocabulary.bin").unwrap().0.to_owned()
+    };
+    assert_eq!(
+        file(made, "--vocab_tree_path"),
+        file(matched, "--VocabTreeMatching.vocab_tree_path")
+    );
+    assert!(made.contains("--num_visual_words 1024") && made.contains("--max_num_images "));
+    assert!(!made.contains("--branching"), "it does not take that");
+    assert!(matched.contains("--VocabTreeMatching.num_images 12"));
+    // What is matched so is not matched again.
+    find_poses(&job, &mut Ear::default()).unwrap();
+    assert_eq!(fake.calls(), Vec::<String>::new());
+    let job = Job {
+        vocabulary: Some(fake.at("help")),
+        ..job
+    };
+    assert!(refused(&job).ends_with("for sequential matching, not for similar"));
+}
+
+#[test]
 fn many_photos_that_count_up_are_matched_in_order() {
     let names: Vec<String> = (0..301).map(|i| format!("IMG_{i:04}.jpg")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

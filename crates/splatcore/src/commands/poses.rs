@@ -60,8 +60,9 @@ pub struct How {
     /// Do not use the graphics card. It is used if the program was built with CUDA
     #[arg(long)]
     no_gpu: bool,
-    /// Which photos are compared: exhaustive (each with each; time grows with the square),
-    /// sequential (each with the next ones by name), or auto: sequential for videos, for 80 frames
+    /// Which photos are compared: exhaustive (each with each; time grows with the square), similar
+    /// (each with the 12 that look most like it; COLMAP only), sequential (each with the next ones
+    /// by name), or auto: sequential for videos, for 80 frames
     /// of one or more (names that count up in equal steps, no camera in EXIF), and for more than
     /// 300 photos with names that count up
     #[arg(long, value_name = "NAME", default_value = "auto")]

@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 const SCRIPT: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 command=$1
-for word in "$@"; do [ "$word" = --help ] && exit 0; done
+options='--VocabTreeMatching.num_images --VocabTreeMatching.vocab_tree_path'
+for word in "$@"; do [ "$word" = --help ] && { echo $options; exit 0; }; done
 if [ "$command" = help ]; then
     while [ -e "$here/hold" ]; do touch "$here/held"; sleep 0.02; done
     echo 'COLMAP 3.8 -- Structure-from-Motion'
     printf 'feature_extractor\nexhaustive_matcher\nsequential_matcher\nmapper\n'
+    printf 'vocab_tree_builder\nvocab_tree_matcher\n'
     exit 0
 fi
 echo $$ > "$here/pid"
@@ -68,6 +70,15 @@ impl FakeColmap {
         }
         model(&from.join("sparse/0"), &fake.at("model"));
         fake
+    }
+
+    /// More photos, of which the pretender knows nothing, with names that do not count up.
+    pub fn more_photos(&self, count: usize) {
+        for i in 0..count {
+            let name = format!("{}_{}.png", i * 7919 % 1009, i);
+            let image = image::GrayImage::from_pixel(64, 48, image::Luma([i as u8]));
+            image.save(self.at("photos").join(name)).unwrap();
+        }
     }
 
     /// A path beside the pretender.

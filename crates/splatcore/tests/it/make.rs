@@ -116,6 +116,40 @@ fn what_changed_is_said_and_made_anew_on_request() {
     assert!(line.contains("is not of this command"), "{line}");
 }
 
+/// Each with each they would take longer than all may take.
+#[test]
+fn many_photos_are_compared_with_similar_ones() {
+    let fake = FakeColmap::new("0");
+    fake.more_photos(150);
+    let out = fake.at("out");
+    let run = splatcore(&fake.make(&out, &SHORT)).output().unwrap();
+    let stderr = String::from_utf8(run.stderr).unwrap();
+    let first = stderr.lines().next().unwrap();
+    assert!(
+        first.contains("features at 1000 px, each compared with the 12 most similar)"),
+        "{first}"
+    );
+    let minutes = first.strip_prefix("about ").unwrap().split(' ').next();
+    let minutes: f64 = minutes.unwrap().parse().unwrap();
+    assert!(minutes < 10.0, "{first}");
+    // The pretender places too few of them.
+    assert!(
+        stderr.contains("only 10 of 160 photos have a pose"),
+        "{stderr}"
+    );
+    let calls = [
+        "feature_extractor",
+        "vocab_tree_builder",
+        "vocab_tree_matcher",
+        "mapper",
+    ];
+    assert_eq!(fake.calls(), calls);
+    // The choice stays, whatever is known now of the photos.
+    let again = splatcore(&fake.make(&out, &SHORT)).output().unwrap();
+    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(fake.calls(), Vec::<String>::new());
+}
+
 #[test]
 fn a_phase_that_fails_says_how_to_go_on() {
     let fake = FakeColmap::new("0");

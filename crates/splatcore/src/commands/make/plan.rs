@@ -9,12 +9,13 @@ use crate::progress::Phase;
 use crate::run::Files;
 use crate::{backends, load};
 use anyhow::{Context, Result};
-use splatcore_poses::{Forecast, forecast};
+use splatcore_poses::{Forecast, Matching, forecast};
 use splatcore_train::Checkpoint;
 
 /// Features of photos are searched at the first of these sizes without a graphics card at which
 /// the cameras are found within [`CAMERAS`] seconds: the time of matching falls with the fourth
 /// power of the size, and cameras remain exact enough to train at the sizes that a processor can.
+/// If it is none of them, each photo is compared with those that look most like it alone.
 const FEATURE_SIZES: [u32; 4] = [1000, 850, 700, 600];
 const CAMERAS: f64 = 390.0;
 /// Seconds that 15,000 steps are expected to take on a card: a rough figure, as cards differ.
@@ -42,6 +43,8 @@ pub struct Plan {
     pub cpu: bool,
     /// The largest size in which features are searched.
     pub feature_size: Option<u32>,
+    /// Which photos are compared.
+    pub matching: Matching,
     /// Seconds that are left for training if all shall end within [`TOTAL`].
     pub budget: f64,
     /// Size and length of the training, where they were chosen just now.
@@ -64,12 +67,20 @@ impl Plan {
     pub fn new(asked: &Asked, poses: &splatcore_poses::Job, state: &mut State) -> Result<Self> {
         let backend = backends::for_training(&asked.typed.complete(), asked.device)?;
         let mut shorter = Vec::new();
+        let mut job = poses.clone();
         let forecast = match asked.kind {
             Kind::Posed => None,
             Kind::Photos | Kind::Video => {
-                let mut job = poses.clone();
                 job.max_size = job.max_size.or(state.feature_size);
-                let forecast = forecast_cameras(&job)?;
+                if state.similar && job.matching == Matching::Auto {
+                    job.matching = Matching::Similar;
+                }
+                let forecast = forecast_cameras(&mut job)?;
+                if job.matching != poses.matching && !state.similar {
+                    // What is known later of the photos must not choose anew.
+                    state.similar = true;
+                    state.write(&asked.folder)?;
+                }
                 shorter = shorter_cameras(&job, &forecast)?;
                 Some(forecast)
             }
@@ -78,6 +89,7 @@ impl Plan {
         let mut plan = Self {
             cpu: backend.name() == "cpu",
             feature_size: forecast.as_ref().and_then(|poses| poses.max_size),
+            matching: job.matching,
             budget: (TOTAL - AFTER - spent).max(MINIMUM),
             chosen: None,
             poses: forecast,
@@ -186,8 +198,12 @@ impl Plan {
                 Some(size) => format!(", features at {size} px"),
                 None => String::new(),
             };
+            let pairs = match poses.similar {
+                Some(each) => format!(", each compared with the {each} most similar"),
+                None => String::new(),
+            };
             let photos = counted(poses.photos, what);
-            let how = format!(" ({photos} by {}{size})", poses.program);
+            let how = format!(" ({photos} by {}{size}{pairs})", poses.program);
             add("cameras", poses.range, &how);
         }
         if let Some(seconds) = self.training {
@@ -211,8 +227,19 @@ impl Plan {
     }
 }
 
-/// Expects as much of the search for cameras as fits, where the size was left to this command.
-fn forecast_cameras(job: &splatcore_poses::Job) -> Result<Forecast> {
+/// Expects as much of the search for cameras as fits, where size and pairs were left to this
+/// command; chooses the pairs.
+fn forecast_cameras(job: &mut splatcore_poses::Job) -> Result<Forecast> {
+    let found = forecast_in_size(job)?;
+    let long = !found.card && found.seconds > CAMERAS;
+    if job.matching != Matching::Auto || !long || found.similar_seconds.is_none() {
+        return Ok(found);
+    }
+    job.matching = Matching::Similar;
+    forecast_in_size(job)
+}
+
+fn forecast_in_size(job: &splatcore_poses::Job) -> Result<Forecast> {
     let mut found = forecast(job, Some(FEATURE_SIZES[0]))?;
     for size in &FEATURE_SIZES[1..] {
         if job.max_size.is_some() || found.card || found.seconds <= CAMERAS {
@@ -237,6 +264,9 @@ fn shorter_cameras(job: &splatcore_poses::Job, now: &Forecast) -> Result<Vec<Str
     if let Some(seconds) = now.sequential_seconds {
         let way = "--matching sequential, if each photo shows much of the next one";
         add(way, seconds);
+    }
+    if let Some(seconds) = now.similar_seconds {
+        add("--matching similar", seconds);
     }
     let frames = now.photos / 2;
     if now.video && frames >= LEAST_FRAMES {
