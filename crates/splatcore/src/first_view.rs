@@ -33,6 +33,11 @@ const DISTANCES: [f64; 6] = [1.25, 1.15, 1.05, 0.95, 0.85, 0.75];
 const HEIGHTS: [f64; 2] = [12.0, 30.0];
 /// How much a picture counts that holds a share of the scene: the share to this power.
 const WHOLE: i32 = 12;
+/// Share of what is shown that a narrow window holds at least, and how much wider it is than that.
+const SHOWN: f64 = 0.98;
+const AROUND_IT: f64 = 1.15;
+/// What is narrower than this leaves room above and below on a phone, where the controls are.
+const MIN_ASPECT: f64 = 0.6;
 /// Directions of a circle and of a place inside.
 const AROUND: usize = 12;
 /// Of the scene's radius: what is nearer to the camera is not drawn.
@@ -47,17 +52,18 @@ pub struct Candidate {
     pub pose: Pose,
     /// The camera stands inside the scene.
     pub inside: bool,
+    /// Width over height of what is to be seen.
+    pub aspect: f64,
 }
 
 impl Candidate {
     /// As a page begins with it.
     pub fn start(&self) -> splatcore_page::Pose {
-        let [width, height] = SIZE.map(f64::from);
         splatcore_page::Pose {
             position: self.pose.position,
             rotation: self.pose.rotation,
             fov: self.pose.fov.to_degrees(),
-            aspect: Some(width / height),
+            aspect: Some(self.aspect),
         }
     }
 }
@@ -72,8 +78,33 @@ pub fn choose(scene: &Gaussians, up: [f64; 3]) -> Result<Candidate> {
     let (_, radius) = surroundings(scene).context(EMPTY)?;
     let sample = sample(scene);
     let mut renderer = CpuBackend::new(None).renderer(&sample)?;
-    let best = best(&mut *renderer, &sample.means, &candidates, radius)?;
-    Ok(candidates[best])
+    let best = candidates[best(&mut *renderer, &sample.means, &candidates, radius)?];
+    Ok(match best.inside {
+        true => best,
+        false => Candidate {
+            aspect: (best.aspect * width(&sample.means, &best.pose)).max(MIN_ASPECT),
+            ..best
+        },
+    })
+}
+
+/// The share of a picture's width, about its middle, in which what it shows lies but for some
+/// stragglers: a narrow window need not show more of something tall.
+fn width(means: &[[f32; 3]], pose: &Pose) -> f64 {
+    let camera = pose.camera(SIZE[0], SIZE[1]);
+    let [across, _] = camera.tan_half_fov();
+    let places = means.iter().filter_map(|mean| {
+        let [x, _, z] = camera.to_view(mean.map(f64::from));
+        (z > 0.0)
+            .then(|| (x / (across * z)).abs())
+            .filter(|x| *x <= 1.0)
+    });
+    let mut places: Vec<f64> = places.collect();
+    let at = (places.len() as f64 * SHOWN) as usize;
+    match at < places.len() {
+        true => (AROUND_IT * *places.select_nth_unstable_by(at, f64::total_cmp).1).min(1.0),
+        false => 1.0,
+    }
 }
 
 /// Which of the candidates, at least one, shows most; `means` are those of the scene, `radius` is
@@ -147,7 +178,14 @@ fn candidates(scene: &Gaussians, up: [f64; 3]) -> Option<Vec<Candidate>> {
     let axes = ground(up);
     let share = |i: usize| i as f64 / AROUND as f64;
     let mut found = Vec::new();
-    let mut add = |pose: Pose, inside: bool| found.push(Candidate { pose, inside });
+    let aspect = f64::from(SIZE[0]) / f64::from(SIZE[1]);
+    let mut add = |pose: Pose, inside: bool| {
+        found.push(Candidate {
+            pose,
+            inside,
+            aspect,
+        });
+    };
     for height in HEIGHTS {
         for distance in DISTANCES {
             let circle = Orbit {
@@ -260,7 +298,7 @@ mod tests {
     #[test]
     fn a_room_is_seen_from_inside_and_a_ball_from_outside_and_above() {
         let found = choose(&room(), UP).unwrap();
-        assert!(found.inside, "{found:?}");
+        assert!(found.inside && found.aspect == 1.5, "{found:?}");
         assert!(
             found.pose.position.iter().all(|v| v.abs() < 2.0),
             "{found:?}"
@@ -300,6 +338,8 @@ mod tests {
             );
         }
         let found = choose(&scene, UP).unwrap();
+        // A tall figure needs no wide window.
+        assert!((0.2..0.8).contains(&found.aspect), "{found:?}");
         let head = shown(&scene.means[body..], &found.pose);
         assert!(
             head == 1.0,
