@@ -21,7 +21,7 @@ use asked::Asked;
 use input::Kind;
 use plan::Plan;
 use splatcore_data::lock::FolderLock;
-use splatcore_poses::{PosesError, find_poses};
+use splatcore_poses::{Matching, PosesError, find_poses};
 use splatcore_train::ResolvedConfig;
 use splatcore_train::config::Flags;
 use state::State;
@@ -177,6 +177,12 @@ impl Make {
 
     fn find_poses(&mut self, job: splatcore_poses::Job) -> Result<()> {
         let mut watch = poses::Watch::start()?;
+        let fewer = match job.matching {
+            Matching::Similar => {
+                "compare each photo with each (--matching exhaustive, which takes longer), or "
+            }
+            _ => "",
+        };
         let mut outcome = find_poses(&job, &mut watch);
         if self.asked.overwrite && matches!(outcome, Err(PosesError::Occupied { .. })) {
             let anew = splatcore_poses::Job {
@@ -198,8 +204,8 @@ impl Make {
         }
         if !report.usable {
             bail!(
-                "only {} of {} have a pose, too few to train on; follow the advice above, put more \
-                 photos into {} and type the command again",
+                "only {} of {} have a pose, too few to train on; {fewer}follow the advice above, \
+                 put more photos into {} and type the command again",
                 report.registered,
                 counted(report.photos, "photo"),
                 self.asked.input.display()

@@ -148,6 +148,13 @@ fn many_photos_are_compared_with_similar_ones() {
     let again = splatcore(&fake.make(&out, &SHORT)).output().unwrap();
     assert_eq!(again.status.code(), Some(1));
     assert_eq!(fake.calls(), Vec::<String>::new());
+    // What helps is said, and uses what is done.
+    let said = "compare each photo with each (--matching exhaustive, which takes longer)";
+    assert!(stderr.contains(said), "{stderr}");
+    let each = [&SHORT[..], &["--matching", "exhaustive"]].concat();
+    let again = splatcore(&fake.make(&out, &each)).output().unwrap();
+    assert_eq!(again.status.code(), Some(1));
+    assert_eq!(fake.calls(), ["exhaustive_matcher", "mapper"]);
 }
 
 #[test]
