@@ -10,8 +10,8 @@
 //! antialiased one `smoothing [n]` F32; of one that learns masks `mask.logits`, `mask.first`,
 //! `mask.second [n]` F32; of one that refines poses `pose.offsets [views,7]` (quaternion, shift),
 //! `pose.first`, `pose.second [views,6]` F64, `pose.seen`, `pose.limited [views]` U32, and the
-//! gradients that wait for the next move, `pose.waiting_views` U32, `pose.waiting [_,6]` F64; of one
-//! that refines intrinsics, ten numbers a lens, the same names below `intrinsics.`
+//! gradients that wait for the next move, `pose.waiting_views` U32, `pose.waiting [_,6]` F64; of
+//! one that refines intrinsics, ten numbers a lens, the same names below `intrinsics.`
 //! (`checkpoint/intrinsics.rs`). Everything else is in the header's metadata, as text.
 
 mod colour;

@@ -1,8 +1,8 @@
 //! Which value a setting has: the given one, or the default. No other place has a default.
 
 use super::choices::{
-    Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
-    DensifyStatistic, Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
+    BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
+    Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 use super::error::ConfigError;
 use super::from_steps::follows_from_steps;
@@ -14,7 +14,6 @@ use super::resolved::{
 };
 use super::settings::Config;
 use splatcore_core::Pipeline;
-use splatcore_core::colour::ColourModel;
 
 /// The number of iterations for which the literature states its schedules.
 pub const REFERENCE_ITERATIONS: u32 = 30_000;
@@ -316,17 +315,12 @@ impl Given {
         let regulariser = self.by_strategy(0.0, 0.01);
         Loss {
             ssim_weight: c.ssim_weight.unwrap_or(0.2),
-            colour: self.colour(),
+            colour: c.by_one_name().appearance.unwrap_or_default().0,
             opacity_regulariser: c.opacity_regulariser.unwrap_or(regulariser),
             scale_regulariser: c.scale_regulariser.unwrap_or(regulariser),
             sh_regulariser: c.sh_regulariser.unwrap_or(0.0),
             masks: c.learned_masks.filter(|&weight| weight != 0.0),
         }
-    }
-
-    fn colour(&self) -> Option<ColourModel> {
-        let Appearance(model) = self.config.by_one_name().appearance.unwrap_or_default();
-        model
     }
 
     fn poses(&self) -> PoseSettings {

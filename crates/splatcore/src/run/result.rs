@@ -22,6 +22,38 @@ pub fn write_colours(trainer: &mut Trainer, files: &Files) -> Result<Option<Meas
     Ok(Some(measured))
 }
 
+/// Loss, number of Gaussians and quality over the steps.
+fn charts(metrics: &Written, trainer: &Trainer, kind: &str) -> Vec<Chart> {
+    let curve = trainer.curve();
+    let chart = |title: &str, points: Vec<(f64, f64)>| Chart {
+        title: title.into(),
+        x_label: "step".into(),
+        lines: vec![Line {
+            name: title.into(),
+            points,
+        }],
+    };
+    let mut charts = vec![
+        chart(
+            "Loss (smoothed)",
+            curve.iter().map(|p| (p.step.into(), p.loss)).collect(),
+        ),
+        chart(
+            "Gaussians",
+            curve
+                .iter()
+                .map(|p| (p.step.into(), p.gaussians as f64))
+                .collect(),
+        ),
+    ];
+    let measured = metrics.measured.iter();
+    let psnr: Vec<(f64, f64)> = measured.map(|p| (p.step.into(), p.psnr)).collect();
+    if psnr.len() > 1 {
+        charts.push(chart(&format!("PSNR of {kind} photos, dB"), psnr));
+    }
+    charts
+}
+
 /// The page about a run.
 pub fn report(
     metrics: &Written,
@@ -59,38 +91,11 @@ pub fn report(
             .iter()
             .map(|(name, value)| (name.to_string(), value.clone())),
     );
-    let curve = trainer.curve();
-    let chart = |title: &str, points: Vec<(f64, f64)>| Chart {
-        title: title.into(),
-        x_label: "step".into(),
-        lines: vec![Line {
-            name: title.into(),
-            points,
-        }],
-    };
-    let mut charts = vec![
-        chart(
-            "Loss (smoothed)",
-            curve.iter().map(|p| (p.step.into(), p.loss)).collect(),
-        ),
-        chart(
-            "Gaussians",
-            curve
-                .iter()
-                .map(|p| (p.step.into(), p.gaussians as f64))
-                .collect(),
-        ),
-    ];
-    let measured = metrics.measured.iter();
-    let psnr: Vec<(f64, f64)> = measured.map(|p| (p.step.into(), p.psnr)).collect();
-    if psnr.len() > 1 {
-        charts.push(chart(&format!("PSNR of {kind} photos, dB"), psnr));
-    }
     Ok(Report {
         title: "splatcore training run".into(),
         summary,
         scene,
-        charts,
+        charts: charts(metrics, trainer, kind),
         views_title: if held_out {
             "Held-out views".into()
         } else {
