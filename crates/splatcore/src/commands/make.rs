@@ -138,7 +138,6 @@ impl Make {
             whole.enter("poses", None);
             let job = splatcore_poses::Job {
                 max_size: plan.feature_size,
-                matching: plan.matching,
                 ..poses
             };
             let found = self.find_poses(job);

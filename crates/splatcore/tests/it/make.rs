@@ -116,9 +116,9 @@ fn what_changed_is_said_and_made_anew_on_request() {
     assert!(line.contains("is not of this command"), "{line}");
 }
 
-/// Each with each they would take longer than all may take.
+/// Each with each they take longer than all may take, and a line says what does not.
 #[test]
-fn many_photos_are_compared_with_similar_ones() {
+fn many_photos_may_be_compared_with_similar_ones() {
     let fake = FakeColmap::new("0");
     fake.more_photos(150);
     let out = fake.at("out");
@@ -126,7 +126,16 @@ fn many_photos_are_compared_with_similar_ones() {
     let stderr = String::from_utf8(run.stderr).unwrap();
     let first = stderr.lines().next().unwrap();
     assert!(
-        first.contains("features at 1000 px, each compared with the 12 most similar)"),
+        first.contains("--matching similar, which may find fewer cameras (cameras about "),
+        "{first}"
+    );
+    assert!(fake.calls().contains(&"exhaustive_matcher".to_owned()));
+    let similar = [&SHORT[..], &["--matching", "similar", "--overwrite"]].concat();
+    let run = splatcore(&fake.make(&out, &similar)).output().unwrap();
+    let stderr = String::from_utf8(run.stderr).unwrap();
+    let first = stderr.lines().next().unwrap();
+    assert!(
+        first.contains("each compared with the 12 most similar)"),
         "{first}"
     );
     let minutes = first.strip_prefix("about ").unwrap().split(' ').next();
@@ -144,10 +153,6 @@ fn many_photos_are_compared_with_similar_ones() {
         "mapper",
     ];
     assert_eq!(fake.calls(), calls);
-    // The choice stays, whatever is known now of the photos.
-    let again = splatcore(&fake.make(&out, &SHORT)).output().unwrap();
-    assert_eq!(again.status.code(), Some(1));
-    assert_eq!(fake.calls(), Vec::<String>::new());
     // What helps is said, and uses what is done.
     let said = "compare each photo with each (--matching exhaustive, which takes longer)";
     assert!(stderr.contains(said), "{stderr}");

@@ -9,7 +9,7 @@ use crate::progress::Phase;
 use crate::run::Files;
 use crate::{backends, load};
 use anyhow::{Context, Result};
-use splatcore_poses::{Forecast, Matching, forecast};
+use splatcore_poses::{Forecast, forecast};
 use splatcore_train::Checkpoint;
 
 /// Features of photos are searched at the first of these sizes without a graphics card at which
@@ -43,8 +43,6 @@ pub struct Plan {
     pub cpu: bool,
     /// The largest size in which features are searched.
     pub feature_size: Option<u32>,
-    /// Which photos are compared.
-    pub matching: Matching,
     /// Seconds that are left for training if all shall end within [`TOTAL`].
     pub budget: f64,
     /// Size and length of the training, where they were chosen just now.
@@ -72,15 +70,7 @@ impl Plan {
             Kind::Posed => None,
             Kind::Photos | Kind::Video => {
                 job.max_size = job.max_size.or(state.feature_size);
-                if state.similar && job.matching == Matching::Auto {
-                    job.matching = Matching::Similar;
-                }
-                let forecast = forecast_cameras(&mut job)?;
-                if job.matching != poses.matching && !state.similar {
-                    // What is known later of the photos must not choose anew.
-                    state.similar = true;
-                    state.write(&asked.folder)?;
-                }
+                let forecast = forecast_cameras(&job)?;
                 shorter = shorter_cameras(&job, &forecast)?;
                 Some(forecast)
             }
@@ -89,7 +79,6 @@ impl Plan {
         let mut plan = Self {
             cpu: backend.name() == "cpu",
             feature_size: forecast.as_ref().and_then(|poses| poses.max_size),
-            matching: job.matching,
             budget: (TOTAL - AFTER - spent).max(MINIMUM),
             chosen: None,
             poses: forecast,
@@ -227,19 +216,8 @@ impl Plan {
     }
 }
 
-/// Expects as much of the search for cameras as fits, where size and pairs were left to this
-/// command; chooses the pairs.
-fn forecast_cameras(job: &mut splatcore_poses::Job) -> Result<Forecast> {
-    let found = forecast_in_size(job)?;
-    let long = !found.card && found.seconds > CAMERAS;
-    if job.matching != Matching::Auto || !long || found.similar_seconds.is_none() {
-        return Ok(found);
-    }
-    job.matching = Matching::Similar;
-    forecast_in_size(job)
-}
-
-fn forecast_in_size(job: &splatcore_poses::Job) -> Result<Forecast> {
+/// Expects as much of the search for cameras as fits, where the size was left to this command.
+fn forecast_cameras(job: &splatcore_poses::Job) -> Result<Forecast> {
     let mut found = forecast(job, Some(FEATURE_SIZES[0]))?;
     for size in &FEATURE_SIZES[1..] {
         if job.max_size.is_some() || found.card || found.seconds <= CAMERAS {
@@ -266,7 +244,7 @@ fn shorter_cameras(job: &splatcore_poses::Job, now: &Forecast) -> Result<Vec<Str
         add(way, seconds);
     }
     if let Some(seconds) = now.similar_seconds {
-        add("--matching similar", seconds);
+        add("--matching similar, which may find fewer cameras", seconds);
     }
     let frames = now.photos / 2;
     if now.video && frames >= LEAST_FRAMES {

@@ -30,9 +30,6 @@ pub struct State {
     settings: Config,
     /// The largest size in which features are searched.
     pub feature_size: Option<u32>,
-    /// Each photo is compared with those that look like it alone, as that was chosen.
-    #[serde(default)]
-    pub similar: bool,
     /// What was chosen for a processor.
     pub choice: Option<Choice>,
     /// What the choice was thought to be about, before the cameras were known.
