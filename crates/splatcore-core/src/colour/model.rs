@@ -94,6 +94,13 @@ impl Pixels {
     }
 }
 
+/// Factors, a part's place, its colours, and where what becomes of them goes; a plane a channel.
+type Apply = fn(&[f32], Pixels, [&[f32]; 3], [&mut [f32]; 3]);
+/// Factors, a part's place, its colours, gradients in place, and sums of those by the factors.
+type Backward = fn(&[f32], Pixels, [&[f32]; 3], [&mut [f32]; 3], &mut [f64]);
+/// Factors, a place, a colour.
+type DualColour = fn(&[Dual], [f64; 2], [Dual; 3]) -> [Dual; 3];
+
 /// A model as plain data: one line of the table.
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -110,10 +117,10 @@ pub struct Entry {
     /// [`Model::RATES`].
     pub rates: Rates,
     factors: fn(&[f32], &[f32]) -> Vec<f32>,
-    apply: fn(&[f32], Pixels, [&[f32]; 3], [&mut [f32]; 3]),
-    backward: fn(&[f32], Pixels, [&[f32]; 3], [&mut [f32]; 3], &mut [f64]),
+    apply: Apply,
+    backward: Backward,
     dual_factors: fn(&[Dual], &[Dual]) -> Vec<Dual>,
-    dual_colour: fn(&[Dual], [f64; 2], [Dual; 3]) -> [Dual; 3],
+    dual_colour: DualColour,
     dual_penalty: fn(&[Dual]) -> Dual,
 }
 

@@ -233,6 +233,7 @@ extern "C" __global__ void __launch_bounds__(PHOTO_NUMBERS* WARP)
         if (!ZERO_MEAN || i != photos.row)
             off += photos.numbers[PHOTO_NUMBERS * i + number] - start;
     off = warp_total(off);
+    __syncwarp();  // lane 0 writes what all lanes have read
     if (lane == 0) {
         const float back = ZERO_MEAN ? 0.0f : PULL * float(off / photos.rows);
         const float stepped = step_on(photos, PHOTO_NUMBERS * photos.row + number,
@@ -240,6 +241,7 @@ extern "C" __global__ void __launch_bounds__(PHOTO_NUMBERS* WARP)
         off += stepped - start;
     }
     if (!ZERO_MEAN) return;
+    __syncwarp();  // and another may read what it wrote
     const float mean = float(__shfl_sync(FULL_MASK, off, 0) / photos.rows);
     for (u32 i = lane; i < photos.rows; i += WARP)
         photos.numbers[PHOTO_NUMBERS * i + number] -= mean;
