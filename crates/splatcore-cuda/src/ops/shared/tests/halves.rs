@@ -159,7 +159,7 @@ fn an_exponential_of_halves_is_as_exact_as_its_instruction() {
     };
     // Every half once; the other half of each word has something else.
     let input: Vec<u32> = (0..1u32 << 16)
-        .map(|half| half | (half * 7 + 5) % (1 << 16) << 16)
+        .map(|half| half | ((half * 7 + 5) % (1 << 16)) << 16)
         .collect();
     let n = input.len();
     let got = machine.run((&HALVES, "exponential"), (512, 128), &input, n, n as u32);

@@ -49,7 +49,7 @@ fn the_released_arithmetic_keeps_its_bounds() {
                     .map(|(f, e)| (f64::from(*f) - e).abs());
                 off.fold(0.0, f64::max) - allowed
             });
-            let beyond = off.filter(|off| !(*off <= 0.0)).count();
+            let beyond = off.filter(|off| *off > 0.0 || off.is_nan()).count();
             let psnr = psnr_between(&reference, &image);
             eprintln!(
                 "{name} {blend}: {psnr:.1} dB, {beyond} of {} beyond",
