@@ -104,17 +104,17 @@ type DualColour = fn(&[Dual], [f64; 2], [Dual; 3]) -> [Dual; 3];
 /// A model as plain data: one line of the table.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// [`Model::NAME`].
+    /// `Model::NAME`.
     pub name: &'static str,
-    /// [`Model::PHOTO`].
+    /// `Model::PHOTO`.
     pub photo: &'static [f32],
-    /// [`Model::CAMERA`].
+    /// `Model::CAMERA`.
     pub camera: &'static [f32],
-    /// [`Model::FACTORS`].
+    /// `Model::FACTORS`.
     pub factor_count: usize,
-    /// [`Model::GAUGE`].
+    /// `Model::GAUGE`.
     pub gauge: Gauge,
-    /// [`Model::RATES`].
+    /// `Model::RATES`.
     pub rates: Rates,
     factors: fn(&[f32], &[f32]) -> Vec<f32>,
     apply: Apply,
