@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the zones hold.
 const CANARY: u8 = 0xA5;
-/// Bytes that are numbers: as an f32 0, 2.4e-38, 0.012, 0.75 and -0.75, as an index 0 or far
+/// Bytes that are numbers: as an f32 0, 2.4e-38, 0.012, 0.75 and -1.5, as an index 0 or far
 /// outside.
 const NUMBERS: [u8; 5] = [0x00, 0x01, 0x3c, 0x3f, 0xbf];
 

@@ -76,7 +76,7 @@ fn what_nobody_wrote_may_be_numbers_that_differ_from_buffer_to_buffer() {
         // SAFETY: the allocation has so many bytes.
         let copied = unsafe { device.download(bytemuck::cast_slice_mut(&mut words), address) };
         copied.unwrap();
-        assert!(words.iter().all(|word| word.abs() < 1.0), "{words:?}");
+        assert!(words.iter().all(|word| word.abs() < 2.0), "{words:?}");
         seen.insert(words[15].to_bits());
         // SAFETY: it is not used again.
         unsafe { device.release(address) };
