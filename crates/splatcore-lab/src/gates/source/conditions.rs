@@ -219,6 +219,8 @@ fn check_constants(pair: &Pair, old: &[Item]) -> Result<(), Rejection> {
                 .position(|t| matches!(t.text, "[" | "=" | ";" | "{"));
             end.and_then(|end| end.checked_sub(1))
                 .map(|name| tokens[name].text)
+                // Behind the parameters of an operator's function stands no name.
+                .filter(|name| *name != ")")
         })
         .collect();
     let pointed = |tokens: &[Token], at: usize| {
