@@ -9,7 +9,7 @@ use crate::device::error::failed;
 use crate::ops;
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
-use crate::ops::pose_gradient::{PoseFrame, PoseKind};
+use crate::ops::camera_gradients::{CameraFrame, CameraKind};
 use crate::passes::InferencePass;
 use splatcore_core::backend::{
     CameraGradients, Engine, Exchange, Ranks, Statistic, StepFrame, StepPlan, take_step,
@@ -171,15 +171,15 @@ impl Engine for CudaLearner {
 
 impl CudaLearner {
     /// What gradients of cameras read of a frame whose sums are made.
-    fn posed(&self, frame: StepFrame<'_>) -> Result<PoseFrame, BackendError> {
+    fn posed(&self, frame: StepFrame<'_>) -> Result<CameraFrame, BackendError> {
         let (scene, work) = (self.scene_addresses(), &self.passes.work);
-        Ok(PoseFrame {
+        Ok(CameraFrame {
             camera: self.frame.camera()?,
             lens: work.kernel_lens(),
             splats: [self.passes.splat_of(), work.splats()],
             sums: self.frame.sums,
             counters: work.counters(),
-            kind: PoseKind::new(scene, &frame.plan.render, work.lens.is_some()),
+            kind: CameraKind::new(scene, &frame.plan.render, work.lens.is_some()),
         })
     }
 

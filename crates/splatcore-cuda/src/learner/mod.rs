@@ -45,10 +45,10 @@ use crate::ops::by_camera::ByCamera;
 use crate::ops::colour::Coloured;
 use crate::ops::counters::Counters;
 use crate::ops::densify::{Densify, Totals};
-use crate::ops::intrinsics_gradient::IntrinsicsGradients;
+use crate::ops::intrinsics_gradient::{self, IntrinsicsGradients};
 use crate::ops::loss::Loss;
 use crate::ops::photo::StepPhoto;
-use crate::ops::pose_gradient::PoseGradients;
+use crate::ops::pose_gradient::{self, PoseGradients};
 use crate::ops::scene;
 use crate::ops::state::State;
 use crate::passes::Passes;
@@ -144,8 +144,8 @@ impl CudaLearner {
         Ok(Self {
             state: State::upload_as(&device, state, moments)?,
             cameras: views.iter().map(|view| view.camera.clone()).collect(),
-            poses: PoseGradients::new(&device)?,
-            intrinsics: IntrinsicsGradients::new(&device)?,
+            poses: pose_gradient::gradients(&device)?,
+            intrinsics: intrinsics_gradient::gradients(&device)?,
             photos: Photos::new(&device, views, PHOTO_SHARE)?,
             photo: StepPhoto::new(device.clone())?,
             coloured,
@@ -234,12 +234,12 @@ impl Deferred for CudaLearner {
 impl Posed for CudaLearner {
     fn pose_gradients(&mut self) -> Result<Vec<(usize, PoseGradient)>, BackendError> {
         self.synchronise()?;
-        self.poses.take()
+        self.poses.take(pose_gradient::of_numbers)
     }
 
     fn intrinsics_gradients(&mut self) -> Result<Vec<(usize, IntrinsicsGradient)>, BackendError> {
         self.synchronise()?;
-        self.intrinsics.take()
+        self.intrinsics.take(IntrinsicsGradient::from)
     }
 
     fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {

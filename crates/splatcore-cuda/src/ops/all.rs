@@ -3,16 +3,15 @@
 use super::adam::moments::Moments;
 use super::blend::{InferenceRows, blend, blend_inference, blend_with_inverse_depth, interpolated};
 use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
+use super::camera_gradients::CameraKind;
 use super::intersect::{self, macro_tiles};
-use super::intrinsics_gradient::IntrinsicsKind;
-use super::pose_gradient::PoseKind;
 use super::project::{
     filtered, of_half_scene, of_shard, project, project_binned, through_lens, with_rays,
 };
 use super::project_backward::{project_backward, write_gradients};
 use super::{
     accumulate, adam, bin, clear, colour, densify, depth_sums, floaters, gather_splats,
-    limit_scales, loss, photo,
+    intrinsics_gradient, limit_scales, loss, photo, pose_gradient,
 };
 use super::{score, smoothing, sort};
 use crate::device::Program;
@@ -79,12 +78,14 @@ pub fn all_programs() -> Vec<Program> {
     all.extend(lens_variants());
     for lens in [false, true] {
         for [antialias, smoothing] in [[false, false], [true, true]] {
-            let kind = IntrinsicsKind {
+            let kind = CameraKind {
+                in_use: 0,
+                stored: 0,
                 antialias,
                 smoothing,
                 lens,
             };
-            all.push(kind.program());
+            all.push(intrinsics_gradient::program(kind));
         }
     }
     for degree in 0..=sh::MAX_DEGREE {
@@ -109,7 +110,7 @@ pub fn all_programs() -> Vec<Program> {
         }
         all.push(write_gradients(degree, sh::MAX_DEGREE));
         all.push(accumulate::program(degree, sh::MAX_DEGREE));
-        let with = |[antialias, smoothing, lens]: [bool; 3]| PoseKind {
+        let with = |[antialias, smoothing, lens]: [bool; 3]| CameraKind {
             in_use: degree,
             stored: sh::MAX_DEGREE,
             antialias,
@@ -117,7 +118,7 @@ pub fn all_programs() -> Vec<Program> {
             lens,
         };
         let kinds = [[false; 3], [true, true, false], [true, true, true]];
-        all.extend(kinds.map(|kind| with(kind).program()));
+        all.extend(kinds.map(|kind| pose_gradient::program(with(kind))));
         all.extend(shard_programs(degree));
     }
     all

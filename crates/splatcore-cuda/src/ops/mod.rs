@@ -8,7 +8,7 @@
 //! | how are lists put into depth order | `sort/`; for inference `bin/` |
 //! | how are pixels made | `blend/`, and back: `blend_backward/`; of depth and transmittance `depth_sums/` |
 //! | how do parameters move | `loss/`, `colour/`, `adam/`; of several frames `accumulate/` |
-//! | how do cameras get their gradients | `pose_gradient/`, `intrinsics_gradient/`, `kept_rows.rs` |
+//! | how do cameras get their gradients | `pose_gradient/`, `intrinsics_gradient/`, `camera_gradients.rs` |
 //! | what do ranks need that share a frame | `gather_splats/` |
 //! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
 
@@ -20,6 +20,7 @@ pub mod blend;
 pub mod blend_backward;
 pub mod by_camera;
 pub mod camera;
+pub mod camera_gradients;
 pub mod clear;
 pub mod colour;
 pub(crate) mod constants;
@@ -31,7 +32,6 @@ pub mod gather_splats;
 pub mod groups;
 pub mod intersect;
 pub mod intrinsics_gradient;
-pub mod kept_rows;
 pub mod lens;
 pub mod limit_scales;
 pub mod loss;

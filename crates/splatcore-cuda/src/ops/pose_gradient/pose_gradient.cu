@@ -5,9 +5,9 @@
 // asks for no pose runs the same kernels as ever.
 // - sum_poses: `partials` ([NUMBERS][blocks], f32): dL/d(rotation of the scene about the camera),
 //   dL/d(its translation), world axes, summed over a block's Gaussians.
-// - finish_pose: adds the blocks in a fixed order (f64) and writes `pose`: both in view axes.
+// - finish_pose: adds the blocks in a fixed order (f64) and writes `gradient`: both in view axes.
 // Gaussians are taken in the order of their rows, not of their splats: the same bits every time.
-// Constants: those of project_backward.cuh; SH_ROW floats stored for a Gaussian, BLOCK, NUMBERS.
+// Constants: those of camera_sums.cuh; SH_ROW floats stored for a Gaussian.
 //
 // Launch. Blocks of 128, one thread a Gaussian; then one block, a warp a number.
 //
@@ -15,40 +15,23 @@
 //
 // Now. Not measured; predicted 60 us (fox_220k, 1080x1920, H200).
 
-#include "project_backward.cuh"
+#include "camera_sums.cuh"
 
 #define STRIDE (USED | 1)
 
-// Parameters of `sum_poses`; in Rust by the same name.
-struct SumPosesParams {
-    ReadOnly<float> means;           // [count][3], world
-    ReadOnly<float> log_scales;      // [count][3]
-    ReadOnly<float4> rotations;      // [count], quaternions (w, x, y, z)
-    ReadOnly<float> opacity_logits;  // [count]
-    ReadOnly<float> sh;              // [count][coefficients][3]
-    ReadOnly<float> smoothing;       // [count], radius of the 3D filter; null: none
-    ReadOnly<u32> gaussians;         // the number of Gaussians
-    ReadOnly<u32> splat_of;          // compacted index of each Gaussian, see NO_SPLAT
-    const Splat* splats;             // by compacted index
-    ReadOnly<float4> sums;           // a row of 12 floats for each compacted index
-    const Counters* counters;
-    float* partials;
-    Camera camera;
-    Lens lens;  // with LENS 1
-};
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sum_poses(const __grid_constant__ SumPosesParams args) {
+    sum_poses(const __grid_constant__ SumCameraParams args) {
     begin_kernel();
     __shared__ float warp_sums[BLOCK / WARP][NUMBERS];
     if (args.counters->overflowed) return;
-    const u32 i = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP,
-              warp = threadIdx.x / WARP, count = args.gaussians[0];
+    const u32 i = blockIdx.x * BLOCK + threadIdx.x, count = args.gaussians[0];
     const u32 splat_index = i < count ? args.splat_of[i] & ~IN_VIEW : NO_SPLAT;
     const bool valid = splat_index != NO_SPLAT;
     float pose[NUMBERS] = {};
 #if SH_DEGREE >= 1
     // The warp's rows of harmonics.
     __shared__ float harmonics[BLOCK / WARP][WARP * STRIDE];
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     if (__ballot_sync(FULL_MASK, valid)) {
         const u32 rows = min(count - (i - lane), (u32)WARP);
 #pragma unroll 8
@@ -65,13 +48,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         float total[12];
         load_sums(args.sums, splat_index, total);
         const Splat splat = args.splats[splat_index];
-        const Vec3 mean = {args.means[3 * i], args.means[3 * i + 1], args.means[3 * i + 2]},
-                   log_scale = {args.log_scales[3 * i], args.log_scales[3 * i + 1],
-                                args.log_scales[3 * i + 2]};
+        const Vec3 mean = mean_of(args, i);
         const float4 q = args.rotations[i];
-        const SplatGradient d = splat_gradient(
-            total, splat.a, splat.b, splat.c, mean, log_scale, q, args.opacity_logits[i],
-            SMOOTHING ? args.smoothing[i] : 0.0f, args.camera, args.lens);
+        const SplatGradient d = gradient_of(args, i, mean, splat, total);
         const float x = mean.x - args.camera.position[0], y = mean.y - args.camera.position[1],
                     z = mean.z - args.camera.position[2];
         const float* g = d.rotation;
@@ -99,42 +78,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         pose[5] += more.z;
 #endif
     }
-#pragma unroll
-    for (int n = 0; n < NUMBERS; ++n) {
-        const float sum = warp_sum(pose[n]);
-        if (lane == 0) warp_sums[warp][n] = sum;
-    }
-    __syncthreads();
-    if (threadIdx.x >= NUMBERS) return;
-    float sum = 0.0f;
-    for (u32 w = 0; w < BLOCK / WARP; ++w) sum += warp_sums[w][threadIdx.x];
-    args.partials[threadIdx.x * gridDim.x + blockIdx.x] = sum;
+    add_block(warp_sums, pose, args.partials);
 }
 
-// Parameters of `finish_pose`; in Rust by the same name.
-struct FinishPoseParams {
-    ReadOnly<float> partials;  // [NUMBERS][blocks]
-    u32 blocks;
-    const Counters* counters;
-    double* pose;  // rotation, translation
-    Camera camera;
-};
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)
-    finish_pose(const __grid_constant__ FinishPoseParams args) {
+    finish_pose(const __grid_constant__ FinishCameraParams args) {
     begin_kernel();
     __shared__ double totals[NUMBERS];
     if (args.counters->overflowed) return;
     const u32 number = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    double total = 0.0;
-#pragma unroll 4
-    for (u32 i = lane; i < args.blocks; i += WARP) total += args.partials[number * args.blocks + i];
-    for (int step = WARP / 2; step > 0; step /= 2)
-        total += __shfl_down_sync(FULL_MASK, total, step);
+    const double total = add_blocks(args, number, lane);
     if (lane == 0) totals[number] = total;
     __syncthreads();
     if (threadIdx.x >= NUMBERS) return;
     const u32 axis = threadIdx.x % 3, from = threadIdx.x - axis;
     double turned = 0.0;
     for (u32 k = 0; k < 3; ++k) turned += args.camera.rotation[3 * axis + k] * totals[from + k];
-    args.pose[threadIdx.x] = turned;
+    args.gradient[threadIdx.x] = turned;
 }
