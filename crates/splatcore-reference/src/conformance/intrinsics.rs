@@ -1,17 +1,21 @@
 //! Gradients of the cameras' intrinsics in a step.
 
-use super::bits::state_bits;
+use super::camera_gradients::{Kind, SceneAndViews};
 use super::compare;
 use super::lenses::{lenses, views_through_lenses};
-use super::outcome::{Outcome, ensure, gather, said};
+use super::outcome::{Outcome, gather};
 use super::scenes::views;
 use super::step::{plan, scene_and, scene_and_views, twin_step};
-use splatcore_core::backend::{Backend, Refine, StepPlan};
+use splatcore_core::backend::{Backend, StepPlan};
 use splatcore_core::colour::ColourPlan;
-use splatcore_core::{Gaussians, IntrinsicsGradient, Pipeline, View};
-use std::sync::Arc;
+use splatcore_core::{IntrinsicsGradient, Pipeline};
 
-type SceneAndViews = (Gaussians, Arc<Vec<View>>);
+const INTRINSICS: Kind<IntrinsicsGradient, { IntrinsicsGradient::NUMBERS }> = Kind {
+    of: "intrinsics",
+    ask: |plan, asked| plan.intrinsics_gradients = asked,
+    take: |learner| learner.intrinsics_gradients(),
+    numbers: IntrinsicsGradient::numbers,
+};
 
 /// The plan of a step that gives the gradients of these views' intrinsics.
 fn asking(pipeline: Pipeline, step: u32, views: &[usize]) -> StepPlan {
@@ -57,21 +61,12 @@ pub fn intrinsics_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
 
 fn matches(
     backend: &dyn Backend,
-    (scene, views): &SceneAndViews,
+    start: &SceneAndViews,
     plan: StepPlan,
     smoothed: bool,
 ) -> Outcome {
-    let mut learner = backend.learner(scene, views.clone()).map_err(said)?;
-    if smoothed {
-        learner.refine(&Refine::SmoothingFilter).map_err(said)?;
-    }
-    let state = learner.snapshot().map_err(said)?;
-    learner.step(&plan).map_err(said)?;
-    let found = learner.intrinsics_gradients().map_err(said)?;
-    let order: Vec<usize> = found.iter().map(|(view, _)| *view).collect();
-    ensure(order == plan.views, || {
-        format!("gradients of the views {order:?} for {:?}", plan.views)
-    })?;
+    let views = &start.1;
+    let (state, found) = INTRINSICS.of_step(backend, start, &plan, smoothed)?;
     let tolerance = 10.0 * backend.gradient_tolerance(plan.render.pipeline);
     gather(found.iter().map(|(view, gradient)| {
         let alone = StepPlan {
@@ -99,32 +94,7 @@ fn matches(
 /// A step that also gives gradients of intrinsics is the same step, and gives the same bits every
 /// time, once.
 pub fn intrinsics_gradients_leave_the_step_alone(backend: &dyn Backend) -> Outcome {
-    let start = &scene_and_views(68);
-    let run = |asked: bool| -> Result<_, String> {
-        let mut learner = backend.learner(&start.0, start.1.clone()).map_err(said)?;
-        for step in 1..=4u32 {
-            let views: &[usize] = if step == 3 { &[1, 0] } else { &[2] };
-            let mut plan = asking(Pipeline::AUTO, step, views);
-            plan.intrinsics_gradients = asked && step > 1;
-            learner.step(&plan).map_err(said)?;
-        }
-        let state = state_bits(&learner.snapshot().map_err(said)?);
-        let found = learner.intrinsics_gradients().map_err(said)?;
-        let again = learner.intrinsics_gradients().map_err(said)?;
-        ensure(again.is_empty(), || "gradients were given twice".into())?;
-        let bits = |(view, gradient): &(usize, IntrinsicsGradient)| {
-            (*view, gradient.numbers().map(f64::to_bits))
-        };
-        Ok((state, found.iter().map(bits).collect::<Vec<_>>()))
-    };
-    let (without, with, again) = (run(false)?, run(true)?, run(true)?);
-    ensure(without.1.is_empty(), || {
-        "gradients of intrinsics that nobody asked for".into()
-    })?;
-    ensure(without.0 == with.0, || {
-        "gradients of intrinsics change the step".into()
-    })?;
-    let order: Vec<usize> = with.1.iter().map(|(view, _)| *view).collect();
-    ensure(order == [2, 1, 0, 2], || format!("the order is {order:?}"))?;
-    ensure(with == again, || "two runs differ".into())
+    INTRINSICS.leaves_the_step_alone(backend, 68, |step, views| {
+        asking(Pipeline::AUTO, step, views)
+    })
 }

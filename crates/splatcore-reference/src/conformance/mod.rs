@@ -11,6 +11,7 @@ mod bits;
 pub mod bounds;
 #[cfg(test)]
 mod bounds_tests;
+mod camera_gradients;
 mod case;
 mod checks;
 pub mod colour;

@@ -1,6 +1,7 @@
 //! Gradients of the cameras' poses in a step, and cameras that move while a learner learns.
 
 use super::bits::state_bits;
+use super::camera_gradients::{Kind, SceneAndViews};
 use super::compare;
 use super::lenses::views_through_lenses;
 use super::outcome::{Outcome, ensure, gather, said};
@@ -10,7 +11,12 @@ use splatcore_core::colour::ColourPlan;
 use splatcore_core::{Camera, Gaussians, Learner, Pipeline, PoseGradient, View, pose_gradient};
 use std::sync::Arc;
 
-type SceneAndViews = (Gaussians, Arc<Vec<View>>);
+const POSES: Kind<PoseGradient, 6> = Kind {
+    of: "poses",
+    ask: |plan, asked| plan.pose_gradients = asked,
+    take: |learner| learner.pose_gradients(),
+    numbers: six,
+};
 
 /// The plan of a step that gives the gradients of these views' poses.
 fn posed(pipeline: Pipeline, step: u32, views: &[usize]) -> StepPlan {
@@ -58,21 +64,12 @@ pub fn pose_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
 
 fn matches(
     backend: &dyn Backend,
-    (scene, views): &SceneAndViews,
+    start: &SceneAndViews,
     plan: StepPlan,
     smoothed: bool,
 ) -> Outcome {
-    let mut learner = backend.learner(scene, views.clone()).map_err(said)?;
-    if smoothed {
-        learner.refine(&Refine::SmoothingFilter).map_err(said)?;
-    }
-    let state = learner.snapshot().map_err(said)?;
-    learner.step(&plan).map_err(said)?;
-    let found = learner.pose_gradients().map_err(said)?;
-    let order: Vec<usize> = found.iter().map(|(view, _)| *view).collect();
-    ensure(order == plan.views, || {
-        format!("gradients of the views {order:?} for {:?}", plan.views)
-    })?;
+    let (scene, views) = start;
+    let (state, found) = POSES.of_step(backend, start, &plan, smoothed)?;
     let tolerance = 10.0 * backend.gradient_tolerance(plan.render.pipeline);
     gather(found.iter().map(|(view, gradient)| {
         let alone = StepPlan {
@@ -98,33 +95,9 @@ fn matches(
 /// A step that also gives gradients of poses is the same step, and gives the same bits every time,
 /// once.
 pub fn pose_gradients_leave_the_step_alone(backend: &dyn Backend) -> Outcome {
-    let start = &scene_and_views(63);
-    let run = |poses: bool| -> Result<_, String> {
-        let mut learner = backend.learner(&start.0, start.1.clone()).map_err(said)?;
-        for step in 1..=4u32 {
-            let views: &[usize] = if step == 3 { &[1, 0] } else { &[2] };
-            let mut plan = posed(Pipeline::AUTO, step, views);
-            plan.pose_gradients = poses && step > 1;
-            learner.step(&plan).map_err(said)?;
-        }
-        let state = state_bits(&learner.snapshot().map_err(said)?);
-        let found = learner.pose_gradients().map_err(said)?;
-        let again = learner.pose_gradients().map_err(said)?;
-        ensure(again.is_empty(), || "gradients were given twice".into())?;
-        let bits =
-            |(view, gradient): &(usize, PoseGradient)| (*view, six(gradient).map(f64::to_bits));
-        Ok((state, found.iter().map(bits).collect::<Vec<_>>()))
-    };
-    let (without, with, again) = (run(false)?, run(true)?, run(true)?);
-    ensure(without.1.is_empty(), || {
-        "gradients of poses that nobody asked for".into()
-    })?;
-    ensure(without.0 == with.0, || {
-        "gradients of poses change the step".into()
-    })?;
-    let order: Vec<usize> = with.1.iter().map(|(view, _)| *view).collect();
-    ensure(order == [2, 1, 0, 2], || format!("the order is {order:?}"))?;
-    ensure(with == again, || "two runs differ".into())
+    POSES.leaves_the_step_alone(backend, 63, |step, views| {
+        posed(Pipeline::AUTO, step, views)
+    })
 }
 
 /// As the cameras of a capture that was taken a little beside.
