@@ -3,9 +3,11 @@
 use super::path_args::PathArgs;
 use crate::backends::{BackendArgs, CardsArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
-use crate::looks::LookArgs;
-use splatcore_core::Pipeline;
+use crate::looks::{self, LookArgs};
+use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::colour::Look;
+use splatcore_core::{Backend, Pipeline};
 use std::path::PathBuf;
 
 /// Render a scene to PNG files or a video.
@@ -63,6 +65,13 @@ pub struct Args {
 }
 
 impl Args {
+    /// The backends of the cards, their pictures in a look, if there is one.
+    pub fn open(&self, look: Option<&Look>) -> Result<Vec<Box<dyn Backend>>> {
+        let backends = self.backend.open_cards(&self.cards, self.half.half_scene)?;
+        let seen = |backend| looks::through(backend, look.cloned());
+        Ok(backends.into_iter().map(seen).collect())
+    }
+
     /// How frames are rendered on a background; `antialias` is the scene's.
     pub fn options(&self, background: [f32; 3], antialias: bool) -> RenderOptions {
         RenderOptions {

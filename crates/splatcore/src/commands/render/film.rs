@@ -6,10 +6,10 @@ use super::plan::Plan;
 use super::shots::Shots;
 use super::sinks::{self, Sink, Target};
 use crate::backends;
+use crate::interrupt;
 use crate::output::{self, counted, duration};
 use crate::progress::Progress;
 use crate::scene_source::SceneSource;
-use crate::{interrupt, looks};
 use anyhow::{Context, Result};
 use splatcore_core::spread::in_order;
 use std::time::Instant;
@@ -36,9 +36,7 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     let look = args.look.find(Some(source))?;
     let (scene, antialias) = source.load()?;
     let plan = Plan::of(args, source, &kind, &scene)?;
-    let backends = args.backend.open_cards(&args.cards, args.half.half_scene)?;
-    let seen = |backend| looks::through(backend, look.clone());
-    let backends: Vec<_> = backends.into_iter().map(seen).collect();
+    let backends = args.open(look.as_ref())?;
     let options = args.options(args.cameras.background(source), antialias);
     let job = match target {
         Target::Folder { .. } => {
