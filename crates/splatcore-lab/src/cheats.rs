@@ -12,6 +12,7 @@ use crate::gates::{Gate, Rejection};
 use crate::timing::Plan;
 use crate::worker::Limits;
 use splatcore_core::Pipeline;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `("name", include_str!("../cheats/name.txt")), ...`
 macro_rules! cheats {
@@ -19,6 +20,9 @@ macro_rules! cheats {
         &[$(($name, include_str!(concat!("../cheats/", $name, ".txt")))),+]
     };
 }
+
+/// Changes for which another thread pays: each renders the references anew.
+const MIN_A_THREAD: usize = 8;
 
 /// Names and texts, gate by gate.
 static CHEATS: &[(&str, &str)] = cheats! {
@@ -116,18 +120,45 @@ pub enum Tried {
     NotRun(String),
 }
 
-/// Tries planted changes, one after the other; `said` hears of each.
+/// Tries planted changes, some at a time, each thread with a toolbox of its own; `said` hears of
+/// each as it comes.
 ///
 /// # Errors
 /// If nothing can be judged here.
-pub fn try_all(
+pub fn try_all<T: Toolbox>(
     cheats: &[Cheat],
+    toolbox: &(dyn Fn() -> Result<T, Broken> + Sync),
+    limits: Limits,
+    said: &(dyn Fn(&Cheat, &Tried) + Sync),
+) -> Result<(), Broken> {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let threads = cores.min(cheats.len().div_ceil(MIN_A_THREAD));
+    let next = AtomicUsize::new(0);
+    let some = || {
+        let toolbox = toolbox()?;
+        try_some(cheats, &next, &toolbox, limits, said)
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
+        let ended = running.into_iter().map(|thread| {
+            let ended = thread.join();
+            ended.unwrap_or_else(|_| Err(Broken("a thread that tries changes panicked".into())))
+        });
+        // Every thread is waited for.
+        ended.fold(Ok(()), Result::and)
+    })
+}
+
+/// Tries what is next until nothing is left.
+fn try_some(
+    cheats: &[Cheat],
+    next: &AtomicUsize,
     toolbox: &dyn Toolbox,
     limits: Limits,
-    said: &mut dyn FnMut(&Cheat, &Tried),
+    said: &dyn Fn(&Cheat, &Tried),
 ) -> Result<(), Broken> {
     let mut judges: Vec<((Pipeline, bool), Local)> = Vec::new();
-    for cheat in cheats {
+    while let Some(cheat) = cheats.get(next.fetch_add(1, Ordering::Relaxed)) {
         let judged_in = (cheat.pipeline, cheat.training);
         let known = judges.iter().position(|(found, _)| *found == judged_in);
         let at = match known {

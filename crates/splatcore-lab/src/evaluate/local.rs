@@ -14,6 +14,7 @@ use super::scene::{Scene, bound};
 use super::settings::Settings;
 use super::suite::{Judge, Suite, walk};
 use super::toolbox::{FrameKind, Role, Toolbox};
+use super::turns::{Turn, Turns};
 use super::{Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::machine_code::{self, Compiled};
@@ -105,6 +106,12 @@ impl<'a> Local<'a> {
         self.settings.files = files;
     }
 
+    /// A turn at the card, if there is one.
+    fn turn(&self, wait: fn(&Turns) -> Result<Turn, Broken>) -> Result<Option<Turn>, Stop> {
+        let turn = self.toolbox.turns().map(wait).transpose();
+        turn.map_err(Stop::Broken)
+    }
+
     fn start(&self, changed: &Texts, role: Role) -> Result<Started, Stop> {
         let folder = kernel_folder(changed)?;
         let program = self.toolbox.worker(folder.path(), role);
@@ -122,6 +129,7 @@ impl<'a> Local<'a> {
 
     /// Results on the device.
     fn results(&mut self, changed: &Texts, passed: &mut Vec<String>) -> Result<(), Stop> {
+        let _turn = self.turn(Turns::beside_others)?;
         let mut worker = self.start(changed, Role::Guarded)?;
         passed.extend(self.suite.check(&mut worker.child)?);
         passed.push(self.suite.check_metamorphic(&mut worker.child)?);
@@ -218,8 +226,10 @@ impl<'a> Local<'a> {
                 .start_baseline(&self.scenes)
                 .map(Started::without_files),
         };
+        let turn = self.turn(Turns::beside_others)?;
         let [mut a, mut b, mut c, mut d] =
             [start(true)?, start(false)?, start(false)?, start(true)?];
+        drop(turn);
         let (outer, inner) = ([&mut a.child, &mut d.child], [&mut b.child, &mut c.child]);
         let (baseline, candidate) = match candidate_first {
             true => (inner, outer),
@@ -233,6 +243,7 @@ impl<'a> Local<'a> {
         let timed: Vec<TimedScene> = self.scenes.iter().map(|s| s.timed.clone()).collect();
         let mut series: Vec<Series> = timed.iter().map(|s| Series::of(&s.name)).collect();
         let mut rounds = Vec::new();
+        let turn = self.turn(Turns::alone)?;
         while !enough(&rounds) {
             match round(&mut contestants, &timed, &mut series, &mut rng) {
                 Ok(ratio) => rounds.push(ratio),
@@ -243,6 +254,8 @@ impl<'a> Local<'a> {
                 }
             }
         }
+        drop(turn);
+        let _turn = self.turn(Turns::beside_others)?;
         let [baseline, _] = contestants.baseline;
         for candidate in contestants.candidate {
             self.settled(candidate, baseline, &series)?;
@@ -360,7 +373,7 @@ impl<'a> Local<'a> {
         }
         let mut passed = Vec::new();
         self.results(&candidate.changed, &mut passed)?;
-        let verdict = match self.toolbox.is_timed() && !self.scenes.is_empty() {
+        let verdict = match self.toolbox.turns().is_some() && !self.scenes.is_empty() {
             // Nothing that is launched was changed: a difference of times would be noise.
             true if is_baseline => Verdict::Unclear(Ratio::EVEN),
             true => self.time(candidate, log)?,
@@ -371,7 +384,7 @@ impl<'a> Local<'a> {
         }
         let of_times = [Gate::Clock, Gate::AfterTiming, Gate::Bound];
         if verdict == Verdict::Untimed {
-            let why = match self.toolbox.is_timed() {
+            let why = match self.toolbox.turns().is_some() {
                 true => "nothing was timed: no scene is given",
                 false => "nothing was timed: kernels run on the emulator",
             };
@@ -406,7 +419,7 @@ impl Evaluator for Local<'_> {
     }
 
     fn noise(&mut self) -> Result<Option<Timed>, Broken> {
-        if !self.toolbox.is_timed() || self.scenes.is_empty() {
+        if !self.toolbox.turns().is_some() || self.scenes.is_empty() {
             return Ok(None);
         }
         match self.measure_noise() {

@@ -10,6 +10,7 @@ mod scene;
 mod settings;
 mod suite;
 mod toolbox;
+mod turns;
 
 pub use blame::blame;
 pub use local::Local;
@@ -18,6 +19,7 @@ pub use sanitize::REPORT;
 pub use scene::{Expected, Scene};
 pub use settings::Settings;
 pub use toolbox::{FrameKind, Role, Toolbox};
+pub use turns::Turns;
 
 use crate::candidate::Candidate;
 use crate::gates::Verdict;

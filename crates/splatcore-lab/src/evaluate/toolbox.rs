@@ -1,5 +1,6 @@
 //! What the lab needs of the build that it is part of.
 
+use super::Turns;
 use crate::candidate::Texts;
 use crate::gates::Rejection;
 use crate::gates::machine_code::Compiled;
@@ -64,6 +65,6 @@ pub trait Toolbox {
     fn sanitized(&self, kernels: &Path, tool: Tool) -> Option<Result<Program, String>>;
     /// The backend that references are rendered with: none of a candidate's text is in it.
     fn reference(&self) -> &dyn Backend;
-    /// Whether times mean something: a card, not its emulation.
-    fn is_timed(&self) -> bool;
+    /// The turns at the card, where times mean something; `None` for its emulation.
+    fn turns(&self) -> Option<&Turns>;
 }

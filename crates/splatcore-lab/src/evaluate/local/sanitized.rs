@@ -4,6 +4,7 @@ use super::{Local, Stop, kernel_folder};
 use crate::candidate::Texts;
 use crate::evaluate::sanitize::{Found, sanitize};
 use crate::evaluate::settings::Settings;
+use crate::evaluate::turns::Turns;
 use crate::gates::result::for_sanitizers;
 use crate::gates::sanitizer::Tool;
 use crate::journal::NotRun;
@@ -19,6 +20,7 @@ impl Local<'_> {
         let Settings {
             pipeline, training, ..
         } = self.settings;
+        let _turn = self.turn(Turns::beside_others)?;
         let tests = for_sanitizers(self.settings.seed, pipeline);
         for tool in Tool::ALL {
             let folder = kernel_folder(changed)?;

@@ -4,7 +4,7 @@ use super::Local;
 use crate::candidate::Texts;
 use crate::evaluate::scene::Scene;
 use crate::evaluate::suite::Suite;
-use crate::evaluate::{FrameKind, Role, Settings, Toolbox};
+use crate::evaluate::{FrameKind, Role, Settings, Toolbox, Turns};
 use crate::gates::Rejection;
 use crate::gates::machine_code::Compiled;
 use crate::gates::sanitizer::Tool;
@@ -19,15 +19,20 @@ pub struct Shells {
     script: &'static str,
     path: PathBuf,
     kernels: Texts,
+    turns: Turns,
+    _folder: tempfile::TempDir,
 }
 
 impl Shells {
     /// Workers with this script and path.
     pub fn new(script: &'static str, path: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
         Self {
             script,
             path: path.into(),
             kernels: Texts::new(),
+            turns: Turns::new(folder.path(), "card"),
+            _folder: folder,
         }
     }
 
@@ -88,7 +93,7 @@ impl Toolbox for Shells {
     fn reference(&self) -> &dyn Backend {
         unreachable!("tests give the reference")
     }
-    fn is_timed(&self) -> bool {
-        true
+    fn turns(&self) -> Option<&Turns> {
+        Some(&self.turns)
     }
 }

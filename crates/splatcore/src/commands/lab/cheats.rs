@@ -5,7 +5,9 @@ use super::toolbox::Build;
 use anyhow::{Error, Result, bail};
 use splatcore_lab::Rejection;
 use splatcore_lab::cheats::{self, Tried};
+use splatcore_lab::evaluate::Broken;
 use splatcore_lab::worker::Limits;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Show that planted wrong changes are stopped, each by the gate that it names, and that honest
@@ -20,7 +22,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let build = Build::new(&args.device)?;
+    let limits = Build::new(&args.device)?.limits();
     let mut chosen = cheats::all().map_err(Error::msg)?;
     if let Some(only) = &args.only {
         chosen.retain(|cheat| cheat.name.contains(only.as_str()));
@@ -30,13 +32,15 @@ pub fn run(args: Args) -> Result<()> {
     }
     let names = chosen.iter().map(|cheat| cheat.name.chars().count());
     let width = names.max().unwrap_or(0);
-    let (mut ok, mut wrong, mut not_run) = (0, 0, 0);
+    let [ok, wrong, not_run] = [const { AtomicUsize::new(0) }; 3];
+    let build = || Build::new(&args.device).map_err(|error| Broken(format!("{error:#}")));
     // One of them never ends: a shorter wait than usual is enough for small images.
     let limits = Limits {
         answer: Duration::from_secs(60),
-        ..build.limits()
+        ..limits
     };
-    cheats::try_all(&chosen, &build, limits, &mut |cheat, came| {
+    let count = |counter: &AtomicUsize| counter.fetch_add(1, Ordering::Relaxed);
+    cheats::try_all(&chosen, &build, limits, &|cheat, came| {
         let wanted = cheat.gate.map_or("passes".into(), |gate| gate.to_string());
         let stopped = |stopped: &Option<Rejection>| match stopped {
             Some(rejection) => rejection.to_string(),
@@ -44,20 +48,21 @@ pub fn run(args: Args) -> Result<()> {
         };
         let (verdict, words) = match came {
             Tried::AsNamed(rejection) => {
-                ok += 1;
+                count(&ok);
                 ("ok     ", stopped(rejection))
             }
             Tried::Wrong(rejection) => {
-                wrong += 1;
+                count(&wrong);
                 ("WRONG  ", stopped(rejection))
             }
             Tried::NotRun(why) => {
-                not_run += 1;
+                count(&not_run);
                 ("not run", why.clone())
             }
         };
         println!("{verdict} {:<width$}  {wanted:<12}  {words}", cheat.name);
     })?;
+    let [ok, wrong, not_run] = [ok, wrong, not_run].map(AtomicUsize::into_inner);
     let tried = ok + wrong;
     if wrong > 0 {
         bail!("{wrong} of {tried} not as planted");

@@ -54,7 +54,7 @@ pub fn run(args: Args) -> Result<()> {
         plan: Plan::default(),
         limits: build.limits(),
     };
-    let scenes = match (build.is_timed(), args.scenes.is_empty()) {
+    let scenes = match (build.turns().is_some(), args.scenes.is_empty()) {
         (true, false) => scenes::read(&scenes::list(&args.scenes, args.size)?, args.pipeline)?,
         (false, false) => bail!("--scene: times need a card, and kernels run on the emulator here"),
         (_, true) => vec![],

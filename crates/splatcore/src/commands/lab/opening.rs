@@ -47,7 +47,7 @@ impl Opening {
         let experiment = &folder.experiment;
         let state = State::replay(Texts::new(), folder.journal.entries(), &folder.blobs)?;
         let settings = settings(&self.build, experiment, state.counterexamples)?;
-        let scenes = match self.build.is_timed() {
+        let scenes = match self.build.turns().is_some() {
             true => scenes::read(&experiment.scenes.search, settings.pipeline)?,
             false => vec![],
         };
@@ -73,7 +73,7 @@ impl Opening {
         }
         let here = self.build.describe();
         match timed_on {
-            Some(there) if self.build.is_timed() && *there != here => bail!(
+            Some(there) if self.build.turns().is_some() && *there != here => bail!(
                 "the journal's times are of {there}, and this is {here}: times of two cards say \
                  nothing of each other; go on there, or begin a new experiment"
             ),

@@ -9,7 +9,7 @@ use splatcore_core::{Backend, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::ops::SOURCES;
-use splatcore_lab::evaluate::{FrameKind, REPORT, Role, Toolbox};
+use splatcore_lab::evaluate::{FrameKind, REPORT, Role, Toolbox, Turns};
 use splatcore_lab::gates::machine_code::Compiled;
 use splatcore_lab::gates::sanitizer::Tool;
 use splatcore_lab::worker::{Limits, Program};
@@ -32,6 +32,8 @@ pub struct Build {
     /// only what is changed, and cannot change it.
     cache: PathBuf,
     judge: CpuBackend,
+    /// Shared with all experiments that use the card.
+    turns: Option<Turns>,
 }
 
 impl Build {
@@ -49,8 +51,16 @@ impl Build {
         let cache = cache.with_file_name("lab");
         std::fs::create_dir_all(&cache)
             .with_context(|| format!("{}: the lab's cache", cache.display()))?;
+        let turns = match &device {
+            Device::Card(card) => {
+                let name = format!("card-{}", card.number.unwrap_or(0));
+                Some(Turns::new(&cache, &name))
+            }
+            Device::Emulator => None,
+        };
         Ok(Self {
             device,
+            turns,
             compiler: Compiler::default(),
             kernels: SOURCES
                 .iter()
@@ -245,8 +255,8 @@ impl Toolbox for Build {
         &self.judge
     }
 
-    fn is_timed(&self) -> bool {
-        matches!(self.device, Device::Card(_))
+    fn turns(&self) -> Option<&Turns> {
+        self.turns.as_ref()
     }
 }
 
