@@ -11,19 +11,23 @@ const WIDTHS: [usize; PARTS] = [2, 1, 3, 1, 48, 2, 1, 5];
 fn rows_are_moved_as_on_the_cpu() {
     let Some(on) = fixture() else { return };
     for (all, count) in [(700, 300), (5, 0), (40, 40)] {
-        let rows: Vec<i64> = (0..count).map(|i| (i * 7 + 3) % all).collect();
-        let (all, device_rows) = (all as usize, on.tensor(&rows));
+        let rows_every =
+            |step: i64| -> Vec<i64> { (0..count).map(|i| (i * step + 3) % all).collect() };
+        // 7 comes to the same rows again. To scatter, each is there once: which of two that go to
+        // one place stays is chance.
+        let [gathered, scattered] = [7, 11].map(rows_every);
+        let all = all as usize;
         let values = |width: usize, rows: usize| -> Vec<u32> {
             (0..rows * width)
                 .map(|i| (i + 1000 * width) as u32)
                 .collect()
         };
         for scatters in [false, true] {
-            let (own, other) = if scatters {
-                (rows.len(), all)
-            } else {
-                (all, rows.len())
+            let (rows, own, other) = match scatters {
+                true => (&scattered, scattered.len(), all),
+                false => (&gathered, all, gathered.len()),
             };
+            let device_rows = on.tensor(rows);
             let from = WIDTHS.map(|width| values(width, own));
             let inputs = from.each_ref().map(|values| on.tensor(values));
             let outputs = WIDTHS.map(|width| on.out::<u32>(other * width));
@@ -36,8 +40,8 @@ fn rows_are_moved_as_on_the_cpu() {
             for (k, width) in WIDTHS.into_iter().enumerate() {
                 let mut expected = vec![7; other * width];
                 let same = match scatters {
-                    true => plain::scatter(&rows, width, &from[k], &mut expected),
-                    false => plain::gather(&rows, width, &from[k], &mut expected),
+                    true => plain::scatter(rows, width, &from[k], &mut expected),
+                    false => plain::gather(rows, width, &from[k], &mut expected),
                 };
                 same.unwrap();
                 assert_eq!(

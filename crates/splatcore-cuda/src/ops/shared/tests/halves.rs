@@ -151,7 +151,8 @@ fn half_arithmetic_rounds_once() {
     }
 }
 
-/// PTX ISA: the relative error of `ex2.approx.f16x2` is 2^-9.9 at most, of subnormal results too.
+/// PTX ISA: the relative error of `ex2.approx.f16x2` is 2^-9.9 at most. Subnormal results are a step
+/// of halves off, as an H200 does not round them to the nearest.
 #[test]
 fn an_exponential_of_halves_is_as_exact_as_its_instruction() {
     let Some(machine) = Machine::find() else {
@@ -172,7 +173,7 @@ fn an_exponential_of_halves_is_as_exact_as_its_instruction() {
                 continue;
             }
             let off = (value_of(found) - expected).abs();
-            let step = 1.0 / f64::from(1 << 25);
+            let step = 1.0 / f64::from(1 << 24);
             assert!(
                 off <= 1.05e-3 * expected + step,
                 "2^{}: {}, not {expected}",
