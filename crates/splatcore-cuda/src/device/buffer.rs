@@ -71,7 +71,7 @@ impl Buffer {
         self.name
     }
 
-    /// Grows to at least `bytes`, by a quarter more than needed; the content is lost then. Returns
+    /// Grows to at least `bytes`, by an eighth more than needed; the content is lost then. Returns
     /// whether it grew.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Buffer {
         if bytes <= self.bytes {
             return Ok(false);
         }
-        self.reserve_exactly(bytes + bytes / 4)
+        self.reserve_exactly(bytes + bytes / 8)
     }
 
     /// Grows to at least `bytes` and not more; the content is lost then. Returns whether it grew.

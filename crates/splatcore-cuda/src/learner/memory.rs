@@ -26,9 +26,9 @@ pub(crate) fn plan(
     }
 }
 
-/// What a step needs besides the state and the photos: splat, keys, order, counts, splats,
-/// gradients; some 6 pairs a Gaussian with keys, orders and sums; planes of image, gradient and the
-/// loss's derivatives.
-pub(super) fn working_bytes(gaussians: usize, pixels: u64) -> u64 {
-    gaussians as u64 * (48 + 28 + 2 + 64 + 6 * (20 + 1 + 48)) + pixels * 4 * (3 + 1 + 3 + 6)
+/// What a step needs besides the state and the photos: splats and their sums, keys, order and
+/// counts, with an eighth more room; some 6 pairs a Gaussian with keys, orders and sums; planes of
+/// image, gradient and the loss's derivatives.
+pub(crate) fn working_bytes(gaussians: usize, pixels: u64) -> u64 {
+    gaussians as u64 * (54 + 54 + 36 + 6 * (20 + 48)) + pixels * 4 * (3 + 1 + 3 + 6)
 }

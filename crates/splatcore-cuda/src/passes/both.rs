@@ -240,9 +240,9 @@ impl Passes {
     /// From these sums to the gradients of each splat's Gaussian. Returns their address.
     ///
     /// # Errors
-    /// If the device failed.
+    /// If memory is short or the device failed.
     pub fn project_backward(
-        &self,
+        &mut self,
         scene: SceneAddresses,
         view: &KernelCamera,
         sums: Address,

@@ -6,6 +6,9 @@ use crate::ops::counters::Counters;
 use crate::ops::intersect::MAX_PAIRS;
 use splatcore_core::{BackendError, Choice};
 
+/// Pairs that the first guess makes room for at most.
+const MAX_GUESS: u64 = 1 << 22;
+
 impl Passes {
     /// Whether there is room for any pairs: that for a binned frame's is known from the last one.
     pub fn has_room(&self) -> bool {
@@ -48,12 +51,13 @@ impl Passes {
             })
     }
 
-    /// Room for the first sorted frame: a guess; the frame tells.
-    pub(super) fn reserve_first_pairs(&mut self, gaussians: usize) -> Result<(), BackendError> {
+    /// Room for the first sorted frame: a guess; the frame tells. A pair takes 68 bytes in training,
+    /// and the more Gaussians there are the smaller they are.
+    pub(crate) fn reserve_first_pairs(&mut self, gaussians: usize) -> Result<(), BackendError> {
         if self.sorted.pair_capacity() > 0 {
             return Ok(());
         }
-        let guess = (8 * gaussians as u64).clamp(1 << 12, MAX_PAIRS / 2);
+        let guess = (8 * gaussians as u64).clamp(1 << 12, MAX_GUESS);
         self.reserve_pairs(guess)
             .or_else(|_| self.reserve_pairs(1 << 12))
     }

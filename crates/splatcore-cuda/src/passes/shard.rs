@@ -197,7 +197,7 @@ impl Passes {
     /// From the sums of a rank's own rows to the gradients of their Gaussians' parameters.
     ///
     /// # Errors
-    /// If the launch failed.
+    /// If memory is short or the launch failed.
     pub fn project_backward_shard(
         &mut self,
         scene: SceneAddresses,
@@ -210,7 +210,9 @@ impl Passes {
         self.work.lens = shard.lens;
         let (work, sorted) = (&self.work, &mut self.sorted);
         self.training.load(work, sorted, scene, options, &[])?;
-        let gradients = as_if_whole(&self.training.gradients, GRADIENT_BYTES, rows.start);
+        let gradients = &mut self.training.gradients;
+        gradients.reserve(GRADIENT_BYTES * rows.len())?;
+        let gradients = as_if_whole(gradients, GRADIENT_BYTES, rows.start);
         let params = ProjectBackwardParams {
             means,
             log_scales,

@@ -152,7 +152,6 @@ impl TrainingPass {
         self.image.reserve_exactly(12 * pixels)?;
         self.transmittance.reserve_exactly(4 * pixels)?;
         self.image_gradient.reserve_exactly(12 * pixels)?;
-        self.gradients.reserve(GRADIENT_BYTES * gaussians)?;
         let rows = if self.pair_rows {
             pair_capacity
         } else {
@@ -334,17 +333,18 @@ impl TrainingPass {
     }
 
     /// From the sums of each splat to the gradients of its Gaussian's parameters. Returns their
-    /// address.
+    /// address. They take memory from the first time on: `adam` of one frame needs none.
     ///
     /// # Errors
-    /// If the device failed.
+    /// If memory is short or the device failed.
     pub fn project_backward(
-        &self,
+        &mut self,
         work: &Work,
         scene: SceneAddresses,
         view: &KernelCamera,
         sums: Address,
     ) -> Result<Address, BackendError> {
+        self.gradients.reserve(GRADIENT_BYTES * scene.count)?;
         let [means, log_scales, rotations, opacity_logits, sh] = scene.arrays;
         let params = ProjectBackwardParams {
             means,

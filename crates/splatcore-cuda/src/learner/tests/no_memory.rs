@@ -1,10 +1,13 @@
 //! A learner whose memory runs out: what the error says, that the state is whole afterwards, and
 //! how much a refinement needs beside the state.
 
+use crate::device::queue::Queue;
 use crate::device::{Device, Kernels};
 use crate::ops::adam::moments::Moments;
 use crate::ops::densify::Densify;
+use crate::ops::project_backward::GRADIENT_BYTES;
 use crate::ops::state::State;
+use crate::passes::Passes;
 use crate::tests::support::watched::{Watched, camera, huge, view};
 use splatcore_core::backend::{Backend, LearnerState, Refine, RefineReport};
 use splatcore_core::gaussians::logit;
@@ -12,6 +15,7 @@ use splatcore_core::random::Rng;
 use splatcore_core::{BackendError, Gaussians, Learner, Pipeline, View};
 use splatcore_reference::conformance::determinism::state_bits;
 use splatcore_reference::conformance::step::plan;
+use splatcore_reference::conformance::scenes::random_scene;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -419,4 +423,45 @@ fn refinements_are_not_waited_for() {
         grown += reports[1].cloned + reports[1].split;
     }
     assert!(grown > 0);
+}
+
+/// What a step of one photo takes beside the state is what is told in advance, and room for rows of
+/// gradients comes with the first step of several photos.
+#[test]
+fn a_step_takes_what_it_is_said_to_take() {
+    let Some(watched) = Watched::new() else {
+        return;
+    };
+    let (n, views) = (6000, views());
+    let backend = watched.backend();
+    let mut learner = backend
+        .learner(&random_scene(1, n, 3), Arc::clone(&views))
+        .unwrap();
+    let state = watched.watch().bytes;
+    learner.step(&plan(Pipeline::AUTO, 1, 1)).unwrap();
+    learner.finish().unwrap();
+    let one = watched.watch().bytes - state;
+    // The first guess makes room for ten pairs a Gaussian, of 68 bytes; six are told.
+    let said = crate::learner::memory::working_bytes(n, 220 * 60) as usize + 4 * 68 * n;
+    let share = one as f64 / said as f64;
+    assert!((0.8..1.1).contains(&share), "{one} bytes, {said} said");
+    let mut several = plan(Pipeline::AUTO, 2, 1);
+    several.views = vec![1, 2];
+    learner.step(&several).unwrap();
+    learner.finish().unwrap();
+    let more = watched.watch().bytes - state - one;
+    assert!(more >= GRADIENT_BYTES * n, "{more}");
+}
+
+/// Many Gaussians are small: room for eight pairs of each would be most of a card.
+#[test]
+fn the_first_guess_of_pairs_has_an_end() {
+    let Some(watched) = Watched::new() else {
+        return;
+    };
+    let kernels = Arc::new(Kernels::new(watched.clone()));
+    let mut passes = Passes::new(Queue::new(watched.clone()), kernels, true).unwrap();
+    passes.reserve_first_pairs(10_000_000).unwrap();
+    let bytes = watched.watch().bytes;
+    assert!((100 << 20..120 << 20).contains(&bytes), "{bytes}");
 }

