@@ -1,20 +1,32 @@
-//! Device memory that frees itself.
+//! Device memory that frees itself, and memory of the host that kernels reach.
 
 use super::Device;
 use super::error::{DeviceError, device_error, failed};
 use splatcore_core::{BackendError, Choice};
 use std::sync::Arc;
 
-/// Memory of a device, named so that a failure can say what did not fit.
+/// Which memory a buffer is of. Kernels read and write both; the host's by way of the bus, only
+/// what they touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The device's.
+    Device,
+    /// The host's, pinned.
+    Host,
+}
+
+/// Memory that kernels read and write, named so that a failure can say what did not fit.
 pub struct Buffer {
     device: Arc<dyn Device>,
     address: u64,
     bytes: usize,
     name: &'static str,
+    place: Place,
 }
 
 impl Buffer {
-    /// `bytes` bytes (at least 4, so that every buffer has an address) with undefined content.
+    /// `bytes` bytes of the device (at least 4, so that every buffer has an address) with undefined
+    /// content.
     ///
     /// # Errors
     /// [`BackendError::OutOfMemory`] with name, size, what is free and what it depends on.
@@ -23,23 +35,58 @@ impl Buffer {
         name: &'static str,
         bytes: usize,
     ) -> Result<Self, BackendError> {
+        Self::new_in(Place::Device, device, name, bytes)
+    }
+
+    /// As [`Buffer::new`], in either memory.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn new_in(
+        place: Place,
+        device: &Arc<dyn Device>,
+        name: &'static str,
+        bytes: usize,
+    ) -> Result<Self, BackendError> {
         let bytes = bytes.max(4);
-        let address = device.allocate(bytes).map_err(|error| match error {
-            DeviceError::OutOfMemory { bytes, free } => BackendError::OutOfMemory {
+        let allocated = match place {
+            Place::Device => device.allocate(bytes),
+            Place::Host => device.allocate_pinned(bytes).map(|address| address as u64),
+        };
+        let address = allocated.map_err(|error| match (error, place) {
+            (DeviceError::OutOfMemory { bytes, free }, Place::Device) => {
+                BackendError::OutOfMemory {
+                    backend: "cuda",
+                    buffer: name.into(),
+                    bytes,
+                    free: Some(free),
+                    depends_on: depends_on(name),
+                }
+            }
+            (DeviceError::OutOfMemory { bytes, .. }, Place::Host) => BackendError::OutOfMemory {
                 backend: "cuda",
-                buffer: name.into(),
+                buffer: format!("{name} in pinned memory of the host"),
                 bytes,
-                free: Some(free),
+                free: None,
                 depends_on: depends_on(name),
             },
-            DeviceError::Failed(message) => device_error(message),
+            (DeviceError::Failed(message), _) => device_error(message),
         })?;
         Ok(Self {
             device: device.clone(),
             address,
             bytes,
             name,
+            place,
         })
+    }
+
+    /// An empty buffer of the same name in the same memory, of another size.
+    ///
+    /// # Errors
+    /// As [`Buffer::new`].
+    pub fn new_like(&self, bytes: usize) -> Result<Self, BackendError> {
+        Self::new_in(self.place, &self.device, self.name, bytes)
     }
 
     /// A buffer that holds `data`.
@@ -56,6 +103,50 @@ impl Buffer {
         Ok(buffer)
     }
 
+    /// Moves to the host's memory, with the first `used` bytes of its content. Waits for the queue.
+    ///
+    /// # Errors
+    /// If the host has not so much, or a copy failed; the buffer is as before then.
+    pub fn move_to_host(&mut self, used: usize) -> Result<(), BackendError> {
+        let moved = Self::new_in(Place::Host, &self.device, self.name, self.bytes)?;
+        moved.copy_from(self, used)?;
+        *self = moved;
+        Ok(())
+    }
+
+    /// Copies the first `bytes` bytes of another buffer. Waits for the queue if one of them is in
+    /// the host's memory.
+    ///
+    /// # Errors
+    /// If one of them has not so many, or the copy failed.
+    pub fn copy_from(&self, from: &Self, bytes: usize) -> Result<(), BackendError> {
+        self.check(0, bytes)?;
+        from.check(0, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        match (self.place, from.place) {
+            // SAFETY: both have that many.
+            (Place::Device, Place::Device) => {
+                unsafe { self.device.copy(self.address, from.address, bytes) }.map_err(failed)
+            }
+            (Place::Host, _) => {
+                self.device.synchronize().map_err(failed)?;
+                // SAFETY: checked above, and the queue is done with it.
+                from.read(0, unsafe {
+                    std::slice::from_raw_parts_mut(self.address as *mut u8, bytes)
+                })
+            }
+            (Place::Device, Place::Host) => {
+                self.device.synchronize().map_err(failed)?;
+                // SAFETY: as above.
+                self.write(0, unsafe {
+                    std::slice::from_raw_parts(from.address as *const u8, bytes)
+                })
+            }
+        }
+    }
+
     /// Where it is on the device.
     pub fn address(&self) -> u64 {
         self.address
@@ -64,6 +155,16 @@ impl Buffer {
     /// Its size.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The device that reaches it.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// Which memory it is of.
+    pub fn place(&self) -> Place {
+        self.place
     }
 
     /// What it holds.
@@ -91,18 +192,30 @@ impl Buffer {
         if bytes <= self.bytes {
             return Ok(false);
         }
-        let device = self.device.clone();
         // The old memory goes first: both together may not fit.
-        // There is none if the last attempt failed.
-        if self.address != 0 {
-            // SAFETY: the address is replaced before anyone can use it.
-            unsafe { device.release(self.address) };
-        }
-        self.address = 0;
-        self.bytes = 0;
-        let grown = Self::new(&device, self.name, bytes)?;
-        *self = grown;
+        self.free();
+        *self = self.new_like(bytes)?;
         Ok(true)
+    }
+
+    /// Gives all memory back, of which there is none if the last attempt to grow failed.
+    fn free(&mut self) {
+        let address = std::mem::take(&mut self.address);
+        self.bytes = 0;
+        if address == 0 {
+            return;
+        }
+        match self.place {
+            // SAFETY: the address came from this device, nobody else frees it, and nobody can use
+            // it any more.
+            Place::Device => unsafe { self.device.release(address) },
+            Place::Host => {
+                // The queue may still be at it.
+                let _ = self.device.synchronize();
+                // SAFETY: as above.
+                unsafe { self.device.release_pinned(address as *mut u8) }
+            }
+        }
     }
 
     /// Gives the memory back, but for a few bytes.
@@ -110,7 +223,7 @@ impl Buffer {
     /// # Errors
     /// If the device failed.
     pub fn clear(&mut self) -> Result<(), BackendError> {
-        *self = Self::new(&self.device, self.name, 0)?;
+        *self = self.new_like(0)?;
         Ok(())
     }
 
@@ -121,8 +234,15 @@ impl Buffer {
     pub fn write<T: bytemuck::NoUninit>(&self, at: usize, data: &[T]) -> Result<(), BackendError> {
         let bytes: &[u8] = bytemuck::cast_slice(data);
         self.check(at, bytes.len())?;
+        let to = self.address + at as u64;
+        if self.place == Place::Host {
+            self.device.synchronize().map_err(failed)?;
+            // SAFETY: checked above, and the queue is done with it.
+            unsafe { std::ptr::copy(bytes.as_ptr(), to as *mut u8, bytes.len()) };
+            return Ok(());
+        }
         // SAFETY: checked above.
-        unsafe { self.device.upload(self.address + at as u64, bytes) }.map_err(failed)
+        unsafe { self.device.upload(to, bytes) }.map_err(failed)
     }
 
     /// Waits for the queue and copies from byte `at`.
@@ -136,8 +256,15 @@ impl Buffer {
     ) -> Result<(), BackendError> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(data);
         self.check(at, bytes.len())?;
+        let from = self.address + at as u64;
+        if self.place == Place::Host {
+            self.device.synchronize().map_err(failed)?;
+            // SAFETY: checked above, and the queue is done with it.
+            unsafe { std::ptr::copy(from as *const u8, bytes.as_mut_ptr(), bytes.len()) };
+            return Ok(());
+        }
         // SAFETY: checked above.
-        unsafe { self.device.download(bytes, self.address + at as u64) }.map_err(failed)
+        unsafe { self.device.download(bytes, from) }.map_err(failed)
     }
 
     /// Waits for the queue and copies `count` values from the start.
@@ -167,8 +294,15 @@ impl Buffer {
     /// If there are not so many or the device failed.
     pub fn fill_at(&self, at: usize, byte: u8, bytes: usize) -> Result<(), BackendError> {
         self.check(at, bytes)?;
+        let to = self.address + at as u64;
+        if self.place == Place::Host {
+            self.device.synchronize().map_err(failed)?;
+            // SAFETY: checked above, and the queue is done with it.
+            unsafe { std::ptr::write_bytes(to as *mut u8, byte, bytes) };
+            return Ok(());
+        }
         // SAFETY: checked above.
-        unsafe { self.device.fill(self.address + at as u64, byte, bytes) }.map_err(failed)
+        unsafe { self.device.fill(to, byte, bytes) }.map_err(failed)
     }
 
     fn check(&self, at: usize, bytes: usize) -> Result<(), BackendError> {
@@ -184,10 +318,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.address != 0 {
-            // SAFETY: the address came from this device and nobody else frees it.
-            unsafe { self.device.release(self.address) }
-        }
+        self.free();
     }
 }
 

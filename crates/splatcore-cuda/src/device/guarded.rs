@@ -3,10 +3,9 @@
 //! sides whose bytes are known. A kernel that reads what nobody wrote gives other results then, and
 //! one that writes beside its buffers is found by [`Guarded::check`].
 
-use super::{Allocations, Copies, Device, Events, Launches};
-use super::{DeviceError, Event, Kernel, Program};
+use super::forward::forward;
+use super::{Allocations, Device, DeviceError};
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the zones hold.
@@ -203,90 +202,4 @@ impl Allocations for Guarded {
     }
 }
 
-impl Copies for Guarded {
-    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
-        // SAFETY: the caller's promise, here and below.
-        unsafe { self.device.upload(to, from) }
-    }
-
-    unsafe fn upload_pinned(
-        &self,
-        to: u64,
-        from: *const u8,
-        bytes: usize,
-    ) -> Result<(), DeviceError> {
-        unsafe { self.device.upload_pinned(to, from, bytes) }
-    }
-
-    unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
-        unsafe { self.device.download(to, from) }
-    }
-
-    unsafe fn download_pinned(
-        &self,
-        to: *mut u8,
-        from: u64,
-        bytes: usize,
-    ) -> Result<(), DeviceError> {
-        unsafe { self.device.download_pinned(to, from, bytes) }
-    }
-
-    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
-        unsafe { self.device.copy(to, from, bytes) }
-    }
-
-    unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
-        unsafe { self.device.fill(to, byte, bytes) }
-    }
-}
-
-impl Launches for Guarded {
-    fn compiles_ahead(&self) -> bool {
-        self.device.compiles_ahead()
-    }
-
-    fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
-        self.device.load(program)
-    }
-
-    unsafe fn launch(
-        &self,
-        kernel: Kernel,
-        grid: u32,
-        block: u32,
-        arguments: &mut [*mut c_void],
-    ) -> Result<(), DeviceError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.device.launch(kernel, grid, block, arguments) }
-    }
-
-    fn synchronize(&self) -> Result<(), DeviceError> {
-        self.device.synchronize()
-    }
-}
-
-impl Events for Guarded {
-    fn record(&self) -> Result<Event, DeviceError> {
-        self.device.record()
-    }
-
-    fn record_again(&self, event: &Event) -> Result<(), DeviceError> {
-        self.device.record_again(event)
-    }
-
-    fn passed(&self, event: &Event) -> Result<bool, DeviceError> {
-        self.device.passed(event)
-    }
-
-    fn wait(&self, event: &Event) -> Result<(), DeviceError> {
-        self.device.wait(event)
-    }
-
-    fn seconds(&self, from: &Event, to: &Event) -> Result<f64, DeviceError> {
-        self.device.seconds(from, to)
-    }
-
-    fn discard(&self, event: Event) {
-        self.device.discard(event);
-    }
-}
+forward!(Guarded);

@@ -247,8 +247,13 @@ impl Allocations for Card {
         self.current()?;
         // SAFETY: the context is current; the memory is written before it is given away.
         unsafe {
-            let address =
-                result::malloc_host(bytes, 0).map_err(failed("allocating pinned host memory"))?;
+            let address = result::malloc_host(bytes, 0).map_err(|error| match error.0 {
+                sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => DeviceError::OutOfMemory {
+                    bytes: bytes as u64,
+                    free: 0,
+                },
+                _ => failed("allocating pinned host memory")(error),
+            })?;
             std::ptr::write_bytes(address.cast::<u8>(), 0, bytes);
             Ok(address.cast())
         }

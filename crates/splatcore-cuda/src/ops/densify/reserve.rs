@@ -1,8 +1,7 @@
 //! Room for more Gaussians in the arrays of the state.
 
 use super::arrays::arrays;
-use crate::device::error::failed;
-use crate::device::{Buffer, Device};
+use crate::device::{Buffer, Device, Place};
 use crate::ops::state::State;
 use splatcore_core::{BackendError, Choice};
 use std::sync::Arc;
@@ -48,53 +47,39 @@ pub fn reserve(
         if array.buffer.bytes() >= bytes {
             continue;
         }
-        if bytes > in_all / SHARE_ON_DEVICE && !plenty {
-            grow_by_host(device, array.buffer, used, bytes)?;
+        let on_device = array.buffer.place() == Place::Device;
+        if bytes > in_all / SHARE_ON_DEVICE && !plenty && on_device {
+            grow_by_host(array.buffer, used, bytes)?;
         } else {
-            let grown = Buffer::new(device, array.buffer.name(), bytes)?;
-            copy(device, &grown, array.buffer, used)?;
-            *array.buffer = grown;
+            grow(array.buffer, used, bytes)?;
         }
     }
     let bytes = capacity * size_of::<u32>();
     for statistic in [&mut state.gradient_sum, &mut state.seen] {
-        let grown = Buffer::new(device, statistic.name(), bytes)?;
-        copy(device, &grown, statistic, count * size_of::<u32>())?;
-        *statistic = grown;
+        grow(statistic, count * size_of::<u32>(), bytes)?;
     }
     state.capacity = capacity;
     Ok(())
 }
 
-/// Copies the first `used` bytes, which both have.
-fn copy(
-    device: &Arc<dyn Device>,
-    to: &Buffer,
-    from: &Buffer,
-    used: usize,
-) -> Result<(), BackendError> {
-    if used == 0 {
-        return Ok(());
-    }
-    // SAFETY: both have that many.
-    unsafe { device.copy(to.address(), from.address(), used) }.map_err(failed)
+/// Replaces a buffer by a larger one in the same memory, with its first `used` bytes.
+fn grow(buffer: &mut Buffer, used: usize, bytes: usize) -> Result<(), BackendError> {
+    let grown = buffer.new_like(bytes)?;
+    grown.copy_from(buffer, used)?;
+    *buffer = grown;
+    Ok(())
 }
 
 /// Replaces a buffer by a larger one without ever having both on the device.
-fn grow_by_host(
-    device: &Arc<dyn Device>,
-    buffer: &mut Buffer,
-    used: usize,
-    bytes: usize,
-) -> Result<(), BackendError> {
-    let (name, before) = (buffer.name(), buffer.bytes());
+fn grow_by_host(buffer: &mut Buffer, used: usize, bytes: usize) -> Result<(), BackendError> {
+    let before = buffer.bytes();
     let content: Vec<u8> = buffer.to_vec(used)?;
-    *buffer = Buffer::new(device, name, 0)?;
-    match Buffer::new(device, name, bytes) {
+    *buffer = buffer.new_like(0)?;
+    match buffer.new_like(bytes) {
         Ok(grown) => *buffer = grown,
         Err(error) => {
             // What was there before fits again.
-            *buffer = Buffer::new(device, name, before)?;
+            *buffer = buffer.new_like(before)?;
             buffer.write(0, &content)?;
             return Err(error);
         }
