@@ -14,8 +14,8 @@ pub const REFINED_LISTS: usize = LENGTHS + 1;
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub struct Counters {
-    /// 1 once there was no room for the pairs, or for the Gaussians of a refinement: from there on
-    /// nothing changed.
+    /// 1 once there was no room for the pairs or the splats, or for the Gaussians of a refinement:
+    /// from there on nothing changed.
     pub overflowed: u32,
     /// Training steps and refinements done.
     pub steps: u32,
@@ -57,6 +57,10 @@ pub struct Counters {
     pub refined_begun: u32,
     /// Tiles that are left to it.
     pub refined_tiles: [u32; REFINED_LISTS],
+    /// Splats of the frame for which there was no room.
+    pub beyond: u32,
+    /// Most splats that a frame wanted room for.
+    pub most_splats: u32,
     /// Nothing.
     pub unused: u32,
 }
@@ -86,6 +90,8 @@ impl Counters {
         most_large: u32,
         refined_begun: u32,
         refined_tiles: [u32; REFINED_LISTS],
+        beyond: u32,
+        most_splats: u32,
     );
 }
 

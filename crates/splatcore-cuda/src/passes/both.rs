@@ -1,7 +1,8 @@
 //! Both passes and what they share, for one owner: a renderer or a learner.
 
 use super::inference::{InferenceFrame, InferencePass, Lists};
-use super::sorted_lists::{ListsOf, SortedLists};
+use super::sort_layout::ListsOf;
+use super::sorted_lists::SortedLists;
 use super::training::TrainingPass;
 use super::work::Work;
 use crate::device::queue::Queue;
@@ -97,6 +98,9 @@ impl Passes {
         gaussians: usize,
         mut frame: InferenceFrame,
     ) -> Result<KernelCamera, BackendError> {
+        if self.work.is_narrow() {
+            frame = frame.sorted();
+        }
         let last = match frame.lists() {
             Lists::Binned(to) => Some(to),
             Lists::Sorted(_) => None,
@@ -125,9 +129,10 @@ impl Passes {
         gaussians: usize,
         frame: &InferenceFrame,
     ) -> Result<(), BackendError> {
-        self.work.reserve_splats(gaussians)?;
+        let splats = self.work.splats_of(gaussians);
+        self.work.reserve_splats(splats)?;
         if frame.needs_rays() {
-            self.work.reserve_rays(gaussians)?;
+            self.work.reserve_rays(splats)?;
         }
         self.inference.reserve(frame)?;
         match frame.lists() {
@@ -136,8 +141,8 @@ impl Passes {
                 binned.reserve(work, gaussians, &frame.view, to.side)
             }
             Lists::Sorted(of) => {
-                self.sorted.reserve_gaussians(gaussians)?;
-                self.reserve_first_pairs(gaussians)?;
+                self.sorted.reserve_gaussians(gaussians, splats)?;
+                self.reserve_first_pairs(splats)?;
                 let work = &mut self.work;
                 self.sorted.lay_out(work, gaussians, &frame.view, of, 0)
             }
@@ -194,12 +199,12 @@ impl Passes {
         let (view, gaussians) = (self.view_of(camera, options)?, scene.count);
         self.inference.binned.last = None;
         self.training.expect(options.pipeline);
-        self.work.reserve_splats(gaussians)?;
-        self.sorted.reserve_gaussians(gaussians)?;
-        self.reserve_first_pairs(gaussians)?;
+        let splats = self.work.splats_of(gaussians);
+        self.work.reserve_splats(splats)?;
+        self.sorted.reserve_gaussians(gaussians, splats)?;
+        self.reserve_first_pairs(splats)?;
         let (capacity, pipeline) = (self.sorted.pair_capacity(), options.pipeline);
-        self.training
-            .reserve(gaussians, capacity, &view, pipeline)?;
+        self.training.reserve(splats, capacity, &view, pipeline)?;
         let buckets = self.training.buckets(capacity, &view, pipeline);
         let work = &mut self.work;
         self.sorted

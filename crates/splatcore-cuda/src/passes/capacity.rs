@@ -25,11 +25,32 @@ impl Passes {
     pub fn make_room(&mut self, counters: &Counters) -> Result<(), BackendError> {
         self.work.reset_counters()?;
         let Some(macro_tiles) = self.inference.binned.last else {
-            return self.reserve_pairs(counters.needed);
+            return self.make_sorted_room(counters);
         };
         check_pairs(counters.needed, bin::most_pairs(macro_tiles.side))?;
         self.inference.binned.grow(counters);
         Ok(())
+    }
+
+    /// Makes room for what a frame wanted whose lists are made by sorting.
+    ///
+    /// # Errors
+    /// As [`Passes::reserve_pairs`].
+    pub fn make_sorted_room(&mut self, counters: &Counters) -> Result<(), BackendError> {
+        self.work.widen(counters.most_splats as usize);
+        self.reserve_pairs(counters.needed)
+    }
+
+    /// Gives back what has a place for each Gaussian. From now on frames have room for so many
+    /// splats, and overflow and are taken again if they see more.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn narrow(&mut self, splats: usize) -> Result<(), BackendError> {
+        self.work.narrow(splats)?;
+        self.sorted.release_gaussians()?;
+        self.sorted.release_pairs()?;
+        self.training.release_splats()
     }
 
     /// Makes room for at least so many pairs, and for a quarter more if there is memory.
@@ -53,11 +74,11 @@ impl Passes {
 
     /// Room for the first sorted frame: a guess; the frame tells. A pair takes 68 bytes in training,
     /// and the more Gaussians there are the smaller they are.
-    pub(crate) fn reserve_first_pairs(&mut self, gaussians: usize) -> Result<(), BackendError> {
+    pub(crate) fn reserve_first_pairs(&mut self, splats: usize) -> Result<(), BackendError> {
         if self.sorted.pair_capacity() > 0 {
             return Ok(());
         }
-        let guess = (8 * gaussians as u64).clamp(1 << 12, MAX_GUESS);
+        let guess = (8 * splats as u64).clamp(1 << 12, MAX_GUESS);
         self.reserve_pairs(guess)
             .or_else(|_| self.reserve_pairs(1 << 12))
     }

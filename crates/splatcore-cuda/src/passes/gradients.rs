@@ -83,26 +83,30 @@ impl Passes {
         let [colours, add] = kernels[..] else {
             return Err(wrong_program(program.name()));
         };
-        let (splats, counters) = (self.work.splats(), self.work.counters());
-        let params = DepthColoursParams { splats, counters };
-        depth_sums::launch(self.queue(), colours, scene.count, &params)?;
+        let (splat_rows, counters) = (self.work.splats(), self.work.counters());
+        let splats = self.work.splats_of(scene.count);
+        let params = DepthColoursParams {
+            splats: splat_rows,
+            counters,
+        };
+        depth_sums::launch(self.queue(), colours, splats, &params)?;
         let black = RenderOptions {
             background: [0.0; 3],
             ..options.clone()
         };
         let black_view = view.on_background(black.background);
-        self.training.keep_sums(scene.count)?;
+        self.training.keep_sums(splats)?;
         self.training.blend(&self.work, &self.sorted, &black_view)?;
         self.upload_gradient(&cotangents.of_channels())?;
         let of_depth = self.backward(scene, &black_view, &black)?;
         let sums = self.training.kept_sums();
         let params = AddDepthSumsParams {
-            splats,
+            splats: splat_rows,
             of_depth,
             sums,
             counters,
         };
-        depth_sums::launch(self.queue(), add, scene.count, &params)?;
+        depth_sums::launch(self.queue(), add, splats, &params)?;
         Ok(sums)
     }
 
@@ -114,7 +118,9 @@ impl Passes {
         means: &mut [[f32; 3]],
     ) -> Result<(), BackendError> {
         let splat_of = self.sorted.read_splat_of(means.len())?;
-        let sums = self.training.read_kept_sums(means.len())?;
+        let sums = self
+            .training
+            .read_kept_sums(self.work.splats_of(means.len()))?;
         let forward = camera.forward().map(|axis| axis as f32);
         // Depth is z, or of a fisheye the distance from the camera.
         let places = match camera.lens.is_fisheye() {

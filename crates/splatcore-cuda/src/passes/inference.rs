@@ -2,7 +2,8 @@
 
 use super::binned_lists::BinnedLists;
 use super::kernels::{Loaded, Op, SceneKind, without_background};
-use super::sorted_lists::{ListsOf, SortedLists};
+use super::sort_layout::ListsOf;
+use super::sorted_lists::SortedLists;
 use super::tile_lists::TileLists;
 use super::work::Work;
 use crate::device::{Buffer, Device, Program};

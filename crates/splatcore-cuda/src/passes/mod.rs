@@ -8,11 +8,12 @@
 //! | `both.rs` | [`Passes`]: both passes and what they share, for one owner |
 //! | `inference.rs`, `training.rs` | the passes: their own buffers, programs and launches |
 //! | `sorted_lists.rs` | lists by sorting (tile, splat) pairs: training, counting, published methods |
+//! | `sort_layout.rs` | what is sorted for a frame, where the sorts have what they need |
 //! | `binned_lists.rs` | lists by binning to macro-tiles: inference with `splatcore` |
 //! | `tile_lists.rs` | what a list builder hands to a blend |
 //! | `work.rs` | queue, kernels, counters, scratch memory, splats |
 //! | `kernels.rs` | the kernels of a pass, looked up when its kind changes |
-//! | `capacity.rs` | room for pairs: what grows when |
+//! | `capacity.rs` | room for pairs and splats: what grows when |
 //! | `results.rs` | frames that the host waits for, brought to the host |
 //! | `gradients.rs` | gradients of a frame for who asks outside of training |
 //! | `shard.rs` | the training pass of a rank that has a part of the Gaussians |
@@ -26,6 +27,7 @@ mod inference;
 mod kernels;
 mod results;
 mod shard;
+mod sort_layout;
 mod sorted_lists;
 mod tile_lists;
 mod training;

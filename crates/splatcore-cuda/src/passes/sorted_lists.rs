@@ -3,6 +3,7 @@
 //! macro-tiles, for `tensor-gs`, are made the same way.
 
 use super::kernels::{Loaded, Op};
+use super::sort_layout::{Layout, ListsOf};
 use super::tile_lists::TileLists;
 use super::work::Work;
 use crate::device::error::failed;
@@ -17,75 +18,6 @@ use crate::ops::sort::{self, Plan};
 use splatcore_core::BackendError;
 use std::sync::Arc;
 
-/// What the sorted lists are of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListsOf {
-    /// Tiles.
-    Tiles,
-    /// Macro-tiles with so many tiles a side, for blends that take those.
-    MacroTiles(u32),
-}
-
-impl ListsOf {
-    /// How many lists a view has.
-    pub fn count(self, view: &KernelCamera) -> usize {
-        match self {
-            ListsOf::Tiles => view.tile_count(),
-            ListsOf::MacroTiles(side) => macro_tiles::count(view, side),
-        }
-    }
-}
-
-/// Offsets in the scratch memory.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Layout {
-    /// States of the look-back of `expand`.
-    expand_states: usize,
-    depth_histograms: usize,
-    depth_states: usize,
-    tile_histograms: usize,
-    tile_states: usize,
-    ranges: usize,
-    bucket_tiles: usize,
-    /// What is zeroed; what lies behind is not.
-    pub(super) zeroed: usize,
-    bytes: usize,
-    depth_plan: Plan,
-    tile_plan: Plan,
-}
-
-impl Layout {
-    fn new(
-        gaussians: usize,
-        pairs: usize,
-        view: &KernelCamera,
-        of: ListsOf,
-        buckets: usize,
-        pieces: sort::PieceSizes,
-    ) -> Self {
-        let mut layout = Self::default();
-        let mut at = 0;
-        let mut take = |bytes: usize| {
-            let start = at;
-            at += bytes.next_multiple_of(256);
-            start
-        };
-        layout.depth_plan = Plan::new(sort::DEPTH_BITS, gaussians);
-        layout.tile_plan = Plan::new(sort::key_bits(of.count(view)), pairs);
-        layout.expand_states = take(4 * gaussians.div_ceil(intersect::BLOCK).max(1));
-        layout.depth_histograms = take(layout.depth_plan.histogram_bytes());
-        layout.tile_histograms = take(layout.tile_plan.histogram_bytes());
-        layout.ranges = take(8 * view.tile_count());
-        layout.bucket_tiles = take(4 * buckets);
-        // The sort zeroes as much of its states as it needs.
-        layout.zeroed = take(0);
-        layout.depth_states = take(layout.depth_plan.state_bytes(gaussians, pieces));
-        layout.tile_states = take(layout.tile_plan.state_bytes(pairs, pieces));
-        layout.bytes = at;
-        layout
-    }
-}
-
 /// Two buffers of one name, between which a sort moves its values.
 fn pair(device: &Arc<dyn Device>, name: &'static str) -> Result<[Buffer; 2], BackendError> {
     Ok([Buffer::new(device, name, 0)?, Buffer::new(device, name, 0)?])
@@ -93,7 +25,9 @@ fn pair(device: &Arc<dyn Device>, name: &'static str) -> Result<[Buffer; 2], Bac
 
 /// The buffers of the sorted lists. Content lives from one frame to the next.
 pub struct SortedLists {
+    /// Gaussians and splats that there is room for.
     gaussians: usize,
+    splats: usize,
     pair_capacity: usize,
     pub(super) depths: [Buffer; 2],
     pub(super) splat_order: [Buffer; 2],
@@ -126,6 +60,7 @@ impl SortedLists {
         let empty = |name| Buffer::new(device, name, 0);
         Ok(Self {
             gaussians: 0,
+            splats: 0,
             pair_capacity: 0,
             depths: pair(device, "depth keys")?,
             splat_order: pair(device, "depth order")?,
@@ -156,27 +91,52 @@ impl SortedLists {
         self.pair_capacity = self.pair_capacity.min(capacity);
     }
 
-    /// Makes room for Gaussians.
+    /// Makes room for Gaussians and their splats.
     ///
     /// # Errors
     /// If memory is short.
-    pub fn reserve_gaussians(&mut self, gaussians: usize) -> Result<(), BackendError> {
-        if gaussians <= self.gaussians {
+    pub fn reserve_gaussians(
+        &mut self,
+        gaussians: usize,
+        splats: usize,
+    ) -> Result<(), BackendError> {
+        if gaussians <= self.gaussians && splats <= self.splats {
             return Ok(());
         }
-        self.gaussians = 0;
-        let room = gaussians + gaussians / 8;
-        let singles = [
+        (self.gaussians, self.splats) = (0, 0);
+        let [of_all, of_splats] = [gaussians, splats].map(|rows| rows + rows / 8);
+        let [depths, sorted_depths] = &mut self.depths;
+        let [order, sorted_order] = &mut self.splat_order;
+        for buffer in [depths, order, &mut self.splat_of] {
+            buffer.reserve_exactly(4 * of_all)?;
+        }
+        let lists = [
+            &mut self.pair_counts,
+            &mut self.first_pairs,
+            &mut self.long_splats,
+        ];
+        for buffer in lists.into_iter().chain([sorted_depths, sorted_order]) {
+            buffer.reserve_exactly(4 * of_splats)?;
+        }
+        (self.gaussians, self.splats) = (of_all, of_splats);
+        Ok(())
+    }
+
+    /// Gives back what has a place for each Gaussian or splat.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn release_gaussians(&mut self) -> Result<(), BackendError> {
+        (self.gaussians, self.splats) = (0, 0);
+        let twice = self.depths.iter_mut().chain(&mut self.splat_order);
+        for buffer in twice.chain([
             &mut self.pair_counts,
             &mut self.splat_of,
             &mut self.first_pairs,
             &mut self.long_splats,
-        ];
-        let twice = self.depths.iter_mut().chain(&mut self.splat_order);
-        for buffer in twice.chain(singles) {
-            buffer.reserve_exactly(4 * room)?;
+        ]) {
+            buffer.clear()?;
         }
-        self.gaussians = room;
         Ok(())
     }
 
@@ -235,7 +195,8 @@ impl SortedLists {
             }
         };
         self.pieces = Some(pieces);
-        self.layout = Layout::new(gaussians, self.pair_capacity, view, of, buckets, pieces);
+        let rows = [gaussians, work.splats_of(gaussians)];
+        self.layout = Layout::new(rows, self.pair_capacity, view, of, buckets, pieces);
         work.reserve_scratch(self.layout.bytes)
     }
 
@@ -288,6 +249,7 @@ impl SortedLists {
             splat_order: self.splat_order[0].address(),
             pair_counts: self.pair_counts.address(),
             splat_of: self.splat_of.address(),
+            splat_room: work.splats_of(scene.count) as u32,
             rays: work.rays(),
             lens: work.kernel_lens(),
             ..project::params(scene, view, work.splats(), work.counters())
@@ -311,9 +273,10 @@ impl SortedLists {
         numbered: bool,
     ) -> Result<TileLists, BackendError> {
         self.sort_by_depth(work, gaussians)?;
+        let splats = work.splats_of(gaussians);
         match of {
-            ListsOf::Tiles => self.expand(work, loaded, gaussians, view, numbered)?,
-            ListsOf::MacroTiles(_) => self.expand_macro_tiles(work, loaded, gaussians, view)?,
+            ListsOf::Tiles => self.expand(work, loaded, splats, view, numbered)?,
+            ListsOf::MacroTiles(_) => self.expand_macro_tiles(work, loaded, splats, view)?,
         }
         work.queue.mark("intersect")?;
         self.sort_by_list(work, of.count(view), numbered)?;
@@ -333,6 +296,7 @@ impl SortedLists {
                 count: work.counters() + VISIBLE_AT,
                 capacity: gaussians,
                 has_gaps: true,
+                room: work.splats_of(gaussians),
                 ranges: 0,
                 lists: 0,
             },
@@ -346,7 +310,7 @@ impl SortedLists {
         &self,
         work: &Work,
         loaded: &Loaded<Kind>,
-        gaussians: usize,
+        splats: usize,
         view: &KernelCamera,
         numbered: bool,
     ) -> Result<(), BackendError> {
@@ -369,7 +333,7 @@ impl SortedLists {
             counters: work.counters(),
         };
         let kernels = loaded.get(Op::Intersect)?;
-        let sizes = (gaussians, work.long_blocks(gaussians));
+        let sizes = (splats, work.long_blocks(splats));
         intersect::launch(&work.queue, kernels, sizes, &params)
     }
 
@@ -378,7 +342,7 @@ impl SortedLists {
         &self,
         work: &Work,
         loaded: &Loaded<Kind>,
-        gaussians: usize,
+        splats: usize,
         view: &KernelCamera,
     ) -> Result<(), BackendError> {
         let params = ExpandMacroTilesParams {
@@ -396,7 +360,7 @@ impl SortedLists {
             counters: work.counters(),
         };
         let kernels = loaded.get(Op::Intersect)?;
-        let sizes = (gaussians, work.long_blocks(gaussians));
+        let sizes = (splats, work.long_blocks(splats));
         macro_tiles::launch(&work.queue, kernels, sizes, &params)
     }
 
@@ -422,6 +386,7 @@ impl SortedLists {
                 count: work.counters() + PAIRS_AT,
                 capacity: self.pair_capacity,
                 has_gaps: false,
+                room: self.pair_capacity,
                 ranges: work.scratch_at(self.layout.ranges),
                 lists,
             },

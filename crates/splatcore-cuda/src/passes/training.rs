@@ -3,7 +3,8 @@
 //! `ops/blend_backward/blend_backward.cuh` lists all nine.
 
 use super::kernels::{Loaded, Op, SceneKind, without_background};
-use super::sorted_lists::{ListsOf, SortedLists};
+use super::sort_layout::ListsOf;
+use super::sorted_lists::SortedLists;
 use super::work::Work;
 use crate::device::{Address, Buffer, Device, Program};
 use crate::ops::blend::{self, BlendParams};
@@ -122,6 +123,17 @@ impl TrainingPass {
         self.checkpoints.clear()
     }
 
+    /// Gives back what has a place for each splat or pair.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn release_splats(&mut self) -> Result<(), BackendError> {
+        self.splat_sums.clear()?;
+        self.kept_sums.clear()?;
+        self.gradients.clear()?;
+        self.release_pairs()
+    }
+
     /// Makes room for so many pairs, as [`TrainingPass::expect`] was told.
     ///
     /// # Errors
@@ -143,7 +155,7 @@ impl TrainingPass {
     /// If memory is short.
     pub fn reserve(
         &mut self,
-        gaussians: usize,
+        splats: usize,
         pair_capacity: usize,
         view: &KernelCamera,
         pipeline: Pipeline,
@@ -155,11 +167,11 @@ impl TrainingPass {
         let rows = if self.pair_rows {
             pair_capacity
         } else {
-            gaussians
+            splats
         };
         // Methods may change from frame to frame: the sums of splats fit too.
-        self.sums.reserve_exactly(SUM_BYTES * rows.max(gaussians))?;
-        self.splat_sums.reserve(SUM_BYTES * gaussians)?;
+        self.sums.reserve_exactly(SUM_BYTES * rows.max(splats))?;
+        self.splat_sums.reserve(SUM_BYTES * splats)?;
         if self.has_checkpoints(pipeline) {
             let bytes = CHECKPOINT_BYTES * (pair_capacity / BUCKET);
             self.checkpoints.reserve_exactly(bytes)?;
@@ -255,9 +267,10 @@ impl TrainingPass {
         pipeline: Pipeline,
     ) -> Result<Address, BackendError> {
         let (method, queue) = (self.backward_method(pipeline), &work.queue);
+        let splats = work.splats_of(scene.count);
         let pair_rows = blend_backward::has_pair_rows(method);
         if !pair_rows {
-            self.sums.fill(0, SUM_BYTES * scene.count)?;
+            self.sums.fill(0, SUM_BYTES * splats)?;
         }
         let lists = sorted.lists(work, view.tile_count(), true);
         let params = BlendBackwardParams {
@@ -270,7 +283,7 @@ impl TrainingPass {
             image: self.image.address(),
             gradient: self.image_gradient.address(),
             sums: self.sums.address(),
-            splat_capacity: scene.count as u32,
+            splat_capacity: splats as u32,
             pair_sums: self.sums.address(),
             bucket_tiles: sorted.bucket_tiles(work),
             checkpoints: self.checkpoints.address(),
@@ -282,12 +295,12 @@ impl TrainingPass {
         if !pair_rows {
             let params = GatherSumsParams {
                 from: self.sums.address(),
-                splat_capacity: scene.count as u32,
+                splat_capacity: splats as u32,
                 counters: work.counters(),
                 sums: self.splat_sums.address(),
             };
             let [kernel] = self.loaded.get(Op::GatherSums)?;
-            blend_backward::launch_gather_sums(queue, kernel, scene.count, &params)?;
+            blend_backward::launch_gather_sums(queue, kernel, splats, &params)?;
             queue.mark("gather_sums")?;
             return Ok(self.splat_sums.address());
         }
@@ -303,7 +316,7 @@ impl TrainingPass {
             sums: self.splat_sums.address(),
         };
         let kernels = self.loaded.get(Op::SumPairs)?;
-        let sizes = (scene.count, work.long_blocks(scene.count));
+        let sizes = (splats, work.long_blocks(splats));
         blend_backward::launch_sum_pairs(queue, kernels, sizes, &params)?;
         queue.mark("sum_pairs")?;
         Ok(self.splat_sums.address())
@@ -313,10 +326,10 @@ impl TrainingPass {
     ///
     /// # Errors
     /// If memory is short.
-    pub fn keep_sums(&mut self, gaussians: usize) -> Result<(), BackendError> {
-        self.kept_sums.reserve(SUM_BYTES * gaussians)?;
+    pub fn keep_sums(&mut self, splats: usize) -> Result<(), BackendError> {
+        self.kept_sums.reserve(SUM_BYTES * splats)?;
         std::mem::swap(&mut self.kept_sums, &mut self.splat_sums);
-        self.splat_sums.reserve(SUM_BYTES * gaussians).map(drop)
+        self.splat_sums.reserve(SUM_BYTES * splats).map(drop)
     }
 
     /// Address of the sums that were kept.
@@ -328,8 +341,8 @@ impl TrainingPass {
     ///
     /// # Errors
     /// If the device failed.
-    pub fn read_kept_sums(&self, gaussians: usize) -> Result<Vec<[f32; 12]>, BackendError> {
-        self.kept_sums.to_vec(gaussians)
+    pub fn read_kept_sums(&self, splats: usize) -> Result<Vec<[f32; 12]>, BackendError> {
+        self.kept_sums.to_vec(splats)
     }
 
     /// From the sums of each splat to the gradients of its Gaussian's parameters. Returns their
@@ -362,7 +375,8 @@ impl TrainingPass {
             ..ProjectBackwardParams::zeroed()
         };
         let [kernel] = self.loaded.get(Op::ProjectBackward)?;
-        project_backward::launch(&work.queue, kernel, scene.count, &params)?;
+        let splats = work.splats_of(scene.count);
+        project_backward::launch(&work.queue, kernel, splats, &params)?;
         work.queue.mark("project_backward")?;
         Ok(self.gradients.address())
     }

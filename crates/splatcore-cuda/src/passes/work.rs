@@ -28,6 +28,8 @@ pub struct Work {
     rays: Buffer,
     /// Of the camera of the last frame that was projected; `None` for a pinhole.
     pub lens: Option<KernelLens>,
+    /// Splats of a frame that there is to be room for; `None` for one of each Gaussian.
+    splat_room: Option<usize>,
 }
 
 impl Work {
@@ -43,6 +45,7 @@ impl Work {
             splats: Buffer::new(device, "projected Gaussians", 0)?,
             rays: Buffer::new(device, "projected Gaussians along rays", 0)?,
             lens: None,
+            splat_room: None,
             queue,
             kernels,
         })
@@ -79,6 +82,34 @@ impl Work {
     /// Address of the splats of the last frame, by compacted index.
     pub fn splats(&self) -> Address {
         self.splats.address()
+    }
+
+    /// Splats that a frame of so many Gaussians has room for. Who sees more overflows.
+    pub fn splats_of(&self, gaussians: usize) -> usize {
+        self.splat_room
+            .map_or(gaussians, |room| room.min(gaussians))
+    }
+
+    /// Whether there is less room than one splat for each Gaussian.
+    pub fn is_narrow(&self) -> bool {
+        self.splat_room.is_some()
+    }
+
+    /// From now on frames have room for so many splats; what there is goes.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn narrow(&mut self, splats: usize) -> Result<(), BackendError> {
+        self.splat_room = Some(splats);
+        self.splats.clear()?;
+        self.rays.clear()
+    }
+
+    /// From now on frames have room for so many splats, and for a quarter more.
+    pub fn widen(&mut self, splats: usize) {
+        if let Some(room) = self.splat_room.filter(|&room| room < splats) {
+            self.splat_room = Some(room.max(splats + splats / 4));
+        }
     }
 
     /// Makes room for splats.

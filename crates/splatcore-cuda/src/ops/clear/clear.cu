@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (i == 0) {
         args.counters->visible = args.counters->longs = args.counters->firsts =
             args.counters->lasts = args.counters->large = args.counters->ended =
-                args.counters->items = args.counters->refined_begun = 0;
+                args.counters->items = args.counters->refined_begun = args.counters->beyond = 0;
         for (u32 k = 0; k < REFINED_LISTS; ++k) args.counters->refined_tiles[k] = 0;
         args.counters->pairs = args.counters->evaluated = args.counters->blended =
             args.counters->warps_visited = args.counters->warps_blended = args.counters->placed = 0;

@@ -53,14 +53,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ u32 shifts[BLOCK];  // pairs of long lists before each splat
     __shared__ u32 scratch[4][BLOCK / WARP];
     __shared__ u32 block_start;
-    // Overflow: there are more pairs than there is room for, and no later kernel may change
-    // anything.
+    // Overflow: there are more pairs than there is room for, or `project` had more splats, and no
+    // later kernel may change anything.
     u64 pairs = args.counters->pairs;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         args.counters->needed = max(args.counters->needed, pairs);
+        args.counters->most_splats =
+            max(args.counters->most_splats, args.counters->visible + args.counters->beyond);
         if (pairs > (u64)args.pair_capacity) args.counters->overflowed = 1;
     }
-    if (pairs > (u64)args.pair_capacity) return;
+    if (pairs > (u64)args.pair_capacity || args.counters->overflowed) return;
     u32 visible = args.counters->visible;
     u32 first = blockIdx.x * BLOCK;
     if (first >= visible) return;

@@ -171,9 +171,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u64 pairs = observe(&args.counters->pairs);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         args.counters->needed = max(args.counters->needed, pairs);
+        args.counters->most_splats =
+            max(args.counters->most_splats, args.counters->visible + args.counters->beyond);
         if (pairs > (u64)args.pair_capacity) args.counters->overflowed = 1;
     }
-    if (pairs > (u64)args.pair_capacity) return;
+    if (pairs > (u64)args.pair_capacity || args.counters->overflowed) return;
     u32 visible = args.counters->visible;
     u32 first = blockIdx.x * BLOCK;
     if (first >= visible) return;

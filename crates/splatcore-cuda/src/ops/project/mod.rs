@@ -40,6 +40,7 @@ kernel_params! {
         splat_order: Address,
         pair_counts: Address,
         splat_of: Address,
+        splat_room: u32,
         counters: Address,
         smoothing: Address,
         rays: Address,

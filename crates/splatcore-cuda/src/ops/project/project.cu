@@ -7,8 +7,9 @@
 // and unbinned inference: survivors get compacted indices (`splats`) in the order in which blocks
 // ask; `depths` and `splats` ([n]) are the pairs for the sort by depth, in the order of the
 // Gaussians, which equal depths keep; `pair_counts` has each splat's tiles, `splat_of` the index of
-// each Gaussian. With MAX_MACRO_TILES (BINNED): no compaction; pairs of splats within 2x2
-// macro-tiles are binned here (bin.cuh), others go to `large_queue` (bin_large_splats.cu).
+// each Gaussian; more than `splat_room` survivors overflow. With MAX_MACRO_TILES (BINNED): no
+// compaction; pairs of splats within 2x2 macro-tiles are binned here (bin.cuh), others go to
+// `large_queue` (bin_large_splats.cu).
 //   SH_DEGREE in use; SH_ROW numbers stored for a Gaussian: floats, or halves if HALF_SH is 1
 //   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MAX_MACRO_TILES as
 //   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]);
@@ -84,6 +85,9 @@ __device__ __forceinline__ u32 depth_key(float depth, const Camera& camera) {
 }
 
 #if !BINNED
+// Where the compacted indices of a block begin for which there is no room.
+#define NO_ROOM 0xffffffffu
+
 // A warp's shared memory while it counts the pairs of its splats.
 struct Counting {
     Footprint footprints[WARP];
@@ -159,6 +163,7 @@ struct ProjectParams {
     u32* splat_order;        // 0, 1, 2, ..., for `sort`
     u32* pair_counts;        // pairs of each compacted index
     u32* splat_of;           // compacted index of each Gaussian, see NO_SPLAT
+    u32 splat_room;          // compacted indices there is room for
     Counters* counters;
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
     RayShape* rays;             // by compacted index, with RAYS 1
@@ -383,11 +388,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             total += warp_counts[k];
             all += warp_pairs[k];
         }
-        block_start = total ? atomicAdd(&args.counters->visible, total) : 0;
+        u32 start = total ? atomicAdd(&args.counters->visible, total) : 0;
+        if (start + total > args.splat_room) {
+            // Overflow: the block has no survivors. `visible` stays the number of keys, so that the
+            // sort by depth stays within its memory.
+            atomicAdd(&args.counters->visible, 0u - total);
+            atomicAdd(&args.counters->beyond, total);
+            args.counters->overflowed = 1;
+            start = NO_ROOM;
+        }
+        block_start = start;
         if (all) atomicAdd(&args.counters->pairs, all);
     }
     copy_async_wait<0>();
     __syncthreads();
+    if (block_start == NO_ROOM) survives = false;
     u32 splat_index = block_start + rank;
     for (u32 k = 0; k < warp; ++k) splat_index += warp_counts[k];
 #endif

@@ -39,11 +39,11 @@ struct Camera {
 #define REFINED_LISTS (LENGTHS + 1)
 
 // The device's counters. The first 24 bytes persist over the frames of a training. Once
-// `overflowed` is set, kernels change nothing until the host has made room for `needed` pairs and
-// `rows` Gaussians and repeats the missing steps and refinements. `clear` sets the others to 0
-// every frame, but for those that say otherwise.
+// `overflowed` is set, kernels change nothing until the host has made room for `needed` pairs,
+// `most_splats` splats and `rows` Gaussians and repeats the missing steps and refinements. `clear`
+// sets the others to 0 every frame, but for those that say otherwise.
 struct Counters {
-    u32 overflowed;     // 1: overflowed: more pairs or Gaussians than there is room for
+    u32 overflowed;     // 1: more pairs, splats or Gaussians than there is room for
     u32 steps;          // training steps and refinements done
     u64 needed;         // most pairs that a frame wanted
     u64 rows;           // Gaussians that a refinement wanted room for, 0 if it had it
@@ -64,6 +64,8 @@ struct Counters {
     u32 most_large;     // most entries of that queue that a frame wanted; persists too
     u32 refined_begun;  // tiles that blocks of `blend_refined` have taken
     u32 refined_tiles[REFINED_LISTS];  // left to `blend_refined`, by list (blend_interpolated.cu)
+    u32 beyond;       // splats of this frame that `project` found no room for
+    u32 most_splats;  // most splats that a frame wanted room for; persists over frames
 };
 
 // A projected Gaussian: log2 alpha = log2_opacity + a dx^2 + b dx dy + c dy^2, d = pixel - mean.

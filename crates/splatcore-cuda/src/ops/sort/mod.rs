@@ -165,6 +165,8 @@ pub struct Input {
     /// All `capacity` places are read, whatever the count, and those with key `NO_KEY` are left
     /// out.
     pub has_gaps: bool,
+    /// Pairs that are not left out, at most: the second places have room for so many.
+    pub room: usize,
     /// Where to note, for each key below `lists`, the places of
     /// its pairs (`list_range` of ops/shared/splat.cuh), zero before; or 0.
     pub ranges: u64,
@@ -193,6 +195,7 @@ pub fn sort(
         count,
         capacity,
         has_gaps,
+        room,
         ranges,
         lists,
     } = input;
@@ -220,10 +223,13 @@ pub fn sort(
     )?;
     for pass in 0..plan.passes {
         let (from, to) = (pass as usize % 2, 1 - pass as usize % 2);
-        let here = if pass == 0 { all } else { count };
+        let (here, places) = match pass {
+            0 => (all, capacity),
+            _ => (count, room),
+        };
         queue.launch(
             sort_digit,
-            plan.pieces(capacity, sizes) as u32,
+            plan.pieces(places, sizes) as u32,
             block,
             &SortDigitParams {
                 keys_in: keys[from],
@@ -231,7 +237,7 @@ pub fn sort(
                 keys_out: keys[to],
                 values_out: values[to],
                 count: here,
-                capacity: capacity_word,
+                capacity: places as u32,
                 pass,
                 histograms,
                 states,

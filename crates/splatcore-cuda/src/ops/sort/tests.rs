@@ -76,6 +76,7 @@ fn sorted(queue: &Queue, kernels: &[Kernel], plan: Plan, case: &Case) -> Vec<(u3
             count: count.address(),
             capacity,
             has_gaps: case.has_gaps,
+            room: capacity,
             ranges: ranges.address(),
             lists: LISTS,
         },

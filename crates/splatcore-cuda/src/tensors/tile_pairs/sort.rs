@@ -86,6 +86,7 @@ impl Sort {
             count: self.count,
             capacity: self.capacity,
             has_gaps: false,
+            room: self.capacity,
             ranges: 0,
             lists: 0,
         };
