@@ -66,6 +66,17 @@ pub struct MemoryPlan {
     pub moments: u64,
     /// Gradients, lists and images of a step.
     pub working: u64,
+    /// Of parameters and moments, what lies in the host's memory because the device's is short.
+    pub host: u64,
+}
+
+/// Parameters and moments that a learner keeps in the host's memory because the device's is short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostMemory {
+    /// Bytes there.
+    pub bytes: u64,
+    /// Bytes that the last step moved between host and device, both ways, about.
+    pub moved: u64,
 }
 
 /// An uploaded scene. It also tells how much of each Gaussian a view shows and how many each tile
@@ -187,6 +198,10 @@ pub trait Profiled {
     /// wait for the device.
     fn take_profile(&mut self) -> Result<Profile, BackendError> {
         Ok(Profile::default())
+    }
+    /// What lies in the host's memory for want of the device's. May wait for the device.
+    fn host_memory(&mut self) -> Result<HostMemory, BackendError> {
+        Ok(HostMemory::default())
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Choice {
     HalfScene,
     /// What computes.
     Backend,
+    /// How much of a card's memory may be used.
+    CardMemory,
     /// Where the photos of a dataset are.
     PhotoFolder,
     /// To find the poses of photos, or of frames of a video, that have none.

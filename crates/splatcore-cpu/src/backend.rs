@@ -97,6 +97,7 @@ impl Backend for CpuBackend {
             parameters,
             moments: 2 * parameters,
             working,
+            host: 0,
         }
     }
 }

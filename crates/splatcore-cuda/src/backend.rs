@@ -6,7 +6,7 @@ use crate::device::machine_code;
 use crate::device::nvrtc;
 use crate::device::queue::Queue;
 use crate::device::replaced;
-use crate::device::{Device, Kernels, Program, Replacements};
+use crate::device::{Device, Kernels, Limited, Program, Replacements};
 use crate::learner::{CudaLearner, memory};
 use crate::ops::SOURCES;
 use crate::ops::adam::moments::Moments;
@@ -35,6 +35,11 @@ pub struct Options {
     /// Renderers store spherical harmonics as halves: less memory and time, no gradients. Learners
     /// take no notice.
     pub half_scene: bool,
+    /// Bytes of the card's memory that may be used; all of it if not given.
+    pub memory: Option<u64>,
+    /// Learners and renderers keep in the host's memory what the card has no memory for, learners
+    /// unless there are several ranks. Takes time, and changes no bit.
+    pub offload: bool,
 }
 
 /// Why the backend cannot be used here, and what to do about it.
@@ -48,6 +53,7 @@ pub struct CudaBackend {
     deterministic: bool,
     moments: Moments,
     half_scene: bool,
+    offload: bool,
     large_image: usize,
     peers: Option<Arc<dyn Peers>>,
 }
@@ -59,10 +65,15 @@ impl CudaBackend {
     /// If there is no driver, no card, neither kernels that are built in for the card nor a
     /// compiler, or the card is too old.
     pub fn open(options: Options) -> Result<Self, OpenError> {
-        let card = Self::open_card(options)?;
-        Ok(Self::on(Arc::new(card), options.deterministic)
+        let card: Arc<dyn Device> = Arc::new(Self::open_card(options)?);
+        let device = match options.memory {
+            Some(limit) => Arc::new(Limited::new(card, limit)),
+            None => card,
+        };
+        Ok(Self::on(device, options.deterministic)
             .with_moments(options.moments)
-            .with_half_scene(options.half_scene))
+            .with_half_scene(options.half_scene)
+            .with_offload(options.offload))
     }
 
     fn open_card(options: Options) -> Result<Card, OpenError> {
@@ -126,6 +137,7 @@ impl CudaBackend {
             deterministic,
             moments: Moments::Full,
             half_scene: false,
+            offload: false,
             large_image: blend::LARGE_IMAGE,
             peers: None,
         }
@@ -154,6 +166,12 @@ impl CudaBackend {
     /// The same, but renderers store spherical harmonics as halves if `half_scene`.
     pub fn with_half_scene(self, half_scene: bool) -> Self {
         Self { half_scene, ..self }
+    }
+
+    /// The same, but learners and renderers keep in the host's memory what the device has no memory
+    /// for if `offload`.
+    pub fn with_offload(self, offload: bool) -> Self {
+        Self { offload, ..self }
     }
 
     /// The same, but images of so many pixels and more are blended as [`blend::LARGE_IMAGE`]
@@ -208,6 +226,7 @@ impl Backend for CudaBackend {
             scene,
             self.passes()?,
             self.half_scene,
+            self.offload,
         )?))
     }
 
@@ -218,7 +237,8 @@ impl Backend for CudaBackend {
     ) -> Result<Box<dyn Learner>, BackendError> {
         scene::check(scene)?;
         let state = LearnerState::fresh(scene.clone());
-        let learner = CudaLearner::new(&state, views, self.passes()?, self.moments)?;
+        let (passes, offload) = (self.passes()?, self.offload && self.peers.is_none());
+        let learner = CudaLearner::new(&state, views, passes, self.moments, offload)?;
         Ok(Box::new(match &self.peers {
             Some(peers) => learner.with_peers(Arc::clone(peers))?,
             None => learner,
@@ -226,6 +246,7 @@ impl Backend for CudaBackend {
     }
 
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan {
-        memory::plan(gaussians, sh_degree, largest_view, self.moments)
+        let free = (self.offload && self.peers.is_none()).then(|| self.device.memory().0);
+        memory::plan(gaussians, sh_degree, largest_view, self.moments, free)
     }
 }

@@ -1,7 +1,8 @@
 //! A scene on the device.
 
-use crate::device::Buffer;
 use crate::device::error::failed;
+use crate::device::{Buffer, Place};
+use crate::learner::memory;
 use crate::ops::project::half;
 use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
@@ -26,12 +27,20 @@ pub struct CudaRenderer {
     /// Harmonics are stored as halves.
     half: bool,
     passes: Passes,
+    /// What the device has no memory for may lie in the host's.
+    offloads: bool,
     /// The last frame was rendered without checking whether there was room for its pairs.
     unchecked: Option<(Camera, RenderOptions)>,
 }
 
 impl CudaRenderer {
-    pub(crate) fn new(scene: &Gaussians, passes: Passes, half: bool) -> Result<Self, BackendError> {
+    /// `offloads`: what the device has no memory for lies in the host's.
+    pub(crate) fn new(
+        scene: &Gaussians,
+        passes: Passes,
+        half: bool,
+        offloads: bool,
+    ) -> Result<Self, BackendError> {
         let device = &passes.queue().device;
         let order = spatial_order(&scene.means);
         let ordered = order.as_ref().map(|order| scene.in_order(order));
@@ -55,26 +64,55 @@ impl CudaRenderer {
         });
         let e = wide.as_ref().map_or(e, |rows| rows.as_flattened());
         let upload = |k: usize, data: &[f32]| Buffer::from_slice(device, state::GROUPS[k], data);
-        let harmonics = match half {
-            true => Buffer::from_slice(device, state::GROUPS[4], &half::harmonics(scene))?,
-            false => upload(4, e)?,
+        let [means, log_scales, rotations, opacities] =
+            [upload(0, a)?, upload(1, b)?, upload(2, c)?, upload(3, d)?];
+        let halves = half.then(|| half::harmonics(scene));
+        let harmonics = match &halves {
+            Some(halves) => bytemuck::cast_slice::<_, u8>(halves),
+            None => bytemuck::cast_slice(e),
         };
+        let headroom = memory::headroom(0).of(scene.len());
+        let is_short = device.memory().0 < headroom.saturating_add(harmonics.len() as u64);
+        let place = match offloads && is_short {
+            true => Place::Host,
+            false => Place::Device,
+        };
+        let of_scene = Buffer::new_in(place, device, state::GROUPS[state::SH], harmonics.len())?;
+        of_scene.write(0, harmonics)?;
         Ok(Self {
-            arrays: [
-                upload(0, a)?,
-                upload(1, b)?,
-                upload(2, c)?,
-                upload(3, d)?,
-                harmonics,
-            ],
+            arrays: [means, log_scales, rotations, opacities, of_scene],
             order,
             count: scene.len(),
             sh_degree: scene.sh_degree,
             stored_degree,
             half,
             passes,
+            offloads,
             unchecked: None,
         })
+    }
+
+    /// Tries until there is memory, or nothing more can be done for it: first frames have room for
+    /// the splats that they show and no longer for all, then the harmonics leave the device.
+    fn with_memory<T>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Passes, SceneAddresses) -> Result<T, BackendError>,
+    ) -> Result<T, BackendError> {
+        loop {
+            let scene = self.scene();
+            let error = match attempt(&mut self.passes, scene) {
+                Err(error @ BackendError::OutOfMemory { free: Some(_), .. }) if self.offloads => {
+                    error
+                }
+                done => return done,
+            };
+            let harmonics = &mut self.arrays[state::SH];
+            match (self.passes.work.is_narrow(), harmonics.place()) {
+                (false, _) => self.passes.narrow(memory::first_splats(self.count))?,
+                (true, Place::Device) => harmonics.move_to_host(harmonics.bytes())?,
+                (true, Place::Host) => return Err(error),
+            }
+        }
     }
 
     /// No more degrees than the scene has, whatever its rows are stored as.
@@ -117,9 +155,8 @@ impl Scored for CudaRenderer {
         options: &RenderOptions,
     ) -> Result<Visibility, BackendError> {
         self.unchecked = None;
-        let scene = self.scene();
         let options = self.limited(options);
-        let rows = self.passes.visibility(scene, camera, &options)?;
+        let rows = self.with_memory(|passes, scene| passes.visibility(scene, camera, &options))?;
         let Some(order) = &self.order else {
             return Ok(rows);
         };
@@ -139,9 +176,8 @@ impl Scored for CudaRenderer {
         options: &RenderOptions,
     ) -> Result<TileCounts, BackendError> {
         self.unchecked = None;
-        let scene = self.scene();
         let options = self.limited(options);
-        self.passes.tile_counts(scene, camera, &options)
+        self.with_memory(|passes, scene| passes.tile_counts(scene, camera, &options))
     }
 
     fn counts(
@@ -149,9 +185,8 @@ impl Scored for CudaRenderer {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<FrameCounts, BackendError> {
-        let scene = self.scene();
         let options = self.limited(options);
-        self.passes.counts(scene, camera, &options)
+        self.with_memory(|passes, scene| passes.counts(scene, camera, &options))
     }
 }
 
@@ -166,9 +201,8 @@ impl Renderer for CudaRenderer {
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError> {
         self.unchecked = None;
-        let scene = self.scene();
         let options = self.limited(options);
-        self.passes.render(scene, camera, &options)
+        self.with_memory(|passes, scene| passes.render(scene, camera, &options))
     }
 
     fn render_bytes(
@@ -177,9 +211,8 @@ impl Renderer for CudaRenderer {
         options: &RenderOptions,
     ) -> Result<Vec<u8>, BackendError> {
         self.unchecked = None;
-        let scene = self.scene();
         let options = self.limited(options);
-        self.passes.render_bytes(scene, camera, &options)
+        self.with_memory(|passes, scene| passes.render_bytes(scene, camera, &options))
     }
 
     fn render_only(
@@ -187,9 +220,8 @@ impl Renderer for CudaRenderer {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<(), BackendError> {
-        let scene = self.scene();
         let options = self.limited(options);
-        self.passes.infer(scene, camera, &options)?;
+        self.with_memory(|passes, scene| passes.infer(scene, camera, &options))?;
         self.unchecked = Some((camera.clone(), options));
         Ok(())
     }
@@ -203,8 +235,7 @@ impl Renderer for CudaRenderer {
                 // Room for every frame since the last call, though only the last one is rendered
                 // again.
                 self.passes.make_room(&counters)?;
-                let scene = self.scene();
-                self.passes.infer_fully(scene, &camera, &options)?;
+                self.with_memory(|passes, scene| passes.infer_fully(scene, &camera, &options))?;
             }
         }
         let device = &self.passes.queue().device;
@@ -218,9 +249,9 @@ impl Renderer for CudaRenderer {
         cotangents: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
         self.refuse_halves()?;
-        let scene = self.scene();
         let options = self.limited(options);
-        let mut gradients = self.passes.gradients(scene, camera, &options, cotangents)?;
+        let mut gradients = self
+            .with_memory(|passes, scene| passes.gradients(scene, camera, &options, cotangents))?;
         if self.stored_degree != self.sh_degree {
             let (own, stored) = (
                 sh::coefficients(self.sh_degree),
@@ -249,9 +280,8 @@ impl Renderer for CudaRenderer {
         if timed == Timed::TrainingStages {
             self.refuse_halves()?;
         }
-        let scene = self.scene();
         let options = self.limited(options);
-        self.passes.stage_times(scene, camera, &options, timed)
+        self.with_memory(|passes, scene| passes.stage_times(scene, camera, &options, timed))
     }
 }
 

@@ -117,6 +117,7 @@ fn in_python(choice: Choice) -> &'static str {
         Choice::HalfScene => "the full scene",
         Choice::Backend => "backend=\"cpu\"",
         Choice::Poses => "the command `splatcore poses` to find the cameras",
+        Choice::CardMemory => "a card with more memory",
         Choice::PhotoFolder => "images= for the name of their folder",
         Choice::Resume => "resume=True to end the run",
         Choice::StartAnew => "resume=False",

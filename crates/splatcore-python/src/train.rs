@@ -181,7 +181,8 @@ fn start(
             config::Moments::Full => Moments::Full,
             config::Moments::Compact => Moments::Compact,
         },
-        half_scene: false,
+        offload: true,
+        ..Options::default()
     };
     let backend = open(config.compute.backend, config.compute.threads, options)?;
     let state = match checkpoint {

@@ -5,6 +5,7 @@ use crate::schedule::Schedule;
 use splatcore_core::View;
 use splatcore_core::backend::{Backend, MemoryPlan};
 use std::fmt;
+use std::str::FromStr;
 
 /// What a run is expected to keep.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +91,7 @@ impl Memory {
             parameters,
             moments,
             working,
+            host: _,
         } = self.plan;
         [parameters, moments, working, self.photos, self.copy]
             .into_iter()
@@ -117,6 +119,7 @@ impl fmt::Display for Memory {
             parameters,
             moments,
             working,
+            host,
         } = self.plan;
         write!(
             f,
@@ -130,6 +133,13 @@ impl fmt::Display for Memory {
             Bytes(self.photos),
             Bytes(self.peak())
         )?;
+        if host > 0 {
+            write!(
+                f,
+                ", {} of it in the computer's memory, as the card's is short",
+                Bytes(host)
+            )?;
+        }
         match self.available {
             Some(available) => write!(f, " of {} free", Bytes(available)),
             None => Ok(()),
@@ -153,6 +163,41 @@ impl fmt::Display for Bytes {
         }
         let digits = usize::from(unit != "B" && value < 100.0);
         write!(f, "{value:.digits$} {unit}")
+    }
+}
+
+impl Bytes {
+    /// As [`Bytes::from_str`] takes it, to a KiB.
+    pub fn typed(self) -> String {
+        let units = [(40, 'T'), (30, 'G'), (20, 'M')];
+        let whole = |(power, _): &(u32, char)| self.0 > 0 && self.0.trailing_zeros() >= *power;
+        let (power, unit) = units.into_iter().find(whole).unwrap_or((10, 'K'));
+        format!("{}{unit}", self.0 >> power)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    /// `512M`, `16G`, `1.5GiB`: a number, and K, M, G or T for powers of 1024.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not a size; write 16G or 800M");
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+        let unit = unit.trim_start();
+        let power = match unit.trim_end_matches("iB").trim_end_matches('B') {
+            "K" => 1,
+            "M" => 2,
+            "G" => 3,
+            "T" => 4,
+            _ => return Err(wrong()),
+        };
+        let number: f64 = number.parse().map_err(|_| wrong())?;
+        let bytes = number * 1024f64.powi(power);
+        match bytes >= 1.0 && bytes < 2f64.powi(63) {
+            true => Ok(Self(bytes as u64)),
+            false => Err(wrong()),
+        }
     }
 }
 
@@ -185,6 +230,59 @@ mod tests {
     }
 
     #[test]
+    fn sizes_are_typed_with_units() {
+        let bytes = |text: &str| text.parse::<Bytes>().map(|bytes| bytes.0);
+        for (text, want) in [
+            ("16G", 16 << 30),
+            ("1.5GiB", 3 << 29),
+            ("800 MB", 800 << 20),
+            ("2T", 2 << 40),
+            ("1K", 1024),
+        ] {
+            assert_eq!(bytes(text), Ok(want), "{text}");
+            assert_eq!(bytes(&Bytes(want).typed()), Ok(want), "{text}");
+        }
+        for text in [
+            "",
+            "16",
+            "G",
+            "0G",
+            "-1G",
+            "16X",
+            "1e9G",
+            "1.2.3G",
+            "9999999999T",
+        ] {
+            assert!(bytes(text).unwrap_err().contains("is not a size"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_told() {
+        let mut memory = Memory {
+            initial: 10,
+            expected: 10,
+            limited: true,
+            plan: MemoryPlan {
+                parameters: 2048,
+                ..MemoryPlan::default()
+            },
+            photos: 0,
+            copy: 0,
+            available: None,
+        };
+        assert!(
+            memory.to_string().ends_with("peak about 2.0 KiB"),
+            "{memory}"
+        );
+        memory.plan.host = 1024;
+        assert!(
+            memory.to_string().contains("2.0 KiB, 1.0 KiB of it in the"),
+            "{memory}"
+        );
+    }
+
+    #[test]
     fn a_run_that_does_not_fit_is_warned_of() {
         let mut memory = Memory {
             initial: 10,
@@ -194,6 +292,7 @@ mod tests {
                 parameters: 100,
                 moments: 200,
                 working: 1000,
+                host: 0,
             },
             photos: 7,
             copy: 300,

@@ -115,6 +115,11 @@ pub enum Event<'a> {
         /// What other photos may be seen through ([`LensChange::of`]).
         lenses: &'a [LensChange],
     },
+    /// The device's memory is short: so many bytes of parameters and moments now lie in the host's.
+    Offloaded {
+        /// All that lie there.
+        bytes: u64,
+    },
     /// The held-out photos have the quality that was asked for.
     Reached {
         /// After this step.

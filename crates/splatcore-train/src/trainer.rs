@@ -24,7 +24,7 @@ use crate::together::Together;
 use crate::view_order::ViewOrder;
 use crate::view_set::{photos, usable_views};
 use ends::Ends;
-use splatcore_core::backend::{Backend, RefineReport, RenderOptions};
+use splatcore_core::backend::{Backend, HostMemory, RefineReport, RenderOptions};
 use splatcore_core::colour::ColourState;
 use splatcore_core::{Camera, Gaussians, Learner, Pipeline, View, camera};
 use std::collections::VecDeque;
@@ -86,6 +86,8 @@ pub struct Trainer {
     time_limit: Option<f64>,
     saver: Saver,
     last_refine: Option<(u32, RefineReport)>,
+    /// Bytes in the host's memory that the observer knows of.
+    offloaded: u64,
     /// Queued refinements without a report yet: after which step, and whether users are told.
     queued: VecDeque<(u32, bool)>,
     spent: Spent,
@@ -147,6 +149,7 @@ impl Trainer {
             time_limit: None,
             saver: Saver::new(None),
             last_refine: None,
+            offloaded: 0,
             queued: VecDeque::new(),
             spent: Spent::default(),
             poses,
@@ -230,6 +233,7 @@ impl Trainer {
             time_limit: None,
             saver: Saver::new(Some(checkpoint.step)),
             last_refine: None,
+            offloaded: 0,
             queued: VecDeque::new(),
             spent: Spent::default(),
             poses,
@@ -272,6 +276,14 @@ impl Trainer {
     /// What the backend reports.
     pub fn colours(&mut self) -> Result<ColourState, TrainError> {
         Ok(self.learner.colours()?)
+    }
+
+    /// What lies in the host's memory because the device's is short.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn host_memory(&mut self) -> Result<HostMemory, TrainError> {
+        Ok(self.learner.host_memory()?)
     }
 
     /// The training photos.

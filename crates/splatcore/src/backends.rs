@@ -10,6 +10,7 @@ use splatcore_cuda::device::driver::driver_info;
 use splatcore_cuda::{CudaBackend, Options};
 use splatcore_train::ResolvedConfig;
 use splatcore_train::config::{self, BackendChoice};
+use splatcore_train::memory::Bytes;
 
 /// `--device`.
 #[derive(clap::Args)]
@@ -96,6 +97,7 @@ impl BackendArgs {
             let options = Options {
                 device: Some(device),
                 half_scene,
+                offload: true,
                 ..Options::default()
             };
             let threads = self.threads.map(usize::from);
@@ -115,6 +117,7 @@ impl BackendArgs {
         let options = Options {
             device: self.device.device,
             half_scene,
+            offload: true,
             ..Options::default()
         };
         open(self.backend, self.threads.map(usize::from), options)
@@ -191,12 +194,21 @@ pub fn check_device(device: Option<usize>) -> Result<()> {
     })
 }
 
-/// Opens the backend that a training run asks for, on this card if one is named.
+/// What a training run asks for of its card.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Card {
+    /// Which one; the first if not given.
+    pub device: Option<usize>,
+    /// How much of its memory may be used; what is free if not given.
+    pub memory: Option<Bytes>,
+}
+
+/// Opens the backend that a training run asks for, on this card if it takes one.
 ///
 /// # Errors
 /// As [`check`].
-pub fn for_training(config: &ResolvedConfig, device: Option<usize>) -> Result<Opened> {
-    let options = options_of(config, device);
+pub fn for_training(config: &ResolvedConfig, card: &Card) -> Result<Opened> {
+    let options = options_of(config, card);
     open(config.compute.backend, config.compute.threads, options)
 }
 
@@ -205,7 +217,7 @@ pub fn for_training(config: &ResolvedConfig, device: Option<usize>) -> Result<Op
 /// # Errors
 /// If the card cannot be had, or the ranks do not come together.
 pub fn of_rank(config: &ResolvedConfig, rank: &Rank) -> Result<Opened> {
-    let backend = rank.backend(options_of(config, None))?;
+    let backend = rank.backend(options_of(config, &Card::default()))?;
     let (count, described) = (rank.ranks.count, backend.describe());
     let line = format!("backend: {count} cards, card 0: {described}");
     Ok(Opened {
@@ -214,10 +226,12 @@ pub fn of_rank(config: &ResolvedConfig, rank: &Rank) -> Result<Opened> {
     })
 }
 
-fn options_of(config: &ResolvedConfig, device: Option<usize>) -> Options {
+fn options_of(config: &ResolvedConfig, card: &Card) -> Options {
     Options {
         deterministic: config.compute.deterministic,
-        device,
+        device: card.device,
+        memory: card.memory.map(|Bytes(bytes)| bytes),
+        offload: true,
         moments: match config.compute.moments {
             config::Moments::Full => splatcore_cuda::Moments::Full,
             config::Moments::Compact => splatcore_cuda::Moments::Compact,
@@ -232,7 +246,7 @@ fn options_of(config: &ResolvedConfig, device: Option<usize>) -> Options {
 /// # Errors
 /// As [`check`].
 pub fn open(choice: BackendChoice, threads: Option<usize>, options: Options) -> Result<Opened> {
-    let choice = with_device(choice, options.device)?;
+    let choice = with_memory(with_device(choice, options.device)?, options.memory)?;
     let threads = threads.map(at_most);
     if let Some(threads) = threads {
         // Fails only when the pool was already made, by an earlier call with the same number.
@@ -279,6 +293,19 @@ fn with_device(choice: BackendChoice, device: Option<usize>) -> Result<BackendCh
             "--device {device} names an NVIDIA card and --backend cpu uses none; leave one of them \
              out"
         )))),
+        (_, Some(_)) => Ok(BackendChoice::Cuda),
+        (choice, None) => Ok(choice),
+    }
+}
+
+/// So does who says how much of its memory may be used.
+fn with_memory(choice: BackendChoice, memory: Option<u64>) -> Result<BackendChoice> {
+    match (choice, memory) {
+        (BackendChoice::Cpu, Some(_)) => Err(anyhow!(WrongUsage(
+            "--memory is about an NVIDIA card's memory and --backend cpu uses none; leave one of \
+             them out"
+                .into()
+        ))),
         (_, Some(_)) => Ok(BackendChoice::Cuda),
         (choice, None) => Ok(choice),
     }
@@ -375,6 +402,21 @@ mod tests {
         let error = chosen(BackendChoice::Cpu, Some(1)).unwrap_err();
         assert!(
             error.contains("--device 1") && error.contains("--backend cpu"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_limit_of_memory_wants_a_card() {
+        let chosen = |choice, memory| with_memory(choice, memory).map_err(|e| e.to_string());
+        assert_eq!(
+            chosen(BackendChoice::Auto, Some(1)),
+            Ok(BackendChoice::Cuda)
+        );
+        assert_eq!(chosen(BackendChoice::Auto, None), Ok(BackendChoice::Auto));
+        let error = chosen(BackendChoice::Cpu, Some(1)).unwrap_err();
+        assert!(
+            error.contains("--memory") && error.contains("--backend cpu"),
             "{error}"
         );
     }

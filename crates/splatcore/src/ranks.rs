@@ -25,6 +25,7 @@ use splatcore_cuda::device::driver::driver_info;
 use splatcore_cuda::peers::nccl::{Id, leave, nccl};
 use splatcore_cuda::{CudaBackend, Options};
 use splatcore_train::config::BackendChoice;
+use splatcore_train::memory::Bytes;
 use splatcore_train::{Decision, ResolvedConfig, Together, TrainError};
 use std::sync::Arc;
 use std::thread;
@@ -40,7 +41,7 @@ fn visible_card(world: &World) -> usize {
 }
 
 /// Refuses what several ranks cannot do.
-fn check(config: &ResolvedConfig) -> Result<()> {
+fn check(config: &ResolvedConfig, memory: Option<Bytes>) -> Result<()> {
     if config.compute.backend == BackendChoice::Cpu {
         bail!(WrongUsage(
             "several ranks need a card each, and --backend cpu uses none; leave one of them out"
@@ -50,6 +51,11 @@ fn check(config: &ResolvedConfig) -> Result<()> {
     if config.budget.is_some() || config.quality_target.is_some() {
         bail!(WrongUsage(
             "--budget and --quality-target are for one card; give --iterations to several".into()
+        ));
+    }
+    if memory.is_some() {
+        bail!(WrongUsage(
+            "--memory is for one card: each of several holds the whole scene; leave it out".into()
         ));
     }
     let found = nccl().map(drop);
@@ -80,7 +86,7 @@ impl Rank {
     /// If the world is wrong: a variable that makes no sense, no such cards, ranks that do not come
     /// or that were given other settings.
     pub fn meet(
-        cards: Option<Cards>,
+        (cards, memory): (Option<Cards>, Option<Bytes>),
         config: &ResolvedConfig,
         resume_command: &str,
     ) -> Result<Option<Self>> {
@@ -99,7 +105,7 @@ impl Rank {
             return Ok(None);
         }
         // Before any rank waits for another.
-        check(config)?;
+        check(config, memory)?;
         let (world, children) = match world {
             Some(world) => (world, None),
             None => {

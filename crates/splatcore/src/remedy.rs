@@ -172,6 +172,7 @@ fn flag(choice: Choice) -> &'static str {
         Choice::HalfScene => "the full scene: leave out --half-scene",
         Choice::Backend => "--backend cpu",
         Choice::Poses => "`splatcore poses` to find the cameras",
+        Choice::CardMemory => "a larger --memory, if the card has more",
         Choice::PhotoFolder => "--images for the name of their folder",
         Choice::Resume => "`splatcore train` with --resume to end the run",
         Choice::StartAnew => "no --resume",

@@ -3,6 +3,7 @@
 mod afterwards;
 mod facts;
 mod job;
+mod memory;
 mod metrics;
 mod photos;
 mod poses;
@@ -26,6 +27,7 @@ use crate::{backends, load, sizing};
 use afterwards::afterwards;
 use anyhow::{Context, Result, bail};
 use job::prepare_folder;
+use memory::{host_memory, plan_memory};
 use photos::{Photos, load_photos};
 use poses::Refined;
 use result::{report, write_colours};
@@ -34,8 +36,9 @@ use splatcore_core::{Backend, Gaussians, View, camera};
 use splatcore_data::dataset::Dataset;
 use splatcore_data::{file, scene};
 use splatcore_train::config::Preset;
+use splatcore_train::memory::Bytes;
 use splatcore_train::trainer::Outcome;
-use splatcore_train::{Checkpoint, Evaluation, Extras, ResolvedConfig, Trainer, init, memory};
+use splatcore_train::{Checkpoint, Evaluation, Extras, ResolvedConfig, Trainer, init};
 use splatcore_view::protocol::SceneInfo;
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +59,7 @@ pub struct Finished {
 /// # Errors
 /// Also when the run was interrupted: the message says how to go on.
 pub fn run(job: &Job) -> Result<Finished> {
-    let Some(rank) = Rank::meet(job.cards, &job.config, &job.resume_command)? else {
+    let Some(rank) = Rank::meet((job.cards, job.memory), &job.config, &job.resume_command)? else {
         return lead(job, None);
     };
     poses::refuse_ranks(&job.config)?;
@@ -76,7 +79,7 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     // What is wrong is said before anything is done, what is right when the work begins.
     let backend = match rank {
         Some(rank) => backends::of_rank(config, rank)?,
-        None => backends::for_training(config, job.device)?,
+        None => backends::for_training(config, &job.card())?,
     };
     let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config.seed)?;
     let init = job.init.as_deref().map(SceneSource::find).transpose()?;
@@ -122,6 +125,7 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let refined = refined.as_ref();
     let cameras = poses::conclude(refined, &mut trainer, job, &dataset, &photos, &evaluation)?;
     let metrics = Written {
+        host_memory: host_memory(&mut trainer)?,
         evaluation,
         split,
         seconds,
@@ -479,15 +483,6 @@ fn write_sog(path: &Path, scene: &SharedScene) -> Result<()> {
     // The bar of the measuring is on the terminal.
     let bytes = scene.sog(&|_, _, _| {})?;
     file::write_bytes(path, bytes)?;
-    eprintln!("{}: {}", path.display(), memory::Bytes(bytes.len() as u64));
+    eprintln!("{}: {}", path.display(), Bytes(bytes.len() as u64));
     Ok(())
-}
-
-fn plan_memory(config: &ResolvedConfig, backend: &dyn Backend, start: usize, photos: &Photos) {
-    let views = [&photos.train, &photos.test].map(|views| views.as_slice());
-    let plan = memory::plan(config, backend, start, views);
-    eprintln!("{plan}");
-    if let Some(warning) = plan.warning() {
-        eprintln!("warning: {warning}: lower --max-gaussians, --max-size or --sh-degree");
-    }
 }

@@ -191,13 +191,13 @@ impl CudaLearner {
     /// As [`CudaLearner::launch`]; if memory is short for as many Gaussians as there may be, for as
     /// many as there are.
     pub(super) fn launch_or_synchronise(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        match self.launch(plan) {
-            Err(BackendError::OutOfMemory { .. }) if self.guessed => {
-                self.synchronise()?;
-                self.launch(plan)
+        self.with_memory(|learner| match learner.launch(plan) {
+            Err(BackendError::OutOfMemory { .. }) if learner.guessed => {
+                learner.synchronise()?;
+                learner.launch(plan)
             }
             launched => launched,
-        }
+        })
     }
 
     /// What comes before a step's first frame. Returns which of Adam's kernels are to be loaded, if
@@ -214,6 +214,7 @@ impl CudaLearner {
         self.values
             .reserve_exactly(size_of::<f64>() * plan.views.len())?;
         self.frames = plan.views.len();
+        self.leaves_unseen = plan.sparse_adam;
         self.share_rows();
         let lens = plan.views.first().is_some_and(|&view| self.has_lens(view));
         let wanted = AdamKind::new(plan, &self.state, lens, self.sharing.is_some());

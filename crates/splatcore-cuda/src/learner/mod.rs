@@ -10,6 +10,7 @@
 //! | what is in the queue | `pending.rs` |
 //! | which steps and refinements has the device done, and what if it overflowed | `synchronise.rs` |
 //! | how much memory does it need | `memory.rs` |
+//! | what if the device has less | `offload.rs` |
 //! | how does the set of Gaussians change | `refine.rs` |
 //! | how much does each Gaussian show, and how wrongly | `score.rs` |
 //! | which of them hang before what the views show | `floaters.rs` |
@@ -26,6 +27,7 @@ mod engine;
 mod floaters;
 mod frame;
 pub(crate) mod memory;
+mod offload;
 mod pending;
 mod photos;
 mod refine;
@@ -57,8 +59,8 @@ use pending::Pending;
 pub use photos::Photos;
 use shared::Sharing;
 use splatcore_core::backend::{
-    Deferred, Learner, LearnerState, Posed, Profile, Profiled, Refine, RefineReport, StageTimes,
-    StepPlan,
+    Deferred, HostMemory, Learner, LearnerState, Posed, Profile, Profiled, Refine, RefineReport,
+    StageTimes, StepPlan,
 };
 use splatcore_core::colour::{ColourState, cameras_of};
 use splatcore_core::smoothing::fuse;
@@ -124,25 +126,39 @@ pub struct CudaLearner {
     profiled: Vec<Marks>,
     /// What was read of them.
     profile: Profile,
+    /// What the device has no memory for may lie in the host's.
+    offloads: bool,
+    /// Gaussians that the last step saw, as far as the host knows, and whether it left the others
+    /// alone.
+    seen: u64,
+    leaves_unseen: bool,
 }
 
 impl CudaLearner {
+    /// `offloads`: what the device has no memory for lies in the host's.
     pub(crate) fn new(
         state: &LearnerState,
         views: Arc<Vec<View>>,
         passes: Passes,
         moments: Moments,
+        offloads: bool,
     ) -> Result<Self, BackendError> {
         checks::views(&views)?;
         checks::colours(&state.colours, &views)?;
         let device = passes.queue().device.clone();
+        let pixels = memory::most_pixels(&views);
+        if offloads {
+            let scene = (state.gaussians.len(), state.gaussians.sh_degree);
+            memory::check_least(scene, moments, pixels, device.memory().1)?;
+        }
+        let headroom = offloads.then(|| memory::headroom(pixels));
         let mut coloured = Coloured::new(&device, cameras_of(views.iter()))?;
         coloured.replace(&state.colours)?;
         let kernels = passes.work.kernels.clone();
         // What must be compiled is, at the same time.
         let (loss, densify) = rayon::join(|| Loss::new(&kernels), || Densify::new(&kernels));
-        Ok(Self {
-            state: State::upload_as(&device, state, moments)?,
+        let mut learner = Self {
+            state: State::upload_as(&device, state, moments, headroom)?,
             cameras: views.iter().map(|view| view.camera.clone()).collect(),
             poses: pose_gradient::gradients(&device)?,
             intrinsics: intrinsics_gradient::gradients(&device)?,
@@ -174,7 +190,14 @@ impl CudaLearner {
             profile: Profile::default(),
             kernels: passes.work.kernels.clone(),
             passes,
-        })
+            offloads,
+            seen: 0,
+            leaves_unseen: false,
+        };
+        if learner.state.in_host().bytes > 0 {
+            learner.narrow()?;
+        }
+        Ok(learner)
     }
 }
 
@@ -197,6 +220,14 @@ impl Profiled for CudaLearner {
     fn take_profile(&mut self) -> Result<Profile, BackendError> {
         self.synchronise()?;
         Ok(std::mem::take(&mut self.profile))
+    }
+
+    fn host_memory(&mut self) -> Result<HostMemory, BackendError> {
+        if self.state.in_host().bytes == 0 {
+            return Ok(HostMemory::default());
+        }
+        self.synchronise()?;
+        Ok(self.in_host())
     }
 }
 
@@ -293,7 +324,7 @@ impl Learner for CudaLearner {
         checks::colours(&state.colours, self.photos.views())?;
         scene::check(&state.gaussians)?;
         self.whole()?;
-        let replaced = self.state.replace(state);
+        let replaced = self.with_memory(|learner| learner.state.replace(state));
         self.known = self.state.count;
         replaced?;
         self.coloured.replace(&state.colours)

@@ -1,6 +1,6 @@
 //! How does the set of Gaussians change?
 
-use super::memory::working_bytes;
+use super::memory::{most_pixels, working_bytes};
 use super::pending::Pending;
 use super::{CudaLearner, score};
 use crate::ops::by_camera::ByCamera;
@@ -47,19 +47,23 @@ impl CudaLearner {
         self.passes.queue().start_marks()?;
         let refined = match (score::scoring_of(refine), refine) {
             _ if self.state.count == 0 => Ok(None),
-            (Some(scoring), _) => self.score(scoring).map(Some),
+            (Some(scoring), _) => self.with_memory(|learner| learner.score(scoring)).map(Some),
             (
                 _,
                 Refine::PruneFloaters {
                     render,
                     depth_share,
                 },
-            ) => self.find_floaters(render, *depth_share).map(Some),
+            ) => self
+                .with_memory(|learner| learner.find_floaters(render, *depth_share))
+                .map(Some),
             _ => Ok(None),
         }
         .and_then(|scores| {
-            self.densify
-                .refine(&mut self.state, refine, scores.as_ref())
+            self.with_memory(|learner| {
+                let (densify, state) = (&mut learner.densify, &mut learner.state);
+                densify.refine(state, refine, scores.as_ref())
+            })
         });
         let refined = refined.and_then(|report| self.refine_by_camera(refine).map(|()| report));
         self.known = self.state.count;
@@ -91,11 +95,7 @@ impl CudaLearner {
 
     /// Makes room for so many Gaussians at once, if memory is plenty; nothing is pending.
     pub(super) fn reserve_synchronised(&mut self, gaussians: usize) -> Result<(), BackendError> {
-        let views = self.photos.views();
-        let pixels = views
-            .iter()
-            .map(|view| view.camera.width as u64 * view.camera.height as u64);
-        let working = working_bytes(gaussians, pixels.max().unwrap_or(0));
+        let working = working_bytes(gaussians, most_pixels(self.photos.views()));
         let device = &self.passes.queue().device;
         let more = self
             .state

@@ -2,6 +2,7 @@
 
 use super::CudaLearner;
 use crate::ops::scene::SceneAddresses;
+use crate::passes::Passes;
 use splatcore_core::backend::{
     Cotangents, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts,
     Timed, Visibility,
@@ -25,6 +26,18 @@ impl CudaLearner {
             smoothing: self.state.smoothing_address(),
         }
     }
+
+    /// Something of the scene as it is once all steps and refinements are done.
+    fn of_whole<T>(
+        &mut self,
+        mut what: impl FnMut(&mut Passes, SceneAddresses) -> Result<T, BackendError>,
+    ) -> Result<T, BackendError> {
+        self.whole()?;
+        self.with_memory(|learner| {
+            let scene = learner.scene_addresses();
+            what(&mut learner.passes, scene)
+        })
+    }
 }
 
 impl Scored for CudaLearner {
@@ -33,9 +46,7 @@ impl Scored for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Visibility, BackendError> {
-        self.whole()?;
-        let scene = self.scene_addresses();
-        self.passes.visibility(scene, camera, options)
+        self.of_whole(|passes, scene| passes.visibility(scene, camera, options))
     }
 
     fn tile_counts(
@@ -43,9 +54,7 @@ impl Scored for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<TileCounts, BackendError> {
-        self.whole()?;
-        let scene = self.scene_addresses();
-        self.passes.tile_counts(scene, camera, options)
+        self.of_whole(|passes, scene| passes.tile_counts(scene, camera, options))
     }
 
     fn counts(
@@ -53,9 +62,7 @@ impl Scored for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<FrameCounts, BackendError> {
-        self.whole()?;
-        let scene = self.scene_addresses();
-        self.passes.counts(scene, camera, options)
+        self.of_whole(|passes, scene| passes.counts(scene, camera, options))
     }
 }
 
@@ -69,9 +76,7 @@ impl Renderer for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError> {
-        self.whole()?;
-        let scene = self.scene_addresses();
-        self.passes.render(scene, camera, options)
+        self.of_whole(|passes, scene| passes.render(scene, camera, options))
     }
 
     fn render_bytes(
@@ -79,9 +84,7 @@ impl Renderer for CudaLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Vec<u8>, BackendError> {
-        self.whole()?;
-        let scene = self.scene_addresses();
-        self.passes.render_bytes(scene, camera, options)
+        self.of_whole(|passes, scene| passes.render_bytes(scene, camera, options))
     }
 
     fn finish(&mut self) -> Result<bool, BackendError> {
@@ -94,9 +97,7 @@ impl Renderer for CudaLearner {
         options: &RenderOptions,
         cotangents: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
-        self.whole()?;
-        let scene = self.scene_addresses();
-        self.passes.gradients(scene, camera, options, cotangents)
+        self.of_whole(|passes, scene| passes.gradients(scene, camera, options, cotangents))
     }
 
     fn stage_times(
@@ -105,8 +106,6 @@ impl Renderer for CudaLearner {
         options: &RenderOptions,
         timed: Timed,
     ) -> Result<StageTimes, BackendError> {
-        self.whole()?;
-        let scene = self.scene_addresses();
-        self.passes.stage_times(scene, camera, options, timed)
+        self.of_whole(|passes, scene| passes.stage_times(scene, camera, options, timed))
     }
 }

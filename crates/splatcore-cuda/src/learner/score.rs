@@ -72,7 +72,7 @@ impl CudaLearner {
             if counters.overflowed == 0 {
                 return Ok(scorer.scores);
             }
-            self.passes.reserve_pairs(counters.needed)?;
+            self.passes.make_sorted_room(&counters)?;
         }
     }
 

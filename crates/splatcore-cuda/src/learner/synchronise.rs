@@ -28,6 +28,9 @@ impl CudaLearner {
         let done = (counters.steps as usize).saturating_sub(self.confirmed);
         let done = done.min(self.pending.len());
         self.confirmed += done;
+        if done > 0 {
+            self.seen = counters.visible.into();
+        }
         let done: Vec<Pending> = self.pending.drain(..done).collect();
         for pending in done {
             let Pending::Refine {
@@ -196,7 +199,7 @@ impl CudaLearner {
         if let (Some(Missing::Refine(_)), 1..) = (missing.first(), counters.rows) {
             self.densify.expect_growth(counters.rows, self.state.count);
         }
-        self.passes.reserve_pairs(counters.needed)
+        self.passes.make_sorted_room(counters)
     }
 
     fn launch_again(&mut self, missing: &Missing) -> Result<Pending, BackendError> {
@@ -242,7 +245,7 @@ impl CudaLearner {
             if timed {
                 self.passes.queue().start_marks()?;
             }
-            let launched = self.launch(plan);
+            let launched = self.with_memory(|learner| learner.launch(plan));
             // Whatever happened: later steps leave no marks.
             let times = self.passes.queue().take_times();
             let counters = self.passes.counters()?;
@@ -251,7 +254,7 @@ impl CudaLearner {
             if counters.overflowed == 0 {
                 return times;
             }
-            self.passes.reserve_pairs(counters.needed)?;
+            self.with_memory(|learner| learner.passes.make_sorted_room(&counters))?;
         }
     }
 }

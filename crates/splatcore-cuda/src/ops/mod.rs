@@ -35,6 +35,7 @@ pub mod intrinsics_gradient;
 pub mod lens;
 pub mod limit_scales;
 pub mod loss;
+pub mod offload;
 pub mod photo;
 pub mod pose_gradient;
 pub mod project;

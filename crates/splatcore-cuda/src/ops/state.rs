@@ -1,13 +1,18 @@
 //! What a learner keeps on the device: parameters, moments, statistics.
 
 pub use super::groups::{GROUPS, LOG_SCALES, MEANS, OPACITIES, ROTATIONS, SH, widths};
-use crate::device::{Buffer, Device};
+use super::offload::{self, Headroom};
+use crate::device::{Buffer, Device, Place};
 use crate::ops::adam::moments::{Format, Moments};
+use rayon::prelude::*;
 use splatcore_core::backend::LearnerState;
 use splatcore_core::colour::ColourState;
 use splatcore_core::learned_masks::LearnedMasks;
 use splatcore_core::{BackendError, Gaussians};
 use std::sync::Arc;
+
+/// Numbers that a thread looks at in one go to see whether they are zero.
+const ZEROS: usize = 1 << 16;
 
 /// One parameter group and its moments, rows of `width` numbers a Gaussian.
 pub struct Group {
@@ -29,6 +34,53 @@ impl Group {
         let [first, second] = self.formats;
         [Format::F32, first, second].map(|format| self.width * format.bytes())
     }
+
+    /// Parameters, first, second moments.
+    pub fn arrays(&self) -> [&Buffer; 3] {
+        [&self.parameters, &self.first, &self.second]
+    }
+
+    /// As [`Group::arrays`].
+    pub fn arrays_mut(&mut self) -> [&mut Buffer; 3] {
+        [&mut self.parameters, &mut self.first, &mut self.second]
+    }
+}
+
+/// What of a state lies in the host's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InHost {
+    /// Bytes of all Gaussians.
+    pub bytes: u64,
+    /// Bytes that a step moves of a Gaussian that it sees.
+    pub seen: u64,
+    /// Bytes that it moves of one that it does not see, if it moves those.
+    pub unseen: u64,
+}
+
+/// Writes numbers as they are stored. Moments of a fresh state are many zeros, which are all bits
+/// zero in every format.
+fn write(buffer: &Buffer, format: Format, numbers: &[f32]) -> Result<(), BackendError> {
+    let zero = |numbers: &[f32]| numbers.iter().all(|number| number.to_bits() == 0);
+    if numbers.par_chunks(ZEROS).all(zero) {
+        return buffer.fill(0, format.bytes() * numbers.len());
+    }
+    match format {
+        Format::F32 => buffer.write(0, numbers),
+        _ => buffer.write(0, &format.encode(numbers)),
+    }
+}
+
+/// How many arrays of so many Gaussians leave a device.
+fn leaving(
+    device: &Arc<dyn Device>,
+    offloads: Option<Headroom>,
+    rows: [[usize; 3]; 5],
+    count: usize,
+) -> usize {
+    offloads.map_or(0, |headroom| {
+        let bytes = device.memory().0.saturating_sub(headroom.of(count));
+        offload::leaving(rows, count, bytes)
+    })
 }
 
 /// Everything that a checkpoint must hold, on the device.
@@ -59,6 +111,8 @@ pub struct State {
     pub masks: [Buffer; 3],
     /// Whether there are.
     pub masked: bool,
+    /// What is to be left free on the device, where arrays may lie in the host's memory.
+    offloads: Option<Headroom>,
 }
 
 /// The arrays of Gaussians as flat slices, in the order of [`GROUPS`].
@@ -88,11 +142,12 @@ impl State {
     /// # Errors
     /// If it does not fit on the device.
     pub fn upload(device: &Arc<dyn Device>, state: &LearnerState) -> Result<Self, BackendError> {
-        Self::upload_as(device, state, Moments::Full)
+        Self::upload_as(device, state, Moments::Full, None)
     }
 
     /// Uploads a state. Its moments are rounded to what can be stored; those that
-    /// [`State::download`] gave stay as they are.
+    /// [`State::download`] gave stay as they are. With `offloads` arrays lie in the host's memory
+    /// as far as the device has not that much free beside the others.
     ///
     /// # Errors
     /// If it does not fit on the device.
@@ -100,7 +155,15 @@ impl State {
         device: &Arc<dyn Device>,
         state: &LearnerState,
         moments: Moments,
+        offloads: Option<Headroom>,
     ) -> Result<Self, BackendError> {
+        let (count, sh_degree) = (state.gaussians.len(), state.gaussians.sh_degree);
+        let leaving = leaving(
+            device,
+            offloads,
+            offload::row_bytes(sh_degree, moments),
+            count,
+        );
         let (parameters, first, second) = (
             flat(&state.gaussians),
             flat(&state.first),
@@ -110,25 +173,27 @@ impl State {
         let mut groups = Vec::with_capacity(5);
         for k in 0..5 {
             let formats = moments.formats(k);
-            let stored = |format: Format, numbers: &[f32]| match format {
-                Format::F32 => Buffer::from_slice(device, GROUPS[k], numbers),
-                _ => Buffer::from_slice(device, GROUPS[k], &format.encode(numbers)),
+            let stored = |array: usize, format: Format, numbers: &[f32]| {
+                let bytes = format.bytes() * numbers.len();
+                let place = offload::place_of(k, array, leaving);
+                let buffer = Buffer::new_in(place, device, GROUPS[k], bytes)?;
+                write(&buffer, format, numbers).map(|()| buffer)
             };
             groups.push(Group {
-                parameters: stored(Format::F32, parameters[k])?,
-                first: stored(formats[0], first[k])?,
-                second: stored(formats[1], second[k])?,
+                parameters: stored(0, Format::F32, parameters[k])?,
+                first: stored(1, formats[0], first[k])?,
+                second: stored(2, formats[1], second[k])?,
                 width: widths[k],
                 formats,
             });
         }
-        let count = state.gaussians.len();
         Ok(Self {
             count,
             device_count: Buffer::from_slice(device, "count of the Gaussians", &[count as u32])?,
             capacity: count,
-            sh_degree: state.gaussians.sh_degree,
+            sh_degree,
             moments,
+            offloads,
             groups: groups
                 .try_into()
                 .unwrap_or_else(|_| unreachable!("five groups were pushed")),
@@ -177,12 +242,10 @@ impl State {
             flat(&state.first),
             flat(&state.second),
         );
-        let widths = widths(state.gaussians.sh_degree);
-        self.capacity = 0;
-        self.set_count(0)?;
+        self.clear()?;
+        self.place_arrays(state.gaussians.len(), state.gaussians.sh_degree)?;
         let mut arrays = Vec::new();
         for (k, group) in self.groups.iter_mut().enumerate() {
-            group.width = widths[k];
             arrays.extend([
                 (&mut group.parameters, Format::F32, parameters[k]),
                 (&mut group.first, group.formats[0], first[k]),
@@ -190,20 +253,9 @@ impl State {
             ]);
         }
         arrays.push((&mut self.gradient_sum, Format::F32, &state.gradient_sum));
-        for (buffer, ..) in &mut arrays {
-            buffer.clear()?;
-        }
-        self.seen.clear()?;
-        self.smoothing.clear()?;
-        self.smoothed = false;
-        self.masks.iter_mut().try_for_each(Buffer::clear)?;
-        self.masked = false;
         for (buffer, format, numbers) in arrays {
             buffer.reserve_exactly(format.bytes() * numbers.len())?;
-            match format {
-                Format::F32 => buffer.write(0, numbers)?,
-                _ => buffer.write(0, &format.encode(numbers))?,
-            }
+            write(buffer, format, numbers)?;
         }
         self.seen.reserve_exactly(size_of_val(&state.seen[..]))?;
         self.seen.write(0, &state.seen)?;
@@ -218,6 +270,67 @@ impl State {
         self.set_count(self.capacity)?;
         self.sh_degree = state.gaussians.sh_degree;
         Ok(())
+    }
+
+    /// No Gaussian is left, and no memory is taken.
+    fn clear(&mut self) -> Result<(), BackendError> {
+        self.capacity = 0;
+        self.set_count(0)?;
+        let groups = self.groups.iter_mut().flat_map(Group::arrays_mut);
+        let others = [&mut self.gradient_sum, &mut self.seen, &mut self.smoothing];
+        for buffer in groups.chain(others).chain(&mut self.masks) {
+            buffer.clear()?;
+        }
+        (self.smoothed, self.masked) = (false, false);
+        Ok(())
+    }
+
+    /// Decides where the arrays of so many Gaussians go, all of which are empty.
+    fn place_arrays(&mut self, count: usize, sh_degree: u8) -> Result<(), BackendError> {
+        let rows = offload::row_bytes(sh_degree, self.moments);
+        let leaving = leaving(self.seen.device(), self.offloads, rows, count);
+        for (k, (group, width)) in self.groups.iter_mut().zip(widths(sh_degree)).enumerate() {
+            group.width = width;
+            for (array, buffer) in group.arrays_mut().into_iter().enumerate() {
+                let place = offload::place_of(k, array, leaving);
+                *buffer = Buffer::new_in(place, &buffer.device().clone(), buffer.name(), 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the next array to the host's memory. `false` if all that can are there, or none may.
+    ///
+    /// # Errors
+    /// If the host has not so much, or the device failed; the state is as before then.
+    pub fn offload_next(&mut self) -> Result<bool, BackendError> {
+        if self.offloads.is_none() || self.count == 0 {
+            return Ok(false);
+        }
+        for (k, array) in offload::order() {
+            let used = self.count * self.groups[k].row_bytes()[array];
+            let buffer = &mut *self.groups[k].arrays_mut()[array];
+            if buffer.place() == Place::Device {
+                return buffer.move_to_host(used).map(|()| true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What lies in the host's memory.
+    pub fn in_host(&self) -> InHost {
+        let mut in_host = InHost::default();
+        for group in &self.groups {
+            let arrays = group.arrays().into_iter().zip(group.row_bytes());
+            for (array, (buffer, row)) in arrays.enumerate() {
+                if buffer.place() == Place::Host {
+                    in_host.bytes += (row * self.count) as u64;
+                    in_host.seen += offload::moved(array) * row as u64;
+                    in_host.unseen += 2 * row as u64;
+                }
+            }
+        }
+        in_host
     }
 
     /// There are so many Gaussians now, of which the host knows.
@@ -315,10 +428,7 @@ impl State {
 
     /// Bytes on the device.
     pub fn bytes(&self) -> u64 {
-        let groups = self
-            .groups
-            .iter()
-            .flat_map(|group| [&group.parameters, &group.first, &group.second]);
+        let groups = self.groups.iter().flat_map(Group::arrays);
         groups
             .chain([
                 &self.device_count,
@@ -327,6 +437,7 @@ impl State {
                 &self.smoothing,
             ])
             .chain(&self.masks)
+            .filter(|buffer| buffer.place() == Place::Device)
             .map(|buffer| buffer.bytes() as u64)
             .sum()
     }

@@ -357,7 +357,8 @@ impl TrainingPass {
         view: &KernelCamera,
         sums: Address,
     ) -> Result<Address, BackendError> {
-        self.gradients.reserve(GRADIENT_BYTES * scene.count)?;
+        let splats = work.splats_of(scene.count);
+        self.gradients.reserve(GRADIENT_BYTES * splats)?;
         let [means, log_scales, rotations, opacity_logits, sh] = scene.arrays;
         let params = ProjectBackwardParams {
             means,

@@ -21,7 +21,7 @@ fn images_make_no_room_for_the_pairs_of_another_pipeline() {
     };
     let kernels = Arc::new(Kernels::new(device.clone()));
     let passes = Passes::new(Queue::new(device), kernels, false).unwrap();
-    let mut renderer = CudaRenderer::new(&random_scene(17, 200, 0), passes, false).unwrap();
+    let mut renderer = CudaRenderer::new(&random_scene(17, 200, 0), passes, false, false).unwrap();
     let (camera, image) = (plain_camera(90, 70), RenderOptions::default());
     let vanilla = RenderOptions {
         pipeline: Pipeline::VANILLA,
@@ -67,7 +67,10 @@ fn random_renderer(count: usize) -> Option<(CudaRenderer, Arc<Emulated>)> {
     let kernels = Arc::new(Kernels::new(device.clone()));
     let passes = Passes::new(Queue::new(device.clone()), kernels, false).unwrap();
     let scene = some_large(count);
-    Some((CudaRenderer::new(&scene, passes, false).unwrap(), device))
+    Some((
+        CudaRenderer::new(&scene, passes, false, false).unwrap(),
+        device,
+    ))
 }
 
 /// The sizes of an image with small macro-tiles of tiles and of one with large ones, and from

@@ -111,6 +111,7 @@ impl Trainer {
         let sampled = step == 1 || last || step.is_multiple_of(SAMPLE_EVERY);
         if sampled {
             self.sample(&views, stretch)?;
+            self.note_offloading(observer)?;
         }
         if sampled || self.seconds - stretch.told_at >= TELL_EVERY.as_secs_f64() {
             stretch.told_at = self.seconds;
@@ -210,6 +211,16 @@ impl Trainer {
                 seconds: self.seconds,
             });
         }
+        Ok(())
+    }
+
+    /// Tells if more lies in the host's memory than was known.
+    fn note_offloading(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
+        let bytes = self.learner.host_memory()?.bytes;
+        if bytes > self.offloaded {
+            observer.note(&Event::Offloaded { bytes });
+        }
+        self.offloaded = bytes;
         Ok(())
     }
 

@@ -27,6 +27,8 @@ pub struct Mock {
     pub log: Arc<Mutex<Vec<Event>>>,
     /// The loss is NaN from this step on.
     pub nan_from: Option<u32>,
+    /// Memory of the host is used from this step on.
+    pub offloads_from: Option<u32>,
     pub name: Option<&'static str>,
     /// Every step takes at least so long.
     pub step_time: Option<std::time::Duration>,
@@ -61,6 +63,7 @@ impl Backend for Mock {
             parameters: gaussians as u64,
             moments: 2 * gaussians as u64,
             working: largest[0] as u64 * largest[1] as u64,
+            host: 0,
         }
     }
 }
@@ -71,6 +74,7 @@ impl Mock {
             state: LearnerState::fresh(scene.clone()),
             log: Arc::clone(&self.log),
             nan_from: self.nan_from,
+            offloads_from: self.offloads_from,
             step_time: self.step_time,
             clock: self.clock.clone(),
             out_of_memory_at: self.out_of_memory_at,
@@ -86,6 +90,7 @@ struct MockLearner {
     state: LearnerState,
     log: Arc<Mutex<Vec<Event>>>,
     nan_from: Option<u32>,
+    offloads_from: Option<u32>,
     step_time: Option<std::time::Duration>,
     clock: Option<MockClock>,
     out_of_memory_at: Option<u32>,
@@ -165,6 +170,11 @@ impl Profiled for MockLearner {
         let start = std::time::Instant::now();
         self.step(plan)?;
         Ok(vec![("step", start.elapsed().as_secs_f64())])
+    }
+    fn host_memory(&mut self) -> Result<HostMemory, BackendError> {
+        let offloads = self.offloads_from.is_some_and(|from| self.step >= from);
+        let bytes = if offloads { 512 } else { 0 };
+        Ok(HostMemory { bytes, moved: 0 })
     }
 }
 

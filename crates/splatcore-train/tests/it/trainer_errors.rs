@@ -175,3 +175,27 @@ fn an_output_that_cannot_be_written_is_an_error() {
     assert!(error.contains("cannot be written"), "{error}");
     assert!(Path::new(&file).is_file());
 }
+
+/// What it was told of memory of the host.
+struct Offloaded(Vec<u64>);
+impl Observer for Offloaded {
+    fn note(&mut self, event: &Event<'_>) {
+        if let Event::Offloaded { bytes } = event {
+            self.0.push(*bytes);
+        }
+    }
+}
+
+#[test]
+fn memory_that_is_taken_of_the_host_is_told_once() {
+    for (offloads_from, told) in [(Some(60), vec![512]), (None, vec![])] {
+        let mock = Mock {
+            offloads_from,
+            ..Mock::default()
+        };
+        let mut observer = Offloaded(Vec::new());
+        let mut run = trainer(&config(Strategy::Adc), &mock);
+        run.run(&mut observer).unwrap();
+        assert_eq!(observer.0, told);
+    }
+}

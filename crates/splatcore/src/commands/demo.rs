@@ -97,6 +97,7 @@ pub fn run(args: Args) -> Result<()> {
         init: None,
         cards: None,
         device: None,
+        memory: None,
         folder: folder.clone(),
         config: config(&args)?,
         resume: false,

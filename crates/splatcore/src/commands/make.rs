@@ -257,6 +257,7 @@ impl Make {
             config: settings.resolve()?,
             cards: None,
             device: asked.device,
+            memory: None,
             resume,
             overwrite: !resume,
             // A run that goes on knows it.

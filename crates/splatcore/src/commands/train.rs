@@ -1,6 +1,6 @@
 //! `splatcore train`: photos to a scene.
 
-use crate::backends::DeviceArgs;
+use crate::backends::{Card, DeviceArgs};
 use crate::output::{self, WrongUsage, counted, duration, quote};
 use crate::ranks::Cards;
 use crate::run::{self, Files, Finished, Job, Show};
@@ -8,6 +8,7 @@ use crate::viewing::ViewerArgs;
 use crate::{program, remedy};
 use anyhow::{Result, bail};
 use splatcore_train::config::{ConfigError, Flags};
+use splatcore_train::memory::Bytes;
 use splatcore_train::{Config, ResolvedConfig};
 use std::path::{Path, PathBuf};
 
@@ -81,6 +82,13 @@ pub struct Args {
     /// leave this out: the cards are those of the ranks that were started
     #[arg(long, value_name = "N|all", conflicts_with = "device")]
     cards: Option<Cards>,
+    /// Use at most so much of the card's memory, for example 16G [what is free]. A larger scene
+    /// trains all the same: what the card has no room for, first the optimiser's state and the
+    /// spherical harmonics, lies in the computer's memory, and steps move what they need. With
+    /// --optimizer sparse-adam that is what their photos see, else all of it. The result is the
+    /// same, bit for bit, whatever the memory
+    #[arg(long, value_name = "SIZE", conflicts_with = "cards")]
+    memory: Option<Bytes>,
     #[command(flatten)]
     settings: Flags,
 }
@@ -104,7 +112,10 @@ pub fn run(args: Args) -> Result<()> {
         &args.dataset,
         &args.output,
         args.images.as_deref(),
-        args.device.device,
+        Card {
+            device: args.device.device,
+            memory: args.memory,
+        },
         args.cards,
     );
     let job = Job {
@@ -113,6 +124,7 @@ pub fn run(args: Args) -> Result<()> {
         init: args.init,
         folder: args.output,
         device: args.device.device,
+        memory: args.memory,
         cards: args.cards,
         config,
         resume: args.resume,
@@ -197,15 +209,17 @@ fn resume_command(
     dataset: &Path,
     folder: &Path,
     images: Option<&str>,
-    device: Option<usize>,
+    card: Card,
     cards: Option<Cards>,
 ) -> String {
     let quoted = |path: &Path| quote(&path.to_string_lossy());
     let images = images.map_or(String::new(), |name| format!(" --images {}", quote(name)));
+    let Card { device, memory } = card;
     let device = device.map_or(String::new(), |number| format!(" --device {number}"));
+    let memory = memory.map_or(String::new(), |size| format!(" --memory {}", size.typed()));
     let cards = cards.map_or(String::new(), |cards| format!(" --cards {cards}"));
     format!(
-        "splatcore train {} -o {}{images}{device}{cards} --resume",
+        "splatcore train {} -o {}{images}{device}{memory}{cards} --resume",
         quoted(dataset),
         quoted(folder)
     )
@@ -217,18 +231,25 @@ mod tests {
 
     #[test]
     fn the_resume_command_survives_a_shell() {
-        let command = resume_command(Path::new("my photos"), Path::new("out"), None, None, None);
+        let any = Card::default();
+        let command = resume_command(Path::new("my photos"), Path::new("out"), None, any, None);
         assert_eq!(command, "splatcore train 'my photos' -o out --resume");
         let command = resume_command(
             Path::new("it's"),
             Path::new("a/b"),
             Some("images_4"),
-            Some(1),
+            Card {
+                device: Some(1),
+                memory: Some(Bytes(3 << 29)),
+            },
             Some(Cards::Count(2)),
         );
         assert_eq!(
             command,
-            r"splatcore train 'it'\''s' -o a/b --images images_4 --device 1 --cards 2 --resume"
+            concat!(
+                r"splatcore train 'it'\''s' -o a/b --images images_4 --device 1 --memory 1536M ",
+                "--cards 2 --resume"
+            )
         );
     }
 }

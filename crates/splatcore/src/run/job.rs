@@ -1,11 +1,13 @@
 //! What to train, and the folder that the result goes to.
 
+use crate::backends::Card;
 use crate::output;
 use crate::ranks::Cards;
 use crate::scene_source::Files;
 use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
 use splatcore_data::lock::{self, FolderLock};
+use splatcore_train::memory::Bytes;
 use splatcore_train::{Checkpoint, ResolvedConfig};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -24,6 +26,8 @@ pub struct Job {
     pub config: ResolvedConfig,
     /// Which card computes; the first if not given.
     pub device: Option<usize>,
+    /// How much of its memory may be used; what is free if not given.
+    pub memory: Option<Bytes>,
     /// Which cards train together; one if not given.
     pub cards: Option<Cards>,
     /// Go on from the folder's checkpoint.
@@ -40,6 +44,16 @@ pub struct Job {
     pub show: Option<Show>,
     /// The command that goes on with this run, for messages.
     pub resume_command: String,
+}
+
+impl Job {
+    /// What it asks for of its card.
+    pub fn card(&self) -> Card {
+        Card {
+            device: self.device,
+            memory: self.memory,
+        }
+    }
 }
 
 /// How a run is shown in a browser.

@@ -84,6 +84,15 @@ impl Metrics {
     }
 }
 
+/// What of a scene lay in the computer's memory at the end of the training.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct MeasuredHostMemory {
+    /// Bytes there.
+    pub bytes: u64,
+    /// Bytes that the last step moved between it and the card, both ways, about.
+    pub moved_per_step: u64,
+}
+
 /// What a run writes.
 #[derive(Serialize)]
 pub struct Written {
@@ -108,6 +117,9 @@ pub struct Written {
     /// Why there are fewer steps than iterations, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<&'static str>,
+    /// What lay in the computer's memory for want of the card's, if anything did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_memory: Option<MeasuredHostMemory>,
     /// How loss and number went.
     pub curve: Vec<CurvePoint>,
     /// PSNR of the photos of `split` during the run; the last is the result.

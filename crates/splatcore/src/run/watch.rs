@@ -8,6 +8,7 @@ use crate::viewing::Live;
 use splatcore_core::backend::{Learner, RenderOptions, Renderer};
 use splatcore_core::{Camera, View};
 use splatcore_train::intrinsics::LensChange;
+use splatcore_train::memory::Bytes;
 use splatcore_train::{Event, Extras, Observer, Planned, ResolvedConfig, Signal, evaluate_with};
 use splatcore_view::Moment;
 use std::borrow::Cow;
@@ -137,6 +138,10 @@ impl Observer for Watch<'_> {
                  (--intrinsics-limit): check the camera that the dataset gives these photos, or \
                  raise the limit",
                 names.join(", ")
+            )),
+            Event::Offloaded { bytes } => self.progress.note(&format!(
+                "memory: the card's is short, {} of the scene lie in the computer's",
+                Bytes(*bytes)
             )),
             Event::Planned(planned) => self.progress.note(&in_words(planned)),
             Event::Reached { step, psnr, end } => self.progress.note(&format!(

@@ -1,7 +1,7 @@
 //! How long a step takes on this machine with these photos: a few seconds of real steps.
 
 use super::sample;
-use crate::backends;
+use crate::backends::{self, Card};
 use anyhow::Result;
 use splatcore_core::{Backend, Gaussians, View, camera};
 use splatcore_data::dataset::{Dataset, Split};
@@ -111,7 +111,11 @@ fn time(
     points: Points<'_>,
     long: Duration,
 ) -> Result<StepTime> {
-    let backend = backends::for_training(&machine.config.complete(), machine.device)?.quietly();
+    let card = Card {
+        device: machine.device,
+        ..Card::default()
+    };
+    let backend = backends::for_training(&machine.config.complete(), &card)?.quietly();
     let longest = photo[0].max(photo[1]);
     let sizes = SIZES.map(|size| size.min(longest));
     // Photos smaller than that: half of them and all.

@@ -51,6 +51,20 @@ fn a_wrong_world_is_one_line_before_any_work() {
             1,
             "torchrun has started them already",
         ),
+        (both, &["--memory", "1G"], 2, "--memory is for one card"),
+        ("", &["--memory", "16"], 2, "is not a size"),
+        (
+            "",
+            &["--memory", "1G", "--backend", "cpu"],
+            2,
+            "--backend cpu uses none",
+        ),
+        (
+            "",
+            &["--memory", "1G", "--cards", "2"],
+            2,
+            "cannot be used with",
+        ),
         ("", &["--cards", "0"], 2, "is not a number of cards"),
         (
             "",

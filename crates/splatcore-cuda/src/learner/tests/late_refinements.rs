@@ -114,7 +114,7 @@ fn rounds_may_outgrow_their_room() {
         let kernels = Arc::new(Kernels::new(device.clone()));
         let passes = Passes::new(Queue::new(device.clone()), kernels, true).unwrap();
         let mut learner =
-            CudaLearner::new(&state, Arc::new(views()), passes, Moments::Full).unwrap();
+            CudaLearner::new(&state, Arc::new(views()), passes, Moments::Full, false).unwrap();
         let all = Refine::Adc {
             gradient_threshold: 0.0,
             split_scale: 0.0,

@@ -15,23 +15,23 @@ const GAUSSIANS: usize = 600;
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// What a training leaves: the state's bits, that of the loss, an image's, the reports.
-type Trained = (Vec<u32>, u64, Vec<u32>, Vec<RefineReport>);
+pub(super) type Trained = (Vec<u32>, u64, Vec<u32>, Vec<RefineReport>);
 
 /// A training of some steps with what may be in one.
 #[derive(Clone, Copy)]
-struct Course {
-    batch: usize,
-    moments: Moments,
-    mcmc: bool,
-    sparse: bool,
-    masks: bool,
+pub(super) struct Course {
+    pub batch: usize,
+    pub moments: Moments,
+    pub mcmc: bool,
+    pub sparse: bool,
+    pub masks: bool,
     /// The second camera is a fisheye.
-    lens: bool,
+    pub lens: bool,
     /// Takes room for pairs away before this step, on the last rank.
-    overflow: Option<u32>,
+    pub overflow: Option<u32>,
 }
 
-const PLAIN: Course = Course {
+pub(super) const PLAIN: Course = Course {
     batch: 1,
     moments: Moments::Full,
     mcmc: false,
@@ -42,7 +42,7 @@ const PLAIN: Course = Course {
 };
 
 impl Course {
-    fn plan(self, step: u32) -> StepPlan {
+    pub fn plan(self, step: u32) -> StepPlan {
         let mut plan = step::plan(Pipeline::AUTO, step, 0);
         plan.views = (0..self.batch).map(|k| (step as usize + k) % 3).collect();
         plan.render.sh_degree = u8::from(step > 2);
@@ -81,10 +81,19 @@ impl Course {
     }
 
     fn learner(self) -> Option<CudaLearner> {
-        let device = device()?;
+        let scene = random_scene(53, GAUSSIANS, 1);
+        Some(self.learner_on(&device()?, scene, false).unwrap())
+    }
+
+    pub fn learner_on(
+        self,
+        device: &Arc<dyn Device>,
+        scene: Gaussians,
+        offloads: bool,
+    ) -> std::result::Result<CudaLearner, BackendError> {
         let kernels = Arc::new(Kernels::new(device.clone()));
-        let passes = Passes::new(Queue::new(device), kernels, true).unwrap();
-        let state = LearnerState::fresh(random_scene(53, GAUSSIANS, 1));
+        let passes = Passes::new(Queue::new(device.clone()), kernels, true).unwrap();
+        let state = LearnerState::fresh(scene);
         let mut views = views();
         if self.lens {
             views[1].camera.lens = Lens::Fisheye {
@@ -93,13 +102,18 @@ impl Course {
                 s: [0.0; 2],
             };
         }
-        Some(CudaLearner::new(&state, Arc::new(views), passes, self.moments).unwrap())
+        CudaLearner::new(&state, Arc::new(views), passes, self.moments, offloads)
     }
 
     fn train(self, learner: &mut CudaLearner) -> Trained {
+        self.train_from(learner, 1)
+    }
+
+    /// From this step on, of six.
+    pub fn train_from(self, learner: &mut CudaLearner, first: u32) -> Trained {
         let ranks = learner.ranks_of_steps();
         let mut reports = Vec::new();
-        for step in 1..=6 {
+        for step in first..=6 {
             if self.overflow == Some(step) && ranks.rank + 1 == ranks.count {
                 learner.passes.shrink_pairs(TOO_FEW);
             }

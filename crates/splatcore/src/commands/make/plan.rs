@@ -4,10 +4,11 @@ use super::asked::Asked;
 use super::choice::{self, Choice, MINIMUM, TOTAL};
 use super::input::Kind;
 use super::state::{self, State};
+use crate::backends::{self, Card};
+use crate::load;
 use crate::output::{about, between, counted, thousands};
 use crate::progress::Phase;
 use crate::run::Files;
-use crate::{backends, load};
 use anyhow::{Context, Result};
 use splatcore_poses::{Forecast, forecast};
 use splatcore_train::Checkpoint;
@@ -63,7 +64,11 @@ impl Plan {
     /// steps that are timed on this machine. What is chosen for a dataset with cameras stays in
     /// `state`.
     pub fn new(asked: &Asked, poses: &splatcore_poses::Job, state: &mut State) -> Result<Self> {
-        let backend = backends::for_training(&asked.typed.complete(), asked.device)?;
+        let card = Card {
+            device: asked.device,
+            ..Card::default()
+        };
+        let backend = backends::for_training(&asked.typed.complete(), &card)?;
         let mut shorter = Vec::new();
         let mut job = poses.clone();
         let forecast = match asked.kind {

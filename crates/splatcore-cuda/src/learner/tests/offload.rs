@@ -1,0 +1,292 @@
+//! A device with less memory, and the host's in its place, change no bit.
+
+use super::ranks::{Course, PLAIN, Trained};
+use super::*;
+use crate::device::Limited;
+use crate::tests::support::device::device;
+use crate::tests::support::watched::{Watched, camera, view};
+use splatcore_core::Backend;
+use splatcore_core::random::Rng;
+use std::time::Instant;
+
+/// Copies of a scene side by side, of which the cameras see one.
+const COPIES: usize = 5;
+const GAUSSIANS: usize = 400;
+/// How far apart they are, world units.
+const APART: f32 = 60.0;
+
+fn scene() -> Gaussians {
+    let mut all = Gaussians::zeros(0, 3);
+    for copy in 0..COPIES {
+        let mut one = random_scene(53, GAUSSIANS, 3);
+        for mean in &mut one.means {
+            mean[1] += APART * copy as f32;
+        }
+        (0..GAUSSIANS).for_each(|i| all.push_from(&one, i));
+    }
+    all
+}
+
+/// What a training with so much memory leaves, what then lies in the host's memory, and the most
+/// that was taken of the device's.
+struct Seen {
+    trained: Trained,
+    host: HostMemory,
+    peak: usize,
+}
+
+fn with_limit(course: Course, limit: Option<usize>) -> Option<Seen> {
+    let watched = Watched::on(device()?);
+    let device: Arc<dyn Device> = match limit {
+        Some(limit) => Arc::new(Limited::new(watched.clone(), limit as u64)),
+        None => watched.clone(),
+    };
+    let mut learner = course
+        .learner_on(&device, scene(), limit.is_some())
+        .unwrap();
+    let trained = course.train_from(&mut learner, 1);
+    let host = learner.host_memory().unwrap();
+    let peak = watched.watch().peak;
+    Some(Seen {
+        trained,
+        host,
+        peak,
+    })
+}
+
+/// Shares of the memory that the training takes where there is enough: with the first there is
+/// less room for splats, with the last all that can lies in the host's memory.
+fn changes_no_bit(course: Course, shares: [f64; 3]) {
+    let Some(want) = with_limit(course, None) else {
+        return;
+    };
+    assert_eq!(want.host, HostMemory::default());
+    let mut in_host = Vec::new();
+    for share in shares {
+        let limit = (share * want.peak as f64) as usize;
+        let Some(got) = with_limit(course, Some(limit)) else {
+            return;
+        };
+        eprintln!(
+            "{limit} bytes: {} at the peak, {} in the host's memory, {} moved a step",
+            got.peak, got.host.bytes, got.host.moved
+        );
+        assert!(got.trained == want.trained, "with {share} of the memory");
+        assert!(got.peak <= limit + 64, "{} of {limit}", got.peak);
+        in_host.push(got.host.bytes);
+    }
+    assert!(in_host.is_sorted() && in_host[2] > 0, "{in_host:?}");
+}
+
+#[test]
+fn sparse_steps_of_adc() {
+    let course = Course {
+        sparse: true,
+        ..PLAIN
+    };
+    changes_no_bit(course, [0.8, 0.5, 0.3]);
+}
+
+#[test]
+fn dense_steps_of_mcmc_with_compact_moments() {
+    let course = Course {
+        mcmc: true,
+        moments: Moments::Compact,
+        ..PLAIN
+    };
+    changes_no_bit(course, [0.8, 0.5, 0.3]);
+}
+
+#[test]
+fn sparse_steps_of_several_photos_with_masks_and_a_lens() {
+    let course = Course {
+        batch: 2,
+        sparse: true,
+        masks: true,
+        lens: true,
+        ..PLAIN
+    };
+    changes_no_bit(course, [0.8, 0.6, 0.4]);
+}
+
+/// Sparse steps move the rows of what they see alone.
+#[test]
+fn what_is_not_seen_is_not_moved() {
+    let course = Course {
+        sparse: true,
+        ..PLAIN
+    };
+    let of = |course: Course| with_limit(course, Some(1_100_000));
+    let Some(sparse) = of(course) else { return };
+    let dense = of(PLAIN).unwrap();
+    assert!(sparse.host.bytes > 0 && dense.host.bytes > 0);
+    let row = sparse.host.bytes / sparse.trained.3[0].count as u64;
+    assert!(sparse.host.moved <= 3 * row * 2 * GAUSSIANS as u64);
+    assert!(dense.host.moved > sparse.host.moved);
+}
+
+/// A snapshot goes on with any memory.
+#[test]
+fn a_snapshot_goes_on_with_other_memory() {
+    let Some(device) = device() else { return };
+    let course = Course {
+        sparse: true,
+        moments: Moments::Compact,
+        ..PLAIN
+    };
+    let limited = || Arc::new(Limited::new(device.clone(), 1_000_000)) as Arc<dyn Device>;
+    let learner =
+        |device: &Arc<dyn Device>, offloads| course.learner_on(device, scene(), offloads).unwrap();
+    let (mut plenty, mut scarce) = (learner(&device, false), learner(&limited(), true));
+    for step in 1..=2 {
+        scarce.step(&course.plan(step)).unwrap();
+        plenty.step(&course.plan(step)).unwrap();
+    }
+    let (here, there) = (scarce.snapshot().unwrap(), plenty.snapshot().unwrap());
+    assert!(state_bits(&here) == state_bits(&there));
+    assert!(scarce.host_memory().unwrap().bytes > 0);
+    let want = course.train_from(&mut plenty, 3);
+    assert!(course.train_from(&mut scarce, 3) == want);
+    for (mut learner, memory) in [
+        (learner(&device, false), "plenty"),
+        (learner(&limited(), true), "little"),
+    ] {
+        learner.restore(&here).unwrap();
+        assert!(course.train_from(&mut learner, 3) == want, "{memory}");
+    }
+}
+
+/// Pictures of a finished scene.
+#[test]
+fn renderers_need_no_more_than_what_is_seen() {
+    let Some(device) = device() else { return };
+    let (scene, camera) = (scene(), odd_camera(50, 40, 0.4));
+    let options = PLAIN.plan(1).render;
+    let draw = |limit: Option<u64>| {
+        let watched = Watched::on(device.clone());
+        let device: Arc<dyn Device> = match limit {
+            Some(limit) => Arc::new(Limited::new(watched.clone(), limit)),
+            None => watched.clone(),
+        };
+        let backend = CudaBackend::on(device, true).with_offload(limit.is_some());
+        let mut renderer = backend.renderer(&scene).unwrap();
+        let image = renderer.render(&camera, &options).unwrap().image;
+        renderer.render_only(&camera, &options).unwrap();
+        renderer.finish().unwrap();
+        let seen = renderer.visibility(&camera, &options).unwrap();
+        let peak = watched.watch().peak;
+        (image, seen, peak)
+    };
+    let want = draw(None);
+    let bytes = scene.len() * 236;
+    for limit in [want.2 * 3 / 4, bytes * 3 / 4] {
+        let got = draw(Some(limit as u64));
+        assert!(got.0 == want.0 && got.1 == want.1, "with {limit} bytes");
+        assert!(got.2 <= limit + 64, "{} of {limit}", got.2);
+    }
+}
+
+#[test]
+fn too_little_is_one_line_with_what_is_needed() {
+    let Some(device) = device() else { return };
+    for (limit, said) in [(100_000, "must lie on the card"), (180_000, "needs")] {
+        let limited: Arc<dyn Device> = Arc::new(Limited::new(device.clone(), limit));
+        let step = |mut learner: CudaLearner| {
+            learner.step(&PLAIN.plan(1))?;
+            learner.finish()
+        };
+        let error = PLAIN.learner_on(&limited, scene(), true).and_then(step);
+        let line = error.unwrap_err().to_string();
+        assert!(line.contains(said) && !line.contains('\n'), "{line}");
+    }
+}
+
+/// Gaussians of a tile of the large scene, tiles that have photos of their own, steps timed.
+const TILE: usize = 1 << 20;
+const VIEWS: usize = 8;
+const STEPS: u32 = 24;
+
+/// A tile of fine Gaussians before the camera, again and again to its right.
+fn tiles(count: usize) -> Gaussians {
+    let (mut scene, mut rng) = (Gaussians::zeros(count, 3), Rng::new(5, 1));
+    let mut uniform = || rng.uniform();
+    let tile: Vec<[f32; 3]> = (0..TILE)
+        .map(|_| {
+            let z = 2.0 + 4.0 * uniform();
+            [(uniform() - 0.5) * z, (uniform() - 0.5) * 0.56 * z, z]
+        })
+        .collect();
+    scene.rotations.fill([1.0, 0.0, 0.0, 0.0]);
+    scene.log_scales.fill([-5.5; 3]);
+    scene.opacity_logits.fill(-1.0);
+    let rows = scene.means.iter_mut().zip(scene.sh.chunks_exact_mut(16));
+    for (i, (mean, sh)) in rows.enumerate() {
+        let [x, y, z] = tile[i % TILE];
+        *mean = [x + APART * (i / TILE) as f32, y, z];
+        sh[0] = [x.fract(), y.fract(), z.fract()];
+    }
+    scene
+}
+
+/// `SPLATCORE_OFFLOAD=GAUSSIANS,GIB`: times steps of a scene of so many Gaussians with so much of
+/// the card's memory.
+#[test]
+#[ignore = "takes a card and the memory of SPLATCORE_OFFLOAD"]
+fn beyond_a_card() {
+    let Ok(asked) = std::env::var("SPLATCORE_OFFLOAD") else {
+        eprintln!("skipped: SPLATCORE_OFFLOAD is not set");
+        return;
+    };
+    let Some(device) = device() else { return };
+    let (count, gib) = asked.split_once(',').unwrap();
+    let (count, gib): (usize, f64) = (count.parse().unwrap(), gib.parse().unwrap());
+    let views: Vec<View> = (0..VIEWS.min(count.div_ceil(TILE)))
+        .map(|k| {
+            let mut camera = camera(1920, 1080);
+            camera.translation[0] = f64::from(-APART) * k as f64;
+            view(camera, false)
+        })
+        .collect();
+    let shown = views.len();
+    let limit = (gib * 1024f64.powi(3)) as u64;
+    let watched = Watched::on(Arc::new(Limited::new(device, limit)) as Arc<dyn Device>);
+    let begun = Instant::now();
+    let state = LearnerState::fresh(tiles(count));
+    eprintln!("{count} Gaussians made in {:.1?}", begun.elapsed());
+    let device: Arc<dyn Device> = watched.clone();
+    let kernels = Arc::new(Kernels::new(device.clone()));
+    let passes = Passes::new(Queue::new(device), kernels, true).unwrap();
+    let begun = Instant::now();
+    let mut learner =
+        CudaLearner::new(&state, Arc::new(views), passes, Moments::Compact, true).unwrap();
+    drop(state);
+    eprintln!("uploaded in {:.1?}", begun.elapsed());
+    let mut steps = |steps: std::ops::RangeInclusive<u32>| {
+        let begun = Instant::now();
+        for step in steps {
+            let mut plan = step::plan(Pipeline::AUTO, step, step as usize % shown);
+            (plan.sparse_adam, plan.noise) = (true, None);
+            learner.step(&plan).unwrap();
+        }
+        learner.finish().unwrap();
+        begun.elapsed().as_secs_f64()
+    };
+    steps(1..=2 * VIEWS as u32);
+    let seconds = steps(17..=16 + STEPS);
+    let mut last = step::plan(Pipeline::AUTO, 99, 0);
+    (last.sparse_adam, last.noise) = (true, None);
+    let stages = learner.timed_step(&last).unwrap();
+    let HostMemory { bytes, moved } = learner.host_memory().unwrap();
+    eprintln!(
+        "{:.2} ms a step; {:.2} GiB on the card at the peak, {:.2} in the host's memory, {:.0} MiB \
+         moved a step",
+        1000.0 * seconds / f64::from(STEPS),
+        watched.watch().peak as f64 / 1024f64.powi(3),
+        bytes as f64 / 1024f64.powi(3),
+        moved as f64 / 1024f64.powi(2)
+    );
+    for (stage, seconds) in stages {
+        eprintln!("  {stage}: {:.3} ms", 1000.0 * seconds);
+    }
+    assert!(bytes > 0);
+}
