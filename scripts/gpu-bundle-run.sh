@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks and measures the CUDA backend. Made by scripts/gpu-bundle; needs bash, the NVIDIA driver and libnvrtc.
-# Usage: run.sh [conformance|models|bench|papers|sanitize|train|table3|soak|equal|options|all]...     (default: conformance bench)
+# Usage: run.sh [conformance|models|bench|papers|sanitize|train|table3|soak|equal|options|offload|all]...     (default: conformance bench)
 #   conformance  every test
 #   models       trains bonsai and chair (adc, 30,000 steps), as far as posed/ has them, to OUT/models, and compresses these and
 #                fox_220k as Compact-3DGS and LightGaussian do, to OUT/compressed
@@ -12,6 +12,7 @@
 #   soak         a run killed at random moments against one that is not, bit for bit, and whether memory grows
 #   equal        PSNR after training with two pipelines, over some seeds
 #   options      every training option alone, over some seeds, a line as soon as it is there
+#   offload      steps of a scene that does not fit the card's memory, made up: ms, and what lies where
 #   all          all of these
 # Environment: OUT       folder of the results (./out)
 #              DATA      folder with models/ and posed/ (the bundle's own data)
@@ -25,6 +26,7 @@
 #              STEPS, KILLS, EVERY      of soak, see scripts/soak; first with few STEPS (no --iterations in TRAIN then)
 #              EQUAL, SEEDS, BOUND      of equal: two pipelines and what else scripts/equal-training takes
 #              STRATEGIES, SEEDS, OPTIONS   of options, see scripts/options
+#              SPLATCORE_OFFLOAD   of offload: Gaussians and GiB of the card (10000000,3; 100000000,24 takes 70 GB of the computer's memory)
 #              BACKEND   of bench and training (cuda); cpu tries the script out
 #              SPLATCORE_TEST_DEVICE   of the unit tests (card; with BACKEND=cpu the tests choose)
 #              COMPUTE_SANITIZER   the program (found in PATH or CUDA_PATH)
@@ -38,9 +40,9 @@ backend=${BACKEND:-cuda}
 [[ $backend != cuda ]] || export SPLATCORE_TEST_DEVICE=${SPLATCORE_TEST_DEVICE:-card}
 for what in "$@"; do
     case $what in
-    conformance | models | bench | papers | sanitize | train | table3 | soak | equal | options | all) ;;
+    conformance | models | bench | papers | sanitize | train | table3 | soak | equal | options | offload | all) ;;
     *)
-        sed -n '3,32p' "${BASH_SOURCE[0]}" >&2
+        sed -n '3,33p' "${BASH_SOURCE[0]}" >&2
         exit 2
         ;;
     esac
@@ -325,6 +327,10 @@ if wanted equal && have_photos equal; then
 fi
 if wanted options && have_photos options; then
     step options "$here/scripts/options" "$dataset" "$out/options" --backend "$backend" "${more[@]}"
+fi
+if wanted offload; then
+    SPLATCORE_OFFLOAD=${SPLATCORE_OFFLOAD:-10000000,3} \
+        step offload "$here/tests/splatcore_cuda" --ignored --nocapture beyond_a_card
 fi
 table | tee "$out/table.txt"
 exit $failed
