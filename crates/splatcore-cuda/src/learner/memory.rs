@@ -13,8 +13,8 @@ const A_GAUSSIAN: u64 = 14;
 const STATISTICS: u64 = 8;
 /// Bytes for each pixel of the largest photo: planes of image, gradient and the loss's derivatives.
 const A_PIXEL: u64 = 4 * (3 + 1 + 3 + 6);
-/// What a step needs for each splat: splats, gradients; some 6 pairs with keys, orders and sums.
-const A_SPLAT: u64 = 48 + 28 + 2 + 64 + 6 * (20 + 1 + 48);
+/// What a step needs for each splat: splats, sums; some 6 pairs with keys, orders and sums.
+const A_SPLAT: u64 = 54 + 36 + 54 + 6 * (20 + 48);
 /// When memory is short, room is at first kept for one splat of so many Gaussians.
 const GAUSSIANS_A_SPLAT: usize = 16;
 /// And at least for so many.

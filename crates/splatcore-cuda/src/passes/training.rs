@@ -376,7 +376,6 @@ impl TrainingPass {
             ..ProjectBackwardParams::zeroed()
         };
         let [kernel] = self.loaded.get(Op::ProjectBackward)?;
-        let splats = work.splats_of(scene.count);
         project_backward::launch(&work.queue, kernel, splats, &params)?;
         work.queue.mark("project_backward")?;
         Ok(self.gradients.address())

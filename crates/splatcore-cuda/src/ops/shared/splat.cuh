@@ -64,7 +64,7 @@ struct Counters {
     u32 most_large;     // most entries of that queue that a frame wanted; persists too
     u32 refined_begun;  // tiles that blocks of `blend_refined` have taken
     u32 refined_tiles[REFINED_LISTS];  // left to `blend_refined`, by list (blend_interpolated.cu)
-    u32 beyond;       // splats of this frame that `project` found no room for
+    u32 beyond;                        // splats of this frame that `project` found no room for
     u32 most_splats;  // most splats that a frame wanted room for; persists over frames
 };
 
