@@ -4,7 +4,7 @@ use crate::lens::Lens;
 
 /// A camera in OpenCV axes: x right, y down, z forward. The centre of pixel (0, 0) is at (0.5,
 /// 0.5). `pixel = focal length * plane + principal point`, where `plane` is (x/z, y/z) of a
-/// pinhole and what [`Camera::lens`] makes of it otherwise.
+/// pinhole and what [`Camera::lens`] makes of a point otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Camera {
     /// Image width in pixels.

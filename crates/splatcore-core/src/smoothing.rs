@@ -44,7 +44,7 @@ impl Sampler {
     }
 
     /// The interval with which it samples what lies at a place, if it sees that: depth over focal
-    /// length, which is pixels per radian for a fisheye.
+    /// length, which is pixels per radian for a fisheye; of parallel rays the same everywhere.
     fn interval(&self, view: [f64; 3]) -> Option<f64> {
         let camera = &self.camera;
         let (depth, [u, v]) = match &self.projection {
@@ -67,7 +67,15 @@ impl Sampler {
             projected >= -MARGIN * side && projected <= (1.0 + MARGIN) * side
         };
         let in_view = depth > NEAR_PLANE && within(u, camera.width) && within(v, camera.height);
-        in_view.then(|| depth / camera.fx.max(camera.fy))
+        in_view.then(|| self.over_focal(depth))
+    }
+
+    /// The interval at a depth.
+    fn over_focal(&self, depth: f64) -> f64 {
+        let lens = self.projection.as_ref();
+        let grows = lens.is_none_or(|lens| lens.polynomial.plane.grows_with_depth());
+        let depth = if grows { depth } else { 1.0 };
+        depth / self.camera.fx.max(self.camera.fy)
     }
 }
 
@@ -82,9 +90,8 @@ pub fn filter(mean: [f32; 3], cameras: &[Sampler]) -> f32 {
         if let Some(interval) = sampler.interval(view) {
             seen = seen.min(interval);
         }
-        let focal = sampler.camera.fx.max(sampler.camera.fy);
         let distance = dot(view, view).sqrt();
-        unseen = unseen.min(distance.max(NEAR_PLANE) / focal);
+        unseen = unseen.min(sampler.over_focal(distance.max(NEAR_PLANE)));
     }
     let interval = if seen.is_finite() { seen } else { unseen };
     match interval.is_finite() {

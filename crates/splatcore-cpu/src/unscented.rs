@@ -204,7 +204,8 @@ impl Sigma {
         if !points.iter().all(|&at| projection.sees_sigma_point(at)) {
             return None;
         }
-        let pixels = points.map(|at| projection.project(at));
+        let centre = projection.project(view);
+        let pixels = points.map(|at| projection.beside(projection.project(at), centre));
         let mean = from_fn(|i| (0..7).map(|p| weights(p).0 * pixels[p][i]).sum());
         let mut covariance = [0.0; 3];
         for (p, pixel) in pixels.iter().enumerate() {

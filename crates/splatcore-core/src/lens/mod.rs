@@ -3,21 +3,27 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | where does a ray land, which ray lands here, where does a lens fold | `plane.rs` |
+//! | in which planes do lenses act, and where in them is a point | `plane.rs` |
+//! | where does a ray land, which ray lands here, where does a lens fold | `rays.rs` |
 //! | what do the models have in common that are polynomials | `polynomial.rs` |
 //! | what does a camera with a lens see | `of_camera.rs` |
 //! | where in the image is a point, and how does that change with the point | `projection.rs` |
+//!
+//! A new model is a variant here; one that is no polynomial in a known plane is a plane too, in
+//! `plane.rs` and in the CUDA crate's `ops/shared/lens.cuh`. Backends know planes, not models.
 
 mod of_camera;
 mod plane;
 mod polynomial;
 mod projection;
+mod rays;
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
-pub use polynomial::{Plane, Polynomial};
+pub use plane::Plane;
+pub use polynomial::Polynomial;
 pub use projection::Projection;
 
 /// A lens, acting on the image plane at distance 1 (a ray (x/z, y/z) in camera axes, x right, y
@@ -94,6 +100,11 @@ pub enum Lens {
         /// Positive.
         beta: f64,
     },
+    /// Longitude to the right and latitude downwards, in radians: focal lengths are pixels a
+    /// radian. All around it is an image of 2 pi focal lengths by pi.
+    Equirectangular,
+    /// Parallel rays along the axis: focal lengths are pixels a scene unit.
+    Orthographic,
 }
 
 impl Lens {
@@ -111,7 +122,10 @@ impl Lens {
             Lens::Fov { omega } => omega.abs() < 1e-7,
             Lens::Division { k } => k == 0.0,
             Lens::Eucm { alpha, .. } => alpha == 0.0,
-            Lens::Fisheye { .. } | Lens::RadTanThinPrism { .. } => false,
+            Lens::Fisheye { .. }
+            | Lens::RadTanThinPrism { .. }
+            | Lens::Equirectangular
+            | Lens::Orthographic => false,
         };
         if idle { Lens::Pinhole } else { self }
     }
@@ -129,6 +143,8 @@ impl Lens {
             Lens::Fov { .. } => "fov",
             Lens::Division { .. } => "division",
             Lens::Eucm { .. } => "eucm",
+            Lens::Equirectangular => "equirectangular",
+            Lens::Orthographic => "orthographic",
         }
     }
 
@@ -141,6 +157,18 @@ impl Lens {
         }
     }
 
+    /// Whether the depth of a point is its distance from the camera, as of lenses that see what is
+    /// beside and behind it, and not z.
+    pub fn depth_is_distance(&self) -> bool {
+        let polynomial = self.polynomial();
+        polynomial.is_some_and(|polynomial| polynomial.plane.depth_is_distance())
+    }
+
+    /// Whether a pinhole shows some of what the lens shows, so that its photos can be resampled.
+    pub fn has_pinhole_view(&self) -> bool {
+        *self != Lens::Orthographic
+    }
+
     /// The coefficients by the names of the formula.
     pub fn coefficients(&self) -> Vec<(&'static str, f64)> {
         let named = |names: &[&'static str], values: &[f64]| -> Vec<(&'static str, f64)> {
@@ -150,7 +178,7 @@ impl Lens {
         const P: [&str; 4] = ["p1", "p2", "p3", "p4"];
         const S: [&str; 4] = ["s1", "s2", "s3", "s4"];
         match self {
-            Lens::Pinhole => Vec::new(),
+            Lens::Pinhole | Lens::Equirectangular | Lens::Orthographic => Vec::new(),
             Lens::OpenCv { k, p, s } => [named(&K, k), named(&P, p), named(&S, s)].concat(),
             Lens::Brown { k, p, skew, .. } => {
                 [named(&K, k), named(&P, p), vec![("skew", *skew)]].concat()
@@ -206,6 +234,14 @@ impl Lens {
                 radial_first: true,
                 ..none
             },
+            Lens::Equirectangular => Polynomial {
+                plane: Plane::Sphere,
+                ..none
+            },
+            Lens::Orthographic => Polynomial {
+                plane: Plane::Parallel,
+                ..none
+            },
             Lens::Fov { .. } | Lens::Division { .. } | Lens::Eucm { .. } => return None,
         })
     }
@@ -232,7 +268,12 @@ impl Lens {
                 add(&mut k[..4]);
                 (p[1], p[0]) = (p[1] + p1, p[0] + p2);
             }
-            Lens::Pinhole | Lens::Fov { .. } | Lens::Division { .. } | Lens::Eucm { .. } => {}
+            Lens::Pinhole
+            | Lens::Fov { .. }
+            | Lens::Division { .. }
+            | Lens::Eucm { .. }
+            | Lens::Equirectangular
+            | Lens::Orthographic => {}
         }
         lens
     }
@@ -240,7 +281,7 @@ impl Lens {
     /// What makes the coefficients unusable, or `None`.
     pub fn defect(&self) -> Option<String> {
         let finite = match self {
-            Lens::Pinhole => true,
+            Lens::Pinhole | Lens::Equirectangular | Lens::Orthographic => true,
             Lens::OpenCv { k, p, s } => k.iter().chain(p).chain(s).all(|v| v.is_finite()),
             Lens::Brown { k, p, skew, .. } => {
                 skew.is_finite() && k.iter().chain(p).all(|v| v.is_finite())

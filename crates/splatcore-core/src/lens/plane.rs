@@ -1,201 +1,87 @@
-//! From rays to the real image plane and back.
+//! The planes in which lenses act.
+//!
+//! The first two kinds are about the camera's axis: a polynomial bends them, up to some angle from
+//! the axis. In the others every point has its place and nothing is bent.
 
-use super::{Lens, Plane};
-use crate::camera::normalize;
+use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 type Point = [f64; 2];
 
-impl Lens {
-    /// Where a ray lands on the real image plane; `None` where the lens forms no image.
-    pub fn distort(&self, ray: Point) -> Option<Point> {
-        let r2 = ray[0] * ray[0] + ray[1] * ray[1];
-        let bent = match *self {
-            Lens::Pinhole => ray,
-            Lens::OpenCv { .. }
-            | Lens::Brown { .. }
-            | Lens::Fisheye { .. }
-            | Lens::RadTanThinPrism { .. } => {
-                let polynomial = self.polynomial()?;
-                match polynomial.plane {
-                    Plane::Image => polynomial.bend(ray),
-                    Plane::Angle => {
-                        let r = r2.sqrt();
-                        let scale = if r < 1e-9 { 1.0 } else { r.atan() / r };
-                        polynomial.bend(ray.map(|v| v * scale))
-                    }
-                }
-            }
-            Lens::Fov { omega } => {
-                let r = r2.sqrt();
-                let slope = 2.0 * (omega / 2.0).tan();
-                let scale = if r < 1e-9 {
-                    slope / omega
-                } else {
-                    (r * slope).atan() / (r * omega)
-                };
-                ray.map(|v| v * scale)
-            }
-            Lens::Division { k } => {
-                // The smaller root of k r² - r/rho + 1 = 0, which is 1 for k = 0.
-                let root = 1.0 - 4.0 * r2 * k;
-                if root < 0.0 {
-                    return None;
-                }
-                ray.map(|v| 2.0 * v / (1.0 + root.sqrt()))
-            }
-            Lens::Eucm { alpha, beta } => {
-                let depth = alpha * (beta * r2 + 1.0).sqrt() + (1.0 - alpha);
-                ray.map(|v| v / depth)
-            }
-        };
-        bent.iter().all(|v| v.is_finite()).then_some(bent)
-    }
+/// Angles beyond the sphere's by roundings, radians.
+const SLACK: f64 = 1e-9;
+/// At the poles the derivative of the longitude is that at this share of the distance from them.
+const POLE: f64 = 1e-12;
 
-    /// The ray that lands on a point of the real image plane; `None` where there is none within 90
-    /// degrees of the axis. Polynomials are inverted by Newton's method to 1e-10.
-    pub fn undistort(&self, point: Point) -> Option<Point> {
-        let r2 = point[0] * point[0] + point[1] * point[1];
-        let ray = match *self {
-            Lens::Pinhole => point,
-            Lens::OpenCv { .. }
-            | Lens::Brown { .. }
-            | Lens::Fisheye { .. }
-            | Lens::RadTanThinPrism { .. } => {
-                let polynomial = self.polynomial()?;
-                let plane = polynomial.unbend(point)?;
-                match polynomial.plane {
-                    Plane::Image => plane,
-                    Plane::Angle => {
-                        let theta = plane[0].hypot(plane[1]);
-                        if theta >= std::f64::consts::FRAC_PI_2 {
-                            return None;
-                        }
-                        let scale = if theta < 1e-9 {
-                            1.0
-                        } else {
-                            theta.tan() / theta
-                        };
-                        plane.map(|v| v * scale)
-                    }
-                }
-            }
-            Lens::Fov { omega } => {
-                let r = r2.sqrt();
-                let angle = r * omega;
-                if angle.abs() >= std::f64::consts::FRAC_PI_2 {
-                    return None;
-                }
-                let slope = 2.0 * (omega / 2.0).tan();
-                let scale = if r < 1e-9 {
-                    omega / slope
-                } else {
-                    angle.tan() / (r * slope)
-                };
-                point.map(|v| v * scale)
-            }
-            Lens::Division { k } => {
-                let depth = 1.0 + k * r2;
-                if depth <= 0.0 {
-                    return None;
-                }
-                point.map(|v| v / depth)
-            }
-            Lens::Eucm { alpha, beta } => {
-                let root = 1.0 - (2.0 * alpha - 1.0) * beta * r2;
-                if root < 0.0 {
-                    return None;
-                }
-                let depth = (1.0 - alpha * alpha * beta * r2) / (alpha * root.sqrt() + 1.0 - alpha);
-                if depth <= 1e-12 {
-                    return None;
-                }
-                point.map(|v| v / depth)
-            }
-        };
-        ray.iter().all(|v| v.is_finite()).then_some(ray)
-    }
-
-    /// The direction of the ray that lands on a point of the real image plane, unit length, camera
-    /// axes: beyond 90 degrees too for a fisheye.
-    pub fn direction(&self, point: Point) -> Option<[f64; 3]> {
-        if let Some(polynomial) = self.polynomial().filter(|p| p.plane == Plane::Angle) {
-            let plane = polynomial.unbend(point)?;
-            let theta = plane[0].hypot(plane[1]);
-            if theta > std::f64::consts::PI {
-                return None;
-            }
-            let scale = if theta < 1e-9 {
-                1.0
-            } else {
-                theta.sin() / theta
-            };
-            return Some([plane[0] * scale, plane[1] * scale, theta.cos()]);
-        }
-        let [x, y] = self.undistort(point)?;
-        normalize([x, y, 1.0])
-    }
-
-    /// Where a point in camera axes lands on the real image plane; `None` where the lens forms no
-    /// image of it. A fisheye images points behind the camera too.
-    pub fn image(&self, [x, y, z]: [f64; 3]) -> Option<Point> {
-        if let Some(polynomial) = self.polynomial().filter(|p| p.plane == Plane::Angle) {
-            let r = x.hypot(y);
-            let scale = if r < 1e-9 * z {
-                1.0 / z
-            } else {
-                r.atan2(z) / r
-            };
-            let bent = polynomial.bend([x * scale, y * scale]);
-            return bent.iter().all(|v| v.is_finite()).then_some(bent);
-        }
-        if z <= 0.0 {
-            return None;
-        }
-        self.distort([x / z, y / z])
-    }
-
-    /// Largest |ray| up to which the mapping does not fold back on itself, searched to 89 degrees
-    /// off axis in steps of 0.25 degrees. Beyond it several rays land on one pixel and the model
-    /// means nothing.
-    pub fn fold_radius(&self) -> f64 {
-        if matches!(self, Lens::Pinhole) {
-            return f64::INFINITY;
-        }
-        const DIRECTIONS: usize = 16;
-        let mut last = 0.0;
-        for step in 1..=356 {
-            let radius = (step as f64 * 0.25f64.to_radians()).tan();
-            for d in 0..DIRECTIONS {
-                let (sin, cos) = (d as f64 * std::f64::consts::TAU / DIRECTIONS as f64).sin_cos();
-                let ray = [radius * cos, radius * sin];
-                let unfolded =
-                    jacobian(|r| self.distort(r), ray).is_some_and(|j| determinant(j) > 0.0);
-                if !unfolded {
-                    return last;
-                }
-            }
-            last = radius;
-        }
-        last
-    }
+/// Where a polynomial acts. The numbers are those of the CUDA crate's ops/shared/lens.cuh.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Plane {
+    /// The image plane at distance 1: (x/z, y/z).
+    #[default]
+    Image = 0,
+    /// What parallel rays along the axis meet: (x, y) in scene units.
+    Parallel = 1,
+    /// The plane of angles of an equidistant fisheye: the angle from the axis, in radians, in the
+    /// direction of (x, y).
+    Angle = 2,
+    /// Longitude atan2(x, z) and latitude atan2(y, hypot(x, z)), downwards, in radians.
+    Sphere = 3,
 }
 
-/// Jacobian by central differences, `[d out / d in]` rows = outputs.
-fn jacobian(f: impl Fn(Point) -> Option<Point>, at: Point) -> Option<[[f64; 2]; 2]> {
-    let h = 1e-6 * (1.0 + at[0].abs().max(at[1].abs()));
-    let mut j = [[0.0; 2]; 2];
-    for c in 0..2 {
-        let (mut low, mut high) = (at, at);
-        low[c] -= h;
-        high[c] += h;
-        let (low, high) = (f(low)?, f(high)?);
-        for r in 0..2 {
-            j[r][c] = (high[r] - low[r]) / (2.0 * h);
+/// A place in a plane, and its derivative by the point.
+pub(super) type Placed = (Point, [[f64; 3]; 2]);
+
+impl Plane {
+    /// What splats are sorted by is the distance from the camera, not z.
+    pub fn depth_is_distance(self) -> bool {
+        matches!(self, Plane::Angle | Plane::Sphere)
+    }
+
+    /// Places repeat along x after so much; 0 if they do not.
+    pub fn period(self) -> f64 {
+        match self {
+            Plane::Sphere => TAU,
+            Plane::Image | Plane::Parallel | Plane::Angle => 0.0,
         }
     }
-    j.iter().flatten().all(|v| v.is_finite()).then_some(j)
-}
 
-fn determinant(j: [[f64; 2]; 2]) -> f64 {
-    j[0][0] * j[1][1] - j[0][1] * j[1][0]
+    /// What lies in a pixel's width: in proportion to the depth, or of parallel rays the same
+    /// everywhere.
+    pub fn grows_with_depth(self) -> bool {
+        self != Plane::Parallel
+    }
+
+    /// Where a point in camera axes is, for planes in which every point has a place.
+    pub(super) fn place(self, [x, y, z]: [f64; 3]) -> Option<Placed> {
+        match self {
+            Plane::Image | Plane::Angle => None,
+            Plane::Parallel => Some(([x, y], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])),
+            Plane::Sphere => {
+                let across = x * x + z * z;
+                let square = across + y * y;
+                let radius = across.sqrt();
+                let kept = across.max(POLE * POLE * square);
+                let share = y / (kept.sqrt() * square);
+                Some((
+                    [x.atan2(z), y.atan2(radius)],
+                    [
+                        [z / kept, 0.0, -x / kept],
+                        [-x * share, radius / square, -z * share],
+                    ],
+                ))
+            }
+        }
+    }
+
+    /// The direction of a place's ray, unit length, for the same planes; `None` beyond the sphere.
+    pub(super) fn direction(self, [x, y]: Point) -> Option<[f64; 3]> {
+        match self {
+            Plane::Image | Plane::Angle => None,
+            Plane::Parallel => Some([0.0, 0.0, 1.0]),
+            Plane::Sphere if x.abs() > PI + SLACK || y.abs() > FRAC_PI_2 + SLACK => None,
+            Plane::Sphere => {
+                let ((sin, cos), (down, level)) = (x.sin_cos(), y.sin_cos());
+                Some([level * sin, down, level * cos])
+            }
+        }
+    }
 }

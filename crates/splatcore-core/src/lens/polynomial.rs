@@ -1,17 +1,8 @@
 //! What radial-tangential and fisheye models have in common: one polynomial in a plane.
 
-type Point = [f64; 2];
+use super::plane::Plane;
 
-/// Where a polynomial acts.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Plane {
-    /// The image plane at distance 1: (x/z, y/z).
-    #[default]
-    Image,
-    /// The plane of angles of an equidistant fisheye: the angle from the axis, in radians, in the
-    /// direction of (x, y).
-    Angle,
-}
+type Point = [f64; 2];
 
 /// The map of a plane to the real image plane. With s = x² + y², the radial factor g = (1 + sum
 /// of `radial[i]` s^(i+1)) / (1 + sum of `divisor[i]` s^(i+1)), and m = 1 + `growth[0]` s +

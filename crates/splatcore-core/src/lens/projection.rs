@@ -17,13 +17,16 @@ const CENTRE_SHARE: f64 = 0.25;
 const SIGMA_SHARE: f64 = 0.5;
 /// Beyond `max_angle` the image grows with the angle at least by this share of its mean growth.
 const MIN_GROWTH: f64 = 0.1;
+/// Less than the cosine of any angle: of planes in which every point has a place.
+const ANY_COSINE: f64 = -2.0;
 
 /// A camera's projection of points in its axes (x right, y down, z forward) to pixels, by a
 /// polynomial lens.
 ///
 /// A point at an angle of more than `max_angle` from the axis is where the point at `max_angle` of
 /// the same azimuth is, and further out by `slope` times the rest of the angle. So every point has
-/// a place, but for those on the axis behind the camera.
+/// a place, but for those on the axis behind the camera. In planes in which every point has a place
+/// anyway (`Plane::Parallel`, `Plane::Sphere`) `max_angle` is pi and nothing is beyond.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
     /// The lens.
@@ -42,6 +45,8 @@ pub struct Projection {
     pub centre_cosine: f64,
     /// The same for its sigma points.
     pub sigma_cosine: f64,
+    /// Pixels along x after which places repeat; 0 if they do not.
+    pub period: f64,
 }
 
 /// A point about the axis.
@@ -66,18 +71,30 @@ impl Projection {
     pub fn new(camera: &Camera) -> Option<Self> {
         let polynomial = camera.lens.polynomial()?;
         let (focal, centre) = ([camera.fx, camera.fy], [camera.cx, camera.cy]);
-        let limit = match polynomial.plane {
-            Plane::Image => MAX_PERSPECTIVE,
-            Plane::Angle => MAX_FISHEYE,
+        let in_angles = match polynomial.plane {
+            Plane::Image => false,
+            Plane::Angle => true,
+            Plane::Parallel | Plane::Sphere => {
+                return Some(Self {
+                    polynomial,
+                    focal,
+                    centre,
+                    max_angle: std::f64::consts::PI,
+                    edge: std::f64::consts::PI,
+                    slope: 0.0,
+                    centre_cosine: ANY_COSINE,
+                    sigma_cosine: ANY_COSINE,
+                    period: polynomial.plane.period() * camera.fx,
+                });
+            }
         };
-        let to_plane = |angle: f64| match polynomial.plane {
-            Plane::Image => angle.tan(),
-            Plane::Angle => angle,
+        let limit = if in_angles {
+            MAX_FISHEYE
+        } else {
+            MAX_PERSPECTIVE
         };
-        let to_angle = |plane: f64| match polynomial.plane {
-            Plane::Image => plane.atan(),
-            Plane::Angle => plane,
-        };
+        let to_plane = |angle: f64| if in_angles { angle } else { angle.tan() };
+        let to_angle = |plane: f64| if in_angles { plane } else { plane.atan() };
         let fold = to_angle(polynomial.fold(to_plane(limit)));
         let corner = |x: f64, y: f64| {
             let target = [(x - centre[0]) / focal[0], (y - centre[1]) / focal[1]];
@@ -95,9 +112,9 @@ impl Projection {
         let edge = to_plane(max_angle);
         let (radial, radial_slope) = polynomial.radial(edge * edge);
         let by_plane = radial + 2.0 * edge * edge * radial_slope;
-        let by_angle = match polynomial.plane {
-            Plane::Image => by_plane * (1.0 + edge * edge),
-            Plane::Angle => by_plane,
+        let by_angle = match in_angles {
+            false => by_plane * (1.0 + edge * edge),
+            true => by_plane,
         };
         // What lies beyond a fold is not drawn: the model does not know where it would be.
         let rest = std::f64::consts::PI - max_angle;
@@ -114,23 +131,24 @@ impl Projection {
             slope: by_angle.max(MIN_GROWTH * radial * edge / max_angle),
             centre_cosine: centre_angle.cos(),
             sigma_cosine: (max_angle + SIGMA_SHARE * rest).cos(),
+            period: 0.0,
         })
     }
 
-    /// What splats are sorted by, and what must be beyond the near plane: z, or for a fisheye,
-    /// which sees what is beside and behind the camera, the distance from the camera.
+    /// What splats are sorted by, and what must be beyond the near plane: z, or for lenses which
+    /// see what is beside and behind the camera, the distance from the camera.
     pub fn depth(&self, view: [f64; 3]) -> f64 {
-        match self.polynomial.plane {
-            Plane::Image => view[2],
-            Plane::Angle => length(view),
+        match self.polynomial.plane.depth_is_distance() {
+            false => view[2],
+            true => length(view),
         }
     }
 
     /// Its derivative.
     pub fn depth_gradient(&self, view: [f64; 3]) -> [f64; 3] {
-        match self.polynomial.plane {
-            Plane::Image => [0.0, 0.0, 1.0],
-            Plane::Angle => view.map(|v| v / length(view)),
+        match self.polynomial.plane.depth_is_distance() {
+            false => [0.0, 0.0, 1.0],
+            true => view.map(|v| v / length(view)),
         }
     }
 
@@ -146,12 +164,19 @@ impl Projection {
 
     /// The pixel of a point in camera axes, in or out of the image.
     pub fn project(&self, view: [f64; 3]) -> [f64; 2] {
+        if let Some((place, _)) = self.polynomial.plane.place(view) {
+            return self.to_pixel(place);
+        }
         let place = self.place(view);
         self.pixel(&place)
     }
 
     /// The same, and its derivative by the point.
     pub fn jacobian(&self, view: [f64; 3]) -> ([f64; 2], [[f64; 3]; 2]) {
+        if let Some((place, rows)) = self.polynomial.plane.place(view) {
+            let rows = std::array::from_fn(|i| rows[i].map(|v| v * self.focal[i]));
+            return (self.to_pixel(place), rows);
+        }
         let place = self.place(view);
         let ([ex, ey], z) = (place.outwards, view[2]);
         let across = [-ey, ex];
@@ -179,10 +204,26 @@ impl Projection {
     }
 
     /// The derivatives of a point's pixel by the lens's first four radial terms, by p1 and by p2;
-    /// beyond `max_angle` with `max_angle` and `slope` held.
+    /// beyond `max_angle` with `max_angle` and `slope` held; 0 in planes that nothing bends.
     pub fn by_coefficients(&self, view: [f64; 3]) -> [[f64; 2]; 6] {
+        if matches!(self.polynomial.plane, Plane::Parallel | Plane::Sphere) {
+            return [[0.0; 2]; 6];
+        }
         let terms = self.polynomial.by_coefficients(self.place(view).plane);
         terms.map(|[x, y]| [self.focal[0] * x, self.focal[1] * y])
+    }
+
+    /// A pixel, so many periods further that it is the nearest to another one: the sigma points of a
+    /// Gaussian behind a panorama's camera lie about its mean, not at both ends of the image.
+    pub fn beside(&self, [x, y]: [f64; 2], other: [f64; 2]) -> [f64; 2] {
+        match self.period > 0.0 {
+            true => [x - self.period * ((x - other[0]) / self.period).round(), y],
+            false => [x, y],
+        }
+    }
+
+    fn to_pixel(&self, place: [f64; 2]) -> [f64; 2] {
+        [0, 1].map(|i| self.focal[i] * place[i] + self.centre[i])
     }
 
     fn pixel(&self, place: &Place) -> [f64; 2] {

@@ -2,6 +2,7 @@
 
 use super::{Lens, Plane, Projection};
 use crate::camera::{Camera, normalize};
+use std::f64::consts::{PI, TAU};
 
 /// One of each model, with coefficients of the size that calibrations find.
 fn lenses() -> Vec<Lens> {
@@ -28,7 +29,17 @@ fn lenses() -> Vec<Lens> {
             p: [0.002, -0.003],
             s: [0.003, -0.002, 0.001, 0.0015],
         },
+        Lens::Equirectangular,
+        Lens::Orthographic,
     ]
+}
+
+/// Those about the axis, of which a polynomial bends the plane.
+fn bent() -> impl Iterator<Item = Lens> {
+    let straight = [Lens::Equirectangular, Lens::Orthographic];
+    lenses()
+        .into_iter()
+        .filter(move |lens| !straight.contains(lens))
 }
 
 fn camera(lens: Lens) -> Camera {
@@ -67,7 +78,7 @@ fn derivatives_match_finite_differences() {
     for lens in lenses() {
         let projection = Projection::new(&camera(lens)).unwrap();
         // As far beyond the image as sigma points go.
-        for direction in directions(projection.sigma_cosine.acos()) {
+        for direction in directions(projection.sigma_cosine.max(-0.99).acos()) {
             let at = direction.map(|v| 2.5 * v);
             let angle = direction[2].acos();
             if (angle - projection.max_angle).abs() < 1e-3 {
@@ -108,6 +119,11 @@ fn points_of_the_image_come_back() {
         for i in 0..=100 {
             let pixel = [(i % 10) as f64 * 10.0 + 3.0, (i / 10) as f64 * 7.0 + 2.0];
             let direction = camera.direction(pixel).unwrap();
+            if lens == Lens::Orthographic {
+                // The ray of each pixel begins elsewhere.
+                assert_eq!(direction, [0.0, 0.0, 1.0]);
+                continue;
+            }
             for back in [
                 projection.project(direction),
                 camera.project(world(&camera, direction)).unwrap(),
@@ -151,7 +167,7 @@ fn nothing_comes_back_into_the_image() {
         p: [0.0; 2],
         s: [0.0; 4],
     };
-    for lens in lenses().into_iter().chain([folding]) {
+    for lens in bent().chain([folding]) {
         let projection = Projection::new(&camera(lens)).unwrap();
         for turn in [0.3f64, 1.9, 4.0] {
             let mut before = 0.0;
@@ -184,6 +200,8 @@ fn models_say_what_they_are() {
         .map(|lens| lens.polynomial().unwrap().plane);
     let fisheyes = lenses().into_iter().map(|lens| lens.is_fisheye());
     assert!(planes.map(|plane| plane == Plane::Angle).eq(fisheyes));
+    let by_distance: Vec<bool> = lenses().iter().map(Lens::depth_is_distance).collect();
+    assert_eq!(by_distance, [false, false, false, true, true, true, false]);
     assert!(Projection::new(&camera(Lens::Fov { omega: 0.9 })).is_none());
     assert_eq!(Lens::default(), Lens::Pinhole);
     let mut bad = camera(lenses()[1]);
@@ -191,4 +209,58 @@ fn models_say_what_they_are() {
     bad.lens = Lens::Division { k: f64::NAN };
     assert!(bad.defect().unwrap().contains("lens"));
     assert!(normalize(camera(Lens::Pinhole).direction([51.0, 38.5]).unwrap()).unwrap()[2] > 0.999);
+}
+
+/// East is to the right, the north pole on the first line, and what is behind on both sides.
+#[test]
+fn a_panorama_has_longitudes_and_latitudes() {
+    let camera = Camera {
+        fx: 200.0 / TAU,
+        fy: 100.0 / PI,
+        lens: Lens::Equirectangular,
+        ..Camera::look_at([0.0; 3], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0], 1.0, 200, 100)
+    };
+    let projection = Projection::new(&camera).unwrap();
+    let near = |at: [f64; 3], want: [f64; 2]| {
+        let got = projection.project(at);
+        assert!(
+            (got[0] - want[0]).hypot(got[1] - want[1]) < 1e-7,
+            "{at:?}: {got:?}"
+        );
+    };
+    near([0.0, 0.0, 2.0], [100.0, 50.0]);
+    near([2.0, 0.0, 0.0], [150.0, 50.0]);
+    near([1.0, -(2.0f64.sqrt()), 1.0], [125.0, 25.0]);
+    near([0.0, -3.0, 0.0], [100.0, 0.0]);
+    near([1e-9, 0.0, -2.0], [200.0, 50.0]);
+    near([-1e-9, 0.0, -2.0], [0.0, 50.0]);
+    // About what is behind, points lie together.
+    let (behind, other) = ([-0.1, 0.0, -2.0], [0.1, 0.0, -2.0]);
+    let (behind, other) = (projection.project(behind), projection.project(other));
+    assert!((behind[0] - other[0]).abs() > 190.0);
+    let together = projection.beside(other, behind);
+    assert!((together[0] - behind[0]).abs() < 4.0 && together[0] < 0.0);
+    // The derivative is finite at the pole, and beyond it there are no rays.
+    let (_, rows) = projection.jacobian([0.0, -3.0, 0.0]);
+    assert!(rows.as_flattened().iter().all(|v| v.is_finite()));
+    assert!(camera.direction([100.0, -1.0]).is_none());
+    assert!(camera.direction([201.0, 50.0]).is_none());
+    let [x, y, z] = camera.direction([150.0, 25.0]).unwrap();
+    let half = 0.5f64.sqrt();
+    assert!((x - half).abs() < 1e-12 && (y + half).abs() < 1e-12 && z.abs() < 1e-12);
+}
+
+/// A pixel is as wide everywhere, and what is behind the camera is not seen.
+#[test]
+fn parallel_rays_see_one_scale() {
+    let camera = camera(Lens::Orthographic);
+    let projection = Projection::new(&camera).unwrap();
+    for z in [1.0, 30.0] {
+        assert_eq!(
+            projection.project([0.5, -0.25, z]),
+            [51.0 + 30.0, 38.5 - 15.75]
+        );
+    }
+    assert!(camera.lens.image([0.5, 0.25, -1.0]).is_none());
+    assert!(!camera.lens.has_pinhole_view() && Lens::Equirectangular.has_pinhole_view());
 }

@@ -3,7 +3,7 @@
 use crate::device::Layout;
 use crate::device::params::layout;
 use bytemuck::{Pod, Zeroable};
-use splatcore_core::lens::{Plane, Projection};
+use splatcore_core::lens::Projection;
 use splatcore_core::{Camera, Lens};
 
 /// `Lens` of ops/shared/lens.cuh, field by field.
@@ -17,12 +17,13 @@ pub struct KernelLens {
     prism: [f32; 4],
     skew: f32,
     radial_first: u32,
-    is_fisheye: u32,
+    plane: u32,
     max_angle: f32,
     edge: f32,
     slope: f32,
     centre_cosine: f32,
     sigma_cosine: f32,
+    period: f32,
 }
 
 impl KernelLens {
@@ -36,12 +37,13 @@ impl KernelLens {
         prism: [f32; 4],
         skew: f32,
         radial_first: u32,
-        is_fisheye: u32,
+        plane: u32,
         max_angle: f32,
         edge: f32,
         slope: f32,
         centre_cosine: f32,
         sigma_cosine: f32,
+        period: f32,
     );
 
     /// Rounds a camera's lens to f32; `None` for a pinhole.
@@ -59,12 +61,13 @@ impl KernelLens {
             prism: polynomial.prism.map(|v| v as f32),
             skew: polynomial.skew as f32,
             radial_first: polynomial.radial_first.into(),
-            is_fisheye: (polynomial.plane == Plane::Angle).into(),
+            plane: polynomial.plane as u32,
             max_angle: projection.max_angle as f32,
             edge: projection.edge as f32,
             slope: projection.slope as f32,
             centre_cosine: projection.centre_cosine as f32,
             sigma_cosine: projection.sigma_cosine as f32,
+            period: projection.period as f32,
         })
     }
 }

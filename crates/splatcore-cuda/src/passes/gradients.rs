@@ -122,8 +122,8 @@ impl Passes {
             .training
             .read_kept_sums(self.work.splats_of(means.len()))?;
         let forward = camera.forward().map(|axis| axis as f32);
-        // Depth is z, or of a fisheye the distance from the camera.
-        let places = match camera.lens.is_fisheye() {
+        // Depth is z, or the distance from the camera.
+        let places = match camera.lens.depth_is_distance() {
             true => self.read_means(scene)?,
             false => Vec::new(),
         };

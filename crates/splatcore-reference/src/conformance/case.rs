@@ -106,6 +106,21 @@ pub fn odd_camera(width: u32, height: u32, angle: f64) -> Camera {
     }
 }
 
+/// A camera at the same place, of which the lens shows as much as a pinhole does, about.
+pub(super) fn through(camera: Camera, lens: Lens) -> Camera {
+    // Pixels a scene unit, at the distance of what it looks at.
+    let zoom = match lens {
+        Lens::Orthographic => 1.0 / camera.translation[2],
+        _ => 1.0,
+    };
+    Camera {
+        fx: zoom * camera.fx,
+        fy: zoom * camera.fy,
+        lens,
+        ..camera
+    }
+}
+
 /// `count` Gaussians about the origin, of all shapes, a few behind the camera or far off axis.
 pub fn random_scene(seed: u64, count: usize, sh_degree: u8) -> Gaussians {
     let mut rng = Rng::new(seed, 90);

@@ -1,7 +1,7 @@
 //! Cameras with lenses against the twin: images, gradients, depth, steps and batches.
 
 use super::batches::batches_match_the_twin;
-use super::case::{Case, odd_camera, random_scene};
+use super::case::{Case, odd_camera, random_scene, through};
 use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::views;
 use super::selection::{Selection, Weight};
@@ -13,7 +13,7 @@ use splatcore_core::{Camera, Gaussians, Lens, Pipeline, View};
 
 /// One of each kind of lens: what acts in the image plane and in that of angles, each term of the
 /// polynomial somewhere.
-pub(super) fn lenses() -> [(&'static str, Lens); 4] {
+pub(super) fn lenses() -> [(&'static str, Lens); 6] {
     [
         (
             "opencv",
@@ -48,19 +48,18 @@ pub(super) fn lenses() -> [(&'static str, Lens); 4] {
                 s: [0.003, -0.002, 0.001, 0.0015],
             },
         ),
+        ("equirectangular", Lens::Equirectangular),
+        ("orthographic", Lens::Orthographic),
     ]
 }
 
-/// A scene for each lens, each with and without the 2D filter; and one in the middle of which a
-/// fisheye stands that sees what is behind it.
+/// A scene for each lens, each with and without the 2D filter; and scenes in the middle of which a
+/// fisheye and a panorama's camera stand, which see what is behind them.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (i, (name, lens)) in lenses().into_iter().enumerate() {
-        let [width, height] = [[64, 48], [61, 37], [33, 60], [50, 50]][i];
-        let camera = Camera {
-            lens,
-            ..odd_camera(width, height, 0.7 * i as f64)
-        };
+        let [width, height] = [[64, 48], [61, 37], [33, 60], [50, 50], [49, 52], [60, 35]][i];
+        let camera = through(odd_camera(width, height, 0.7 * i as f64), lens);
         let scene = random_scene(140 + i as u64, 200, i as u8 % 4);
         cases.push(Case::new(&format!("through a lens, {name}"), scene, camera));
     }
@@ -72,17 +71,23 @@ fn cases() -> Vec<Case> {
         57,
         49,
     );
-    let around = Camera {
+    let fisheye = Camera {
         fx: 13.0,
         fy: 13.5,
         lens: lenses()[2].1,
+        ..eye.clone()
+    };
+    // Half of the way around, from pole to pole.
+    let panorama = Camera {
+        fx: 57.0 / std::f64::consts::PI,
+        fy: 49.0 / std::f64::consts::PI,
+        lens: Lens::Equirectangular,
         ..eye
     };
-    cases.push(Case::new(
-        "through a lens, all around",
-        random_scene(150, 200, 1),
-        around,
-    ));
+    for (name, camera) in [("all around", fisheye), ("half around", panorama)] {
+        let scene = random_scene(150, 200, 1);
+        cases.push(Case::new(&format!("through a lens, {name}"), scene, camera));
+    }
     let filtered: Vec<Case> = cases
         .iter()
         .map(|case| Case {
@@ -126,20 +131,30 @@ pub fn gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
 /// Photos with a lens each, and a pinhole among them: what a step is made of changes from photo to
 /// photo.
 pub(super) fn views_through_lenses() -> Vec<View> {
+    views_through([lenses()[1].1, Lens::Pinhole, lenses()[3].1])
+}
+
+/// The same through the lenses that are no polynomials about the axis.
+pub(super) fn views_without_polynomials() -> Vec<View> {
+    views_through([lenses()[4].1, lenses()[5].1, lenses()[2].1])
+}
+
+fn views_through(lenses: [Lens; 3]) -> Vec<View> {
     let mut views = views();
-    for (view, (_, lens)) in views.iter_mut().zip(lenses().into_iter().skip(1)) {
-        view.camera.lens = lens;
+    for (view, lens) in views.iter_mut().zip(lenses) {
+        view.camera = through(view.camera.clone(), lens);
     }
-    views[1].camera.lens = Lens::Pinhole;
     views
 }
 
 /// Steps and a batch, each photo with another lens.
 pub fn steps_match_the_twin(backend: &dyn Backend) -> Outcome {
-    let scene_and_views = scene_and(51, views_through_lenses());
+    let about_the_axis = scene_and(51, views_through_lenses());
+    let others = scene_and(52, views_without_polynomials());
     gather([
-        steps_match_the_twin_with(backend, None, &scene_and_views),
-        batches_match_the_twin(backend, &scene_and_views),
+        steps_match_the_twin_with(backend, None, &about_the_axis),
+        batches_match_the_twin(backend, &about_the_axis),
+        batches_match_the_twin(backend, &others),
     ])
 }
 
@@ -149,12 +164,16 @@ pub fn floaters_go(backend: &dyn Backend) -> Outcome {
     gather([
         refine::floaters_go_through(backend, &[lenses[0], lenses[2], lenses[1]]),
         refine::floaters_go_through(backend, &[lenses[2], lenses[3], Lens::Pinhole]),
+        refine::floaters_go_through(backend, &[lenses[4], lenses[5], lenses[0]]),
     ])
 }
 
 /// As `filters follow the cameras`, of cameras with lenses and one without.
 pub fn filters_follow_the_cameras(backend: &dyn Backend) -> Outcome {
-    smoothing::filters_follow(backend, views_through_lenses())
+    gather([
+        smoothing::filters_follow(backend, views_through_lenses()),
+        smoothing::filters_follow(backend, views_without_polynomials()),
+    ])
 }
 
 /// What no backend has: lenses that are no polynomial, and blends by depth along rays.

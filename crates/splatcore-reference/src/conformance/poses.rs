@@ -3,7 +3,7 @@
 use super::bits::state_bits;
 use super::camera_gradients::{Kind, SceneAndViews};
 use super::compare;
-use super::lenses::views_through_lenses;
+use super::lenses::{views_through_lenses, views_without_polynomials};
 use super::outcome::{Outcome, ensure, gather, said};
 use super::step::{plan, scene_and, scene_and_views, twin_step};
 use splatcore_core::backend::{Backend, BackendError, Refine, StepPlan};
@@ -37,6 +37,7 @@ fn six(gradient: &PoseGradient) -> [f64; 6] {
 pub fn pose_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
     let pinholes = &scene_and_views(61);
     let lenses = &scene_and(62, views_through_lenses());
+    let others = &scene_and(60, views_without_polynomials());
     let changed = |step, views: &[usize], change: &dyn Fn(&mut StepPlan)| {
         let mut plan = posed(Pipeline::AUTO, step, views);
         change(&mut plan);
@@ -59,6 +60,7 @@ pub fn pose_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
         matches(backend, pinholes, changed(3, &[2, 0, 2], &all), true),
         matches(backend, lenses, changed(4, &[0], &|_| {}), false),
         matches(backend, lenses, changed(5, &[1, 2, 0], &all), true),
+        matches(backend, others, changed(6, &[1, 2, 0], &all), true),
     ])
 }
 

@@ -9,8 +9,8 @@ use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Lens, pose_gradient};
 
-/// A camera of each kind of lens; the last sees what is behind it.
-pub(super) fn cameras() -> [Camera; 5] {
+/// A camera of each kind of lens; two stand among the Gaussians and see what is behind them.
+pub(super) fn cameras() -> [Camera; 7] {
     let camera = |lens, focal: f64| Camera {
         fx: focal * 1.15,
         fy: focal,
@@ -63,6 +63,14 @@ pub(super) fn cameras() -> [Camera; 5] {
             translation: [0.1, 0.2, 0.9],
             ..camera(fisheye, 5.5)
         },
+        // All around.
+        Camera {
+            translation: [0.1, 0.2, 0.9],
+            fx: 22.0 / std::f64::consts::TAU,
+            fy: 18.0 / std::f64::consts::PI,
+            ..camera(Lens::Equirectangular, 1.0)
+        },
+        camera(Lens::Orthographic, 6.0),
     ]
 }
 

@@ -53,7 +53,9 @@ impl Unscented {
         if !points.iter().all(|&at| projection.sees_sigma_point(at)) {
             return None;
         }
-        let pixels: [[f64; 2]; 7] = points.map(|at| projection.project(at));
+        let centre = projection.project(mean);
+        let pixels: [[f64; 2]; 7] =
+            points.map(|at| projection.beside(projection.project(at), centre));
         let mean: [f64; 2] = from_fn(|i| (0..7).map(|p| weights(p).0 * pixels[p][i]).sum());
         let covariance = from_fn(|i| {
             from_fn(|j| {

@@ -220,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         depth =
             fmaf(mean.x, w[6], fmaf(mean.y, w[7], fmaf(mean.z, w[8], args.camera.translation[2])));
 #if LENS
-        if (args.lens.is_fisheye) {
+        if (lens_depth_is_distance(args.lens)) {
             const float* eye = args.camera.position;
             Vec3 away = {mean.x - eye[0], mean.y - eye[1], mean.z - eye[2]};
             depth = sqrtf(dot(away, away));

@@ -1,7 +1,8 @@
 // Projection through a lens by the unscented transform (Wu et al. 2025, "3DGUT"), for project.cu,
 // project_backward.cuh and floaters.cu if LENS is 1: a Gaussian's mean and six points on its axes
 // go through the lens; mean and covariance of the seven pixels are those of the splat. Twins:
-// splatcore-core/src/lens/{polynomial,projection}.rs and splatcore-cpu/src/unscented.rs, in f64.
+// splatcore-core/src/lens/{plane,polynomial,projection}.rs and splatcore-cpu/src/unscented.rs, in
+// f64.
 //
 // With alpha = 1 (splatcore-core/src/semantics.rs) the sums become, with o[i] the six pixels less
 // the mean's pixel p and d = (sum of o[i]) / 6: mean = p + d, covariance = d d^t + (sum of o[i]
@@ -23,15 +24,25 @@ struct Lens {
     float prism[4];
     float skew;
     u32 radial_first;     // 1: the other terms are those of the point times the radial factor
-    u32 is_fisheye;       // 1: the polynomial acts in the plane of angles; depth is distance
+    u32 plane;            // in which it acts, below
     float max_angle;      // radians from the axis up to which the polynomial is used
     float edge;           // that in its plane
     float slope;          // of the image by the angle beyond
     float centre_cosine;  // of the angle up to which a Gaussian's centre is drawn
     float sigma_cosine;   // the same of its sigma points
+    float period;         // pixels along x after which places repeat; 0: they do not
 };
 
 #if LENS
+
+// As splatcore_core::lens::Plane. In PARALLEL and SPHERE every point has its place, and no
+// polynomial bends it.
+#define PLANE_IMAGE 0
+#define PLANE_PARALLEL 1
+#define PLANE_ANGLE 2
+#define PLANE_SPHERE 3
+// At the poles the derivative of the longitude is that at this share of the distance from them.
+#define POLE 1e-6f
 
 struct Vec2 {
     float x, y;
@@ -53,6 +64,38 @@ struct LensPoint {
     float square;   // squared distance from the camera
 };
 
+// Whether every point has its place: (x, y) of parallel rays, longitude and latitude of a sphere.
+__device__ __forceinline__ bool lens_is_straight(const Lens& lens) {
+    return lens.plane == PLANE_PARALLEL || lens.plane == PLANE_SPHERE;
+}
+
+// That place.
+__device__ __forceinline__ Vec2 lens_place(const Lens& lens, Vec3 view) {
+    if (lens.plane == PLANE_PARALLEL) return {view.x, view.y};
+    return {atan2f(view.x, view.z), atan2f(view.y, sqrtf(fmaf(view.x, view.x, view.z * view.z)))};
+}
+
+// J^t d, of that place.
+__device__ __forceinline__ Vec3 lens_place_backward(const Lens& lens, Vec3 view, Vec2 d) {
+    if (lens.plane == PLANE_PARALLEL) return {d.x, d.y, 0.0f};
+    float across = fmaf(view.x, view.x, view.z * view.z);
+    float square = fmaf(view.y, view.y, across);
+    float kept = fmaxf(across, POLE * POLE * square);
+    float along = d.x / kept, share = d.y * view.y / (sqrtf(kept) * square);
+    return {fmaf(along, view.z, -share * view.x), d.y * sqrtf(across) / square,
+            fmaf(-along, view.x, -share * view.z)};
+}
+
+// What a splat's depth is: the distance from the camera, or z.
+__device__ __forceinline__ bool lens_depth_is_distance(const Lens& lens) {
+    return lens.plane == PLANE_ANGLE || lens.plane == PLANE_SPHERE;
+}
+
+// A pixel's x, so many periods further that it is the nearest to another one.
+__device__ __forceinline__ float lens_beside(const Lens& lens, float x, float other) {
+    return lens.period > 0.0f ? x - lens.period * rintf((x - other) / lens.period) : x;
+}
+
 __device__ __forceinline__ LensPoint lens_point(const Lens& lens, Vec3 view) {
     LensPoint p;
     float across = fmaf(view.x, view.x, view.y * view.y);
@@ -62,12 +105,12 @@ __device__ __forceinline__ LensPoint lens_point(const Lens& lens, Vec3 view) {
     float inverse_r = 1.0f / p.r;
     p.outwards = {on_axis ? 1.0f : view.x * inverse_r, on_axis ? 0.0f : view.y * inverse_r};
     p.beyond = 0.0f;
-    if (!lens.is_fisheye && view.z > 0.0f && p.r <= lens.edge * view.z) {
+    if (lens.plane == PLANE_IMAGE && view.z > 0.0f && p.r <= lens.edge * view.z) {
         p.ratio = 1.0f / view.z;
         p.growth = p.square * p.ratio * p.ratio;
     } else {
         float angle = atan2f(p.r, view.z);
-        bool inside = lens.is_fisheye && angle <= lens.max_angle;
+        bool inside = lens.plane == PLANE_ANGLE && angle <= lens.max_angle;
         if (inside) {
             p.ratio = on_axis ? 1.0f / view.z : angle * inverse_r;
             p.growth = 1.0f;
@@ -152,6 +195,7 @@ __device__ __forceinline__ Vec2 lens_bend(const Lens& lens, Vec2 at, Rows2x2& ro
 // point; max_angle and slope are held. As by_coefficients in polynomial.rs.
 __device__ __forceinline__ void lens_coefficients_backward(const Lens& lens, const Camera& camera,
                                                            Vec3 view, Vec2 d, float* out) {
+    if (lens_is_straight(lens)) return;
     Vec2 at = lens_point(lens, view).plane;
     d = {d.x * camera.focal[0], d.y * camera.focal[1]};
     float s = fmaf(at.x, at.x, at.y * at.y), slope;
@@ -185,6 +229,10 @@ __device__ __forceinline__ void lens_coefficients_backward(const Lens& lens, con
 
 // Pixels from the principal point.
 __device__ __forceinline__ Vec2 lens_pixel(const Lens& lens, const Camera& camera, Vec3 view) {
+    if (lens_is_straight(lens)) {
+        Vec2 place = lens_place(lens, view);
+        return {camera.focal[0] * place.x, camera.focal[1] * place.y};
+    }
     LensPoint p = lens_point(lens, view);
     Rows2x2 unused = {};
     Vec2 bent = lens_bend<false>(lens, p.plane, unused);
@@ -196,10 +244,11 @@ __device__ __forceinline__ Vec2 lens_pixel(const Lens& lens, const Camera& camer
 // J^t d: the gradient of a point in view space, given that of its pixel.
 __device__ __forceinline__ Vec3 lens_pixel_backward(const Lens& lens, const Camera& camera,
                                                     Vec3 view, Vec2 d) {
+    d = {d.x * camera.focal[0], d.y * camera.focal[1]};
+    if (lens_is_straight(lens)) return lens_place_backward(lens, view, d);
     LensPoint p = lens_point(lens, view);
     Rows2x2 bend = {};
     lens_bend<true>(lens, p.plane, bend);
-    d = {d.x * camera.focal[0], d.y * camera.focal[1]};
     // In the plane, and by what is further out.
     Vec2 plane = {fmaf(bend.xx, d.x, bend.yx * d.y), fmaf(bend.xy, d.x, bend.yy * d.y)};
     float inverse = 1.0f / p.square;
@@ -218,7 +267,7 @@ __device__ __forceinline__ Vec3 lens_pixel_backward(const Lens& lens, const Came
 
 // What splats are sorted by, and what must be beyond the near plane.
 __device__ __forceinline__ float lens_depth(const Lens& lens, Vec3 view) {
-    return lens.is_fisheye ? sqrtf(dot(view, view)) : view.z;
+    return lens_depth_is_distance(lens) ? sqrtf(dot(view, view)) : view.z;
 }
 
 // Whether a Gaussian with its mean here may be drawn, the near plane aside.
@@ -268,6 +317,7 @@ __device__ __forceinline__ Unscented make_unscented(const Geometry& g, const Cam
                    fmaf(sign, axis.z, g.view.z)};
         u.seen = u.seen && at.z >= lens.sigma_cosine * sqrtf(dot(at, at));
         Vec2 pixel = lens_pixel(lens, camera, at);
+        pixel.x = lens_beside(lens, pixel.x, centre.x);
         float x = pixel.x - centre.x, y = pixel.y - centre.y;
         sum_x += x;
         sum_y += y;
@@ -340,6 +390,7 @@ __device__ __forceinline__ UnscentedGradient unscented_backward(const Geometry& 
             Vec3 at = {fmaf(sign, axis.x, g.view.x), fmaf(sign, axis.y, g.view.y),
                        fmaf(sign, axis.z, g.view.z)};
             Vec2 pixel = lens_pixel(lens, camera, at);
+            pixel.x = lens_beside(lens, pixel.x, centre.x);
             float x = pixel.x - centre.x, y = pixel.y - centre.y;
             Vec2 d = {fmaf(2.0f * sixth, fmaf(p_xx, x, p_xy * y), common.x),
                       fmaf(2.0f * sixth, fmaf(p_xy, x, p_yy * y), common.y)};

@@ -61,9 +61,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                       within(at.x + camera.centre[0], camera.width) &&
                       within(at.y + camera.centre[1], camera.height);
         }
+        // Parallel rays sample at one interval everywhere.
+        bool is_parallel = lens.plane == PLANE_PARALLEL;
+        if (is_parallel) depth = 1.0f;
 #endif
         if (in_view) seen = fminf(seen, depth * inverse_focal);
         float distance = sqrtf(fmaf(x, x, fmaf(y, y, z * z)));
+#if LENS
+        if (is_parallel) distance = 1.0f;
+#endif
         unseen = fminf(unseen, fmaxf(distance, camera.near_plane) * inverse_focal);
     }
     float interval = seen < infinity ? seen : unseen;

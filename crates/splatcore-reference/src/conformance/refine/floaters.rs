@@ -1,5 +1,6 @@
 //! Which Gaussians are floaters, against the twin's depth.
 
+use super::super::case::through;
 use super::super::outcome::{Outcome, ensure, gather, said};
 use super::super::scenes::{random_scene, views};
 use super::{families, survived};
@@ -122,7 +123,7 @@ pub fn floaters_go(backend: &dyn Backend) -> Outcome {
 pub fn floaters_go_through(backend: &dyn Backend, lenses: &[Lens]) -> Outcome {
     let mut views = views();
     for (view, &lens) in views.iter_mut().zip(lenses) {
-        view.camera.lens = lens;
+        view.camera = through(view.camera.clone(), lens);
     }
     one_pipeline(backend, Pipeline::AUTO, &views)
 }
