@@ -16,6 +16,7 @@ pub mod learned_masks;
 pub mod lens;
 pub mod linear;
 pub mod metrics;
+pub mod panorama;
 pub mod pipeline;
 mod pose_gradient;
 pub mod precision;

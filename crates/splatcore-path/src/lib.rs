@@ -13,7 +13,6 @@
 //! | when is it where: constant speed, easing | `motion.rs` |
 //! | how are paths made | `generate/` |
 //! | how is a program's file read or written, in which axes | `files/` |
-//! | how are six images made one of 360 degrees | `panorama.rs` |
 
 mod curve;
 mod error;
@@ -22,7 +21,6 @@ pub mod generate;
 mod keyframes;
 mod linear;
 mod motion;
-pub mod panorama;
 mod rotation;
 mod spline;
 

@@ -4,5 +4,6 @@
 mod conformance;
 mod footprints;
 mod loss;
+mod panorama;
 mod vanilla;
 mod vectors;

@@ -1,6 +1,7 @@
 //! What `render` is told.
 
 use super::path_args::PathArgs;
+use super::projection::Projection;
 use crate::backends::{BackendArgs, CardsArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
 use crate::looks::{self, LookArgs};
@@ -27,6 +28,13 @@ pub struct Args {
     pub output: PathBuf,
     #[command(flatten)]
     pub cameras: CameraArgs,
+    /// How the places of the cameras are seen: pinhole; equirect: 360 degrees around, twice as wide
+    /// as high, the camera's forward in the middle, whatever its field of view; or ortho: parallel
+    /// rays, as of a map, what lies as far away as the scene's middle as large as the camera shows
+    /// it, and nothing of what lies behind the camera [through the cameras' own lens; with --path
+    /// pinhole]. equirect takes the time of four pictures
+    #[arg(long, value_name = "KIND")]
+    pub projection: Option<Projection>,
     #[command(flatten)]
     pub path: PathArgs,
     /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. Images

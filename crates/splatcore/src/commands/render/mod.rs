@@ -5,6 +5,7 @@ mod film;
 mod path_args;
 mod pictures;
 mod plan;
+mod projection;
 mod shots;
 mod sinks;
 

@@ -58,15 +58,6 @@ pub struct PathArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share,
           requires = "motion_blur")]
     pub shutter: f64,
-    /// pinhole, or equirect: 360 degrees around, twice as wide as high, the camera's forward in the
-    /// middle (six images of 90 degrees, resampled; the field of view does not matter)
-    #[arg(
-        long,
-        value_name = "KIND",
-        default_value = "pinhole",
-        requires = "path"
-    )]
-    pub projection: Projection,
     /// What a video is coded with. All but built-in need ffmpeg; built-in, AV1 in .mp4, takes
     /// several times as long [h264; for .webm vp9; without ffmpeg built-in]
     #[arg(long, value_name = "NAME", requires = "path")]
@@ -143,15 +134,6 @@ impl From<RampChoice> for Ramp {
             RampChoice::InOut => Self::InOut,
         }
     }
-}
-
-/// `--projection`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Projection {
-    /// As a camera without distortion sees
-    Pinhole,
-    /// 360 degrees around
-    Equirect,
 }
 
 /// `--codec`.

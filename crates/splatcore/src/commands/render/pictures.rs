@@ -3,12 +3,14 @@
 use super::args::Args;
 use crate::backends;
 use crate::cameras::NamedCamera;
+use crate::cameras::surroundings::surroundings;
 use crate::channels::Channels;
 use crate::progress::Progress;
 use crate::scene_source::SceneSource;
 use crate::{interrupt, output};
 use anyhow::{Context, Result};
 use splatcore_core::backend::Renderer;
+use splatcore_core::panorama;
 use splatcore_core::spread::in_order;
 use splatcore_data::file;
 use std::collections::HashSet;
@@ -20,7 +22,11 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     let (scene, antialias) = source.load()?;
     let _lock = output::take_folder(&args.output, "render")?;
     let backends = args.open(look.as_ref())?;
-    let (cameras, background) = args.cameras.resolve(source, &scene)?;
+    let (mut cameras, background) = args.cameras.resolve(source, &scene)?;
+    if let Some(projection) = args.projection {
+        let centre = surroundings(&scene).map_or([0.0; 3], |(centre, _)| centre);
+        cameras = projection.of_all(cameras, args.cameras.size(), centre)?;
+    }
     let mut renderers = backends::renderers(&backends, &scene)?;
     drop(scene);
     let options = args.options(background, antialias);
@@ -28,7 +34,7 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     let mut taken = HashSet::new();
     let mut channels = Channels::new(args.depth, args.alpha);
     let render = |renderer: &mut Box<dyn Renderer>, named: &NamedCamera| {
-        let rendered = renderer.render(&named.camera, &options);
+        let rendered = panorama::render(&mut **renderer, &named.camera, &options);
         rendered.with_context(|| format!("view '{}'", named.name))
     };
     let mut written = 0;

@@ -1,12 +1,14 @@
 //! What a film shows: the curve, its frames, their size.
 
 use super::args::Args;
-use super::path_args::{FrameRange, Kind, Projection};
+use super::path_args::{FrameRange, Kind};
+use super::projection::{self, Projection};
+use crate::cameras::surroundings::surroundings;
 use crate::cameras::{MAX_SIDE, Size};
 use crate::output::{WrongUsage, counted};
 use crate::scene_source::SceneSource;
 use anyhow::{Result, bail};
-use splatcore_core::Gaussians;
+use splatcore_core::{Camera, Gaussians};
 use splatcore_data::file::write_bytes;
 use splatcore_path::files::{self, WorldTransform};
 use splatcore_path::generate::{self, Dolly};
@@ -27,6 +29,10 @@ pub struct Plan {
     pub fps: f64,
     /// Width and height in pixels.
     pub size: [u32; 2],
+    /// What each place of the path is seen through.
+    pub projection: Projection,
+    /// The middle of the scene.
+    centre: [f64; 3],
     /// Frames of the whole path.
     pub count: u64,
     /// The first and the last one that are rendered.
@@ -80,6 +86,8 @@ impl Plan {
             curve,
             fps,
             size,
+            projection: args.projection.unwrap_or(Projection::Pinhole),
+            centre: surroundings(scene).map_or([0.0; 3], |(centre, _)| centre),
             count,
             first,
             last,
@@ -94,6 +102,12 @@ impl Plan {
     /// The pose of a frame, or between two.
     pub fn pose(&self, index: f64) -> Pose {
         self.curve.at(self.curve.frame_time(index, self.count))
+    }
+
+    /// Its camera with an image of this size.
+    pub fn camera(&self, index: f64, [width, height]: [u32; 2]) -> Camera {
+        let camera = self.pose(index).camera(width, height);
+        self.projection.of(&camera, self.centre)
     }
 }
 
@@ -210,18 +224,17 @@ fn size_of(args: &Args, found: Option<Size>) -> Result<[u32; 2]> {
     let Size(width, height) = match (args.cameras.size(), found) {
         (Some(size), _) => size,
         (None, Some(size)) => size,
-        (None, None) if args.path.projection == Projection::Equirect => Size(1920, 960),
+        (None, None) if args.projection == Some(Projection::Equirect) => Size(1920, 960),
         (None, None) => SIZE,
     };
-    let (width, height) = match (args.path.projection, args.cameras.size()) {
-        (Projection::Equirect, None) => (width.max(2).next_multiple_of(2), width.div_ceil(2)),
-        _ => (width, height),
+    let [width, height] = match (args.projection, args.cameras.size()) {
+        (Some(Projection::Equirect), None) => projection::size(width),
+        (Some(Projection::Equirect), typed) => {
+            projection::check(typed)?;
+            [width, height]
+        }
+        _ => [width, height],
     };
-    if args.path.projection == Projection::Equirect && width != 2 * height {
-        let message =
-            format!("--projection equirect is twice as wide as high, not {width}x{height}");
-        return Err(WrongUsage(message).into());
-    }
     let samples = args.path.samples;
     if width.max(height) * samples > MAX_SIDE {
         bail!("{samples} samples of {width}x{height} are wider than {MAX_SIDE} pixels; lower one");

@@ -1,12 +1,11 @@
 //! Frames of a film: several samples and moments, one image.
 
-use super::path_args::{PathArgs, Projection};
+use super::path_args::PathArgs;
 use super::plan::Plan;
 use anyhow::{Context, Result};
+use splatcore_core::Image;
 use splatcore_core::backend::{RenderOptions, Rendered, Renderer};
-use splatcore_core::{Camera, Image};
-use splatcore_path::Pose;
-use splatcore_path::panorama::Panorama;
+use splatcore_core::panorama::{self, Panorama};
 use splatcore_video::Average;
 
 /// A frame.
@@ -38,10 +37,8 @@ impl<'a> Shots<'a> {
         plan: &'a Plan,
         args: &PathArgs,
     ) -> Self {
-        let panorama = match args.projection {
-            Projection::Pinhole => None,
-            Projection::Equirect => Some(Panorama::new(plan.size[1] * args.samples)),
-        };
+        let size = plan.size.map(|side| side * args.samples);
+        let panorama = Panorama::of(&plan.camera(0.0, size));
         Self {
             renderer,
             options,
@@ -62,9 +59,8 @@ impl<'a> Shots<'a> {
         for moment in 0..self.moments {
             // Evenly within the time that the shutter is open, about the frame's own.
             let share = (f64::from(moment) + 0.5) / f64::from(self.moments) - 0.5;
-            let pose = self.plan.pose(index as f64 + self.shutter * share);
             let shot = self
-                .moment(&pose)
+                .moment(index as f64 + self.shutter * share)
                 .with_context(|| format!("frame {index}"))?;
             if plain {
                 return Ok(shot);
@@ -101,35 +97,14 @@ impl<'a> Shots<'a> {
     }
 
     /// One moment, at the size of all samples.
-    fn moment(&mut self, pose: &Pose) -> Result<Shot> {
-        let Some(panorama) = &self.panorama else {
-            let [width, height] = self.size.map(|side| side * self.samples);
-            let rendered = self
-                .renderer
-                .render(&pose.camera(width, height), &self.options)?;
-            return Ok(shot_of(rendered));
+    fn moment(&mut self, index: f64) -> Result<Shot> {
+        let size = self.size.map(|side| side * self.samples);
+        let camera = self.plan.camera(index, size);
+        let rendered = match &self.panorama {
+            Some(panorama) => panorama.render(self.renderer, &camera, &self.options),
+            None => self.renderer.render(&camera, &self.options),
         };
-        let mut shots = Vec::with_capacity(6);
-        for camera in panorama.cameras(pose) {
-            shots.push(shot_of(self.renderer.render(&camera, &self.options)?));
-        }
-        let planes = |of: fn(&mut Shot) -> Vec<f32>, shots: &mut [Shot]| -> [Vec<f32>; 6] {
-            std::array::from_fn(|i| of(&mut shots[i]))
-        };
-        let images: [Image; 6] = std::array::from_fn(|i| std::mem::take(&mut shots[i].image));
-        let alphas = planes(|shot| std::mem::take(&mut shot.alpha), &mut shots);
-        let inverse_depth = self.options.inverse_depth.then(|| {
-            let depths = planes(
-                |shot| shot.inverse_depth.take().unwrap_or_default(),
-                &mut shots,
-            );
-            panorama.inverse_distance(&depths)
-        });
-        Ok(Shot {
-            image: panorama.image(&images),
-            alpha: panorama.plane(&alphas),
-            inverse_depth,
-        })
+        Ok(shot_of(rendered?))
     }
 
     /// Inverse depth of white for all frames: that which few pixels of some small frames are
@@ -146,20 +121,13 @@ impl<'a> Shots<'a> {
         };
         // Of the whole path: --frames renders parts of one film, which share the scale.
         let frames = self.plan.count.min(FRAMES);
-        let panorama = self.panorama.as_ref().map(|_| Panorama::new(small[1]));
         let mut white = 0.0_f32;
         for i in 0..frames {
             let index = i * self.plan.count / frames;
-            let pose = self.plan.pose(index as f64);
-            let cameras: Vec<Camera> = match &panorama {
-                None => vec![pose.camera(small[0], small[1])],
-                Some(panorama) => panorama.cameras(&pose).to_vec(),
-            };
-            for camera in &cameras {
-                let rendered = self.renderer.render(camera, &options)?;
-                let depth = rendered.depth().context("the backend gave no depth")?;
-                white = white.max(crate::channels::white(&depth));
-            }
+            let camera = self.plan.camera(index as f64, small);
+            let rendered = panorama::render(self.renderer, &camera, &options)?;
+            let depth = rendered.depth().context("the backend gave no depth")?;
+            white = white.max(crate::channels::white(&depth));
         }
         Ok(white)
     }

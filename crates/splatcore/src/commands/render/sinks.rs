@@ -283,7 +283,7 @@ pub fn job(
         "size": plan.size,
         "samples": path.samples,
         "motion_blur": [f64::from(path.motion_blur), path.shutter],
-        "projection": format!("{:?}", path.projection),
+        "projection": format!("{:?}", args.projection),
         "depth": args.depth,
         "alpha": args.alpha,
         "look": args.look.name(),
