@@ -101,6 +101,9 @@ impl Dataset {
     #[getter]
     fn cameras(&self, py: Python<'_>) -> PyResult<Vec<Camera>> {
         let (all, options) = (self.inner.select(Split::All, 0), self.options());
+        if let Some(&place) = all.iter().find(|&&place| self.is_several(place, &options)) {
+            return Err(several(&self.inner.entries[place].name));
+        }
         let cameras = detached(py, || {
             on_all_cores(|| self.inner.cameras(&all, &options))
                 .map_err(|error| errors::data(&error))
@@ -194,6 +197,11 @@ impl Dataset {
         }
     }
 
+    /// Whether a photo is a panorama, which is loaded as several views.
+    fn is_several(&self, place: usize, options: &LoadOptions) -> bool {
+        self.inner.view_count(place, options) != 1
+    }
+
     fn view(&self, py: Python<'_>, index: isize) -> PyResult<View> {
         let count = self.inner.entries.len();
         let from_end = index.checked_add_unsigned(count).unwrap_or(index);
@@ -202,6 +210,9 @@ impl Dataset {
             PyIndexError::new_err(format!("there is no photo {index}; there are {count}"))
         })?;
         let options = self.options();
+        if self.is_several(place, &options) {
+            return Err(several(&self.inner.entries[place].name));
+        }
         detached(py, || {
             let views = on_all_cores(|| self.inner.load_views(&[place], &options, &|_, _| {}));
             let mut views = views.map_err(|error| errors::data(&error))?;
@@ -210,6 +221,13 @@ impl Dataset {
                 .ok_or_else(|| errors::Error::new_err("the photo was not loaded"))
         })
     }
+}
+
+fn several(name: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{name} is a photo of 360 degrees, which has no camera of its own here; train takes it in \
+         parts"
+    ))
 }
 
 /// A colour of an argument: a name, `r,g,b`, or three numbers.

@@ -2,11 +2,11 @@
 //! as they were taken, from the photos undistorted, and from photos of pinholes at the same places.
 //!
 //! ```sh
-//! cargo run --release -p splatcore --example lens_truth -- FOLDER [STEPS] [SEED]
+//! cargo run --release -p splatcore --example lens_truth -- FOLDER [STEPS] [SEED] [LENS]
 //! ```
 //!
 //! FOLDER takes the photos. A line for each lens: PSNR in dB on held-out photos of pinholes, which
-//! no training saw, and on the held-out photos as they were taken.
+//! no training saw, and on the held-out photos as they were taken (of a panorama on its parts).
 
 use splatcore::core::backend::Backend;
 use splatcore::core::{Gaussians, Lens, View};
@@ -22,8 +22,12 @@ use std::time::Instant;
 
 type Answer<T> = Result<T, Box<dyn Error>>;
 
-/// Name, lens, vertical field of view in degrees without it.
-const LENSES: [(&str, Lens, f64); 3] = [
+/// Pixels of a photo. A panorama has about as many for a degree as a pinhole of 60 degrees.
+const SIZE: [u32; 2] = [200, 150];
+const PANORAMA: [u32; 2] = [800, 400];
+
+/// Name, lens, vertical field of view in degrees without it, size of the photos.
+const LENSES: [(&str, Lens, f64, [u32; 2]); 4] = [
     (
         "opencv",
         Lens::OpenCv {
@@ -32,9 +36,11 @@ const LENSES: [(&str, Lens, f64); 3] = [
             s: [0.0; 4],
         },
         60.0,
+        SIZE,
     ),
-    ("fisheye", FISHEYE, 60.0),
-    ("wide fisheye", FISHEYE, 100.0),
+    ("fisheye", FISHEYE, 60.0, SIZE),
+    ("wide fisheye", FISHEYE, 100.0, SIZE),
+    ("equirectangular", Lens::Equirectangular, 60.0, PANORAMA),
 ];
 const FISHEYE: Lens = Lens::Fisheye {
     k: [0.02, -0.01, 0.004, -0.001],
@@ -45,15 +51,21 @@ const FISHEYE: Lens = Lens::Fisheye {
 fn main() -> Answer<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [folder, more @ ..] = &arguments[..] else {
-        return Err("usage: lens_truth FOLDER [STEPS] [SEED]".into());
+        return Err("usage: lens_truth FOLDER [STEPS] [SEED] [LENS]".into());
     };
     let number = |i: usize, without: u64| more.get(i).map_or(Ok(without), |text| text.parse());
     let (steps, seed) = (number(0, 1000)? as u32, number(1, 0)?);
     println!("lens, trained on: dB on pinholes, dB as taken, seconds");
-    for (name, lens, field_of_view) in LENSES {
+    let only = more.get(2);
+    for (name, lens, field_of_view, size) in LENSES {
+        if only.is_some_and(|only| only != name) {
+            continue;
+        }
         let folder = Path::new(folder).join(name);
-        let painted = |lens, kind: &str| painted(&folder.join(kind), lens, field_of_view);
-        let (pinholes, photos) = (painted(Lens::Pinhole, "pinhole")?, painted(lens, "lens")?);
+        let painted =
+            |lens, kind: &str, size| painted(&folder.join(kind), lens, field_of_view, size);
+        let pinholes = painted(Lens::Pinhole, "pinhole", SIZE)?;
+        let photos = painted(lens, "lens", size)?;
         let truth = views(&pinholes, Split::Test, false)?;
         let as_taken = views(&photos, Split::Test, true)?;
         for (kind, dataset, keep_lens) in [
@@ -80,10 +92,15 @@ fn main() -> Answer<()> {
     Ok(())
 }
 
-fn painted(folder: &Path, lens: Lens, field_of_view: f64) -> Answer<Dataset> {
+fn painted(
+    folder: &Path,
+    lens: Lens,
+    field_of_view: f64,
+    [width, height]: [u32; 2],
+) -> Answer<Dataset> {
     let options = ProceduralOptions {
-        width: 200,
-        height: 150,
+        width,
+        height,
         views: 40,
         lens,
         field_of_view,

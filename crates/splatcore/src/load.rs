@@ -140,7 +140,8 @@ pub fn train_and_test(
     test_every: usize,
     options: &LoadOptions,
 ) -> Result<[Vec<View>; 2]> {
-    let trained = train.len();
+    let of = |&index: &usize| dataset.view_count(index, options);
+    let trained = train.iter().map(of).sum();
     let mut indices = train;
     indices.extend(dataset.select(Split::Test, test_every));
     let mut train = views(dataset, &indices, options)?;

@@ -1,7 +1,7 @@
 //! Removing lens distortion: a pinhole camera for a lens camera, and the photo that it would have
 //! taken.
 
-use image::{GrayImage, RgbImage};
+use image::{GrayImage, ImageBuffer, Pixel, RgbImage};
 use splatcore_core::{Camera, Lens};
 
 /// The pinhole's focal length is at least this share of the lens camera's: a wider view would
@@ -101,19 +101,66 @@ pub fn undistort(
     mask: Option<&GrayImage>,
 ) -> (RgbImage, Option<GrayImage>) {
     let fold = source.lens.fold_radius().powi(2);
+    resample(target, photo, mask, |[x, y]| {
+        let ray = [(x - target.cx) / target.fx, (y - target.cy) / target.fy];
+        (ray[0] * ray[0] + ray[1] * ray[1] <= fold)
+            .then(|| source.pixel(ray))
+            .flatten()
+            .filter(|&at| source.inside(at))
+    })
+}
+
+/// Resamples a panorama (of the source's size) and its mask to a camera at the same place that
+/// looks elsewhere, as [`undistort`] does; pixels that are the panorama's own stay as they are.
+pub fn part(
+    source: &Camera,
+    target: &Camera,
+    photo: &RgbImage,
+    mask: Option<&GrayImage>,
+) -> (RgbImage, Option<GrayImage>) {
+    // Beyond either edge a panorama goes on with the other one.
+    let photo = around(photo);
+    let (from, to) = (&source.rotation, &target.rotation);
+    // Rows are the source's axes in those of the target.
+    let turn = from.map(|a| to.map(|b| a[0] * b[0] + a[1] * b[1] + a[2] * b[2]));
+    let shown = |pixel: [f64; 2]| {
+        let [x, y, z] = target.direction(pixel)?;
+        let [u, v] = source
+            .lens
+            .image(turn.map(|row| row[0] * x + row[1] * y + row[2] * z))?;
+        let at = [source.fx * u + source.cx, source.fy * v + source.cy];
+        source.inside(at).then_some(at)
+    };
+    let mask = mask.map(around);
+    resample(target, &photo, mask.as_ref(), |pixel| {
+        shown(pixel).map(|[x, y]| [x + f64::from(AROUND), y])
+    })
+}
+
+/// Pixels beyond a pixel that interpolation needs.
+const AROUND: u32 = 2;
+
+/// A panorama with some of its other edge beside each edge.
+fn around<P: Pixel>(image: &ImageBuffer<P, Vec<P::Subpixel>>) -> ImageBuffer<P, Vec<P::Subpixel>> {
+    let width = image.width();
+    let beyond = width - AROUND % width;
+    ImageBuffer::from_fn(width + 2 * AROUND, image.height(), |x, y| {
+        *image.get_pixel((x + beyond) % width, y)
+    })
+}
+
+/// A camera's photo of another photo's pixels, `shown` for each of its own if there is one.
+fn resample(
+    target: &Camera,
+    photo: &RgbImage,
+    mask: Option<&GrayImage>,
+    shown: impl Fn([f64; 2]) -> Option<[f64; 2]>,
+) -> (RgbImage, Option<GrayImage>) {
     let mut colours = RgbImage::new(target.width, target.height);
     let mut counted = GrayImage::from_pixel(target.width, target.height, image::Luma([255]));
     let mut any_ignored = mask.is_some();
     for (x, y, pixel) in colours.enumerate_pixels_mut() {
-        let ray = [
-            (x as f64 + 0.5 - target.cx) / target.fx,
-            (y as f64 + 0.5 - target.cy) / target.fy,
-        ];
-        let shown = (ray[0] * ray[0] + ray[1] * ray[1] <= fold)
-            .then(|| source.pixel(ray))
-            .flatten()
-            .filter(|&at| source.inside(at));
-        let counts = match shown {
+        let counts = match shown([x as f64 + 0.5, y as f64 + 0.5]) {
             Some(at) => {
                 pixel.0 = bicubic(photo, at);
                 mask.is_none_or(|mask| nearest(mask, at) >= 128)

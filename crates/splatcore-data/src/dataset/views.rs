@@ -4,8 +4,9 @@ use super::{Dataset, Entry, photo, resize, undistort};
 use crate::{DataError, Place};
 use image::imageops::{self, FilterType};
 use image::metadata::Orientation;
+use image::{GrayImage, RgbImage};
 use rayon::prelude::*;
-use splatcore_core::{Camera, Lens, Photo, View};
+use splatcore_core::{Camera, Lens, Photo, View, panorama};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How photos are loaded.
@@ -27,7 +28,9 @@ pub struct LoadOptions {
 impl Dataset {
     /// Loads the photos of some entries, in that order, on all threads. Each view is a pinhole's
     /// unless lenses are kept: lens distortion is removed by resampling; a pinhole photo that fits
-    /// already keeps its pixels as they are. The camera and the mask are scaled with the photo.
+    /// already keeps its pixels as they are. The camera and the mask are scaled with the photo. A
+    /// panorama of 360 degrees is several views, one after another and named after what they show:
+    /// its parts ([`panorama`]), or the six faces of a cube if lenses are not kept.
     /// `progress` is called with (done, total), from any thread.
     ///
     /// # Errors
@@ -43,12 +46,12 @@ impl Dataset {
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<View>, DataError> {
         let done = AtomicUsize::new(0);
-        let loaded: Vec<Result<View, DataError>> = indices
+        let loaded: Vec<Result<Vec<View>, DataError>> = indices
             .par_iter()
             .map(|&index| {
-                let view = load(&self.entries[index], options);
+                let views = load(&self.entries[index], options);
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1, indices.len());
-                view
+                views
             })
             .collect();
         let failed = indices
@@ -60,15 +63,30 @@ impl Dataset {
             .map(|(&index, _)| self.entries[index].name.as_str())
             .collect();
         let others = others_too(&others);
-        let views: Result<Vec<View>, DataError> = loaded.into_iter().collect();
-        views.map_err(|mut error| {
-            error.remedy.push_str(&others);
-            error
-        })
+        let views: Result<Vec<Vec<View>>, DataError> = loaded.into_iter().collect();
+        match views {
+            Ok(views) => Ok(views.into_iter().flatten().collect()),
+            Err(mut error) => {
+                error.remedy.push_str(&others);
+                Err(error)
+            }
+        }
     }
 
-    /// The cameras that [`Dataset::load_views`] gives the views of some entries, from the headers
-    /// of the photos alone: decodes no pixel.
+    /// How many views [`Dataset::load_views`] makes of a photo: one, or of a panorama its parts.
+    ///
+    /// # Panics
+    /// If the index is not below `entries.len()`.
+    pub fn view_count(&self, index: usize, options: &LoadOptions) -> usize {
+        let camera = &self.entries[index].camera;
+        match panorama::is_whole(camera) {
+            true => parts(&shrunk(camera.clone(), options.max_size), options).len(),
+            false => 1,
+        }
+    }
+
+    /// The cameras that [`Dataset::load_views`] gives the views of some entries, in its order, from
+    /// the headers of the photos alone: decodes no pixel.
     ///
     /// # Errors
     /// The first photo in the given order whose header cannot be read, or whose shape contradicts
@@ -85,12 +103,17 @@ impl Dataset {
             let entry = &self.entries[index];
             let (width, height) = photo::size(&entry.image)?;
             let (source, _) = fitted(entry, width, height)?;
-            Ok(shrunk(
+            if panorama::is_whole(&source) {
+                let parts = parts(&shrunk(source, options.max_size), options);
+                return Ok(parts.into_iter().map(|(_, camera)| camera).collect());
+            }
+            Ok(vec![shrunk(
                 view_camera(entry, &source, options)?,
                 options.max_size,
-            ))
+            )])
         };
-        indices.par_iter().map(camera).collect()
+        let cameras: Result<Vec<Vec<Camera>>, DataError> = indices.par_iter().map(camera).collect();
+        Ok(cameras?.into_iter().flatten().collect())
     }
 
     /// Photos that [`Dataset::load_views`] would refuse, as far as their headers tell, a line each:
@@ -117,7 +140,7 @@ fn others_too(names: &[&str]) -> String {
     }
 }
 
-fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
+fn load(entry: &Entry, options: &LoadOptions) -> Result<Vec<View>, DataError> {
     let (mut rgb, mut alpha) = match options.keep_alpha {
         true => photo::decode_with_alpha(&entry.image)?,
         false => (photo::decode(&entry.image, options.background)?, None),
@@ -129,38 +152,103 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<View, DataError> {
     }
     let mask_of = |path| photo::decode_mask(path, rgb.width(), rgb.height());
     let mut mask = entry.mask.as_deref().map(mask_of).transpose()?;
+    if panorama::is_whole(&source) {
+        return Ok(load_parts(entry, options, source, (rgb, alpha, mask)));
+    }
     let camera = view_camera(entry, &source, options)?;
     if source.lens != camera.lens {
         alpha = alpha.map(|alpha| undistort::undistort(&source, &camera, &alpha, None).0);
         (rgb, mask) = undistort::undistort(&source, &camera, &rgb, mask.as_ref());
     }
-    let full = (camera.width, camera.height);
-    let camera = shrunk(camera, options.max_size);
-    let (width, height) = (camera.width, camera.height);
-    if (width, height) != full {
-        rgb = resize::shrink(&rgb, width, height);
-        alpha = alpha.map(|alpha| resize::shrink(&alpha, width, height));
-        mask = mask.map(|mask| imageops::resize(&mask, width, height, FilterType::Triangle));
-    }
+    let (camera, (rgb, alpha, mask)) = shrink(camera, (rgb, alpha, mask), options.max_size);
     let mask = undistort::imaged(&camera, mask);
-    let mask = mask.map(|mask| mask.into_raw().iter().map(|&m| (m >= 128) as u8).collect());
-    Ok(View {
-        name: entry.name.clone(),
-        camera,
+    Ok(vec![view(entry.name.clone(), camera, (rgb, alpha, mask))])
+}
+
+/// Colours, transparency (in each channel) and mask of a photo.
+type Pixels = (RgbImage, Option<RgbImage>, Option<GrayImage>);
+
+/// The views of a panorama.
+fn load_parts(entry: &Entry, options: &LoadOptions, source: Camera, pixels: Pixels) -> Vec<View> {
+    let (source, (rgb, alpha, mask)) = shrink(source, pixels, options.max_size);
+    let part = |(part, camera): (&str, Camera)| {
+        let alpha = alpha.as_ref();
+        let alpha = alpha.map(|alpha| undistort::part(&source, &camera, alpha, None).0);
+        let (rgb, mask) = undistort::part(&source, &camera, &rgb, mask.as_ref());
+        view(part_name(&entry.name, part), camera, (rgb, alpha, mask))
+    };
+    parts(&source, options).into_iter().map(part).collect()
+}
+
+/// The cameras of a panorama's views, and what they show: as it was taken its parts, or the
+/// pinholes of a cube.
+fn parts(source: &Camera, options: &LoadOptions) -> Vec<(&'static str, Camera)> {
+    match panorama::parts(source).filter(|_| options.keep_lens) {
+        Some(parts) => panorama::PARTS.into_iter().zip(parts).collect(),
+        None => panorama::FACES
+            .into_iter()
+            .zip(panorama::faces(source))
+            .collect(),
+    }
+}
+
+/// `room/a.jpg` and `left` make `room/a-left.jpg`.
+fn part_name(name: &str, part: &str) -> String {
+    let file = name.rfind(['/', '\\']).map_or(0, |at| at + 1);
+    match name[file..].rfind('.').filter(|&at| at > 0) {
+        Some(at) => {
+            let (stem, ending) = name.split_at(file + at);
+            format!("{stem}-{part}{ending}")
+        }
+        None => format!("{name}-{part}"),
+    }
+}
+
+/// A photo whose longer side is at most `max_size`, and its camera.
+fn shrink(camera: Camera, pixels: Pixels, max_size: Option<u32>) -> (Camera, Pixels) {
+    let full = (camera.width, camera.height);
+    let camera = shrunk(camera, max_size);
+    let (width, height) = (camera.width, camera.height);
+    if (width, height) == full {
+        return (camera, pixels);
+    }
+    let (rgb, alpha, mask) = pixels;
+    let smaller = |photo: &RgbImage| resize::shrink(photo, width, height);
+    let pixels = (
+        smaller(&rgb),
+        alpha.as_ref().map(smaller),
+        mask.map(|mask| imageops::resize(&mask, width, height, FilterType::Triangle)),
+    );
+    (camera, pixels)
+}
+
+fn view(name: String, camera: Camera, (rgb, alpha, mask): Pixels) -> View {
+    View {
+        name,
         photo: Photo {
-            width,
-            height,
+            width: camera.width,
+            height: camera.height,
             rgb: rgb.into_raw(),
-            mask,
+            mask: mask.map(|mask| mask.into_raw().iter().map(|&m| (m >= 128) as u8).collect()),
             alpha: alpha.map(|alpha| alpha.pixels().map(|pixel| pixel.0[0]).collect()),
         },
-    })
+        camera,
+    }
 }
 
 /// The camera of a view: the photo's own, or a pinhole if its lens distortion is removed.
 fn view_camera(entry: &Entry, source: &Camera, options: &LoadOptions) -> Result<Camera, DataError> {
     match source.lens {
         Lens::Pinhole => Ok(source.clone()),
+        lens if !options.keep_lens && !lens.has_pinhole_view() => Err(DataError::new(
+            &entry.image,
+            format!(
+                "its lens is {}: no pinhole shows what it shows",
+                lens.name()
+            ),
+            "let photos stay as they were taken, or leave this one out",
+        )
+        .at(Place::Part(format!("image '{}'", entry.name)))),
         _ if !options.keep_lens => Ok(undistort::pinhole_for(source)),
         lens if lens.polynomial().is_some() => Ok(source.clone()),
         lens => Err(DataError::new(

@@ -3,9 +3,9 @@
 //! Format: <https://colmap.github.io/format.html>. Poses are world to camera, quaternions w x y z;
 //! image ids and point ids count from 1.
 
-use super::options::colmap_model;
 use super::render::Point;
 use crate::DataError;
+use crate::dataset::colmap::camera_model;
 use crate::file::write_atomically;
 use splatcore_core::Camera;
 use splatcore_core::linear::quaternion_from_rotation;
@@ -25,16 +25,7 @@ pub(super) fn write(
         let Some(c) = cameras.first() else {
             return Ok(());
         };
-        let (name, coefficients) = colmap_model(&c.lens).unwrap_or(("PINHOLE", Vec::new()));
-        write!(
-            w,
-            "1 {name} {} {} {} {} {} {}",
-            c.width, c.height, c.fx, c.fy, c.cx, c.cy
-        )?;
-        for coefficient in coefficients {
-            write!(w, " {coefficient}")?;
-        }
-        writeln!(w)
+        writeln!(w, "1 {}", camera_model(c).unwrap_or_default())
     })?;
 
     // The index of each observation within its image, as it will stand in images.txt.

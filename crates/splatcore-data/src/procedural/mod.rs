@@ -26,6 +26,7 @@ pub use trace::{Seen, encode_srgb};
 pub use world::World;
 
 use crate::DataError;
+use crate::dataset::colmap::camera_model;
 use crate::file::write_bytes;
 use image::ImageEncoder;
 use rayon::prelude::*;
@@ -45,7 +46,8 @@ pub fn write_dataset(
     options: &ProceduralOptions,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<(), DataError> {
-    if let Some(defect) = options.defect() {
+    let defect = options.defect().or_else(|| lens_defect(options));
+    if let Some(defect) = defect {
         return Err(DataError::new(
             folder,
             defect,
@@ -83,6 +85,18 @@ pub fn write_dataset(
         })?;
     let points = render::points(&world, &cameras, options);
     colmap::write(&sparse, &cameras, &names, &points)
+}
+
+/// What is wrong with the lens, or `None`.
+fn lens_defect(options: &ProceduralOptions) -> Option<String> {
+    let camera = rig::cameras(options).into_iter().next()?;
+    camera_model(&camera).is_none().then(|| {
+        format!(
+            "photos through the lens '{}' were asked for, which no COLMAP model here writes; \
+             pinhole, opencv, fisheye and equirectangular are possible",
+            options.lens.name()
+        )
+    })
 }
 
 fn write_png(path: &Path, options: &ProceduralOptions, rgb: &[u8]) -> Result<(), DataError> {

@@ -17,8 +17,8 @@ pub struct ProceduralOptions {
     pub seed: u64,
     /// Starting points wanted, at most 1,000,000.
     pub points: usize,
-    /// What the photos are taken through: a pinhole, OpenCV's model without thin prism, or a
-    /// fisheye.
+    /// What the photos are taken through: what COLMAP has a model of and a renderer projects
+    /// through. Photos of [`Lens::Equirectangular`] show all around.
     pub lens: Lens,
     /// Vertical field of view in degrees without the lens, 5 to 150; of an upright photo the
     /// horizontal one.
@@ -74,28 +74,6 @@ impl ProceduralOptions {
                 self.field_of_view
             ));
         }
-        colmap_model(&self.lens).is_none().then(|| {
-            format!(
-                "photos through the lens '{}' were asked for, which no COLMAP model here writes; \
-                 pinhole, opencv and fisheye are possible",
-                self.lens.name()
-            )
-        })
-    }
-}
-
-/// COLMAP's model of a lens and its coefficients, if it has one that is written here.
-pub(super) fn colmap_model(lens: &Lens) -> Option<(&'static str, Vec<f64>)> {
-    match *lens {
-        Lens::Pinhole => Some(("PINHOLE", Vec::new())),
-        Lens::OpenCv { k, p, s } if s == [0.0; 4] => {
-            let numbers = [k[0], k[1], p[0], p[1], k[2], k[3], k[4], k[5]];
-            Some(("FULL_OPENCV", numbers.to_vec()))
-        }
-        Lens::Fisheye { k, p, s } => {
-            let numbers = [k[0], k[1], p[0], p[1], k[2], k[3], s[0], s[1]];
-            Some(("THIN_PRISM_FISHEYE", numbers.to_vec()))
-        }
-        _ => None,
+        None
     }
 }

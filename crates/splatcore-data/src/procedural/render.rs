@@ -222,7 +222,12 @@ fn project_anywhere(camera: &Camera, p: V) -> Option<[f64; 2]> {
 fn project(camera: &Camera, p: V) -> Option<[f64; 2]> {
     let [x, y] = project_anywhere(camera, p)?;
     let inside = x >= 0.0 && y >= 0.0 && x <= camera.width as f64 && y <= camera.height as f64;
-    (inside && camera.to_view(p)[2] > 0.1).then_some([x, y])
+    let view = camera.to_view(p);
+    let depth = match camera.lens {
+        Lens::Equirectangular => length(view),
+        _ => view[2],
+    };
+    (inside && depth > 0.1).then_some([x, y])
 }
 
 #[cfg(test)]

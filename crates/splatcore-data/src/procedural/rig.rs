@@ -1,7 +1,7 @@
 //! Where the cameras stand.
 
 use super::options::ProceduralOptions;
-use splatcore_core::{Camera, random};
+use splatcore_core::{Camera, Lens, panorama, random};
 
 /// Elevations of the three rings, degrees.
 const ELEVATIONS: [f64; 3] = [12.0, 25.0, 41.0];
@@ -39,9 +39,9 @@ pub(super) fn cameras(options: &ProceduralOptions) -> Vec<Camera> {
                 options.width,
                 options.height,
             );
-            Camera {
-                lens: options.lens,
-                ..camera
+            match options.lens {
+                Lens::Equirectangular => panorama::whole(&camera, options.width, options.height),
+                lens => Camera { lens, ..camera },
             }
         })
         .collect()

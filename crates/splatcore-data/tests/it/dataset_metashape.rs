@@ -4,6 +4,7 @@
 use crate::dataset_support::{
     IN_VIEW, assert_projects, open, open_error, pattern, plus, ply, rotation, save, times,
 };
+use splatcore_core::Lens;
 use splatcore_data::dataset::{Format, metashape};
 use std::path::Path;
 
@@ -248,6 +249,25 @@ fn a_georeferenced_chunk_keeps_its_own_axes() {
     assert!(dataset.points.random);
 }
 
+/// It has a size, and needs no calibration.
+#[test]
+fn a_spherical_sensor_is_a_panorama() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    save(pattern(64, 48), &root.join("a.png"));
+    let spherical = document(
+        &sensor(0, "spherical"),
+        "",
+        &camera("a", 0, "", &transform()),
+        "",
+    );
+    write(root, &spherical);
+    let found = open(root).entries.remove(0).camera;
+    assert_eq!(found.lens, Lens::Equirectangular);
+    let focal = 64.0 / std::f64::consts::TAU;
+    assert_eq!((found.fx, found.fy, found.cx), (focal, focal, 32.0));
+}
+
 #[test]
 fn what_is_wrong_with_a_metashape_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -263,12 +283,12 @@ fn what_is_wrong_with_a_metashape_file_is_named() {
     };
     says(
         &document(
-            &sensor(0, "spherical"),
+            &sensor(0, "cylindrical"),
             "",
             &camera("a", 0, "", &transform()),
             "",
         ),
-        &["camera 'a'", "spherical", "panorama"],
+        &["camera 'a'", "cylindrical", "panorama"],
     );
     says(
         &good.replace("sensor id=\"0\"", "sensor id=\"7\""),

@@ -115,11 +115,18 @@ fn every_model_of_nerfstudio_is_read_or_refused_by_name() {
     let list = r#""distortion_params": [0.1, 0.02, 0.003, 0.004, 0.005, 0.006],"#;
     transforms(root, list, "");
     assert_eq!(open(root).entries[0].camera.lens, opencv);
-    for model in ["EQUIRECTANGULAR", "VR180_L", "ORTHOPHOTO"] {
+    for (model, lens) in [
+        ("EQUIRECTANGULAR", Lens::Equirectangular),
+        ("orthophoto", Lens::Orthographic),
+    ] {
+        transforms(root, &format!(r#""camera_model": "{model}","#), "");
+        assert_eq!(open(root).entries[0].camera.lens, lens, "{model}");
+    }
+    for model in ["OMNIDIRECTIONALSTEREO_L", "VR180_L"] {
         transforms(root, &format!(r#""camera_model": "{model}","#), "");
         let error = open_error(root);
         assert!(
-            error.contains(model) && error.contains("no pinhole view"),
+            error.contains(model) && error.contains("an eye for each column"),
             "{error}"
         );
     }

@@ -10,6 +10,7 @@ mod dataset_lens;
 mod dataset_llff;
 mod dataset_metashape;
 mod dataset_models;
+mod dataset_panorama;
 mod dataset_phones;
 mod dataset_photos;
 mod dataset_plausible;

@@ -129,7 +129,7 @@ fn pictures(
         keep_lens: source.keep_lens(None),
     };
     let views = load::views(dataset, indices, &options)?;
-    if views.len() != indices.len() {
+    if views.len() < indices.len() {
         bail!(
             "{}: a photo is masked out whole; leave out --dataset",
             dataset.root.display()

@@ -4,8 +4,8 @@ use crate::load;
 use crate::output::counted;
 use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
-use splatcore_core::View;
-use splatcore_data::dataset::{Dataset, Split};
+use splatcore_core::{View, panorama};
+use splatcore_data::dataset::{Dataset, Entry, Split};
 use splatcore_train::ResolvedConfig;
 use std::sync::Arc;
 
@@ -47,6 +47,7 @@ pub fn load_photos(dataset: &Dataset, config: &ResolvedConfig) -> Result<Photos>
         );
     }
     let options = config.load_options();
+    about_panoramas(dataset, config)?;
     let [train, test] = load::train_and_test(dataset, indices, every, &options)?;
     let sizes = train
         .iter()
@@ -63,4 +64,30 @@ pub fn load_photos(dataset: &Dataset, config: &ResolvedConfig) -> Result<Photos>
         train: Arc::new(train),
         test: Arc::new(test),
     })
+}
+
+/// Says what becomes of photos of 360 degrees, if there are some.
+///
+/// # Errors
+/// If the run refines cameras: each part of a photo would get one of its own.
+fn about_panoramas(dataset: &Dataset, config: &ResolvedConfig) -> Result<()> {
+    let is_whole = |entry: &Entry| panorama::is_whole(&entry.camera);
+    let Some(first) = dataset.entries.iter().find(|entry| is_whole(entry)) else {
+        return Ok(());
+    };
+    if config.poses.refine || config.intrinsics.refine {
+        bail!(
+            "{}: cameras of photos of 360 degrees, which are several views each, are not refined; \
+             leave out --refine-poses and --refine-intrinsics",
+            first.name
+        );
+    }
+    eprintln!(
+        "photos of 360 degrees are trained in parts: {}",
+        match config.load_options().keep_lens {
+            true => "two halves of the middle as they are, pinholes above and below",
+            false => "six pinholes each, the faces of a cube (--lens as-taken keeps their pixels)",
+        }
+    );
+    Ok(())
 }

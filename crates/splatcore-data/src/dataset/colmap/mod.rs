@@ -8,7 +8,7 @@ mod write;
 pub use binary::{parse_cameras_bin, parse_images_bin, parse_observations_bin, parse_points_bin};
 pub use model::{ColmapCamera, ColmapImage, Observations, parameter_count};
 pub use text::{parse_cameras_txt, parse_images_txt, parse_points_txt};
-pub use write::write;
+pub use write::{model as camera_model, write};
 
 use super::folder;
 use super::format::Format;

@@ -1,6 +1,6 @@
 //! COLMAP's camera models and what its files hold.
 
-use splatcore_core::{Camera, Lens};
+use splatcore_core::{Camera, Lens, panorama};
 use std::collections::BTreeMap;
 
 /// One line of `cameras`. The pose is the identity.
@@ -40,7 +40,7 @@ pub struct Observations {
 }
 
 /// id, name, number of parameters.
-const MODELS: [(i32, &str, usize); 17] = [
+const MODELS: [(i32, &str, usize); 18] = [
     (0, "SIMPLE_PINHOLE", 3),
     (1, "PINHOLE", 4),
     (2, "SIMPLE_RADIAL", 4),
@@ -58,7 +58,11 @@ const MODELS: [(i32, &str, usize); 17] = [
     (14, "SIMPLE_FISHEYE", 3),
     (15, "FISHEYE", 4),
     (16, "EUCM", 6),
+    (EQUIRECTANGULAR, "EQUIRECTANGULAR", 2),
 ];
+
+/// Its parameters are the size of the image, which shows all around; it has no focal length.
+const EQUIRECTANGULAR: i32 = 17;
 
 /// A side as a camera holds it. Whether it can be one is not judged here, as a camera that no photo
 /// uses does no harm.
@@ -78,13 +82,6 @@ pub fn parameter_count(id: i32) -> Option<usize> {
 
 /// What to say about a model that is not known.
 pub(super) fn unknown(what: &str) -> (String, String) {
-    if what == "17" || what == "EQUIRECTANGULAR" {
-        return (
-            "the camera model EQUIRECTANGULAR (17) covers the whole sphere and has no pinhole view"
-                .into(),
-            "cut the panoramas into perspective images first".into(),
-        );
-    }
     let names: Vec<_> = MODELS.iter().map(|m| m.1).collect();
     (
         format!("unknown camera model {what}"),
@@ -100,6 +97,20 @@ pub(super) fn unknown(what: &str) -> (String, String) {
 pub(super) fn camera(model: i32, width: u32, height: u32, parameters: &[f64]) -> Option<Camera> {
     if parameter_count(model)? != parameters.len() {
         return None;
+    }
+    let unposed = Camera {
+        width,
+        height,
+        fx: 1.0,
+        fy: 1.0,
+        cx: 0.0,
+        cy: 0.0,
+        rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        translation: [0.0; 3],
+        lens: Lens::Pinhole,
+    };
+    if model == EQUIRECTANGULAR {
+        return Some(panorama::whole(&unposed, width, height));
     }
     let one_focal = matches!(model, 0 | 2 | 3 | 8 | 9 | 12 | 14);
     let (fx, rest) = parameters.split_first()?;
@@ -151,15 +162,12 @@ pub(super) fn camera(model: i32, width: u32, height: u32, parameters: &[f64]) ->
         _ => return None,
     };
     Some(Camera {
-        width,
-        height,
         fx: *fx,
         fy: *fy,
         cx: *cx,
         cy: *cy,
-        rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-        translation: [0.0; 3],
         lens: lens.simplified(),
+        ..unposed
     })
 }
 

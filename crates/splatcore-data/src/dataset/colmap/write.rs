@@ -5,7 +5,7 @@ use crate::DataError;
 use crate::dataset::found::Points;
 use crate::file::write_atomically;
 use splatcore_core::linear::quaternion_from_rotation;
-use splatcore_core::{Camera, Lens};
+use splatcore_core::{Camera, Lens, panorama};
 use std::io::Write;
 use std::path::Path;
 
@@ -69,8 +69,13 @@ fn unknown(folder: &Path, name: &str, camera: &Camera) -> DataError {
     DataError::new(folder, problem, "undistort the photos")
 }
 
-/// Model, size and parameters as a line has them.
-fn model(camera: &Camera) -> Option<String> {
+/// Model, size and parameters as a line of `cameras.txt` has them; `None` if COLMAP has no model of
+/// the lens.
+pub fn model(camera: &Camera) -> Option<String> {
+    let (w, h) = (camera.width, camera.height);
+    if panorama::is_whole(camera) {
+        return Some(format!("EQUIRECTANGULAR {w} {h} {w} {h}"));
+    }
     let (name, coefficients): (&str, Vec<f64>) = match camera.lens {
         Lens::Pinhole => ("PINHOLE", Vec::new()),
         Lens::OpenCv { k, p, s } if s == [0.0; 4] => match k[2..] == [0.0; 4] {
@@ -93,7 +98,6 @@ fn model(camera: &Camera) -> Option<String> {
         }
         _ => return None,
     };
-    let (w, h) = (camera.width, camera.height);
     let mut line = format!(
         "{name} {w} {h} {} {} {} {}",
         camera.fx, camera.fy, camera.cx, camera.cy

@@ -29,6 +29,7 @@ pub struct Calibration {
 pub(super) fn read(sensor: Node, kind: &str) -> Result<Calibration, String> {
     let fisheye = match kind {
         "frame" => false,
+        "spherical" => return spherical(sensor),
         "fisheye" | "equidistant_fisheye" | "fisheye_equidistant" => true,
         _ => return Err(unreadable(kind)),
     };
@@ -41,21 +42,7 @@ pub(super) fn read(sensor: Node, kind: &str) -> Result<Calibration, String> {
         .find(|node| node.attribute("class") == Some("adjusted"))
         .or_else(|| calibrations().next())
         .ok_or("its sensor has no calibration")?;
-    let resolution = [calibration, sensor]
-        .into_iter()
-        .find_map(|node| {
-            node.children()
-                .find(|child| child.has_tag_name("resolution"))
-        })
-        .ok_or("its sensor has no resolution")?;
-    let side = |name: &str| -> Result<u32, String> {
-        let text = resolution.attribute(name).unwrap_or("nothing");
-        let side: Option<u64> = text.parse().ok();
-        side.filter(|side| (1..=MAX_SIDE).contains(side))
-            .map(|side| side as u32)
-            .ok_or(format!("its sensor's {name} is {text}"))
-    };
-    let (width, height) = (side("width")?, side("height")?);
+    let [width, height] = size(&[calibration, sensor])?;
     let value = |name: &str| -> Result<Option<f64>, String> {
         let Some(node) = calibration.children().find(|c| c.has_tag_name(name)) else {
             return Ok(None);
@@ -103,14 +90,47 @@ pub(super) fn read(sensor: Node, kind: &str) -> Result<Calibration, String> {
     })
 }
 
+/// A panorama: u = w/2 + f longitude, v = h/2 + f latitude with f = w / (2 pi), whether or not it
+/// is calibrated.
+fn spherical(sensor: Node) -> Result<Calibration, String> {
+    let [width, height] = size(&[sensor])?;
+    let focal = f64::from(width) / std::f64::consts::TAU;
+    Ok(Calibration {
+        width,
+        height,
+        focal: [focal; 2],
+        principal: [f64::from(width) / 2.0, f64::from(height) / 2.0],
+        lens: Lens::Equirectangular,
+    })
+}
+
+/// Width and height of the first of these nodes that tells a resolution.
+fn size(nodes: &[Node]) -> Result<[u32; 2], String> {
+    let resolution = nodes
+        .iter()
+        .find_map(|node| {
+            node.children()
+                .find(|child| child.has_tag_name("resolution"))
+        })
+        .ok_or("its sensor has no resolution")?;
+    let side = |name: &str| -> Result<u32, String> {
+        let text = resolution.attribute(name).unwrap_or("nothing");
+        let side: Option<u64> = text.parse().ok();
+        side.filter(|side| (1..=MAX_SIDE).contains(side))
+            .map(|side| side as u32)
+            .ok_or(format!("its sensor's {name} is {text}"))
+    };
+    Ok([side("width")?, side("height")?])
+}
+
 fn unreadable(kind: &str) -> String {
     match kind {
-        "spherical" | "cylindrical" => format!(
-            "its sensor is {kind}: a panorama has no pinhole view; cut it into perspective images \
-             first (Tools, Export, Convert to Cube Faces) and align those"
+        "cylindrical" => format!(
+            "its sensor is {kind}: a panorama that does not show all around; cut it into \
+             perspective images first (Tools, Export, Convert to Cube Faces) and align those"
         ),
         _ => format!(
-            "its sensor is of type {}, and only frame and fisheye are read",
+            "its sensor is of type {}, and only frame, fisheye and spherical are read",
             quoted(kind)
         ),
     }

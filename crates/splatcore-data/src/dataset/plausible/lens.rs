@@ -49,6 +49,10 @@ fn judge(camera: &Camera) -> Option<Finding> {
         };
         return Some(Finding::refused(name, number(value), expected));
     }
+    if matches!(lens, Lens::Equirectangular | Lens::Orthographic) {
+        // They have no coefficients, and any focal length makes an image.
+        return None;
+    }
     let of_view = field_of_view(camera, lens.is_fisheye());
     if *lens == Lens::Pinhole || of_view.is_some() {
         return of_view;

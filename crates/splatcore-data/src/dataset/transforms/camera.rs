@@ -5,7 +5,8 @@ use crate::dataset::finding::Finding;
 use crate::dataset::plausible::values;
 use crate::dataset::pose::{Axes, Pose};
 use crate::words::quoted;
-use splatcore_core::{Camera, Lens};
+use splatcore_core::{Camera, Lens, panorama};
+use std::f64::consts::PI;
 
 /// Models whose formula is OpenCV's with some coefficients 0. A model that is not named is one of
 /// these too.
@@ -30,15 +31,15 @@ const FISHEYE: [&str; 7] = [
 ];
 /// Project Aria's, two names for one.
 const FISHEYE624: [&str; 2] = ["FISHEYE624", "RAD_TAN_THIN_PRISM_FISHEYE"];
-/// Models of nerfstudio that show no pinhole's view.
-const NO_PINHOLE: [&str; 6] = [
-    "EQUIRECTANGULAR",
+/// Models of nerfstudio whose rays begin at many places.
+const STEREO: [&str; 4] = [
     "OMNIDIRECTIONALSTEREO_L",
     "OMNIDIRECTIONALSTEREO_R",
     "VR180_L",
     "VR180_R",
-    "ORTHOPHOTO",
 ];
+/// A panorama this near to twice as wide as high shows all around.
+const ASPECT_OFF: f64 = 0.01;
 
 /// What is wrong with a frame's lens, and what to do.
 #[derive(Debug, PartialEq)]
@@ -55,18 +56,23 @@ pub(super) fn lens(i: &Intrinsics) -> Result<Lens, LensProblem> {
     if is(&FISHEYE624) {
         return fisheye624(i);
     }
-    if is(&NO_PINHOLE) {
+    match model.as_str() {
+        "EQUIRECTANGULAR" => return Ok(Lens::Equirectangular),
+        "ORTHOPHOTO" => return Ok(Lens::Orthographic),
+        _ => {}
+    }
+    if is(&STEREO) {
         return Err(LensProblem {
-            problem: format!("the camera model {model} has no pinhole view"),
-            remedy: "cut the images into perspective ones first, for example with nerfstudio's \
-                     `ns-process-data images --camera-type equirectangular`",
+            problem: format!("the camera model {model} has an eye for each column of the photo"),
+            remedy: "render or export the photos as EQUIRECTANGULAR, from one place each",
         });
     }
     let fisheye = is(&FISHEYE) || i.is_fisheye == Some(true);
     if !fisheye && !is(&PERSPECTIVE) {
         return Err(LensProblem {
             problem: format!("unknown camera model {}", quoted(spelled)),
-            remedy: "undistort the photos, or use OPENCV, OPENCV_FISHEYE, FISHEYE624 or PINHOLE",
+            remedy: "undistort the photos, or use OPENCV, OPENCV_FISHEYE, FISHEYE624, PINHOLE, \
+                     EQUIRECTANGULAR or ORTHOPHOTO",
         });
     }
     let listed = i.distortion_params.as_deref().unwrap_or_default();
@@ -134,12 +140,15 @@ pub(super) fn camera(
     matrix: &[Vec<f64>],
 ) -> Result<Camera, Finding> {
     let (width, height) = (size.0 as f64, size.1 as f64);
+    let whole = lens == Lens::Equirectangular && (width / (2.0 * height) - 1.0).abs() < ASPECT_OFF;
     let from_angle = |side: f64, angle: f64| 0.5 * side / (0.5 * angle).tan();
     let fx = i.fl_x.or(i.camera_angle_x.map(|a| from_angle(width, a)));
     let fy = i.fl_y.or(i.camera_angle_y.map(|a| from_angle(height, a)));
     let (fx, fy) = match (fx, fy) {
         (Some(fx), Some(fy)) => (fx, fy),
         (Some(f), None) | (None, Some(f)) => (f, f),
+        // What files say of it is of no use, and replaced below.
+        (None, None) if whole => (1.0, 1.0),
         (None, None) => {
             let expected = "fl_x or camera_angle_x";
             return Err(Finding::refused("the focal length", "not given", expected));
@@ -153,7 +162,12 @@ pub(super) fn camera(
     }
     let pose = Pose::from_camera_to_world(&rows, Axes::OpenGl)
         .map_err(|problem| values::no_pose(name, problem))?;
-    Ok(Camera {
+    // nerfstudio's focal length of a panorama is the side over which an angle grows by pi.
+    let (fx, fy) = match lens {
+        Lens::Equirectangular => (fx / PI, fy / PI),
+        _ => (fx, fy),
+    };
+    let camera = Camera {
         width: size.0,
         height: size.1,
         fx,
@@ -163,6 +177,10 @@ pub(super) fn camera(
         rotation: pose.rotation,
         translation: pose.translation,
         lens,
+    };
+    Ok(match whole {
+        true => panorama::whole(&camera, size.0, size.1),
+        false => camera,
     })
 }
 

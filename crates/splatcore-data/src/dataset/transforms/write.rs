@@ -87,11 +87,18 @@ fn intrinsics(camera: &Camera) -> Option<Map<String, Value>> {
             let numbers: Vec<f64> = k.into_iter().chain(p).chain(s).collect();
             ("FISHEYE624", json!({ "distortion_params": numbers }))
         }
+        Lens::Equirectangular => ("EQUIRECTANGULAR", json!({})),
+        Lens::Orthographic => ("ORTHOPHOTO", json!({})),
         _ => return None,
+    };
+    // As the reader has it: the side over which an angle grows by pi.
+    let unit = match camera.lens {
+        Lens::Equirectangular => std::f64::consts::PI,
+        _ => 1.0,
     };
     let mut all = json!({
         "camera_model": model, "w": camera.width, "h": camera.height,
-        "fl_x": camera.fx, "fl_y": camera.fy, "cx": camera.cx, "cy": camera.cy,
+        "fl_x": unit * camera.fx, "fl_y": unit * camera.fy, "cx": camera.cx, "cy": camera.cy,
     });
     let (all, Value::Object(lens)) = (all.as_object_mut()?, lens) else {
         return None;
