@@ -16,7 +16,8 @@
 //! the right, under which the projection does not change: where they meet, each draws what the
 //! other one draws, and the seam of each is 90 degrees outside of its image. Its pixels are those
 //! of the panorama, one for one, and at most twice as dense at its rims as the directions. The caps
-//! are resampled: there an equirectangular image has more pixels than the directions need.
+//! are resampled: there an equirectangular image has more pixels than the directions need. They
+//! reach 5 degrees into the middle, where one fades into the other.
 
 use crate::backend::{BackendError, RenderOptions, Rendered, Renderer};
 use crate::{Camera, Image, Lens};
@@ -25,6 +26,9 @@ use std::mem::take;
 
 /// Share of the height above, and below, that belongs to a cap: 30 of 180 degrees.
 const CAP: f64 = 1.0 / 6.0;
+/// Share of the height over which a cap fades into the middle: 5 degrees. Where Gaussians are
+/// large, what both draw differs by a step of colour or two, and a line would show.
+const FADE: f64 = 1.0 / 36.0;
 /// Pixels that a cap shows beyond its circle, so that what lies on its rim can be interpolated.
 const MARGIN: f64 = 2.0;
 /// How far a camera may be from a whole panorama's, pixels.
@@ -47,7 +51,7 @@ const DOWN: Axes = [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]];
 #[derive(Clone, Debug)]
 pub struct Panorama {
     layout: Layout,
-    /// For each pixel of the rows above the middle, then of those below: where on the cap.
+    /// For each pixel of the rows in which the upper cap has a part, then the lower: where on it.
     places: [Vec<[f32; 2]>; 2],
 }
 
@@ -58,8 +62,9 @@ struct Layout {
     size: [u32; 2],
     /// Width of the left part.
     half: u32,
-    /// Rows of a cap.
+    /// Rows of a cap alone, and of it and the middle.
     rows: u32,
+    fade: u32,
     /// Side of a cap's image, and its focal length.
     side: u32,
     focal: f64,
@@ -68,13 +73,15 @@ struct Layout {
 impl Layout {
     fn new(width: u32, height: u32) -> Self {
         let rows = (f64::from(height) * CAP).round() as u32;
+        let fade = (f64::from(height) * FADE).round() as u32;
         let focal = f64::from(height) / PI;
-        // From the pole to the border of the middle.
-        let radius = focal * (f64::from(rows) / focal).tan();
+        // From the pole to where the middle is alone.
+        let radius = focal * (f64::from(rows + fade) / focal).tan();
         Self {
             size: [width, height],
             half: width / 2,
             rows,
+            fade,
             side: 2 * (radius + MARGIN).ceil() as u32,
             focal,
         }
@@ -99,7 +106,7 @@ impl Layout {
         ]
     }
 
-    /// Where on a cap the pixels of its rows are, of which this is the first.
+    /// Where on a cap the pixels of its rows are, of which this is the first in the image.
     fn places(&self, first: u32, axes: &Axes) -> Vec<[f32; 2]> {
         let [width, _] = self.size;
         let place = |row: u32, column: u32| {
@@ -110,7 +117,7 @@ impl Layout {
             let [x, y, z] = axes.map(|axis| (0..3).map(|k| axis[k] * d[k]).sum::<f64>());
             [x, y].map(|v| (self.focal * v / z + f64::from(self.side) / 2.0) as f32)
         };
-        let rows = first..first + self.rows;
+        let rows = first..first + self.rows + self.fade;
         rows.flat_map(|row| (0..width).map(move |column| place(row, column)))
             .collect()
     }
@@ -120,7 +127,7 @@ impl Panorama {
     /// Of images of this size.
     pub fn new(width: u32, height: u32) -> Self {
         let layout = Layout::new(width, height);
-        let below = height - layout.rows;
+        let below = height - layout.rows - layout.fade;
         Self {
             places: [layout.places(0, &UP), layout.places(below, &DOWN)],
             layout,
@@ -201,53 +208,67 @@ impl Panorama {
     /// # Panics
     /// As [`Panorama::image`].
     pub fn inverse_distance(&self, parts: &[Vec<f32>; 4]) -> Vec<f32> {
-        let mut plane = self.plane(parts);
-        let (count, total) = (self.places[0].len(), plane.len());
-        let middle = self.layout.side as f32 / 2.0;
-        let focal = self.layout.focal as f32;
-        for (places, start) in self.places.iter().zip([0, total - count]) {
-            for (value, place) in plane[start..start + count].iter_mut().zip(places) {
-                let [x, y] = place.map(|v| (v - middle) / focal);
+        let mut parts = parts.clone();
+        let side = self.layout.side as usize;
+        let (middle, focal) = (side as f32 / 2.0, self.layout.focal as f32);
+        let [_, _, caps @ ..] = &mut parts;
+        for cap in caps {
+            for (i, value) in cap.iter_mut().enumerate() {
+                let [x, y] = [i % side, i / side].map(|v| (v as f32 + 0.5 - middle) / focal);
                 *value /= (1.0 + x * x + y * y).sqrt();
             }
         }
-        plane
+        self.plane(&parts)
     }
 
+    /// Puts pixels together; `mix` is a weighted mean.
     fn join<T: Copy>(&self, parts: [&[T]; 4], mix: impl Fn([T; 4], [f32; 4]) -> T) -> Vec<T> {
         let of = &self.layout;
         let [width, height] = of.size.map(|side| side as usize);
         let [half, rows, side] = [of.half, of.rows, of.side].map(|n| n as usize);
         let [left, right, caps @ ..] = parts;
-        let lines = height - 2 * rows;
+        let (lines, reach) = (height - 2 * rows, rows + of.fade as usize);
         assert!(
             left.len() == half * lines
                 && right.len() == (width - half) * lines
                 && caps.iter().all(|cap| cap.len() == side * side),
             "a part has another size"
         );
-        let sample = |cap: &[T], [x, y]: [f32; 2]| {
+        let on_cap = |cap: usize, place: usize| {
             // Pixel centres are at halves.
-            let (x, y) = (x - 0.5, y - 0.5);
+            let [x, y] = self.places[cap][place].map(|v| v - 0.5);
             let (column, row) = (x.floor(), y.floor());
             let (right, down) = (x - column, y - row);
             let at = |v: f32, by: usize| (v.max(0.0) as usize + by).min(side - 1);
-            let pixel = |dx: usize, dy: usize| cap[at(row, dy) * side + at(column, dx)];
+            let pixel = |dx: usize, dy: usize| caps[cap][at(row, dy) * side + at(column, dx)];
             let (left, up) = (1.0 - right, 1.0 - down);
             mix(
                 [pixel(0, 0), pixel(1, 0), pixel(0, 1), pixel(1, 1)],
                 [left * up, right * up, left * down, right * down],
             )
         };
-        let [above, below] = &self.places;
-        let mut data = Vec::with_capacity(width * height);
-        data.extend(above.iter().map(|&place| sample(caps[0], place)));
-        for line in 0..lines {
-            data.extend_from_slice(&left[line * half..][..half]);
-            data.extend_from_slice(&right[line * (width - half)..][..width - half]);
-        }
-        data.extend(below.iter().map(|&place| sample(caps[1], place)));
-        data
+        let in_middle = |row: usize, column: usize| match column < half {
+            true => left[(row - rows) * half + column],
+            false => right[(row - rows) * (width - half) + column - half],
+        };
+        let pixel = |i: usize| {
+            let (row, column) = (i / width, i % width);
+            let from_pole = row.min(height - 1 - row);
+            if from_pole >= reach {
+                return in_middle(row, column);
+            }
+            let cap = match row < reach {
+                true => on_cap(0, i),
+                false => on_cap(1, i - (height - reach) * width),
+            };
+            if from_pole < rows {
+                return cap;
+            }
+            let share = ((from_pole - rows) as f32 + 0.5) / (reach - rows) as f32;
+            let middle = in_middle(row, column);
+            mix([middle, cap, cap, cap], [share, 1.0 - share, 0.0, 0.0])
+        };
+        (0..width * height).map(pixel).collect()
     }
 }
 
@@ -281,6 +302,43 @@ pub fn is_whole(camera: &Camera) -> bool {
 /// The parts of a camera that sees all around, in the order of [`PARTS`].
 pub fn parts(camera: &Camera) -> Option<[Camera; 4]> {
     is_whole(camera).then(|| Layout::new(camera.width, camera.height).cameras(camera))
+}
+
+/// What a part of a photo is called: `room/a.jpg` and `left` make `room/a-left.jpg`.
+pub fn part_name(name: &str, part: &str) -> String {
+    let file = name.rfind(['/', '\\']).map_or(0, |at| at + 1);
+    match name[file..].rfind('.').filter(|&at| at > 0) {
+        Some(at) => {
+            let (stem, ending) = name.split_at(file + at);
+            format!("{stem}-{part}{ending}")
+        }
+        None => format!("{name}-{part}"),
+    }
+}
+
+/// The photo of which this may be the name of a part, and the part.
+pub fn photo_of(name: &str) -> Option<(String, &'static str)> {
+    let parts = PARTS.into_iter().chain(FACES);
+    let cut = |part: &str| {
+        let (stem, ending) = name.rsplit_once(&format!("-{part}"))?;
+        let photo = format!("{stem}{ending}");
+        (part_name(&photo, part) == name).then_some(photo)
+    };
+    parts.into_iter().find_map(|part| Some((cut(part)?, part)))
+}
+
+/// A camera that looks where the panorama's does of which this camera's is the part.
+pub fn uncut(camera: &Camera, part: &str) -> Camera {
+    let axes = match part {
+        "right" => level(FRAC_PI_2),
+        "back" => level(PI),
+        "left" => level(-FRAC_PI_2),
+        "up" => UP,
+        "down" => DOWN,
+        _ => return camera.clone(),
+    };
+    let back: Axes = std::array::from_fn(|i| axes.map(|axis| axis[i]));
+    turned(camera, &back)
 }
 
 /// A panorama's camera of a size, where a camera stands.
@@ -346,126 +404,4 @@ fn square(camera: &Camera, side: u32, focal: f64) -> Camera {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn camera() -> Camera {
-        Camera::look_at(
-            [1.0, 2.0, 3.0],
-            [4.0, 1.0, 0.0],
-            [0.2, -1.0, 0.1],
-            1.0,
-            8,
-            8,
-        )
-    }
-
-    /// A smooth picture of the whole sphere, by world direction.
-    fn sky(d: [f64; 3]) -> [f32; 3] {
-        let [x, y, z] = d;
-        [
-            0.5 + 0.4 * x,
-            0.5 + 0.3 * y + 0.1 * x * z,
-            0.5 + 0.4 * z * y,
-        ]
-        .map(|v| v as f32)
-    }
-
-    /// The world direction of each pixel of a camera.
-    fn directions(camera: &Camera) -> Vec<[f64; 3]> {
-        let direction = |i: u32| {
-            let [x, y] = [i % camera.width, i / camera.width].map(|v| f64::from(v) + 0.5);
-            let view = camera.direction([x, y]).unwrap();
-            std::array::from_fn(|k| (0..3).map(|i| camera.rotation[i][k] * view[i]).sum())
-        };
-        (0..camera.width * camera.height).map(direction).collect()
-    }
-
-    fn seen(camera: &Camera) -> Image {
-        Image {
-            width: camera.width,
-            height: camera.height,
-            data: directions(camera).into_iter().map(sky).collect(),
-        }
-    }
-
-    /// Every pixel shows its own direction, where parts meet and at the poles too: an error of a
-    /// part's axes would show.
-    #[test]
-    fn each_pixel_shows_its_direction() {
-        for [width, height] in [[128, 64], [127, 63], [96, 40]] {
-            let camera = camera();
-            let panorama = Panorama::new(width, height);
-            let parts = panorama.cameras(&camera);
-            assert!(parts.iter().all(|part| part.defect().is_none()));
-            let image = panorama.image(&parts.each_ref().map(seen));
-            assert_eq!([image.width, image.height], [width, height]);
-            let wanted = directions(&whole(&camera, width, height));
-            for (i, (pixel, want)) in image.data.iter().zip(wanted).enumerate() {
-                // Bilinear between pixels of 1/20 radian: a second derivative of 1 leaves 3e-4.
-                let off = pixel.iter().zip(sky(want)).map(|(a, b)| (a - b).abs());
-                assert!(
-                    off.fold(0.0, f32::max) < 2e-3,
-                    "pixel {i} of {width}x{height}"
-                );
-            }
-        }
-    }
-
-    /// A sphere around the camera has one distance everywhere, though its depth along an axis
-    /// changes.
-    #[test]
-    fn a_sphere_has_one_distance() {
-        let panorama = Panorama::new(64, 32);
-        let parts = panorama.cameras(&camera()).map(|part| {
-            let axis = part.forward();
-            let depth = |d: [f64; 3]| match part.lens {
-                Lens::Pinhole => (0..3).map(|k| d[k] * axis[k]).sum::<f64>(),
-                _ => 1.0,
-            };
-            let inverse = |d| (1.0 / (4.0 * depth(d))) as f32;
-            directions(&part)
-                .into_iter()
-                .map(inverse)
-                .collect::<Vec<f32>>()
-        });
-        for value in panorama.inverse_distance(&parts) {
-            assert!((value - 0.25).abs() < 1e-3, "{value}");
-        }
-    }
-
-    #[test]
-    fn only_what_sees_all_around_is_a_panorama() {
-        let all = whole(&camera(), 200, 100);
-        assert!(Panorama::of(&all).is_some() && is_whole(&all.resized(67, 33)));
-        let [part, ..] = parts(&all).unwrap();
-        for other in [
-            part,
-            Camera {
-                cx: 90.0,
-                ..all.clone()
-            },
-            Camera {
-                fx: 30.0,
-                ..all.clone()
-            },
-            all.without_lens(),
-        ] {
-            assert!(Panorama::of(&other).is_none(), "{other:?}");
-        }
-    }
-
-    /// Together the faces see every direction, each within its image.
-    #[test]
-    fn faces_see_every_direction() {
-        let all = whole(&camera(), 64, 32);
-        let faces = faces(&all);
-        assert_eq!(faces[0].forward(), all.forward());
-        for direction in directions(&all) {
-            let from = all.position();
-            let point = std::array::from_fn(|k| from[k] + 2.0 * direction[k]);
-            let seeing = faces.iter().filter(|face| face.sees(point)).count();
-            assert!(seeing >= 1, "{direction:?}");
-        }
-    }
-}
+mod tests;

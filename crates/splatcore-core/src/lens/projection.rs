@@ -213,8 +213,8 @@ impl Projection {
         terms.map(|[x, y]| [self.focal[0] * x, self.focal[1] * y])
     }
 
-    /// A pixel, so many periods further that it is the nearest to another one: the sigma points of a
-    /// Gaussian behind a panorama's camera lie about its mean, not at both ends of the image.
+    /// A pixel, so many periods further that it is the nearest to another one: the sigma points of
+    /// a Gaussian behind a panorama's camera lie about its mean, not at both ends of the image.
     pub fn beside(&self, [x, y]: [f64; 2], other: [f64; 2]) -> [f64; 2] {
         match self.period > 0.0 {
             true => [x - self.period * ((x - other[0]) / self.period).round(), y],

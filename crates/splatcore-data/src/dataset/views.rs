@@ -175,7 +175,11 @@ fn load_parts(entry: &Entry, options: &LoadOptions, source: Camera, pixels: Pixe
         let alpha = alpha.as_ref();
         let alpha = alpha.map(|alpha| undistort::part(&source, &camera, alpha, None).0);
         let (rgb, mask) = undistort::part(&source, &camera, &rgb, mask.as_ref());
-        view(part_name(&entry.name, part), camera, (rgb, alpha, mask))
+        view(
+            panorama::part_name(&entry.name, part),
+            camera,
+            (rgb, alpha, mask),
+        )
     };
     parts(&source, options).into_iter().map(part).collect()
 }
@@ -189,18 +193,6 @@ fn parts(source: &Camera, options: &LoadOptions) -> Vec<(&'static str, Camera)> 
             .into_iter()
             .zip(panorama::faces(source))
             .collect(),
-    }
-}
-
-/// `room/a.jpg` and `left` make `room/a-left.jpg`.
-fn part_name(name: &str, part: &str) -> String {
-    let file = name.rfind(['/', '\\']).map_or(0, |at| at + 1);
-    match name[file..].rfind('.').filter(|&at| at > 0) {
-        Some(at) => {
-            let (stem, ending) = name.split_at(file + at);
-            format!("{stem}-{part}{ending}")
-        }
-        None => format!("{name}-{part}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
 use image::RgbImage;
 use splatcore::core::random::Rng;
-use splatcore::core::{Camera, Gaussians};
+use splatcore::core::{Camera, Gaussians, panorama};
 use splatcore::data::scene::write_ply;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -274,6 +274,60 @@ fn a_panorama_shows_what_direct_renders_show() {
     // Nearest pixels, and footprints and an order that each face makes for itself. An image that is
     // turned or mirrored differs by more than all of the light.
     assert!(sum < 0.25 * light, "{sum} of {light}");
+}
+
+/// Pictures are seen all around and along parallel rays as films are; a panorama's camera in a file
+/// needs no flag, and its parts in a file are one picture.
+#[test]
+fn pictures_have_other_projections_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_small_splats(folder.path());
+    let look = Camera::look_at([0.3, -0.2, -4.0], [0.0; 3], [0.0, -1.0, 0.0], 1.0, 128, 96);
+    let whole = panorama::whole(&look, 128, 64);
+    let entry = |name: &str, camera: &Camera| {
+        let r = camera.rotation;
+        let transposed: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| r[j][i]));
+        serde_json::json!({"img_name": name, "width": camera.width, "height": camera.height,
+            "position": camera.position(), "rotation": transposed, "fx": camera.fx,
+            "fy": camera.fy, "cx": camera.cx, "cy": camera.cy, "lens": camera.lens})
+    };
+    let parts = panorama::parts(&whole).unwrap();
+    let named = panorama::PARTS.map(|part| format!("a-{part}"));
+    let parts = named
+        .iter()
+        .zip(&parts)
+        .map(|(name, part)| entry(name, part));
+    let shown = |file: &str, entries: Vec<serde_json::Value>, more: &[&str]| {
+        let (json, out) = (
+            folder.path().join(format!("{file}.json")),
+            folder.path().join(file),
+        );
+        std::fs::write(&json, serde_json::Value::from(entries).to_string()).unwrap();
+        render(&scene, &out, &[&["--cameras", text(&json)], more].concat());
+        assert_eq!(std::fs::read_dir(&out).unwrap().count(), 1);
+        picture(&out.join("a.png"))
+    };
+    let around = ["--projection", "equirect"];
+    let plain = shown("plain", vec![entry("a", &look)], &[]);
+    let by_flag = shown("flag", vec![entry("a", &look)], &around);
+    let by_lens = shown("lens", vec![entry("a", &whole)], &[]);
+    let of_parts = shown(
+        "parts",
+        parts.collect(),
+        &[&around[..], &["--size", "128x64"]].concat(),
+    );
+    assert_eq!(by_flag.dimensions(), (128, 64));
+    assert!(
+        by_flag == by_lens,
+        "a panorama's camera is what the flag makes"
+    );
+    assert!(
+        off(&by_flag, &of_parts) <= 2,
+        "parts are put together at another turn"
+    );
+    let flat = shown("ortho", vec![entry("a", &look)], &["--projection", "ortho"]);
+    let bright = |picture: &RgbImage| picture.pixels().filter(|p| p.0[0] > 30).count();
+    assert!(bright(&flat) > 100 && bright(&flat) < 2 * bright(&plain) && flat != plain);
 }
 
 #[test]

@@ -38,8 +38,7 @@ impl Projection {
         }
     }
 
-    /// Cameras of pictures seen so; a place that has several, as the parts of a panorama have, is
-    /// seen all around once.
+    /// Cameras of pictures seen so; the parts of a panorama are one.
     ///
     /// # Errors
     /// If a size was typed that is no panorama's.
@@ -51,14 +50,7 @@ impl Projection {
     ) -> Result<Vec<NamedCamera>> {
         if self == Self::Equirect {
             check(typed)?;
-            let mut places: Vec<[f64; 3]> = Vec::new();
-            cameras.retain(|named| {
-                let place = named.camera.position();
-                let same = |known: &[f64; 3]| (0..3).all(|k| (known[k] - place[k]).abs() < 1e-9);
-                let known = places.iter().any(same);
-                places.push(place);
-                !known
-            });
+            cameras = uncut(cameras);
         }
         for named in &mut cameras {
             let camera = &mut named.camera;
@@ -69,6 +61,36 @@ impl Projection {
         }
         Ok(cameras)
     }
+}
+
+/// Puts one camera in place of those that are parts of one photo.
+fn uncut(cameras: Vec<NamedCamera>) -> Vec<NamedCamera> {
+    let photos: Vec<_> = cameras
+        .iter()
+        .map(|named| panorama::photo_of(&named.name))
+        .collect();
+    let photo = |i: usize| photos[i].as_ref().map(|(photo, _)| photo);
+    let same = |a: usize, b: usize| {
+        let [p, q] = [a, b].map(|i| cameras[i].camera.position());
+        photo(a).is_some() && photo(a) == photo(b) && (0..3).all(|k| (p[k] - q[k]).abs() < 1e-9)
+    };
+    // Names alone say nothing: a photo of a pinhole may be called so too.
+    let others: Vec<Option<usize>> = (0..cameras.len())
+        .map(|i| (0..cameras.len()).find(|&other| other != i && same(i, other)))
+        .collect();
+    let mut whole = Vec::new();
+    for (i, mut named) in cameras.into_iter().enumerate() {
+        match (others[i], &photos[i]) {
+            (Some(other), _) if other < i => {}
+            (Some(_), Some((photo, part))) => {
+                named.camera = panorama::uncut(&named.camera, part);
+                named.name = photo.clone();
+                whole.push(named);
+            }
+            _ => whole.push(named),
+        }
+    }
+    whole
 }
 
 /// The size of a panorama about as wide as this.
