@@ -17,7 +17,7 @@ mod times;
 mod visibility;
 
 pub use cotangents::Cotangents;
-pub use engine::{CameraGradients, Engine, Exchange, Ranks, StepFrame, take_step};
+pub use engine::{CameraGradients, Engine, Exchange, Guided, Ranks, StepFrame, take_step};
 pub use error::BackendError;
 pub use frame::{FrameCounts, RenderOptions, Rendered, StripCounts};
 pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring, budget_room};

@@ -85,7 +85,7 @@ pub fn pinholes<'a>(
     })
 }
 
-/// A photo or mask of another size than its camera.
+/// A photo or mask of another size than its camera, or depths that are none.
 ///
 /// # Errors
 /// [`BackendError::Input`] with the photo's name and the sizes.
@@ -104,6 +104,13 @@ pub fn views(views: &[View]) -> Result<(), BackendError> {
             return Err(BackendError::Input(format!(
                 "{}: the photo is {}x{}, its camera {}x{}",
                 view.name, photo.width, photo.height, camera.width, camera.height
+            )));
+        }
+        if photo.depth.as_ref().is_some_and(|map| !map.is_sound()) {
+            return Err(BackendError::Input(format!(
+                "{}: its depths are not as many as their size says, or not all finite and at least \
+                 0",
+                view.name
             )));
         }
     }

@@ -1,6 +1,8 @@
 //! Images: rendered (f32) and photographed (8 bit).
 
 use crate::Camera;
+use crate::depth::DepthMap;
+use std::sync::Arc;
 
 /// A linear array of f32 colours, `[height][width][3]`, row by row from the top left. Values are
 /// those of the photos (sRGB-encoded, 0 to 1), as everywhere in Gaussian splatting.
@@ -40,7 +42,7 @@ pub fn to_bytes(colour: [f32; 3]) -> [u8; 3] {
 }
 
 /// A photo as the trainer keeps it: 8 bits a channel, `[height][width][3]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Photo {
     /// Width in pixels.
     pub width: u32,
@@ -53,6 +55,8 @@ pub struct Photo {
     /// `[height * width]`, how opaque the photo is, 0 to 255, where a colour is still to be put
     /// behind it ([`Photo::on`]): `rgb` stands on black then. `None` when it is opaque.
     pub alpha: Option<Vec<u8>>,
+    /// What is known of its depths, if anything.
+    pub depth: Option<Arc<DepthMap>>,
 }
 
 impl Photo {
@@ -64,6 +68,7 @@ impl Photo {
             rgb,
             mask: None,
             alpha: None,
+            depth: None,
         }
     }
 
@@ -97,6 +102,7 @@ impl Photo {
             rgb,
             mask: self.mask.clone(),
             alpha: None,
+            depth: self.depth.clone(),
         }
     }
 

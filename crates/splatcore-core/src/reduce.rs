@@ -91,6 +91,7 @@ impl Photo {
                 .alpha
                 .as_ref()
                 .map(|alpha| averages::<1>(alpha, from, to)),
+            depth: self.depth.clone(),
         }
     }
 

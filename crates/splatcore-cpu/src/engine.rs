@@ -2,13 +2,15 @@
 
 use crate::camera::KernelCamera;
 use crate::colour;
+use crate::depth_backward::backward_depth;
+use crate::depth_loss::depth_loss;
 use crate::intrinsics_gradient::intrinsics_gradient;
 use crate::learner::CpuLearner;
 use crate::pose_gradient::pose_gradient;
 use crate::scene::Scene;
 use crate::step::{Source, update};
 use splatcore_core::backend::{
-    BackendError, CameraGradients, Engine, Exchange, LearnerState, StepFrame, StepPlan,
+    BackendError, CameraGradients, Engine, Exchange, Guided, LearnerState, StepFrame, StepPlan,
 };
 use splatcore_core::colour::Look;
 use splatcore_core::learned_masks::LearnedMasks;
@@ -62,6 +64,29 @@ impl CameraGradients for CpuLearner {
             })
         });
         self.intrinsics_gradients.push((frame.view(), gradient));
+        Ok(())
+    }
+}
+
+impl Guided for CpuLearner {
+    fn guide(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (views, camera, level) = (self.views.clone(), self.step.camera()?, self.workers.level);
+        let known = &view_of(&views, frame)?.photo.depth;
+        let (Some(plan), Some(map)) = (frame.plan.depth, known) else {
+            return Ok(());
+        };
+        let (rendered, mut loss) = (&mut self.frame, 0.0);
+        self.workers.pool.install(|| {
+            let options = &frame.plan.render;
+            backward_depth(level, rendered, &camera, options, |planes| {
+                let (value, gradients) = depth_loss(&plan, map, &camera, planes);
+                loss = value;
+                gradients
+            })
+        })?;
+        if let Some(last) = self.step.losses.last_mut() {
+            *last += loss;
+        }
         Ok(())
     }
 }

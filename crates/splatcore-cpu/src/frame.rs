@@ -51,6 +51,8 @@ pub struct Frame {
     pub inverse_depth: Vec<f32>,
     /// Sums of every pair, in the order of the lists.
     pub sums: Vec<SumRow>,
+    /// dL/d(1/z) of every pair; empty if the loss is of the image alone.
+    pub depth_sums: Vec<f32>,
     visible: Vec<u32>,
     order: Vec<u32>,
     sort_scratch: Vec<u64>,
@@ -281,6 +283,7 @@ impl Frame {
             frame
                 .sums
                 .resize(frame.lists.pairs.len(), SumRow::default());
+            frame.depth_sums.clear();
             let all_sums = Disjoint::new(&mut frame.sums);
             let pixels = Pixels {
                 colour: frame.colour.each_ref().map(|plane| plane.as_slice()),

@@ -16,6 +16,7 @@ pub mod camera;
 pub mod colour;
 pub mod densify;
 mod depth_backward;
+mod depth_loss;
 pub mod ellipse;
 mod engine;
 mod ewa_backward;

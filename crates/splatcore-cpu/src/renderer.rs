@@ -1,6 +1,6 @@
 //! A scene on the CPU, and what a renderer and a learner both do with one.
 
-use crate::depth_backward::{add_depth, backward_depth};
+use crate::depth_backward::backward_depth;
 use crate::frame::Frame;
 use crate::rows::{Rows, rows_backward};
 use crate::scene::Scene;
@@ -207,18 +207,14 @@ pub(crate) fn gradients(
         let image = planes(&cotangents.image.data);
         let image = image.each_ref().map(|plane| plane.as_slice());
         frame.backward(level, camera, options, image)?;
-        let mut of_depth = None;
         if cotangents.beyond_image() {
-            let channels = planes(&cotangents.of_channels());
-            of_depth = Some(backward_depth(level, frame, camera, options, &channels)?);
+            let channels = |_: &_| planes(&cotangents.of_channels());
+            backward_depth(level, frame, camera, options, channels)?;
         }
         frame.timed("project_backward", |frame| {
             let rows = &mut Rows::new(&mut out);
             rows_backward(level, frame, view, camera, options, rows);
         });
-        if let Some(of_depth) = of_depth {
-            add_depth(frame, camera, &of_depth, scene, &mut out.means);
-        }
         Ok(())
     })?;
     Ok(out)

@@ -2,6 +2,7 @@
 //! them.
 
 use crate::camera::KernelCamera;
+use crate::depth_backward::{depth_by_mean, depth_gradient};
 use crate::frame::{Frame, ROWS};
 use crate::project::Splat;
 use crate::project_backward::{GradientRows, project_backward};
@@ -117,6 +118,18 @@ pub(crate) fn chunk_backward(
     let (splats, slots) = chunk_of(frame, chunk);
     let pairs = &frame.lists.pairs_of_splats;
     project_backward(level, scene, camera, splats, slots, pairs, &frame.sums, out);
+    if frame.depth_sums.is_empty() {
+        return;
+    }
+    for (splat, &[first, count]) in splats.iter().zip(slots) {
+        let pairs = &pairs[first as usize..(first + count) as usize];
+        let along = depth_gradient(&frame.depth_sums, pairs, splat);
+        let at = 3 * (splat.gaussian as usize - out.first);
+        let by_mean = depth_by_mean(camera, [0, 1, 2].map(|k| scene.means[at + k]));
+        for (gradient, axis) in out.means[at..at + 3].iter_mut().zip(by_mean) {
+            *gradient += along * axis;
+        }
+    }
 }
 
 /// Writes the gradients of every Gaussian that has a splat; leaves the other rows alone.

@@ -288,6 +288,7 @@ impl Schedule {
             noise: (c.strategy == Strategy::Mcmc && densify.noise_rate > 0.0)
                 .then_some((densify.noise_rate * rates.means as f64) as f32),
             colour: self.colour(step),
+            depth: None,
             masks: loss.masks.map(|weight| MaskPlan {
                 weight: weight as f32,
                 rate: c.rates.masks as f32,

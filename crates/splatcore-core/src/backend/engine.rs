@@ -4,7 +4,7 @@
 //! ```text
 //! parameters --> project --> splats --> image --> compare --> dL/dimage --> backward --> sums
 //!     ^                                (colour model, loss)                              |
-//!     |                                                                                  |
+//!     |                                  guide (depth, if asked for) --> more of them -->|
 //!     +-- apply <-- gradients <-- accumulate (of several frames) <-----------------------+
 //!                                                                                        |
 //!           gradients of the cameras' poses <-- pose_gradient (if asked for) <-----------+
@@ -110,13 +110,25 @@ pub trait CameraGradients {
     fn intrinsics_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
 }
 
+/// The call of a step by which geometry that was measured guides it, after [`Engine::backward`]:
+/// the seam of every loss on depth and alpha.
+pub trait Guided {
+    /// From the frame's splats to alpha and inverse depth, to the plan's loss on them
+    /// ([`StepPlan::depth`]), and back: adds it to the frame's loss, and to the sums of each splat
+    /// what its gradients by place, shape, opacity and depth are. The frame's image is gone then.
+    ///
+    /// # Errors
+    /// As those of [`Engine`].
+    fn guide(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
+}
+
 /// The calls of a training step, in the order of [`take_step`]. A backend holds the splats of one
 /// frame at a time, with other ranks those of a round, from [`Engine::project`] on.
 ///
 /// # Errors
 /// Of each call: what cannot be computed ([`BackendError::Input`], [`BackendError::Unsupported`]),
 /// and memory that is short. A device may find out later.
-pub trait Engine: Exchange + CameraGradients {
+pub trait Engine: Exchange + CameraGradients + Guided {
     /// From Gaussians to the splats of a frame; of this rank's Gaussians.
     fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// From splats to the image: lists of the tiles, blending.
@@ -161,6 +173,9 @@ pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), Backen
             engine.image(frame(here))?;
             engine.compare(frame(here))?;
             engine.backward(frame(here))?;
+            if plan.depth.is_some() {
+                engine.guide(frame(here))?;
+            }
             if plan.pose_gradients {
                 engine.pose_gradient(frame(here))?;
             }

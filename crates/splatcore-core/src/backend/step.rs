@@ -2,6 +2,7 @@
 
 use super::frame::RenderOptions;
 use crate::colour::ColourPlan;
+use crate::depth::DepthPlan;
 use crate::learned_masks::MaskPlan;
 
 /// Learning rates of one step, per parameter group. The one for the means already holds the scene's
@@ -78,14 +79,18 @@ pub struct StepPlan {
     /// the model makes of the background ([`crate::colour::Entry::of_colour`]). `None` compares the
     /// image as it is.
     pub colour: Option<ColourPlan>,
+    /// Also compares the depths of each view with what its photo knows of them
+    /// ([`crate::Photo::depth`]); a view of which nothing is known is learned from as without.
+    /// Colours, and how colour models learn, stay as they are. `None` compares no depth.
+    pub depth: Option<DepthPlan>,
     /// Learns a mask for each Gaussian ([`crate::learned_masks`]), from the first step that asks
     /// for it on; masked Gaussians are drawn no more. dL/dM is of the image alone, as the other
     /// regularisers are of the Gaussians that are stored. Sparse Adam leaves the masks of unseen
     /// Gaussians alone, too. `None` leaves the masks as they are.
     pub masks: Option<MaskPlan>,
     /// Also the gradient of each view's loss by the pose of its camera, for
-    /// [`super::Posed::pose_gradients`]; of the image alone, and changes nothing else of the
-    /// step.
+    /// [`super::Posed::pose_gradients`]; of image and depth, without the regularisers. Changes
+    /// nothing else of the step.
     pub pose_gradients: bool,
     /// Also the gradient of each view's loss by its camera's intrinsics, for
     /// [`super::Posed::intrinsics_gradients`]; likewise.

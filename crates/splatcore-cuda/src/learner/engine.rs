@@ -10,10 +10,13 @@ use crate::ops;
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::ops::camera_gradients::{CameraFrame, CameraKind};
+use crate::ops::depth_loss::{self, DepthFrame};
+use crate::ops::depth_sums;
 use crate::passes::InferencePass;
 use splatcore_core::backend::{
-    CameraGradients, Engine, Exchange, Ranks, Statistic, StepFrame, StepPlan, take_step,
+    CameraGradients, Engine, Exchange, Guided, Ranks, Statistic, StepFrame, StepPlan, take_step,
 };
+use splatcore_core::depth::DepthPlan;
 use splatcore_core::{BackendError, Choice, Lens, Pipeline};
 
 fn comparison<'a>(frame: StepFrame<'a>) -> Comparison<'a> {
@@ -60,6 +63,30 @@ impl CameraGradients for CudaLearner {
     }
 }
 
+impl Guided for CudaLearner {
+    fn guide(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let Some(plan) = frame.plan.depth.filter(|_| self.depths.knows(frame.view())) else {
+            return Ok(());
+        };
+        let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
+        self.passes.depth_image(scene, &camera)?;
+        let of_frame = DepthFrame {
+            view: frame.view(),
+            size: [camera.width, camera.height],
+            image: self.passes.training.image.address(),
+            gradient: self.passes.training.image_gradient.address(),
+            value: self.values.address() + (size_of::<f64>() * frame.index) as u64,
+            counters: self.passes.work.counters(),
+        };
+        let device = (self.passes.queue(), &*self.kernels);
+        self.depths.launch(device, &plan, &of_frame)?;
+        self.passes.queue().mark("depth_loss")?;
+        let render = &frame.plan.render;
+        self.frame.sums = self.passes.depth_sums(scene, &camera, render)?;
+        self.passes.queue().mark("depth_sums")
+    }
+}
+
 impl Engine for CudaLearner {
     fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let plan = frame.plan;
@@ -68,6 +95,11 @@ impl Engine for CudaLearner {
             missing = self.start_step(plan)?;
         }
         let mut more: Vec<Program> = missing.iter().map(|kind| kind.program()).collect();
+        if let Some(DepthPlan { loss, .. }) = plan.depth
+            && !self.depths.is_compiled(loss)
+        {
+            more.extend([depth_loss::program(loss), depth_sums::program()]);
+        }
         if let (None, Some(wanted)) = (self.adam.0, missing)
             && self.passes.queue().device.compiles_ahead()
         {
@@ -179,7 +211,7 @@ impl CudaLearner {
             splats: [self.passes.splat_of(), work.splats()],
             sums: self.frame.sums,
             counters: work.counters(),
-            kind: CameraKind::new(scene, &frame.plan.render, work.lens.is_some()),
+            kind: CameraKind::new(scene, frame, work.lens.is_some()),
         })
     }
 
@@ -208,6 +240,7 @@ impl CudaLearner {
             .iter()
             .try_for_each(|&view| self.check_view(view))?;
         self.passes.training.statistic = plan.statistics.unwrap_or_default();
+        self.passes.training.by_depth = plan.depth.is_some();
         if plan.masks.is_some() {
             self.state.start_masks()?;
         }

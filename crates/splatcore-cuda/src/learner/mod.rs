@@ -47,6 +47,7 @@ use crate::ops::by_camera::ByCamera;
 use crate::ops::colour::Coloured;
 use crate::ops::counters::Counters;
 use crate::ops::densify::{Densify, Totals};
+use crate::ops::depth_loss::Depths;
 use crate::ops::intrinsics_gradient::{self, IntrinsicsGradients};
 use crate::ops::loss::Loss;
 use crate::ops::photo::StepPhoto;
@@ -80,6 +81,7 @@ pub struct CudaLearner {
     photos: Photos,
     photo: StepPhoto,
     coloured: Coloured,
+    depths: Depths,
     loss: Loss,
     densify: Densify,
     /// What makes the 3D filters, once they are asked for.
@@ -162,6 +164,7 @@ impl CudaLearner {
             cameras: views.iter().map(|view| view.camera.clone()).collect(),
             poses: pose_gradient::gradients(&device)?,
             intrinsics: intrinsics_gradient::gradients(&device)?,
+            depths: Depths::new(&device, &views)?,
             photos: Photos::new(&device, views, PHOTO_SHARE)?,
             photo: StepPhoto::new(device.clone())?,
             coloured,

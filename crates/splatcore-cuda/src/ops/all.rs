@@ -6,16 +6,17 @@ use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::camera_gradients::CameraKind;
 use super::intersect::{self, macro_tiles};
 use super::project::{
-    filtered, of_half_scene, of_shard, project, project_binned, through_lens, with_rays,
+    by_depth, filtered, of_half_scene, of_shard, project, project_binned, through_lens, with_rays,
 };
 use super::project_backward::{project_backward, write_gradients};
 use super::{
-    accumulate, adam, bin, clear, colour, densify, depth_sums, floaters, gather_splats,
+    accumulate, adam, bin, clear, colour, densify, depth_loss, depth_sums, floaters, gather_splats,
     intrinsics_gradient, limit_scales, loss, photo, pose_gradient,
 };
 use super::{score, smoothing, sort};
 use crate::device::Program;
 use splatcore_core::colour::ColourModel;
+use splatcore_core::depth::DepthLoss;
 use splatcore_core::pipeline::{Backward, Blend, Intersect, Pipeline, Training};
 use splatcore_core::sh;
 
@@ -76,6 +77,7 @@ pub fn all_programs() -> Vec<Program> {
         true,
     )));
     all.extend(lens_variants());
+    all.extend(depth_variants());
     for lens in [false, true] {
         for [antialias, smoothing] in [[false, false], [true, true]] {
             let kind = CameraKind {
@@ -84,6 +86,7 @@ pub fn all_programs() -> Vec<Program> {
                 antialias,
                 smoothing,
                 lens,
+                depth: lens,
             };
             all.push(intrinsics_gradient::program(kind));
         }
@@ -116,6 +119,7 @@ pub fn all_programs() -> Vec<Program> {
             antialias,
             smoothing,
             lens,
+            depth: antialias,
         };
         let kinds = [[false; 3], [true, true, false], [true, true, true]];
         all.extend(kinds.map(|kind| pose_gradient::program(with(kind))));
@@ -139,6 +143,16 @@ fn lens_variants() -> Vec<Program> {
     }
     let through = all.into_iter().map(|program| through_lens(program, true));
     through.collect()
+}
+
+/// What steps whose loss depends on depth need, at the highest degree and without harmonics,
+/// through a lens and without.
+fn depth_variants() -> Vec<Program> {
+    let plain = [0, sh::MAX_DEGREE].map(|in_use| step_variants(in_use, sh::MAX_DEGREE, &[]));
+    let by_depth = |program: Program| {
+        [false, true].map(|lens| by_depth(through_lens(program.clone(), lens), true))
+    };
+    plain.into_iter().flatten().flat_map(by_depth).collect()
 }
 
 /// What a rank runs that has a part of the Gaussians.
@@ -235,6 +249,7 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     all.push(limit_scales::program());
     all.push(photo::program());
     all.extend(ColourModel::ALL.map(colour::program));
+    all.extend(DepthLoss::ALL.map(depth_loss::program));
     all.push(score::program());
     all.push(score::visibility::program());
     all.extend([false, true].map(floaters::program));

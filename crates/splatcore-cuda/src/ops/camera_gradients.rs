@@ -2,7 +2,7 @@
 //! kernels a frame leave a row of numbers on the device (shared/camera_sums.cuh), where it stays
 //! until somebody asks.
 
-use super::project::{NO_FILTER, filtered, through_lens};
+use super::project::{NO_FILTER, by_depth, filtered, no_depth, through_lens};
 use super::{constants::flag, sources};
 use crate::device::error::failed;
 use crate::device::params::{Address, Params, kernel_params};
@@ -12,7 +12,7 @@ use crate::ops::camera::KernelCamera;
 use crate::ops::lens::KernelLens;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::BackendError;
-use splatcore_core::backend::{RenderOptions, StepFrame};
+use splatcore_core::backend::StepFrame;
 use std::sync::Arc;
 
 kernel_params! {
@@ -60,17 +60,21 @@ pub struct CameraKind {
     pub smoothing: bool,
     /// The camera has a lens.
     pub lens: bool,
+    /// The loss depends on depth.
+    pub depth: bool,
 }
 
 impl CameraKind {
     /// Of a frame.
-    pub fn new(scene: SceneAddresses, options: &RenderOptions, lens: bool) -> Self {
+    pub fn new(scene: SceneAddresses, frame: StepFrame<'_>, lens: bool) -> Self {
+        let options = &frame.plan.render;
         Self {
             in_use: options.sh_degree.min(scene.sh_degree),
             stored: scene.sh_degree,
             antialias: options.antialias,
             smoothing: scene.smoothing != 0,
             lens,
+            depth: frame.plan.depth.is_some(),
         }
     }
 
@@ -86,12 +90,14 @@ impl CameraKind {
         constants.push(("NUMBERS", numbers.to_string()));
         constants.push(flag("ABSOLUTE", false));
         constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
+        constants.push(no_depth());
         let kernels = [
             SumCameraParams::kernel(sum),
             FinishCameraParams::kernel(finish),
         ];
         let program = sources::program(file, constants, kernels);
-        through_lens(filtered(program, self.antialias, self.smoothing), self.lens)
+        let program = filtered(program, self.antialias, self.smoothing);
+        by_depth(through_lens(program, self.lens), self.depth)
     }
 }
 

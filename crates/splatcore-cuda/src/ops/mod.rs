@@ -7,7 +7,7 @@
 //! | which tiles does a splat touch | `shared/footprint.cuh`; in training `intersect/`, else `bin/` |
 //! | how are lists put into depth order | `sort/`; for inference `bin/` |
 //! | how are pixels made | `blend/`, and back: `blend_backward/`; of depth and transmittance `depth_sums/` |
-//! | how do parameters move | `loss/`, `colour/`, `adam/`; of several frames `accumulate/` |
+//! | how do parameters move | `loss/`, `colour/`, `depth_loss/`, `adam/`; of several frames `accumulate/` |
 //! | how do cameras get their gradients | `pose_gradient/`, `intrinsics_gradient/`, `camera_gradients.rs` |
 //! | what do ranks need that share a frame | `gather_splats/` |
 //! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
@@ -26,6 +26,7 @@ pub mod colour;
 pub(crate) mod constants;
 pub mod counters;
 pub mod densify;
+pub mod depth_loss;
 pub mod depth_sums;
 pub mod floaters;
 pub mod gather_splats;

@@ -425,11 +425,6 @@ impl SortedLists {
         self.splat_of.address()
     }
 
-    /// The compacted index of each Gaussian; waits for the queue, or says that the device failed.
-    pub fn read_splat_of(&self, gaussians: usize) -> Result<Vec<u32>, BackendError> {
-        self.splat_of.to_vec(gaussians)
-    }
-
     /// Addresses of what sums over pairs read: depth order, pairs of each splat, the first of them,
     /// and the long-list queue.
     pub fn pairs_of_splats(&self) -> [u64; 4] {

@@ -31,6 +31,7 @@ pub(super) struct Kind {
     shard: bool,
     /// The camera has a lens.
     lens: bool,
+    by_depth: bool,
 }
 
 /// The buffers of the pass. Content lives from one frame to the next.
@@ -42,6 +43,8 @@ pub struct TrainingPass {
     pub statistic: Statistic,
     /// Other ranks have the other Gaussians: a splat's index is its Gaussian's.
     pub shard: bool,
+    /// The loss depends on depth: sums have a column of it.
+    pub by_depth: bool,
     /// Every pair has a row of sums.
     pair_rows: bool,
     /// Every bucket has a checkpoint.
@@ -76,6 +79,7 @@ impl TrainingPass {
             deterministic,
             statistic: Statistic::Mean,
             shard: false,
+            by_depth: false,
             pair_rows: false,
             checkpointed: false,
             image: empty("image")?,
@@ -337,14 +341,6 @@ impl TrainingPass {
         self.kept_sums.address()
     }
 
-    /// The sums that were kept, rows of 12; waits for the queue.
-    ///
-    /// # Errors
-    /// If the device failed.
-    pub fn read_kept_sums(&self, splats: usize) -> Result<Vec<[f32; 12]>, BackendError> {
-        self.kept_sums.to_vec(splats)
-    }
-
     /// From the sums of each splat to the gradients of its Gaussian's parameters. Returns their
     /// address. They take memory from the first time on: `adam` of one frame needs none.
     ///
@@ -415,6 +411,7 @@ impl TrainingPass {
             statistic: self.statistic,
             shard: self.shard,
             lens,
+            by_depth: self.by_depth,
         }
     }
 
@@ -457,7 +454,10 @@ impl TrainingPass {
             (Op::Intersect, intersect::program(pipeline.intersect)),
             (Op::Blend, blend),
             (Op::BlendBackward, blend_backward::blend_backward(method)),
-            (Op::ProjectBackward, shard(filtered(project_backward))),
+            (
+                Op::ProjectBackward,
+                project::by_depth(shard(filtered(project_backward)), kind.by_depth),
+            ),
         ];
         if kind.shard {
             all.push((Op::GatherSplats, gather_splats::program()));

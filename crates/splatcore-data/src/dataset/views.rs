@@ -223,6 +223,7 @@ fn view(name: String, camera: Camera, (rgb, alpha, mask): Pixels) -> View {
             rgb: rgb.into_raw(),
             mask: mask.map(|mask| mask.into_raw().iter().map(|&m| (m >= 128) as u8).collect()),
             alpha: alpha.map(|alpha| alpha.pixels().map(|pixel| pixel.0[0]).collect()),
+            depth: None,
         },
         camera,
     }

@@ -2,8 +2,9 @@
 
 use super::outcome::Outcome;
 use super::{
-    batches, colour, depth, depth_gradients, determinism, errors, forward, gradients, intrinsics,
-    learned_masks, lenses, poses, refine, smoothing, step, step_options, strips, visibility,
+    batches, colour, depth, depth_gradients, depth_guide, determinism, errors, forward, gradients,
+    intrinsics, learned_masks, lenses, poses, refine, smoothing, step, step_options, strips,
+    visibility,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -128,6 +129,18 @@ pub const CHECKS: &[Check] = &[
     (
         "moved cameras are the cameras",
         poses::moved_cameras_are_the_cameras,
+    ),
+    (
+        "guided steps match the twin",
+        depth_guide::guided_steps_match_the_twin,
+    ),
+    (
+        "guided poses match the twin",
+        depth_guide::guided_poses_match_the_twin,
+    ),
+    (
+        "unknown depths change nothing",
+        depth_guide::unknown_depths_change_nothing,
     ),
     ("harmonics decay", step_options::harmonics_decay),
     (

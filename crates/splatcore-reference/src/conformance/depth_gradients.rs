@@ -3,7 +3,7 @@
 use super::compare;
 use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{Case, cases};
-use crate::twin::{CutOffs, Doubt, Group, Lists, Scene};
+use crate::twin::{CutOffs, Doubt, Lists, Scene};
 use splatcore_core::backend::{Backend, BackendError, Cotangents};
 use splatcore_core::random::Rng;
 use splatcore_core::{Image, Pipeline};
@@ -46,12 +46,7 @@ pub(super) fn one_case(backend: &dyn Backend, case: &Case, pipeline: Pipeline) -
         [f64::from(3.0 * depth), left.into()]
     });
     let mut both = of_image.scene;
-    for group in Group::ALL {
-        let more = of_depth.group(group);
-        for (gradient, more) in both.group_mut(group).into_iter().zip(more) {
-            *gradient += more;
-        }
-    }
+    both.add(&of_depth);
     let [inverse_depth, transmittance] = planes;
     let cotangents = Cotangents {
         image: Image {

@@ -19,6 +19,7 @@ pub mod compare;
 mod degenerate;
 pub mod depth;
 pub mod depth_gradients;
+pub mod depth_guide;
 pub mod determinism;
 pub mod errors;
 pub mod footprints;

@@ -7,7 +7,7 @@ use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{plain_camera, random_scene, views};
 use crate::twin::colour::Look;
 use crate::twin::intersect::in_view;
-use crate::twin::{self, CutOffs, Group, Scene, adam, colour, loss};
+use crate::twin::{self, CutOffs, Group, Lists, Scene, adam, colour, depth_loss, loss};
 use rayon::prelude::*;
 use splatcore_core::backend::{
     BETAS, Backend, BackendError, LearnerState, LearningRates, RenderOptions, Statistic, StepPlan,
@@ -51,6 +51,7 @@ pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
         statistics: Some(Statistic::Mean),
         noise: None,
         colour: None,
+        depth: None,
         masks: None,
         pose_gradients: false,
         intrinsics_gradients: false,
@@ -94,6 +95,14 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
     let (camera, render) = (&view.camera, &plan.render);
     let mut gradients =
         twin::gradients_scene(&smooth, camera, render, CutOffs::Reference, &image_gradient);
+    let mut value = loss.value;
+    if let (Some(guide), Some(map)) = (&plan.depth, &view.photo.depth) {
+        let (of_depth, by_pixel) = depth_loss::depth_loss(guide, map, &frame);
+        let lists = Lists::new(&smooth, camera, render, CutOffs::Reference);
+        let more = lists.depth_gradients(&smooth, &mut |i, _| by_pixel[i]);
+        value += of_depth;
+        gradients.scene.add(&more);
+    }
     twin::smoothing::smooth_backward(scene, &filters, &mut gradients.scene);
     let (opacity, scale) = (
         plan.opacity_regulariser as f64,
@@ -101,7 +110,7 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
     );
     adam::regularise(scene, opacity, scale, &mut gradients.scene);
     TwinStep {
-        loss: loss.value,
+        loss: value,
         gradient: gradients.scene,
         colour,
         ndc_norms: gradients.ndc_norms,

@@ -26,6 +26,7 @@ pub mod blend_backward;
 pub mod colour;
 mod cut_offs;
 pub mod densify;
+pub mod depth_loss;
 mod frame;
 pub mod intersect;
 pub mod intrinsics;

@@ -71,6 +71,16 @@ impl Scene {
         self.means.is_empty()
     }
 
+    /// Adds the numbers of a scene of the same shape.
+    pub fn add(&mut self, more: &Self) {
+        for group in Group::ALL {
+            let more = more.group(group);
+            for (number, more) in self.group_mut(group).into_iter().zip(more) {
+                *number += more;
+            }
+        }
+    }
+
     /// Spherical-harmonics coefficients a Gaussian and channel.
     pub fn coefficients(&self) -> usize {
         sh::coefficients(self.sh_degree)

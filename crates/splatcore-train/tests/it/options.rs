@@ -50,6 +50,7 @@ fn photos(backend: &CpuBackend, n: usize, alpha: bool) -> Arc<Vec<View>> {
                 rgb: rendered.image.to_bytes(),
                 mask: None,
                 alpha: alpha.then(|| rendered.transmittance.iter().map(opaque).collect()),
+                depth: None,
             },
         }
     };

@@ -6,6 +6,7 @@ use crate::peers::{Peers, Piece};
 use crate::tests::support::device::device;
 use splatcore_core::Lens;
 use splatcore_core::colour::ColourPlan;
+use splatcore_core::depth::{DepthLoss, DepthMap, DepthPlan};
 use splatcore_core::learned_masks::MaskPlan;
 use std::thread;
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub(super) struct Course {
     pub masks: bool,
     /// The second camera is a fisheye.
     pub lens: bool,
+    /// Depths of two views guide the steps.
+    pub depth: bool,
     /// Takes room for pairs away before this step, on the last rank.
     pub overflow: Option<u32>,
 }
@@ -38,6 +41,7 @@ pub(super) const PLAIN: Course = Course {
     sparse: false,
     masks: false,
     lens: false,
+    depth: false,
     overflow: None,
 };
 
@@ -49,6 +53,11 @@ impl Course {
         plan.noise = self.mcmc.then_some(1e-3);
         (plan.opacity_regulariser, plan.scale_regulariser) = (0.01, 0.01);
         plan.colour = (step > 1).then(|| ColourPlan::affine(0.01));
+        plan.depth = self.depth.then_some(DepthPlan {
+            loss: DepthLoss::Inverse,
+            weight: 0.5,
+            unit: 2.0,
+        });
         plan.sparse_adam = self.sparse;
         plan.masks = self.masks.then_some(MaskPlan {
             rate: 0.05,
@@ -101,6 +110,13 @@ impl Course {
                 p: [0.0; 2],
                 s: [0.0; 2],
             };
+        }
+        for view in views.iter_mut().take(if self.depth { 2 } else { 0 }) {
+            view.photo.depth = Some(Arc::new(DepthMap {
+                width: 5,
+                height: 4,
+                inverse: (0..20).map(|i| 0.05 * i as f32).collect(),
+            }));
         }
         CudaLearner::new(&state, Arc::new(views), passes, self.moments, offloads)
     }
@@ -204,6 +220,18 @@ fn steps_through_lenses() {
     };
     every_rank_has_what_one_has(course, &[2]);
     every_rank_has_what_one_has(Course { batch: 3, ..course }, &[2, 3]);
+}
+
+#[test]
+fn steps_guided_by_depth() {
+    let course = Course {
+        depth: true,
+        ..PLAIN
+    };
+    every_rank_has_what_one_has(course, &[2]);
+    every_rank_has_what_one_has(Course { batch: 3, ..course }, &[2, 3]);
+    let [guided, plain] = [course, PLAIN].map(|course| course.by(1));
+    assert!(guided.is_none() || guided != plain, "depths change nothing");
 }
 
 /// All ranks take a step again whose frame one of them could not render.

@@ -24,6 +24,8 @@ pub struct AdamKind {
     shard: bool,
     /// The frame's camera has a lens.
     lens: bool,
+    /// The frame's loss depends on depth.
+    depth: bool,
     /// Bits of the moments' decays.
     betas: [u64; 2],
 }
@@ -43,6 +45,7 @@ impl AdamKind {
             batch: plan.views.len() > 1,
             shard,
             lens: lens && plan.views.len() == 1,
+            depth: plan.depth.is_some() && plan.views.len() == 1,
             betas: plan.betas.map(f64::to_bits),
         }
     }
@@ -62,7 +65,8 @@ impl AdamKind {
             self.absolute,
         );
         let filtered = project::filtered(plain, self.antialias, self.smoothing);
-        let mut program = project::through_lens(filtered, self.lens);
+        let program = project::through_lens(filtered, self.lens);
+        let mut program = project::by_depth(program, self.depth);
         if self.masks {
             program = with_masks(program);
         }

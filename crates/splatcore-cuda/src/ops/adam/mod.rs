@@ -5,7 +5,7 @@ pub mod moments;
 pub mod rates;
 
 use super::constants::{flag, float, least_mask};
-use super::project::{NO_FILTER, harmonics};
+use super::project::{NO_FILTER, harmonics, no_depth};
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
@@ -77,6 +77,7 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
         learned_masks::OFF_OPACITY_LOGIT.into(),
     ));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
+    constants.push(no_depth());
     sources::program("adam.cu", constants, [AdamParams::kernel("adam")])
 }
 

@@ -10,12 +10,14 @@ use splatcore_core::BackendError;
 kernel_params! {
     /// Parameters of `depth_colours` (depth_sums.cu).
     pub struct DepthColoursParams {
+        order: Address,
         splats: Address,
         counters: Address,
     }
 
     /// Parameters of `add_depth_sums` (depth_sums.cu).
     pub struct AddDepthSumsParams {
+        order: Address,
         splats: Address,
         of_depth: Address,
         sums: Address,

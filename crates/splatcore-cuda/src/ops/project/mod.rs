@@ -4,6 +4,7 @@
 pub mod half;
 
 use super::bin;
+use super::depth_sums::OF_DEPTH;
 use super::intersect::footprint;
 use super::sort;
 use super::sources::program;
@@ -60,6 +61,9 @@ pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
 /// The constants of Mip-Splatting's filters and of lenses, 0 if there is none:
 /// ops/shared/antialias.cuh, smoothing.cuh and lens.cuh.
 pub(super) const NO_FILTER: [&str; 3] = ["ANTIALIAS", "SMOOTHING", "LENS"];
+
+/// A constant: the column of the sums that holds dL/dz, or 0 if the loss does not depend on depth.
+const DEPTH_COLUMN: &str = "DEPTH_COLUMN";
 
 /// A constant of `project`: 1 also writes what depths along rays follow from.
 const RAYS: &str = "RAYS";
@@ -122,6 +126,17 @@ pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
 /// `project`, `project_backward`, gradients of cameras or `adam` of a camera with a lens if `lens`.
 pub fn through_lens(program: Program, lens: bool) -> Program {
     program.with("LENS", lens as u8)
+}
+
+/// [`by_depth`] of a loss that does not depend on depth, for programs that include
+/// `project_backward.cuh`.
+pub(super) fn no_depth() -> (&'static str, String) {
+    (DEPTH_COLUMN, "0".to_string())
+}
+
+/// `project_backward`, gradients of cameras or `adam` where the loss depends on depth if `depth`.
+pub fn by_depth(program: Program, depth: bool) -> Program {
+    program.with(DEPTH_COLUMN, if depth { OF_DEPTH } else { 0 })
 }
 
 #[cfg(test)]

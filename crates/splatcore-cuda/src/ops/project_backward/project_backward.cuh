@@ -2,11 +2,12 @@
 // Gaussian: for project_backward.cu, which writes them, and adam.cu, which uses them at once. Twin
 // and derivation: splatcore-cpu/src/project_backward.rs, and its f64 twin.
 //
-//   SH_DEGREE in use. ABSOLUTE 1: columns 9 and 10 of the sums hold the absolute values of the
-//   tiles' dL/d(2D mean), of which the NDC norm is taken. ANTIALIAS and SMOOTHING 1: the filters
-//   of antialias.cuh and smoothing.cuh. LENS 1: the camera has a lens (lens.cuh). INTRINSICS, if it
-//   is not 0: so many numbers of the gradient of the intrinsics
-//   (splatcore-core/src/intrinsics_gradient.rs), the principal point in pixels.
+//   SH_DEGREE in use. DEPTH_COLUMN, if it is not 0: the column of the sums that holds dL/dz.
+//   ABSOLUTE 1: columns 9 and 10 of the sums hold the absolute values of the tiles' dL/d(2D mean),
+//   of which the NDC norm is taken. ANTIALIAS and SMOOTHING 1: the filters of antialias.cuh and
+//   smoothing.cuh. LENS 1: the camera has a lens (lens.cuh). INTRINSICS, if it is not 0: so many
+//   numbers of the gradient of the intrinsics (splatcore-core/src/intrinsics_gradient.rs), the
+//   principal point in pixels.
 
 #pragma once
 #include "smoothing.cuh"
@@ -182,6 +183,19 @@ __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12]
 #if ANTIALIAS
     d_view = {d_view.x + pull.view.x, d_view.y + pull.view.y, d_view.z + pull.view.z};
 #endif
+#endif
+#if DEPTH_COLUMN
+    // Rounded apart, so that a gradient of 0 leaves the others as they are.
+    float by_depth = total[DEPTH_COLUMN];
+#if LENS
+    if (lens_depth_is_distance(lens)) {
+        float share = by_depth / sqrtf(dot(g.view, g.view));
+        d_view.x = __fadd_rn(d_view.x, __fmul_rn(share, g.view.x));
+        d_view.y = __fadd_rn(d_view.y, __fmul_rn(share, g.view.y));
+        by_depth = __fmul_rn(share, g.view.z);
+    }
+#endif
+    d_view.z = __fadd_rn(d_view.z, by_depth);
 #endif
     Vec3 d_world = {fmaf(d_view.x, w[0], fmaf(d_view.y, w[3], d_view.z * w[6])),
                     fmaf(d_view.x, w[1], fmaf(d_view.y, w[4], d_view.z * w[7])),

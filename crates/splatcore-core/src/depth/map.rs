@@ -1,0 +1,57 @@
+//! What is known of a photo's depths.
+
+/// Inverse depths of a photo, in a size of its own: pixel (x, y) of an image of the same view has
+/// that of the map's pixel which its centre falls into.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DepthMap {
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// `[height * width]`, 1 / z with z along the view axis in world units; 0 where it is unknown.
+    pub inverse: Vec<f32>,
+}
+
+impl DepthMap {
+    /// The index of what is known at a pixel of an image of so many pixels.
+    pub fn index(&self, [x, y]: [u32; 2], size: [u32; 2]) -> usize {
+        let place = |at: u32, of: u32, own: u32| {
+            (2 * u64::from(at) + 1) * u64::from(own) / (2 * u64::from(of))
+        };
+        let row = place(y, size[1], self.height) as usize;
+        row * self.width as usize + place(x, size[0], self.width) as usize
+    }
+
+    /// The inverse depths at the pixels of an image of this size, row by row.
+    pub fn in_size(&self, size: [u32; 2]) -> Vec<f32> {
+        let pixels = (0..size[1]).flat_map(|y| (0..size[0]).map(move |x| [x, y]));
+        pixels
+            .map(|at| self.inverse[self.index(at, size)])
+            .collect()
+    }
+
+    /// Whether there are as many values as the size says, all finite and at least 0.
+    pub fn is_sound(&self) -> bool {
+        let values = self.width as usize * self.height as usize;
+        values > 0
+            && self.inverse.len() == values
+            && self.inverse.iter().all(|q| q.is_finite() && *q >= 0.0)
+    }
+
+    /// How many pixels are known.
+    pub fn known(&self) -> usize {
+        self.inverse
+            .iter()
+            .filter(|&&inverse| inverse > 0.0)
+            .count()
+    }
+
+    /// The middle of the known depths; `None` if none is known.
+    pub fn median(&self) -> Option<f32> {
+        let mut known: Vec<f32> = self.inverse.iter().copied().filter(|&q| q > 0.0).collect();
+        let middle = known.len() / 2;
+        let found =
+            (!known.is_empty()).then(|| *known.select_nth_unstable_by(middle, f32::total_cmp).1);
+        found.map(|inverse| 1.0 / inverse)
+    }
+}

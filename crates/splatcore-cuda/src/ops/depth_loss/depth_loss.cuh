@@ -1,0 +1,102 @@
+// depth_loss: how far the depths of a frame are from known ones, and the gradients by inverse depth
+// and alpha; included behind `residual`, which the file of a loss defines.
+//
+// Contract. `image` ([3][height][width], f32) has the sums of 1/z by the weights of the colours and
+// alpha in its first two planes (ops/depth_sums/). `known` ([known_height][known_width], f32) are
+// inverse depths, 0 where unknown; a pixel has that of the place which its centre falls into.
+// `gradient` ([3][height][width], f32) gets the gradients by the planes, of the third 0. The loss,
+// `share` times the sum over the pixels of smooth-L1 of the residual, is added to `value` (f64).
+// Pixels of less alpha than MIN_ALPHA have none. Constants: BLOCK, BATCH, SMOOTH, MIN_ALPHA. CPU
+// twin: splatcore-cpu/src/depth_loss.rs; formulas: splatcore-core/src/depth/mod.rs.
+//
+// Launch. `depth_loss`: blocks of 256, of which a thread takes 8 pixels, 256 apart.
+// `add_depth_loss`: one block of 256, which adds up the sums of blocks in a fixed order.
+//
+// Bound. Memory: 12 bytes a pixel read, 12 written.
+
+#pragma once
+
+// Parameters of `depth_loss`; in Rust by the same name.
+struct DepthLossParams {
+    ReadOnly<float> image;  // [3][height][width]: inverse depth, alpha, nothing
+    ReadOnly<float> known;  // [known_height][known_width]
+    float* gradient;        // [3][height][width]
+    double* partials;       // sums of blocks
+    u32 width;              // pixels
+    u32 height;             // pixels
+    u32 known_width;        // pixels
+    u32 known_height;       // pixels
+    float unit;             // a depth of about the scene's size
+    float share;            // weight over the number of pixels
+    const Counters* counters;
+};
+
+// The sum over the block, valid in thread 0. The order of additions is fixed.
+__device__ __forceinline__ double block_total(double value, double* warps) {
+    for (int step = WARP / 2; step > 0; step /= 2)
+        value += __shfl_down_sync(FULL_MASK, value, step);
+    if (threadIdx.x % WARP == 0) warps[threadIdx.x / WARP] = value;
+    __syncthreads();
+    double total = 0.0;
+    if (threadIdx.x == 0)
+        for (u32 w = 0; w < BLOCK / WARP; ++w) total += warps[w];
+    return total;
+}
+
+// The place of a map's side that the centre of a pixel falls into.
+__device__ __forceinline__ u32 nearest(u32 at, u32 side, u32 known_side) {
+    return u32((2ull * at + 1) * known_side / (2ull * side));
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    depth_loss(const __grid_constant__ DepthLossParams args) {
+    begin_kernel();
+    if (args.counters->overflowed) return;
+    __shared__ double warps[BLOCK / WARP];
+    const u32 pixels = args.width * args.height;
+    double sum = 0.0;
+#pragma unroll 1
+    for (u32 j = 0; j < BATCH; ++j) {
+        const u32 i = (blockIdx.x * BATCH + j) * BLOCK + threadIdx.x;
+        if (i >= pixels) break;
+        const u32 x = nearest(i % args.width, args.width, args.known_width),
+                  y = nearest(i / args.width, args.height, args.known_height);
+        const float known = args.known[(u64)y * args.known_width + x];
+        const float depths = args.image[i], alpha = args.image[pixels + i];
+        float by_depths = 0.0f, by_alpha = 0.0f;
+        if (known > 0.0f && alpha >= MIN_ALPHA && depths > 0.0f) {
+            const float rendered = depths / alpha;
+            float slope;
+            const float off = residual(rendered, known, args.unit, slope), size = fabsf(off);
+            const bool small = size < SMOOTH;
+            sum += small ? off * off * (0.5f / SMOOTH) : size - 0.5f * SMOOTH;
+            const float pull = small ? off * (1.0f / SMOOTH) : copysignf(1.0f, off);
+            by_depths = args.share * pull * slope / alpha;
+            by_alpha = -by_depths * rendered;
+        }
+        args.gradient[i] = by_depths;
+        args.gradient[pixels + i] = by_alpha;
+        args.gradient[2ull * pixels + i] = 0.0f;
+    }
+    const double total = block_total(sum, warps);
+    if (threadIdx.x == 0) args.partials[blockIdx.x] = total;
+}
+
+// Parameters of `add_depth_loss`; in Rust by the same name.
+struct AddDepthLossParams {
+    const double* partials;  // sums of blocks
+    double* value;           // the frame's loss
+    u32 blocks;
+    float share;
+    const Counters* counters;
+};
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    add_depth_loss(const __grid_constant__ AddDepthLossParams args) {
+    begin_kernel();
+    if (args.counters->overflowed) return;
+    __shared__ double warps[BLOCK / WARP];
+    double sum = 0.0;
+    for (u32 i = threadIdx.x; i < args.blocks; i += BLOCK) sum += args.partials[i];
+    const double total = block_total(sum, warps);
+    if (threadIdx.x == 0) *args.value += args.share * total;
+}

@@ -1,0 +1,181 @@
+//! `depth_loss`: how far the depths of a frame are from those that its photo knows; launches the
+//! kernels of `ops/depth_loss/depth_loss.cuh`, of the loss's file. Which losses there are:
+//! [`splatcore_core::depth`].
+
+use crate::device::error::failed;
+use crate::device::params::{Address, Params, kernel_params};
+use crate::device::queue::{Queue, wrong_program};
+use crate::device::{Buffer, Device, Kernel, Kernels, Program};
+use crate::ops::constants::float;
+use crate::ops::sources;
+use splatcore_core::depth::{DepthLoss, DepthPlan, MIN_ALPHA, SMOOTH};
+use splatcore_core::{BackendError, View};
+use std::sync::Arc;
+
+kernel_params! {
+    /// Parameters of `depth_loss` (depth_loss.cuh).
+    pub struct DepthLossParams {
+        image: Address,
+        known: Address,
+        gradient: Address,
+        partials: Address,
+        width: u32,
+        height: u32,
+        known_width: u32,
+        known_height: u32,
+        unit: f32,
+        share: f32,
+        counters: Address,
+    }
+
+    /// Parameters of `add_depth_loss` (depth_loss.cuh).
+    pub struct AddDepthLossParams {
+        partials: Address,
+        value: Address,
+        blocks: u32,
+        share: f32,
+        counters: Address,
+    }
+}
+
+/// Threads of a block.
+const BLOCK: u32 = 256;
+/// Pixels of a thread.
+const BATCH: u32 = 8;
+
+/// The kernels of a loss.
+pub fn program(loss: DepthLoss) -> Program {
+    let constants = vec![
+        ("BLOCK", BLOCK.to_string()),
+        ("BATCH", BATCH.to_string()),
+        float("SMOOTH", SMOOTH),
+        float("MIN_ALPHA", MIN_ALPHA),
+    ];
+    let kernels = [
+        DepthLossParams::kernel("depth_loss"),
+        AddDepthLossParams::kernel("add_depth_loss"),
+    ];
+    sources::program(&format!("depth_{loss}.cu"), constants, kernels)
+}
+
+/// A frame of which inverse depth and alpha are rendered.
+#[derive(Clone, Copy, Debug)]
+pub struct DepthFrame {
+    /// Index into the learner's views.
+    pub view: usize,
+    /// Width and height.
+    pub size: [u32; 2],
+    /// `[3][height * width]` f32: inverse depth, alpha, nothing.
+    pub image: Address,
+    /// Where the gradients of these go.
+    pub gradient: Address,
+    /// The frame's loss, f64, which is added to.
+    pub value: Address,
+    /// The frame's counters.
+    pub counters: Address,
+}
+
+struct Map {
+    inverse: Buffer,
+    size: [u32; 2],
+}
+
+/// What is known of the views' depths, on the device, and what lies between the kernels.
+pub struct Depths {
+    maps: Vec<Option<Map>>,
+    kernels: Option<(DepthLoss, [Kernel; 2])>,
+    partials: Buffer,
+}
+
+impl Depths {
+    /// Uploads what is known.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn new(device: &Arc<dyn Device>, views: &[View]) -> Result<Self, BackendError> {
+        let upload = |view: &View| {
+            let map = view.photo.depth.as_ref();
+            let kept = map.map(|map| {
+                Ok::<_, BackendError>(Map {
+                    inverse: Buffer::from_slice(device, "depths of the photos", &map.inverse)?,
+                    size: [map.width, map.height],
+                })
+            });
+            kept.transpose()
+        };
+        Ok(Self {
+            maps: views.iter().map(upload).collect::<Result<_, _>>()?,
+            kernels: None,
+            partials: Buffer::new(device, "partial sums of the loss on depth", 0)?,
+        })
+    }
+
+    /// Whether something is known of a view.
+    pub fn knows(&self, view: usize) -> bool {
+        self.maps.get(view).is_some_and(Option::is_some)
+    }
+
+    /// Whether nothing is left to compile for a loss.
+    pub fn is_compiled(&self, loss: DepthLoss) -> bool {
+        self.kernels.is_some_and(|(known, _)| known == loss)
+    }
+
+    /// Puts the loss of a frame and its gradients into the queue; nothing for a view of which
+    /// nothing is known.
+    ///
+    /// # Errors
+    /// If memory is short, compiling or a launch failed.
+    pub fn launch(
+        &mut self,
+        (queue, kernels): (&Queue, &Kernels),
+        plan: &DepthPlan,
+        frame: &DepthFrame,
+    ) -> Result<(), BackendError> {
+        let [loss, add] = self.kernels(kernels, plan.loss)?;
+        let Some(Some(map)) = self.maps.get(frame.view) else {
+            return Ok(());
+        };
+        let pixels = frame.size[0] * frame.size[1];
+        let blocks = pixels.div_ceil(BLOCK * BATCH);
+        self.partials
+            .reserve_exactly(size_of::<f64>() * blocks as usize)?;
+        let share = (f64::from(plan.weight) / f64::from(pixels)) as f32;
+        let (partials, counters) = (self.partials.address(), frame.counters);
+        let params = DepthLossParams {
+            image: frame.image,
+            known: map.inverse.address(),
+            gradient: frame.gradient,
+            partials,
+            width: frame.size[0],
+            height: frame.size[1],
+            known_width: map.size[0],
+            known_height: map.size[1],
+            unit: plan.unit,
+            share,
+            counters,
+        };
+        queue.launch(loss, blocks, BLOCK, &params)?;
+        let params = AddDepthLossParams {
+            partials,
+            value: frame.value,
+            blocks,
+            share,
+            counters,
+        };
+        queue.launch(add, 1, BLOCK, &params)
+    }
+
+    fn kernels(&mut self, kernels: &Kernels, loss: DepthLoss) -> Result<[Kernel; 2], BackendError> {
+        if let Some((known, loaded)) = self.kernels
+            && known == loss
+        {
+            return Ok(loaded);
+        }
+        let loaded = kernels.get(&program(loss)).map_err(failed)?;
+        let loaded: [Kernel; 2] = loaded[..]
+            .try_into()
+            .map_err(|_| wrong_program("depth_loss"))?;
+        self.kernels = Some((loss, loaded));
+        Ok(loaded)
+    }
+}
