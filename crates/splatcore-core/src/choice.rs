@@ -15,6 +15,8 @@ pub enum Choice {
     ShDegree,
     /// Whether photos keep their lens or are resampled to pinholes.
     Lens,
+    /// Which depth maps are read, and as what.
+    Depths,
     /// The methods that run.
     Pipeline,
     /// Which norm of gradients decides on growth.

@@ -194,6 +194,7 @@ impl Dataset {
             background: background.colour(),
             keep_alpha: false,
             keep_lens: self.given.lens == Some(PhotoLens::AsTaken),
+            depths: None,
         }
     }
 

@@ -120,6 +120,7 @@ fn in_python(choice: Choice) -> &'static str {
         Choice::CardMemory => "a card with more memory",
         Choice::PhotoFolder => "images= for the name of their folder",
         Choice::Resume => "resume=True to end the run",
+        Choice::Depths => "depths=\"none\"",
         Choice::StartAnew => "resume=False",
     }
 }

@@ -368,6 +368,7 @@ impl CameraArgs {
                 background,
                 keep_alpha: false,
                 keep_lens: source.keep_lens(self.lens),
+                depths: None,
             },
         )?;
         Ok(views

@@ -167,6 +167,7 @@ fn flag(choice: Choice) -> &'static str {
         Choice::GaussianCount => "fewer Gaussians (--max-gaussians when training)",
         Choice::ShDegree => "a lower --sh-degree when training",
         Choice::Lens => "photos that are undistorted (--lens undistort)",
+        Choice::Depths => "another --depths or --depth-kind, or --depths none",
         Choice::Pipeline => "--pipeline auto",
         Choice::GradientStatistic => "--densify-statistic mean",
         Choice::HalfScene => "the full scene: leave out --half-scene",

@@ -55,6 +55,10 @@ pub struct Entry {
     pub camera: Camera,
     /// The split that the files declare, if they do.
     pub declared_split: Option<Split>,
+    /// The depth map that the files name, if they do.
+    pub depth: Option<PathBuf>,
+    /// World units of a value of it, if the files say so.
+    pub depth_unit: Option<f64>,
 }
 
 /// What a format's reader found, before it is checked.
@@ -99,6 +103,8 @@ impl Found {
                 image,
                 camera,
                 declared_split: None,
+                depth: None,
+                depth_unit: None,
             }),
             Err(finding) => self.findings.push(finding.of(&name)),
         }

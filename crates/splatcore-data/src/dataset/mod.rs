@@ -14,11 +14,13 @@
 //! | can what was found be cameras | `plausible/`, `finding.rs`, `limits.rs` |
 //! | do points and cameras belong together | `visible.rs`, `remote.rs` |
 //! | how does a lens bend light | `splatcore_core::lens` |
+//! | where are depth maps, what do they say | `depth/` |
 //! | how does a photo become a view | `photo.rs`, `linear.rs`, `unread.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
 //! | where do points come from when there are none | `random_points.rs` |
 
 pub mod bundler;
 pub mod colmap;
+mod depth;
 mod finding;
 mod folder;
 mod format;
@@ -52,6 +54,7 @@ mod unread;
 mod views;
 mod visible;
 
+pub use depth::{DepthOptions, DepthValues, points_of};
 pub use finding::{Finding, Severity};
 pub use folder::{is_photo, is_video};
 pub use format::Format;

@@ -1,4 +1,4 @@
-//! NumPy's `.npy` files, as far as datasets need them: matrices of floats.
+//! NumPy's `.npy` files, as far as datasets need them: matrices of numbers.
 //!
 //! Source: numpy.lib.format, "Format specification", versions 1.0 to 3.0.
 
@@ -19,6 +19,8 @@ pub struct Matrix {
     pub columns: usize,
     /// `rows * columns` values, row by row. They may be non-finite.
     pub values: Vec<f64>,
+    /// They are stored as integers.
+    pub integers: bool,
 }
 
 /// Whether the bytes begin as a `.npy` file does.
@@ -26,8 +28,9 @@ pub(super) fn is_npy(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Reads a matrix of 4 or 8 byte floats of either byte order, stored by rows or by columns. `path`
-/// is for messages only.
+/// Reads a matrix of floats of 2 to 8 bytes or of integers without sign of 1 to 4, of either byte
+/// order, stored by rows or by columns; a third dimension of 1 is left out. `path` is for messages
+/// only.
 ///
 /// # Errors
 /// Another type or number of dimensions, a header that is no NumPy header, or more or fewer values
@@ -85,6 +88,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Matrix, DataError> {
         rows,
         columns,
         values,
+        integers: header.integers,
     })
 }
 
@@ -92,6 +96,7 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Matrix, DataError> {
 struct Header {
     /// Bytes of a value.
     size: usize,
+    integers: bool,
     big_endian: bool,
     by_columns: bool,
     shape: [usize; 2],
@@ -136,17 +141,24 @@ impl Header {
                 None => return Err("the header has something behind a value".into()),
             };
         }
-        let (size, big_endian) = match descr {
-            Some("'<f8'") => (8, false),
-            Some("'>f8'") => (8, true),
-            Some("'<f4'") => (4, false),
-            Some("'>f4'") => (4, true),
-            Some(other) => {
-                let other = quoted(other.trim_matches('\''));
-                return Err(format!("its type is {other}, and only floats are read"));
+        let descr = descr.ok_or("the header names no type")?.trim_matches('\'');
+        let known = descr
+            .split_at_checked(1)
+            .filter(|(order, _)| matches!(*order, "<" | ">" | "|"));
+        let (size, integers) = match known.map(|(_, kind)| kind) {
+            Some("f2") => (2, false),
+            Some("f4") => (4, false),
+            Some("f8") => (8, false),
+            Some("u1") => (1, true),
+            Some("u2") => (2, true),
+            Some("u4") => (4, true),
+            _ => {
+                let other = quoted(descr);
+                let read = "only floats and integers without sign are read";
+                return Err(format!("its type is {other}, and {read}"));
             }
-            None => return Err("the header names no type".into()),
         };
+        let big_endian = descr.starts_with('>');
         let by_columns = match by_columns {
             Some("False") => false,
             Some("True") => true,
@@ -155,6 +167,7 @@ impl Header {
         let shape = shape.and_then(two_counts);
         Ok(Self {
             size,
+            integers,
             big_endian,
             by_columns,
             shape: shape.ok_or("its shape has not two dimensions")?,
@@ -169,6 +182,10 @@ impl Header {
             order.reverse();
         }
         match *order {
+            [byte] => f64::from(byte),
+            [a, b] if self.integers => f64::from(u16::from_le_bytes([a, b])),
+            [a, b] => f64::from(half::f16::from_le_bytes([a, b])),
+            [a, b, c, d] if self.integers => f64::from(u32::from_le_bytes([a, b, c, d])),
             [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
             [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
             _ => f64::NAN,
@@ -181,10 +198,15 @@ fn string(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix('\'')?.split_once('\'')
 }
 
-/// `(20, 17)`.
+/// `(20, 17)`, `(1, 20, 17)` or `(20, 17, 1)`.
 fn two_counts(text: &str) -> Option<[usize; 2]> {
-    let inner = text.strip_prefix('(')?.strip_suffix(')')?;
-    let (rows, columns) = inner.split_once(',')?;
-    let columns = columns.trim().trim_end_matches(',');
-    Some([rows.trim().parse().ok()?, columns.trim().parse().ok()?])
+    let inner = text
+        .strip_prefix('(')?
+        .strip_suffix(')')?
+        .trim_end_matches(',');
+    let counts = inner.split(',').map(|count| count.trim().parse().ok());
+    match counts.collect::<Option<Vec<usize>>>()?[..] {
+        [rows, columns] | [1, rows, columns] | [rows, columns, 1] => Some([rows, columns]),
+        _ => None,
+    }
 }

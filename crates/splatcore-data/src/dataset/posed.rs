@@ -83,6 +83,8 @@ mod tests {
             mask: None,
             camera: camera.clone(),
             declared_split: None,
+            depth: None,
+            depth_unit: None,
         };
         let mut dataset = Dataset {
             root: "".into(),

@@ -1,5 +1,6 @@
 //! From entries to views: decode, remove distortion, scale.
 
+use super::depth::{self, DepthOptions};
 use super::{Dataset, Entry, photo, resize, undistort};
 use crate::{DataError, Place};
 use image::imageops::{self, FilterType};
@@ -7,6 +8,7 @@ use image::metadata::Orientation;
 use image::{GrayImage, RgbImage};
 use rayon::prelude::*;
 use splatcore_core::{Camera, Lens, Photo, View, panorama};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How photos are loaded.
@@ -23,6 +25,8 @@ pub struct LoadOptions {
     /// Photos stay as they were taken, and their cameras have the lens; otherwise they are
     /// resampled to pinholes. Pixels that the lens cannot have imaged are masked.
     pub keep_lens: bool,
+    /// Also what depth maps know of the photos; `None` for none.
+    pub depths: Option<DepthOptions>,
 }
 
 impl Dataset {
@@ -35,7 +39,8 @@ impl Dataset {
     ///
     /// # Errors
     /// The first photo in the given order that cannot be read or decoded, or whose shape
-    /// contradicts its camera; how many others there are, and which, is said too.
+    /// contradicts its camera; how many others there are, and which, is said too. The same of depth
+    /// maps, if they are asked for; also if there is none, or none that has a scale.
     ///
     /// # Panics
     /// If an index is not below `entries.len()`.
@@ -45,11 +50,14 @@ impl Dataset {
         options: &LoadOptions,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<View>, DataError> {
+        if let Some(depths) = &options.depths {
+            depth::check(self, depths)?;
+        }
         let done = AtomicUsize::new(0);
         let loaded: Vec<Result<Vec<View>, DataError>> = indices
             .par_iter()
             .map(|&index| {
-                let views = load(&self.entries[index], options);
+                let views = load(self, &self.entries[index], options);
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1, indices.len());
                 views
             })
@@ -64,12 +72,16 @@ impl Dataset {
             .collect();
         let others = others_too(&others);
         let views: Result<Vec<Vec<View>>, DataError> = loaded.into_iter().collect();
-        match views {
-            Ok(views) => Ok(views.into_iter().flatten().collect()),
-            Err(mut error) => {
-                error.remedy.push_str(&others);
-                Err(error)
+        let views = views.map_err(|mut error| {
+            error.remedy.push_str(&others);
+            error
+        })?;
+        let views: Vec<View> = views.into_iter().flatten().collect();
+        match &options.depths {
+            Some(depths) if views.iter().all(|view| view.photo.depth.is_none()) => {
+                Err(depth::none_found(self, depths))
             }
+            _ => Ok(views),
         }
     }
 
@@ -140,7 +152,7 @@ fn others_too(names: &[&str]) -> String {
     }
 }
 
-fn load(entry: &Entry, options: &LoadOptions) -> Result<Vec<View>, DataError> {
+fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<View>, DataError> {
     let (mut rgb, mut alpha) = match options.keep_alpha {
         true => photo::decode_with_alpha(&entry.image)?,
         false => (photo::decode(&entry.image, options.background)?, None),
@@ -162,7 +174,16 @@ fn load(entry: &Entry, options: &LoadOptions) -> Result<Vec<View>, DataError> {
     }
     let (camera, (rgb, alpha, mask)) = shrink(camera, (rgb, alpha, mask), options.max_size);
     let mask = undistort::imaged(&camera, mask);
-    Ok(vec![view(entry.name.clone(), camera, (rgb, alpha, mask))])
+    let mut view = view(entry.name.clone(), camera, (rgb, alpha, mask));
+    if let Some(depths) = &options.depths {
+        let loaded = depth::Loaded {
+            source: &source,
+            view: &view.camera,
+            mask: view.photo.mask.as_deref(),
+        };
+        view.photo.depth = depth::load(dataset, entry, &loaded, depths)?.map(Arc::new);
+    }
+    Ok(vec![view])
 }
 
 /// Colours, transparency (in each channel) and mask of a photo.

@@ -146,7 +146,7 @@ fn what_is_wrong_with_a_npy_file_is_named() {
     );
     says(&npy_file(1, "<f8", false, "(17,)", &body), "two dimensions");
     says(
-        &npy_file(1, "<f8", false, "(1, 1, 17)", &body),
+        &npy_file(1, "<f8", false, "(2, 1, 17)", &body),
         "two dimensions",
     );
     says(

@@ -89,6 +89,7 @@ fn alpha_is_straight_and_composited_on_the_background() {
         background: [1.0, 0.5, 0.0],
         keep_alpha: false,
         keep_lens: false,
+        depths: None,
     };
     let views = open(root)
         .load_views(&[0, 1], &options, &|_, _| {})
@@ -126,6 +127,7 @@ fn alpha_that_is_kept_gives_the_same_photo_on_any_background() {
                 background,
                 keep_alpha,
                 keep_lens: false,
+                depths: None,
             };
             open(root)
                 .load_views(&[0, 1, 2], &options, &|_, _| {})

@@ -5,6 +5,7 @@ mod dataset_as_taken;
 mod dataset_bad_input;
 mod dataset_bundler;
 mod dataset_deep_photos;
+mod dataset_depths;
 mod dataset_formats;
 mod dataset_lens;
 mod dataset_llff;

@@ -307,6 +307,7 @@ impl ResolvedConfig {
             background: self.data.background.colour(),
             keep_alpha: self.data.background == Background::Random || self.loss.colour.is_some(),
             keep_lens: self.data.lens == PhotoLens::AsTaken,
+            depths: None,
         }
     }
 

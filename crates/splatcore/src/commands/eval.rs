@@ -107,6 +107,7 @@ pub fn run(args: Args) -> Result<()> {
         background: background_colour,
         keep_alpha: false,
         keep_lens: source.keep_lens(args.lens),
+        depths: None,
     };
     let views = load::views(&dataset, &indices, &options)?;
     let longest = views

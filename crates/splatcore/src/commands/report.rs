@@ -127,6 +127,7 @@ fn pictures(
         background: background.colour(),
         keep_alpha: false,
         keep_lens: source.keep_lens(None),
+        depths: None,
     };
     let views = load::views(dataset, indices, &options)?;
     if views.len() < indices.len() {

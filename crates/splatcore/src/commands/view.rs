@@ -169,6 +169,7 @@ fn photos(dataset: Dataset) -> Photos {
             background: [0.0; 3],
             keep_alpha: false,
             keep_lens: false,
+            depths: None,
         };
         let views = dataset.load_views(&[index], &options, &|_, _| ());
         let views = views.map_err(|error| error.to_string())?;

@@ -45,6 +45,9 @@ pub struct Frame {
     /// Relative to the file's folder.
     #[serde(default)]
     pub mask_path: Option<String>,
+    /// Relative to the file's folder.
+    #[serde(default)]
+    pub depth_file_path: Option<String>,
     /// What differs from the file's.
     #[serde(flatten)]
     pub intrinsics: Intrinsics,
@@ -76,6 +79,9 @@ pub struct Transforms {
     /// And then the scale.
     #[serde(default)]
     pub applied_scale: Option<f64>,
+    /// World units of a value of the depth maps.
+    #[serde(default)]
+    pub depth_unit_scale_factor: Option<f64>,
 }
 
 /// Reads a `transforms.json`. `path` is for messages only.

@@ -131,11 +131,23 @@ fn add(
                 image,
                 camera,
                 declared_split: split(frame),
+                depth: depth(&found.root, frame, spelled, &mut found.warnings),
+                depth_unit: transforms.depth_unit_scale_factor,
             }),
             Err(finding) => found.findings.push(finding.of(&name)),
         }
     }
     Ok(())
+}
+
+fn depth(root: &Path, frame: &Frame, name: &str, warnings: &mut Vec<String>) -> Option<PathBuf> {
+    let declared = frame.depth_file_path.as_ref()?;
+    let path = root.join(plain(declared));
+    if !path.is_file() {
+        warnings.push(format!("{name}: its depth map '{declared}' does not exist"));
+        return None;
+    }
+    Some(path)
 }
 
 fn mask(root: &Path, frame: &Frame, name: &str, warnings: &mut Vec<String>) -> Option<PathBuf> {

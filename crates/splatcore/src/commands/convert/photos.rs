@@ -150,6 +150,7 @@ impl<'a> Photos<'a> {
             background: background.colour(),
             keep_alpha: false,
             keep_lens: false,
+            depths: None,
         };
         let views = load::views(dataset, &indices, &options)?;
         Ok(self.backend.open()?.learner(gaussians, Arc::new(views))?)

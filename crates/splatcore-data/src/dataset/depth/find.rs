@@ -1,0 +1,66 @@
+//! Which file holds the depths of a photo.
+
+use super::options::DepthOptions;
+use crate::dataset::found::Entry;
+use std::path::{Path, PathBuf};
+
+/// Folders below the dataset's, and beside the photos', that are looked into.
+pub(super) const FOLDERS: [&str; 3] = ["depths", "depth", "stereo/depth_maps"];
+
+/// Endings in place of the photo's, and behind it.
+const ENDINGS: [&str; 6] = ["png", "exr", "npy", "npz", "tif", "tiff"];
+
+/// COLMAP's, behind the photo's ending: of its geometric pass first.
+const COLMAP: [&str; 2] = ["geometric.bin", "photometric.bin"];
+
+/// The file that the format names, if it exists; else one called as the photo, in these folders. A
+/// first folder of the photo's name (`images/`) may be left out.
+pub(super) fn file_of(root: &Path, entry: &Entry, options: &DepthOptions) -> Option<PathBuf> {
+    let folders: Vec<PathBuf> = match &options.folder {
+        Some(folder) => vec![root.join(folder)],
+        None => {
+            let named = entry.depth.as_ref().filter(|path| path.is_file());
+            if let Some(named) = named {
+                return Some(named.clone());
+            }
+            // Polycam's lie in `keyframes`, beside the folder of the photos.
+            let beside = entry.image.ancestors().nth(2);
+            let places = std::iter::once(root).chain(beside);
+            let all = places.flat_map(|place| FOLDERS.map(|folder| place.join(folder)));
+            all.collect()
+        }
+    };
+    let name = entry.name.as_str();
+    let inner = name.split_once('/').map(|(_, rest)| rest);
+    let names: Vec<&str> = std::iter::once(name).chain(inner).collect();
+    folders.iter().find_map(|folder| in_folder(folder, &names))
+}
+
+fn in_folder(folder: &Path, names: &[&str]) -> Option<PathBuf> {
+    if !folder.is_dir() {
+        return None;
+    }
+    let called = names.iter().flat_map(|name| {
+        let stem = Path::new(name).with_extension("");
+        let with = |ending: &str| {
+            [
+                folder.join(format!("{}.{ending}", stem.display())),
+                folder.join(format!("{name}.{ending}")),
+            ]
+        };
+        ENDINGS
+            .into_iter()
+            .chain(COLMAP)
+            .flat_map(with)
+            .collect::<Vec<_>>()
+    });
+    let mut called = called;
+    called.find(|path| path.is_file())
+}
+
+/// The confidences of a depth map: in the folder `confidence` beside that of the depths.
+pub(super) fn confidence_of(depths: &Path) -> Option<PathBuf> {
+    let folder = depths.parent()?.parent()?.join("confidence");
+    let path = folder.join(depths.file_stem()?).with_extension("png");
+    path.is_file().then_some(path)
+}

@@ -1,0 +1,170 @@
+//! Depth maps of photos: where they lie, what their files say, and the inverse depths that follow.
+//!
+//! | question | file |
+//! | --- | --- |
+//! | what can be asked for | `options.rs` |
+//! | which file holds a photo's depths | `find.rs` |
+//! | what do the bytes of it mean | `read.rs` |
+//! | which measurements are not to be trusted | `trusted.rs` |
+//! | how do depths without a scale get one | `fit.rs` |
+//! | what of it belongs to a view | here |
+//! | which points are on the surfaces that depths show | `points.rs` |
+
+mod find;
+mod fit;
+mod options;
+mod points;
+mod read;
+mod trusted;
+
+pub use options::{DepthOptions, DepthValues};
+pub use points::points_of;
+
+use super::photo::same_shape;
+use super::posed::Dataset;
+use super::{Entry, Points};
+use crate::{DataError, Place};
+use read::Measured;
+use splatcore_core::depth::DepthMap;
+use splatcore_core::{Camera, Choice};
+
+/// The cameras of a photo that is loaded.
+pub(super) struct Loaded<'a> {
+    /// Of the file's pixels.
+    pub source: &'a Camera,
+    /// Of the view.
+    pub view: &'a Camera,
+    /// Of the view, nonzero where a pixel counts.
+    pub mask: Option<&'a [u8]>,
+}
+
+/// Refuses depths without a scale where nothing gives them one.
+pub(super) fn check(dataset: &Dataset, options: &DepthOptions) -> Result<(), DataError> {
+    let Points {
+        positions, random, ..
+    } = &dataset.points;
+    if options.values == DepthValues::Metric || !(*random || positions.is_empty()) {
+        return Ok(());
+    }
+    let problem = "its depths have no scale, and the dataset no points that give them one";
+    let remedy = "take depths in units of the world, or a dataset with points, as COLMAP's have";
+    Err(DataError::new(&dataset.root, problem, remedy).depending_on(Choice::Depths))
+}
+
+/// Refuses a dataset of which no photo has depths.
+pub(super) fn none_found(dataset: &Dataset, options: &DepthOptions) -> DataError {
+    let root = &dataset.root;
+    let (path, where_to) = match &options.folder {
+        Some(folder) => (root.join(folder), String::new()),
+        None => (
+            root.clone(),
+            format!(" ({} were looked into)", find::FOLDERS.join(", ")),
+        ),
+    };
+    let problem = format!("no photo has depths that are of use here{where_to}");
+    let remedy = "name their folder; a depth map is called as its photo, with the ending png, exr, \
+                  npy or npz";
+    DataError::new(&path, problem, remedy).depending_on(Choice::Depths)
+}
+
+/// What is known of the depths of a photo; `None` if there is no file of it, or nothing of it is of
+/// use.
+pub(super) fn load(
+    dataset: &Dataset,
+    entry: &Entry,
+    loaded: &Loaded<'_>,
+    options: &DepthOptions,
+) -> Result<Option<DepthMap>, DataError> {
+    let Some(file) = find::file_of(&dataset.root, entry, options) else {
+        return Ok(None);
+    };
+    let refused = |problem: String, remedy: &str| {
+        let error = DataError::new(&file, problem, remedy);
+        Err(error.at(Place::Part(format!("image '{}'", entry.name))))
+    };
+    let Measured {
+        width,
+        height,
+        mut values,
+    } = read::read(&file, options.unit.or(entry.depth_unit))?;
+    let source = loaded.source;
+    if !same_shape((width, height), (source.width, source.height)) {
+        return refused(
+            format!(
+                "the depths are {width}x{height} values but their photo is {}x{} pixels, which is \
+                 another shape",
+                source.width, source.height
+            ),
+            "make them from the whole photo, in any size of its shape, or remove the file",
+        );
+    }
+    if loaded.view.lens.is_fisheye() {
+        return refused(
+            "depths along the axis are not those of a fisheye that is kept".into(),
+            "let photos be undistorted as they are loaded, or leave the depths out",
+        );
+    }
+    if let Some(confidence) = find::confidence_of(&file) {
+        trusted::by_confidence(&mut values, [width, height], &confidence)?;
+    }
+    if matches!(options.values, DepthValues::Metric | DepthValues::Scaled) {
+        trusted::away_from_edges(&mut values, width as usize);
+    }
+    let scaled = &source.resized(width, height);
+    let points = &dataset.points.positions;
+    let Some(inverse) = fit::inverse_depths(&values, scaled, points, options.values) else {
+        return Ok(None);
+    };
+    let map = DepthMap {
+        width,
+        height,
+        inverse,
+    };
+    let map = masked(of_view(map, loaded), loaded);
+    Ok((map.known() > 0).then_some(map))
+}
+
+/// Resampled, at the nearest place, where the view is not what the photo shows, or smaller than the
+/// map.
+fn of_view(map: DepthMap, loaded: &Loaded<'_>) -> DepthMap {
+    let (source, view) = (loaded.source, loaded.view);
+    let [width, height] = [view.width, view.height];
+    let same = source.lens == view.lens;
+    if same && map.width <= width {
+        return map;
+    }
+    let pixels = (0..height).flat_map(|y| (0..width).map(move |x| [x, y]));
+    let inverse = pixels.map(|at| {
+        if same {
+            return map.inverse[map.index(at, [width, height])];
+        }
+        let ray = view.ray(at.map(|v| f64::from(v) + 0.5));
+        let shown = ray.and_then(|ray| source.pixel(ray));
+        shown.filter(|&at| source.inside(at)).map_or(0.0, |[x, y]| {
+            let at = [x as u32, y as u32];
+            map.inverse[map.index(at, [source.width, source.height])]
+        })
+    });
+    DepthMap {
+        inverse: inverse.collect(),
+        width,
+        height,
+    }
+}
+
+/// Nothing is known where the photo does not count.
+fn masked(mut map: DepthMap, loaded: &Loaded<'_>) -> DepthMap {
+    let Some(mask) = loaded.mask else { return map };
+    let size = [map.width, map.height];
+    let of_mask = DepthMap {
+        width: loaded.view.width,
+        height: loaded.view.height,
+        inverse: Vec::new(),
+    };
+    for (i, inverse) in (0u32..).zip(&mut map.inverse) {
+        if mask[of_mask.index([i % size[0], i / size[0]], size)] == 0 {
+            *inverse = 0.0;
+        }
+    }
+    map
+}

@@ -1,0 +1,48 @@
+//! Points on the surfaces that depths show, to start from.
+
+use crate::dataset::found::Points;
+use splatcore_core::random::Rng;
+use splatcore_core::{Camera, View};
+
+/// About so many points of the depths of these views, as many of each view, at random places, with
+/// the photos' colours. The same seed gives the same points.
+pub fn points_of<'a>(views: impl IntoIterator<Item = &'a View>, count: usize, seed: u64) -> Points {
+    let views: Vec<&View> = views.into_iter().collect();
+    let with_depths = views.iter().filter(|view| view.photo.depth.is_some());
+    let of_view = count.div_ceil(with_depths.count().max(1));
+    let mut points = Points::default();
+    for (index, view) in views.iter().enumerate() {
+        let Some(map) = &view.photo.depth else {
+            continue;
+        };
+        let known = (0..map.inverse.len()).filter(|&i| map.inverse[i] > 0.0);
+        let mut known: Vec<usize> = known.collect();
+        Rng::new(seed, index as u64).shuffle(&mut known);
+        for &i in known.iter().take(of_view) {
+            let [column, row] = [i % map.width as usize, i / map.width as usize];
+            let pixel = [
+                (column as f64 + 0.5) * f64::from(view.camera.width) / f64::from(map.width),
+                (row as f64 + 0.5) * f64::from(view.camera.height) / f64::from(map.height),
+            ];
+            let depth = 1.0 / f64::from(map.inverse[i]);
+            if let Some(position) = at_depth(&view.camera, pixel, depth) {
+                let [x, y] = pixel.map(|v| v as usize);
+                let at = 3 * (y * view.photo.width as usize + x);
+                points.positions.push(position.map(|v| v as f32));
+                points
+                    .colours
+                    .push([0, 1, 2].map(|c| view.photo.rgb[at + c]));
+            }
+        }
+    }
+    points
+}
+
+/// The point of the world that a pixel shows at a depth.
+fn at_depth(camera: &Camera, pixel: [f64; 2], depth: f64) -> Option<[f64; 3]> {
+    let ray = camera.ray(pixel)?;
+    let t = camera.translation;
+    let view = [ray[0] * depth - t[0], ray[1] * depth - t[1], depth - t[2]];
+    let axis = |j: usize| (0..3).map(|k| camera.rotation[k][j] * view[k]).sum();
+    Some([axis(0), axis(1), axis(2)])
+}
