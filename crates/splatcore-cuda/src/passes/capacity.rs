@@ -72,8 +72,8 @@ impl Passes {
             })
     }
 
-    /// Room for the first sorted frame: a guess; the frame tells. A pair takes 68 bytes in training,
-    /// and the more Gaussians there are the smaller they are.
+    /// Room for the first sorted frame: a guess; the frame tells. A pair takes 68 bytes in
+    /// training, and the more Gaussians there are the smaller they are.
     pub(crate) fn reserve_first_pairs(&mut self, splats: usize) -> Result<(), BackendError> {
         if self.sorted.pair_capacity() > 0 {
             return Ok(());

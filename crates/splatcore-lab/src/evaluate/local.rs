@@ -5,9 +5,11 @@ mod repeated;
 mod sanitized;
 #[cfg(all(test, unix))]
 mod shells;
+mod started;
 mod stop;
 mod together;
 
+use self::started::{Started, kernel_folder};
 use self::stop::Stop;
 use super::blame::blame;
 use super::scene::{Scene, bound};
@@ -468,33 +470,6 @@ impl Evaluator for Local<'_> {
     fn take_device_seconds(&mut self) -> f64 {
         std::mem::take(&mut self.device_seconds)
     }
-}
-
-/// A worker and the folder of its kernels, if it has some of its own.
-struct Started {
-    child: Child,
-    _folder: Option<tempfile::TempDir>,
-}
-
-impl Started {
-    fn without_files(child: Child) -> Self {
-        Self {
-            child,
-            _folder: None,
-        }
-    }
-}
-
-/// A folder with the texts that take the place of built-in ones.
-fn kernel_folder(changed: &Texts) -> Result<tempfile::TempDir, Stop> {
-    let write = || -> std::io::Result<tempfile::TempDir> {
-        let folder = tempfile::tempdir()?;
-        for (name, text) in changed {
-            std::fs::write(folder.path().join(name), text)?;
-        }
-        Ok(folder)
-    };
-    write().map_err(|error| Stop::Broken(Broken(format!("a folder for kernels: {error}"))))
 }
 
 /// A few scenes with long and short lists, of few Gaussians.

@@ -151,8 +151,8 @@ fn half_arithmetic_rounds_once() {
     }
 }
 
-/// PTX ISA: the relative error of `ex2.approx.f16x2` is 2^-9.9 at most. Subnormal results are a step
-/// of halves off, as an H200 does not round them to the nearest.
+/// PTX ISA: the relative error of `ex2.approx.f16x2` is 2^-9.9 at most. Subnormal results are a
+/// step of halves off, as an H200 does not round them to the nearest.
 #[test]
 fn an_exponential_of_halves_is_as_exact_as_its_instruction() {
     let Some(machine) = Machine::find() else {
