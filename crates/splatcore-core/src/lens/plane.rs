@@ -31,6 +31,11 @@ pub enum Plane {
 pub(super) type Placed = (Point, [[f64; 3]; 2]);
 
 impl Plane {
+    /// Every point has its place, and no polynomial bends it.
+    pub fn is_straight(self) -> bool {
+        !matches!(self, Plane::Image | Plane::Angle)
+    }
+
     /// What splats are sorted by is the distance from the camera, not z.
     pub fn depth_is_distance(self) -> bool {
         matches!(self, Plane::Angle | Plane::Sphere)
@@ -69,6 +74,15 @@ impl Plane {
                     ],
                 ))
             }
+        }
+    }
+
+    /// Where the points of a ray from the camera's place are, for the same planes; `None` if they
+    /// are not at one place.
+    pub(super) fn of_ray(self, [x, y]: Point) -> Option<Point> {
+        match self {
+            Plane::Parallel => None,
+            _ => self.place([x, y, 1.0]).map(|(place, _)| place),
         }
     }
 

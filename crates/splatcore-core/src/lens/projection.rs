@@ -71,23 +71,20 @@ impl Projection {
     pub fn new(camera: &Camera) -> Option<Self> {
         let polynomial = camera.lens.polynomial()?;
         let (focal, centre) = ([camera.fx, camera.fy], [camera.cx, camera.cy]);
-        let in_angles = match polynomial.plane {
-            Plane::Image => false,
-            Plane::Angle => true,
-            Plane::Parallel | Plane::Sphere => {
-                return Some(Self {
-                    polynomial,
-                    focal,
-                    centre,
-                    max_angle: std::f64::consts::PI,
-                    edge: std::f64::consts::PI,
-                    slope: 0.0,
-                    centre_cosine: ANY_COSINE,
-                    sigma_cosine: ANY_COSINE,
-                    period: polynomial.plane.period() * camera.fx,
-                });
-            }
-        };
+        if polynomial.plane.is_straight() {
+            return Some(Self {
+                polynomial,
+                focal,
+                centre,
+                max_angle: std::f64::consts::PI,
+                edge: std::f64::consts::PI,
+                slope: 0.0,
+                centre_cosine: ANY_COSINE,
+                sigma_cosine: ANY_COSINE,
+                period: polynomial.plane.period() * camera.fx,
+            });
+        }
+        let in_angles = polynomial.plane == Plane::Angle;
         let limit = if in_angles {
             MAX_FISHEYE
         } else {
@@ -206,7 +203,7 @@ impl Projection {
     /// The derivatives of a point's pixel by the lens's first four radial terms, by p1 and by p2;
     /// beyond `max_angle` with `max_angle` and `slope` held; 0 in planes that nothing bends.
     pub fn by_coefficients(&self, view: [f64; 3]) -> [[f64; 2]; 6] {
-        if matches!(self.polynomial.plane, Plane::Parallel | Plane::Sphere) {
+        if self.polynomial.plane.is_straight() {
             return [[0.0; 2]; 6];
         }
         let terms = self.polynomial.by_coefficients(self.place(view).plane);

@@ -11,25 +11,6 @@ impl Lens {
         let r2 = ray[0] * ray[0] + ray[1] * ray[1];
         let bent = match *self {
             Lens::Pinhole => ray,
-            Lens::OpenCv { .. }
-            | Lens::Brown { .. }
-            | Lens::Fisheye { .. }
-            | Lens::RadTanThinPrism { .. }
-            | Lens::Equirectangular
-            | Lens::Orthographic => {
-                let polynomial = self.polynomial()?;
-                match polynomial.plane {
-                    Plane::Image => polynomial.bend(ray),
-                    Plane::Angle => {
-                        let r = r2.sqrt();
-                        let scale = if r < 1e-9 { 1.0 } else { r.atan() / r };
-                        polynomial.bend(ray.map(|v| v * scale))
-                    }
-                    // Which of its parallel rays meets a point, a direction does not tell.
-                    Plane::Parallel => return None,
-                    Plane::Sphere => polynomial.plane.place([ray[0], ray[1], 1.0])?.0,
-                }
-            }
             Lens::Fov { omega } => {
                 let r = r2.sqrt();
                 let slope = 2.0 * (omega / 2.0).tan();
@@ -52,6 +33,18 @@ impl Lens {
                 let depth = alpha * (beta * r2 + 1.0).sqrt() + (1.0 - alpha);
                 ray.map(|v| v / depth)
             }
+            _ => {
+                let polynomial = self.polynomial()?;
+                match polynomial.plane {
+                    Plane::Image => polynomial.bend(ray),
+                    Plane::Angle => {
+                        let r = r2.sqrt();
+                        let scale = if r < 1e-9 { 1.0 } else { r.atan() / r };
+                        polynomial.bend(ray.map(|v| v * scale))
+                    }
+                    straight => straight.of_ray(ray)?,
+                }
+            }
         };
         bent.iter().all(|v| v.is_finite()).then_some(bent)
     }
@@ -62,37 +55,6 @@ impl Lens {
         let r2 = point[0] * point[0] + point[1] * point[1];
         let ray = match *self {
             Lens::Pinhole => point,
-            Lens::OpenCv { .. }
-            | Lens::Brown { .. }
-            | Lens::Fisheye { .. }
-            | Lens::RadTanThinPrism { .. }
-            | Lens::Equirectangular
-            | Lens::Orthographic => {
-                let polynomial = self.polynomial()?;
-                let plane = polynomial.unbend(point)?;
-                match polynomial.plane {
-                    Plane::Image => plane,
-                    Plane::Angle => {
-                        let theta = plane[0].hypot(plane[1]);
-                        if theta >= std::f64::consts::FRAC_PI_2 {
-                            return None;
-                        }
-                        let scale = if theta < 1e-9 {
-                            1.0
-                        } else {
-                            theta.tan() / theta
-                        };
-                        plane.map(|v| v * scale)
-                    }
-                    Plane::Parallel | Plane::Sphere => {
-                        let [x, y, z] = polynomial.plane.direction(plane)?;
-                        if z <= 0.0 {
-                            return None;
-                        }
-                        [x / z, y / z]
-                    }
-                }
-            }
             Lens::Fov { omega } => {
                 let r = r2.sqrt();
                 let angle = r * omega;
@@ -125,6 +87,32 @@ impl Lens {
                 }
                 point.map(|v| v / depth)
             }
+            _ => {
+                let polynomial = self.polynomial()?;
+                let plane = polynomial.unbend(point)?;
+                match polynomial.plane {
+                    Plane::Image => plane,
+                    Plane::Angle => {
+                        let theta = plane[0].hypot(plane[1]);
+                        if theta >= std::f64::consts::FRAC_PI_2 {
+                            return None;
+                        }
+                        let scale = if theta < 1e-9 {
+                            1.0
+                        } else {
+                            theta.tan() / theta
+                        };
+                        plane.map(|v| v * scale)
+                    }
+                    straight => {
+                        let [x, y, z] = straight.direction(plane)?;
+                        if z <= 0.0 {
+                            return None;
+                        }
+                        [x / z, y / z]
+                    }
+                }
+            }
         };
         ray.iter().all(|v| v.is_finite()).then_some(ray)
     }
@@ -133,7 +121,7 @@ impl Lens {
     /// axes: beyond 90 degrees too for a lens that sees there.
     pub fn direction(&self, point: Point) -> Option<[f64; 3]> {
         let polynomial = self.polynomial().unwrap_or_default();
-        if matches!(polynomial.plane, Plane::Parallel | Plane::Sphere) {
+        if polynomial.plane.is_straight() {
             return polynomial.plane.direction(point);
         }
         if polynomial.plane == Plane::Angle {
@@ -158,7 +146,7 @@ impl Lens {
     pub fn image(&self, [x, y, z]: [f64; 3]) -> Option<Point> {
         let polynomial = self.polynomial().unwrap_or_default();
         if let Some((place, _)) = polynomial.plane.place([x, y, z]) {
-            let behind = polynomial.plane == Plane::Parallel && z <= 0.0;
+            let behind = z <= 0.0 && !polynomial.plane.depth_is_distance();
             return (!behind && place.iter().all(|v| v.is_finite())).then_some(place);
         }
         if polynomial.plane == Plane::Angle {

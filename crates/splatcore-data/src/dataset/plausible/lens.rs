@@ -49,7 +49,7 @@ fn judge(camera: &Camera) -> Option<Finding> {
         };
         return Some(Finding::refused(name, number(value), expected));
     }
-    if matches!(lens, Lens::Equirectangular | Lens::Orthographic) {
+    if lens.polynomial().is_some_and(|of| of.plane.is_straight()) {
         // They have no coefficients, and any focal length makes an image.
         return None;
     }
