@@ -4,6 +4,7 @@ use crate::lpips::Lpips;
 use rayon::prelude::*;
 use serde::Serialize;
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
+use splatcore_core::depth::DepthError;
 use splatcore_core::spread::in_order;
 use splatcore_core::{Image, View, metrics};
 
@@ -11,6 +12,26 @@ use splatcore_core::{Image, View, metrics};
 /// cannot hold and which would swallow every other view in the mean; 100 dB is a root mean square
 /// error of 1e-5, far below the 8 bits of a photo.
 pub const MAX_PSNR: f64 = 100.0;
+
+/// How wrong depths are ([`DepthError`]), in the words of metrics.json.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DepthScore {
+    /// Mean of |z - known| / known.
+    #[serde(rename = "depth_absolute_relative")]
+    pub absolute_relative: f64,
+    /// Root of the mean of (z - known)², world units.
+    #[serde(rename = "depth_rmse")]
+    pub root_mean_square: f64,
+}
+
+impl From<DepthError> for DepthScore {
+    fn from(error: DepthError) -> Self {
+        Self {
+            absolute_relative: error.absolute_relative,
+            root_mean_square: error.root_mean_square,
+        }
+    }
+}
 
 /// Scores of one view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,10 +49,14 @@ pub struct ViewScore {
     /// LPIPS ([`Lpips::distance`]), if asked for: 0 is equal; 1 if the image is not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lpips: Option<f64>,
+    /// How wrong its depths are, where the photo knows them.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<DepthScore>,
 }
 
 /// Scores of a scene. Serialises as `{"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}`,
-/// with `psnr_aligned` and `lpips` beside each `ssim` if they were asked for.
+/// with `psnr_aligned` and `lpips` beside each `ssim` if they were asked for, and
+/// `depth_absolute_relative` and `depth_rmse` where depths are known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
     /// Mean over the views.
@@ -47,6 +72,9 @@ pub struct Evaluation {
     /// Name of the network that gave `lpips`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lpips_network: Option<&'static str>,
+    /// Mean over the views of which depths are known, if there are any.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<DepthScore>,
     /// Gaussians in the scene.
     pub gaussians: usize,
     /// One entry a view, in the order given.
@@ -116,16 +144,30 @@ pub fn evaluate_over(
     let mut scores: Vec<ViewScore> = Vec::with_capacity(scored.len());
     let batch_size = rayon::current_num_threads().max(1);
     let mut images = Vec::with_capacity(batch_size);
+    let mut depths = Vec::with_capacity(batch_size);
+    let mut errors = Vec::new();
     let render = |renderer: &mut &mut dyn Renderer, view: &&View| {
-        renderer.render(&view.camera, options).map(|r| r.image)
+        let known = &view.photo.depth;
+        let options = RenderOptions {
+            inverse_depth: known.is_some(),
+            ..options.clone()
+        };
+        let rendered = renderer.render(&view.camera, &options)?;
+        let error = known
+            .as_ref()
+            .and_then(|map| DepthError::of(&rendered, map));
+        Ok((rendered.image, error))
     };
-    in_order(renderers, &scored, render, |_, image| {
+    in_order(renderers, &scored, render, |_, (image, depth)| {
         images.push(image);
+        depths.push(depth);
         if images.len() == batch_size || scores.len() + images.len() == scored.len() {
             let batch = &scored[scores.len()..][..images.len()];
-            let found = score_all(batch, &images, extras, scores.len(), each)?;
+            let found = score_all(batch, (&images, &depths), extras, scores.len(), each)?;
             scores.extend(found);
             images.clear();
+            errors.extend(depths.iter().flatten().copied());
+            depths.clear();
         }
         Ok(())
     })?;
@@ -144,6 +186,7 @@ pub fn evaluate_over(
             .then(|| mean(|s| s.psnr_aligned.unwrap_or(0.0))),
         lpips: extras.lpips.map(|_| mean(|s| s.lpips.unwrap_or(1.0))),
         lpips_network: extras.lpips.map(|lpips| lpips.network().name()),
+        depth: DepthError::mean(&errors).map(DepthScore::from),
         gaussians: renderers.first().map_or(0, |renderer| renderer.count()),
         views: scores,
     })
@@ -152,7 +195,7 @@ pub fn evaluate_over(
 /// Scores of a batch of views, the first of which is number `first`.
 fn score_all(
     views: &[&View],
-    images: &[Image],
+    (images, depths): (&[Image], &[Option<DepthError>]),
     extras: Extras<'_>,
     first: usize,
     each: Each<'_>,
@@ -163,6 +206,7 @@ fn score_all(
         .map(|(i, (view, image))| {
             let found = ViewScore {
                 lpips: distances.get(i).copied(),
+                depth: depths.get(i).copied().flatten().map(DepthScore::from),
                 ..score(view, image, extras.align_colour)?
             };
             each(first + i, view, image, &found);
@@ -220,5 +264,6 @@ pub fn score(view: &View, image: &Image, align_colour: bool) -> Result<ViewScore
         ssim: or_zero(metrics::ssim(image, photo)),
         psnr_aligned: align_colour.then(aligned),
         lpips: None,
+        depth: None,
     })
 }

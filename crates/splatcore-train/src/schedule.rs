@@ -14,6 +14,8 @@
 
 mod colour;
 mod course;
+mod depth;
+mod depth_unit;
 mod growth;
 mod replan;
 
@@ -71,6 +73,8 @@ pub struct Schedule {
     pixels: u64,
     /// How many cameras took the photos.
     cameras: u32,
+    /// A depth of about the scene's size, if depths of photos are known.
+    depth_unit: Option<f32>,
     /// Of a run whose end was moved while it ran.
     course: Option<Course>,
 }
@@ -86,6 +90,7 @@ impl Schedule {
             epoch: 1,
             pixels: 0,
             cameras: 1,
+            depth_unit: None,
             course: None,
         }
     }
@@ -103,6 +108,7 @@ impl Schedule {
             epoch: u32::try_from(usable).unwrap_or(u32::MAX).div_ceil(batch),
             pixels: pixels.sum(),
             cameras: camera_count(views.iter().copied()).max(1) as u32,
+            depth_unit: depth_unit::unit_of(&views),
             ..self
         }
     }
@@ -288,7 +294,7 @@ impl Schedule {
             noise: (c.strategy == Strategy::Mcmc && densify.noise_rate > 0.0)
                 .then_some((densify.noise_rate * rates.means as f64) as f32),
             colour: self.colour(step),
-            depth: None,
+            depth: self.depth(step),
             masks: loss.masks.map(|weight| MaskPlan {
                 weight: weight as f32,
                 rate: c.rates.masks as f32,

@@ -11,7 +11,7 @@ mod result;
 mod watch;
 
 pub use crate::scene_source::Files;
-pub use job::{Job, Show};
+pub use job::{Init, Job, Show};
 pub use metrics::{Measured, Metrics, Written};
 
 use crate::commands::eval::measure;
@@ -82,13 +82,13 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
         None => backends::for_training(config, &job.card())?,
     };
     let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config.seed)?;
-    let init = job.init.as_deref().map(SceneSource::find).transpose()?;
+    let init = job.init_scene()?;
     let begin = init.as_ref().map(SceneSource::load).transpose()?;
     let (_lock, checkpoint) = prepare_folder(job, &files)?;
     let facts = facts::of_run(job, &files, init.as_ref(), &mut dataset)?;
     let backend: Arc<dyn Backend> = Arc::from(backend.announce());
     let config = &sized(job, &*backend, &dataset, checkpoint.is_some())?;
-    let photos = load_photos(&dataset, config)?;
+    let photos = load_photos(&mut dataset, job, config)?;
     let (views, split) = measured_on(&photos);
     rank.map_or(Ok(()), |rank| rank.same("photos", &photos.fingerprint()))?;
 
@@ -158,14 +158,14 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     let (config, files) = (&job.config, Files::of(&job.folder));
     let backend = backends::of_rank(config, rank)?.quietly();
     let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config.seed)?;
-    let init = job.init.as_deref().map(SceneSource::find).transpose()?;
+    let init = job.init_scene()?;
     let begin = init.as_ref().map(SceneSource::load).transpose()?;
     let checkpoint = match job.resume {
         true => Some(Checkpoint::load(&files.checkpoint)?),
         false => None,
     };
     facts::of_run(job, &files, init.as_ref(), &mut dataset)?;
-    let photos = load_photos(&dataset, config)?;
+    let photos = load_photos(&mut dataset, job, config)?;
     rank.same("photos", &photos.fingerprint())?;
     let begin = Begin::of(config, &dataset, &photos, checkpoint, begin);
     let mut trainer = start(config, &*backend, &photos, begin)?;

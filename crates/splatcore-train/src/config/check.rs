@@ -39,6 +39,7 @@ impl ResolvedConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_counts()?;
         self.check_numbers()?;
+        self.check_depth()?;
         self.check_together()
     }
 
@@ -103,6 +104,19 @@ impl ResolvedConfig {
         )?;
         require_all(
             &[("pose-shift", self.poses.max_shift)],
+            |value| value.is_finite() && value > 0.0,
+            "must be above 0",
+        )
+    }
+
+    fn check_depth(&self) -> Result<(), ConfigError> {
+        require_all(
+            &[("depth-weight", self.depth.weight)],
+            |value| value.is_finite() && value >= 0.0,
+            "must be 0 or more, and finite",
+        )?;
+        require_all(
+            &[("depth-unit", self.depth.unit.unwrap_or(1.0))],
             |value| value.is_finite() && value > 0.0,
             "must be above 0",
         )

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use splatcore_core::colour::ColourModel;
+use splatcore_core::depth::DepthLoss;
+use std::convert::Infallible;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// How the set of Gaussians changes while training.
@@ -158,6 +161,98 @@ impl From<Appearance> for String {
 }
 
 impl TryFrom<String> for Appearance {
+    type Error = String;
+    fn try_from(name: String) -> Result<Self, String> {
+        name.parse()
+    }
+}
+
+/// Where depth maps are: `none`, `auto`, or a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Depths {
+    /// None are read.
+    #[default]
+    None,
+    /// Where the dataset's format has them, or in folders of usual names.
+    Auto,
+    /// In this folder, below the dataset's.
+    Folder(PathBuf),
+}
+
+impl fmt::Display for Depths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Auto => f.write_str("auto"),
+            Self::Folder(folder) => write!(f, "{}", folder.display()),
+        }
+    }
+}
+
+impl FromStr for Depths {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(text.to_owned().into())
+    }
+}
+
+impl From<String> for Depths {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "none" => Self::None,
+            "auto" => Self::Auto,
+            folder => Self::Folder(folder.into()),
+        }
+    }
+}
+
+impl From<Depths> for String {
+    fn from(depths: Depths) -> String {
+        depths.to_string()
+    }
+}
+
+/// What the values of depth maps are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum DepthKind {
+    /// Depths in units of the world.
+    #[default]
+    Metric,
+    /// Depths up to a factor.
+    Scaled,
+    /// Depths up to a factor and an offset.
+    Relative,
+    /// Inverse depths up to a factor and an offset, as most networks give them.
+    Disparity,
+}
+
+/// A loss on depth, by its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct NamedDepthLoss(pub DepthLoss);
+
+impl fmt::Display for NamedDepthLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for NamedDepthLoss {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        name.parse().map(Self)
+    }
+}
+
+impl From<NamedDepthLoss> for String {
+    fn from(loss: NamedDepthLoss) -> String {
+        loss.to_string()
+    }
+}
+
+impl TryFrom<String> for NamedDepthLoss {
     type Error = String;
     fn try_from(name: String) -> Result<Self, String> {
         name.parse()

@@ -6,7 +6,7 @@
 //! that its strategy does not look at.
 
 use super::{
-    ConfigError, DensifyGrowth, DensifyScore, DensifyStatistic, Idle, ResolutionSchedule,
+    ConfigError, DensifyGrowth, DensifyScore, DensifyStatistic, Depths, Idle, ResolutionSchedule,
     ResolvedConfig, Setting, Strategy,
 };
 use splatcore_core::colour::{ColourModel, Rates};
@@ -21,6 +21,7 @@ const COARSE: Setting = Setting::new("resolution-schedule", "coarse-to-fine");
 const FULL: Setting = Setting::new("resolution-schedule", "full");
 const BATCH: Setting = Setting::on("batch");
 const AFFINE: Setting = Setting::new("appearance", "affine");
+const DEPTHS: Setting = Setting::new("depths", "auto");
 const REFINE_POSES: Setting = Setting::on("refine-poses");
 const REFINE_INTRINSICS: Setting = Setting::on("refine-intrinsics");
 const LEARNED_MASKS: Setting = Setting::on("learned-masks");
@@ -113,6 +114,9 @@ impl ResolvedConfig {
             "lr-masks" => (self.loss.masks.is_some(), Idle::Only(&[LEARNED_MASKS])),
             "pose-travel" | "pose-degrees" | "pose-shift" => {
                 (self.poses.refine, Idle::Only(&[REFINE_POSES]))
+            }
+            "depth-kind" | "depth-unit" | "depth-loss" | "depth-weight" => {
+                (self.depth.from != Depths::None, Idle::Only(&[DEPTHS]))
             }
             "intrinsics-limit" => (self.intrinsics.refine, Idle::Only(&[REFINE_INTRINSICS])),
             "lr-exposure" | "lr-exposure-final" => {
@@ -236,6 +240,10 @@ mod tests {
             ("pose-degrees", "3", "--refine-poses"),
             ("pose-shift", "0.5", "--refine-poses"),
             ("intrinsics-limit", "0.1", "--refine-intrinsics"),
+            ("depth-kind", "disparity", "--depths auto"),
+            ("depth-unit", "0.1", "--depths auto"),
+            ("depth-loss", "log", "--depths auto"),
+            ("depth-weight", "0.1", "--depths auto"),
             ("lr-masks", "0.5", "--learned-masks 5e-4"),
             ("lr-sh-rest", "0.5", "--sh-degree 1"),
             ("sh-every", "70", "--sh-degree 1"),

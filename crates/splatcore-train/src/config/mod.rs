@@ -8,6 +8,7 @@
 //! |---|---|
 //! | which settings there are, and what they do | `settings` |
 //! | which value a setting has that nobody gave | `resolve` |
+//! | whether and how depth maps are learned from | `depth` |
 //! | what the presets set | `preset`; their page in the guide: `preset_page` |
 //! | which values are accepted | `check` |
 //! | which settings do not go together | `conflicts` |
@@ -18,6 +19,7 @@
 mod check;
 mod choices;
 mod conflicts;
+mod depth;
 mod error;
 mod files;
 mod flags;
@@ -33,8 +35,11 @@ mod time;
 
 pub use choices::{
     Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
-    DensifyStatistic, Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
+    DensifyStatistic, DepthKind, Depths, Moments, NamedDepthLoss, Optimizer, PhotoLens,
+    ResolutionSchedule, Strategy,
 };
+pub use depth::DepthSettings;
+pub(crate) use depth::FINAL_SHARE as DEPTH_FINAL_SHARE;
 pub use error::{ConfigError, Idle, Setting};
 pub use files::HARMLESS_ON_RESUME;
 pub use flags::Flags;

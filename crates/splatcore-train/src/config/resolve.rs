@@ -4,6 +4,7 @@ use super::choices::{
     BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
     Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
+use super::depth::DepthSettings;
 use super::error::ConfigError;
 use super::from_steps::follows_from_steps;
 use super::interval::Interval;
@@ -138,7 +139,8 @@ impl Config {
             rates: given.rates(),
             loss: given.loss(),
             poses: given.poses(),
-            intrinsics: given.intrinsics(),
+            intrinsics: IntrinsicsSettings::of(&given.config),
+            depth: DepthSettings::of(&given.config),
             densify: given.densify(),
             scores: given.scores(),
             prune: given.prune(),
@@ -330,13 +332,6 @@ impl Given {
             travel: c.pose_travel.unwrap_or(4.0),
             max_degrees: c.pose_degrees.unwrap_or(5.0),
             max_shift: c.pose_shift.unwrap_or(0.1),
-        }
-    }
-
-    fn intrinsics(&self) -> IntrinsicsSettings {
-        IntrinsicsSettings {
-            refine: self.config.refine_intrinsics.unwrap_or(false),
-            limit: self.config.intrinsics_limit.unwrap_or(0.05),
         }
     }
 

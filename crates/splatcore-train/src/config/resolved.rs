@@ -1,5 +1,6 @@
 //! The settings of a run, each with a value.
 
+use super::depth::DepthSettings;
 use super::from_steps::follows_from_steps;
 use super::{
     Appearance, BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyScore,
@@ -48,6 +49,8 @@ pub struct ResolvedConfig {
     pub poses: PoseSettings,
     /// Whether and how intrinsics are refined.
     pub intrinsics: IntrinsicsSettings,
+    /// Whether and how depth maps guide the scene.
+    pub depth: DepthSettings,
     /// Adding Gaussians, and removing them on the way.
     pub densify: Densify,
     /// How Gaussians are scored over several views.
@@ -307,7 +310,7 @@ impl ResolvedConfig {
             background: self.data.background.colour(),
             keep_alpha: self.data.background == Background::Random || self.loss.colour.is_some(),
             keep_lens: self.data.lens == PhotoLens::AsTaken,
-            depths: None,
+            depths: self.depth.options(),
         }
     }
 
@@ -324,6 +327,14 @@ impl ResolvedConfig {
     }
 
     fn all_settings(&self) -> Config {
+        self.most_settings()
+            .over(&self.poses.to_settings())
+            .over(&self.intrinsics.to_settings())
+            .over(&self.depth.to_settings())
+    }
+
+    /// All but those of groups that list their own.
+    fn most_settings(&self) -> Config {
         let Self {
             data,
             compute,
@@ -400,8 +411,6 @@ impl ResolvedConfig {
             init_scale: Some(scene.init_scale),
             ..self.densify.to_settings()
         }
-        .over(&self.poses.to_settings())
-        .over(&self.intrinsics.to_settings())
     }
 }
 
@@ -419,6 +428,14 @@ impl PoseSettings {
 }
 
 impl IntrinsicsSettings {
+    /// The given settings, and the others' defaults.
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            refine: config.refine_intrinsics.unwrap_or(false),
+            limit: config.intrinsics_limit.unwrap_or(0.05),
+        }
+    }
+
     /// These settings one by one.
     fn to_settings(&self) -> Config {
         Config {

@@ -2,7 +2,8 @@
 
 use super::choices::{
     Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
-    DensifyStatistic, Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
+    DensifyStatistic, DepthKind, Depths, Moments, NamedDepthLoss, Optimizer, PhotoLens,
+    ResolutionSchedule, Strategy,
 };
 use super::interval::Interval;
 use super::preset::{self, Preset};
@@ -244,6 +245,30 @@ pub struct Config {
     /// worse cameras come right, too high blurs. Quality only
     #[arg(long, value_name = "SHARE", help_heading = "Poses")]
     pub intrinsics_limit: Option<f64>,
+    /// Learn from depth maps too: auto finds those that the dataset's files name and those in
+    /// `depths`, `depth` or COLMAP's `stereo/depth_maps`, or a folder, where each is called as its
+    /// photo (PNG of 16 bits, EXR, npy, npz). For few photos, plain walls and sensors; where photos
+    /// tell the shapes it changes little. A step takes half as long again
+    #[arg(long, value_name = "none|auto|FOLDER", help_heading = "Depth")]
+    pub depths: Option<Depths>,
+    /// What the values of depth maps are: metric, depths in units of the world; scaled and
+    /// relative, depths up to a factor, or up to a factor and an offset; disparity, inverse depths
+    /// up to both, as most networks give them. All but metric get the numbers of each photo from
+    /// the dataset's points
+    #[arg(long, value_name = "NAME", value_enum, help_heading = "Depth")]
+    pub depth_kind: Option<DepthKind>,
+    /// World units of a value of depth maps [what the dataset says, else 0.001 of integers, 1 of
+    /// floats]
+    #[arg(long, value_name = "UNITS", help_heading = "Depth")]
+    pub depth_unit: Option<f64>,
+    /// How depths are compared: inverse, by differences of inverse depths, so that what is near
+    /// counts most, or log, by shares of the depth, near and far alike. Quality only
+    #[arg(long, value_name = "NAME", help_heading = "Depth")]
+    pub depth_loss: Option<NamedDepthLoss>,
+    /// Weight of the depths in the loss at the first step; it falls exponentially to a hundredth at
+    /// the last. More follows the maps closer, and their faults; 0 only measures. Quality only
+    #[arg(long, value_name = "W", help_heading = "Depth")]
+    pub depth_weight: Option<f64>,
     /// Weight of the mean opacity in the loss [0, mcmc: 0.01]. More lets useless Gaussians
     /// fade and be reused, too much makes surfaces translucent
     #[arg(long, value_name = "W", help_heading = "Loss")]
@@ -402,9 +427,9 @@ macro_rules! with_settings {
             resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final
             lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_final_share lr_exposure
             lr_exposure_final lr_masks ssim_weight appearance exposure refine_poses pose_travel
-            pose_degrees pose_shift refine_intrinsics intrinsics_limit opacity_regulariser
-            scale_regulariser
-            sh_regulariser learned_masks noise_rate sh_every densify_from densify_until
+            pose_degrees pose_shift refine_intrinsics intrinsics_limit depths depth_kind depth_unit
+            depth_loss depth_weight opacity_regulariser scale_regulariser sh_regulariser
+            learned_masks noise_rate sh_every densify_from densify_until
             densify_every densify_gradient densify_statistic densify_growth
             densify_score score_views score_error score_threshold prune_importance prune_bad_share
             prune_floaters max_scale prune_every split_scale prune_scale min_opacity
@@ -425,7 +450,7 @@ impl Config {
 
     /// These settings, and the lower layer's where they say nothing.
     pub fn over(&self, lower: &Self) -> Self {
-        let (this, lower) = (&self.by_one_name(), &lower.by_one_name());
+        let (this, lower) = (self.by_one_name(), lower.by_one_name());
         macro_rules! first {
             ($($name:ident)*) => { Self { $($name: this.$name.or(lower.$name)),* } };
         }
@@ -444,9 +469,10 @@ impl Config {
 
     /// Those of the settings whose field's name is to be kept.
     pub(super) fn filtered(&self, keep: impl Fn(&str) -> bool) -> Self {
+        let this = self.clone();
         macro_rules! filter {
             ($($name:ident)*) => {
-                Self { $($name: self.$name.filter(|_| keep(stringify!($name)))),* }
+                Self { $($name: this.$name.filter(|_| keep(stringify!($name)))),* }
             };
         }
         with_settings!(filter)

@@ -92,6 +92,7 @@ fn every_flag_is_a_key_and_has_help() {
         eval_every: Some(1),
         checkpoint_every: Some(1),
         max_gaussians: Some(1),
+        depth_unit: Some(1.0),
         preset: Some(Preset::Fast),
         ..Config::UNSET
     };

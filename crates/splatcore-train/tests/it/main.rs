@@ -7,6 +7,7 @@ mod colours;
 mod common;
 mod config_files;
 mod cpu;
+mod depths;
 mod ends;
 mod evaluate;
 mod floaters;

@@ -3,13 +3,13 @@
 use crate::backends::{Card, DeviceArgs};
 use crate::output::{self, WrongUsage, counted, duration, quote};
 use crate::ranks::Cards;
-use crate::run::{self, Files, Finished, Job, Show};
+use crate::run::{self, Files, Finished, Init, Job, Show};
 use crate::viewing::ViewerArgs;
 use crate::{program, remedy};
 use anyhow::{Result, bail};
-use splatcore_train::config::{ConfigError, Flags};
+use splatcore_train::config::{ConfigError, Depths, Flags};
 use splatcore_train::memory::Bytes;
-use splatcore_train::{Config, ResolvedConfig};
+use splatcore_train::{Config, DepthScore, ResolvedConfig};
 use std::path::{Path, PathBuf};
 
 /// Turn posed photos into a scene of Gaussians.
@@ -37,9 +37,11 @@ pub struct Args {
     #[arg(long)]
     overwrite: bool,
     /// Start from the Gaussians of a scene in place of the dataset's points, with its positions in
-    /// the photos' frame. A run that is to keep their number takes --densify-until 0 and
-    /// --prune-floaters 0. Costs nothing
-    #[arg(long, value_name = "SCENE", conflicts_with = "resume")]
+    /// the photos' frame; or with `depths` from 100,000 points on the surfaces that --depths shows,
+    /// as it does unasked where the dataset has no points.
+    /// A run that is to keep their number takes --densify-until 0 and --prune-floaters 0. Costs
+    /// nothing
+    #[arg(long, value_name = "SCENE|depths", conflicts_with = "resume")]
     init: Option<PathBuf>,
     /// Folder of the photos in place of `images`, for example images_4: smaller photos decode
     /// faster and take less memory; detail finer than their pixels is lost
@@ -108,6 +110,7 @@ pub fn run(args: Args) -> Result<()> {
     let Flags(typed) = args.settings;
     let config = ResolvedConfig::from_layers(base.as_deref(), &typed)
         .map_err(|error| blame(error, &typed))?;
+    let init = start_of(args.init, &config)?;
     let resume_command = resume_command(
         &args.dataset,
         &args.output,
@@ -121,7 +124,7 @@ pub fn run(args: Args) -> Result<()> {
     let job = Job {
         dataset: args.dataset,
         images: args.images,
-        init: args.init,
+        init,
         folder: args.output,
         device: args.device.device,
         memory: args.memory,
@@ -157,8 +160,12 @@ pub fn run(args: Args) -> Result<()> {
     let aligned = found.psnr_aligned.map_or(String::new(), |psnr| {
         format!(", {psnr:.2} dB with colours aligned,")
     });
+    let depth = found
+        .depth
+        .map_or(String::new(), |score| told(score, measured));
     output::print(&format!(
-        "PSNR {:.2} dB, SSIM {:.4}{aligned} on {}\n{}, {} in {}{time}\nscene    {}\nreport   {}",
+        "PSNR {:.2} dB, SSIM {:.4}{aligned} on {}{depth}\n{}, {} in {}{time}\nscene    {}\n\
+         report   {}",
         found.psnr,
         found.ssim,
         counted(found.views.len(), &format!("{measured} photo")),
@@ -172,6 +179,25 @@ pub fn run(args: Args) -> Result<()> {
         Some(live) => run::stay(live, scene, &job, true),
         None => Ok(()),
     }
+}
+
+/// What the run starts from in place of the dataset's points.
+fn start_of(typed: Option<PathBuf>, config: &ResolvedConfig) -> Result<Option<Init>> {
+    let init = typed.map(Init::from);
+    if matches!(init, Some(Init::Depths)) && config.depth.from == Depths::None {
+        let message = "--init depths starts from what --depths reads: add --depths auto";
+        bail!(WrongUsage(message.into()));
+    }
+    Ok(init)
+}
+
+/// A line of how wrong the depths of `measured` photos are.
+fn told(score: DepthScore, measured: &str) -> String {
+    format!(
+        "\ndepth    {:.2} % off (RMSE {:.4} units) where {measured} photos know it",
+        100.0 * score.absolute_relative,
+        score.root_mean_square
+    )
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -197,6 +197,7 @@ mod tests {
             ssim: 1.0,
             psnr_aligned: None,
             lpips: Some(0.25),
+            depth: None,
         };
         Report {
             title: "a & b".into(),

@@ -3,7 +3,7 @@
 use crate::backends::Card;
 use crate::output;
 use crate::ranks::Cards;
-use crate::scene_source::Files;
+use crate::scene_source::{Files, SceneSource};
 use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
 use splatcore_data::lock::{self, FolderLock};
@@ -12,14 +12,31 @@ use splatcore_train::{Checkpoint, ResolvedConfig};
 use std::path::PathBuf;
 use std::time::Instant;
 
+/// What a run starts from in place of the dataset's points.
+pub enum Init {
+    /// The Gaussians of a scene.
+    Scene(PathBuf),
+    /// Points on the surfaces that the photos' depths show.
+    Depths,
+}
+
+impl From<PathBuf> for Init {
+    fn from(typed: PathBuf) -> Self {
+        match typed.as_os_str() == "depths" {
+            true => Self::Depths,
+            false => Self::Scene(typed),
+        }
+    }
+}
+
 /// What to train, and where the result goes.
 pub struct Job {
     /// Folder or file of the dataset.
     pub dataset: PathBuf,
     /// Folder of the photos in place of `images`.
     pub images: Option<String>,
-    /// The scene to start from in place of the dataset's points.
-    pub init: Option<PathBuf>,
+    /// What to start from in place of the dataset's points.
+    pub init: Option<Init>,
     /// Folder of the results.
     pub folder: PathBuf,
     /// Settings.
@@ -52,6 +69,17 @@ impl Job {
         Card {
             device: self.device,
             memory: self.memory,
+        }
+    }
+
+    /// The scene to start from, if there is one.
+    ///
+    /// # Errors
+    /// What was named is no scene.
+    pub fn init_scene(&self) -> Result<Option<SceneSource>> {
+        match &self.init {
+            Some(Init::Scene(path)) => SceneSource::find(path).map(Some),
+            Some(Init::Depths) | None => Ok(None),
         }
     }
 }

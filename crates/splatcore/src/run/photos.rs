@@ -1,12 +1,14 @@
 //! The photos of a run.
 
+use super::job::{Init, Job};
 use crate::load;
 use crate::output::counted;
 use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
 use splatcore_core::{View, panorama};
-use splatcore_data::dataset::{Dataset, Entry, Split};
+use splatcore_data::dataset::{Dataset, Entry, Split, points_of};
 use splatcore_train::ResolvedConfig;
+use splatcore_train::config::Depths;
 use std::sync::Arc;
 
 /// The photos to train on, and those held out.
@@ -27,8 +29,12 @@ impl Photos {
     }
 }
 
-/// Decodes them.
-pub fn load_photos(dataset: &Dataset, config: &ResolvedConfig) -> Result<Photos> {
+/// Points of the depths to start from: as many as a large reconstruction has.
+const DEPTH_POINTS: usize = 100_000;
+
+/// Decodes them. A run that starts from their depths, because it is to or because the dataset has
+/// no points, gets points of these in the dataset.
+pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) -> Result<Photos> {
     let every = config.data.test_every as usize;
     let indices = dataset.select(Split::Train, every);
     if indices.is_empty() {
@@ -49,6 +55,14 @@ pub fn load_photos(dataset: &Dataset, config: &ResolvedConfig) -> Result<Photos>
     let options = config.load_options();
     about_panoramas(dataset, config)?;
     let [train, test] = load::train_and_test(dataset, indices, every, &options)?;
+    let reads_depths = config.depth.from != Depths::None;
+    if reads_depths {
+        say_depths(&train, &test);
+    }
+    let has_points = !dataset.points.random || job.init.is_some();
+    if matches!(job.init, Some(Init::Depths)) || (reads_depths && !has_points) {
+        dataset.points = points_of(&train, DEPTH_POINTS, config.seed);
+    }
     let sizes = train
         .iter()
         .map(|v| [v.photo.width, v.photo.height])
@@ -90,4 +104,22 @@ fn about_panoramas(dataset: &Dataset, config: &ResolvedConfig) -> Result<()> {
         }
     );
     Ok(())
+}
+
+/// Says of how many photos depths are known, and how far away they are.
+fn say_depths(train: &[View], test: &[View]) {
+    let maps = |views: &[View]| {
+        let maps = views.iter().filter_map(|view| view.photo.depth.clone());
+        maps.collect::<Vec<_>>()
+    };
+    let (own, held_out) = (maps(train), maps(test));
+    let mut middles: Vec<f32> = own.iter().filter_map(|map| map.median()).collect();
+    middles.sort_by(f32::total_cmp);
+    let middle = middles.get(middles.len() / 2).copied().unwrap_or_default();
+    eprintln!(
+        "depths of {} of {} to train on, {} held out; the middle is {middle:.3} units away",
+        own.len(),
+        counted(train.len(), "photo"),
+        held_out.len()
+    );
 }

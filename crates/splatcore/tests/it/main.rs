@@ -7,6 +7,7 @@ mod common;
 mod completions;
 mod convert;
 #[cfg(unix)] // limits are the shell's
+mod depths;
 mod descriptors;
 mod export;
 #[cfg(unix)] // a shell script
