@@ -109,11 +109,13 @@ impl Format {
     pub fn note(self) -> &'static str {
         match self {
             Format::ColmapBinary | Format::ColmapText => "every camera model",
-            Format::Transforms => "camera models: pinholes, OPENCV, OPENCV_FISHEYE, FISHEYE624",
+            Format::Transforms => {
+                "camera models: pinholes, OPENCV, OPENCV_FISHEYE, FISHEYE624, EQUIRECTANGULAR, ORTHOPHOTO"
+            }
             Format::TransformsSplit => "`transforms_val.json` if there is no test file",
-            Format::Polycam => "corrected cameras and images are preferred; depth maps are ignored",
-            Format::Record3d => "depth maps are ignored",
-            Format::Metashape => "sensors of type frame and fisheye",
+            Format::Polycam => "corrected cameras and images are preferred; has depth maps",
+            Format::Record3d => "has depth maps",
+            Format::Metashape => "sensors of type frame, fisheye and spherical",
             Format::RealityScan => "Brown's lens models; not Division",
             Format::Bundler => "version 0.3; photos in the order of the list",
             Format::Llff => "photos in the order of their names; no lens",

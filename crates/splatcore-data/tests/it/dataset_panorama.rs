@@ -10,6 +10,7 @@ const KEPT: LoadOptions = LoadOptions {
     background: [0.0; 3],
     keep_alpha: false,
     keep_lens: true,
+    depths: None,
 };
 
 fn painted() -> (TempDir, Dataset) {

@@ -423,7 +423,7 @@ impl Evaluator for Local<'_> {
     }
 
     fn noise(&mut self) -> Result<Option<Timed>, Broken> {
-        if !self.toolbox.turns().is_some() || self.scenes.is_empty() {
+        if self.toolbox.turns().is_none() || self.scenes.is_empty() {
             return Ok(None);
         }
         match self.measure_noise() {
