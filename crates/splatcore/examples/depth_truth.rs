@@ -52,7 +52,7 @@ fn outliers(z: f64, u: f64) -> f64 {
 }
 
 /// What photos are trained on: one of so many, of so many points.
-const CAPTURES: [(&str, usize, usize); 2] = [("14 photos", 3, 300), ("42 photos", 1, 5000)];
+const CAPTURES: [(&str, usize, usize); 2] = [("6 photos", 8, 300), ("42 photos", 1, 5000)];
 
 fn main() -> Answer<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
