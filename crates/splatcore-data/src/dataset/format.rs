@@ -110,7 +110,8 @@ impl Format {
         match self {
             Format::ColmapBinary | Format::ColmapText => "every camera model",
             Format::Transforms => {
-                "camera models: pinholes, OPENCV, OPENCV_FISHEYE, FISHEYE624, EQUIRECTANGULAR, ORTHOPHOTO"
+                "camera models: pinholes, OPENCV, OPENCV_FISHEYE, FISHEYE624, EQUIRECTANGULAR, \
+                 ORTHOPHOTO"
             }
             Format::TransformsSplit => "`transforms_val.json` if there is no test file",
             Format::Polycam => "corrected cameras and images are preferred; has depth maps",

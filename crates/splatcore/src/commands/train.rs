@@ -3,7 +3,7 @@
 use crate::backends::{Card, DeviceArgs};
 use crate::output::{self, WrongUsage, counted, duration, quote};
 use crate::ranks::Cards;
-use crate::run::{self, Files, Finished, Init, Job, Show};
+use crate::run::{self, Files, Finished, Init, Job, Show, Written};
 use crate::viewing::ViewerArgs;
 use crate::{program, remedy};
 use anyhow::{Result, bail};
@@ -147,6 +147,15 @@ pub fn run(args: Args) -> Result<()> {
         scene,
         live,
     } = run::run(&job)?;
+    say(&metrics, &files)?;
+    match live {
+        Some(live) => run::stay(live, scene, &job, true),
+        None => Ok(()),
+    }
+}
+
+/// Prints what came of the run.
+fn say(metrics: &Written, files: &Files) -> Result<()> {
     let found = &metrics.evaluation;
     let measured = if metrics.split == "test" {
         "held-out"
@@ -174,11 +183,7 @@ pub fn run(args: Args) -> Result<()> {
         duration(metrics.seconds),
         files.scene.display(),
         files.report.display()
-    ))?;
-    match live {
-        Some(live) => run::stay(live, scene, &job, true),
-        None => Ok(()),
-    }
+    ))
 }
 
 /// What the run starts from in place of the dataset's points.
