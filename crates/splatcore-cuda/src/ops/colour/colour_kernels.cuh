@@ -24,6 +24,7 @@
 // Now: in each model's file.
 
 #pragma once
+#include "block_sum.cuh"
 
 // All kernels return if a buffer overflowed: there is no image then.
 
@@ -117,13 +118,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     float sum = 0.0f;
     for (u32 w = 0; w < BLOCK / WARP; ++w) sum += warp_sums[w][threadIdx.x];
     args.partials[threadIdx.x * gridDim.x + blockIdx.x] = sum;
-}
-
-// The sum over the warp, valid in lane 0. The order of additions is fixed.
-__device__ __forceinline__ double warp_total(double value) {
-    for (int step = WARP / 2; step > 0; step /= 2)
-        value += __shfl_down_sync(FULL_MASK, value, step);
-    return value;
 }
 
 // The gradient of a number, given those of the factors: the factors' derivatives by it, exactly.

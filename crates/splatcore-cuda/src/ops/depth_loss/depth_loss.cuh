@@ -15,6 +15,7 @@
 // Bound. Memory: 12 bytes a pixel read, 12 written.
 
 #pragma once
+#include "block_sum.cuh"
 
 // Parameters of `depth_loss`; in Rust by the same name.
 struct DepthLossParams {
@@ -30,18 +31,6 @@ struct DepthLossParams {
     float share;            // weight over the number of pixels
     const Counters* counters;
 };
-
-// The sum over the block, valid in thread 0. The order of additions is fixed.
-__device__ __forceinline__ double block_total(double value, double* warps) {
-    for (int step = WARP / 2; step > 0; step /= 2)
-        value += __shfl_down_sync(FULL_MASK, value, step);
-    if (threadIdx.x % WARP == 0) warps[threadIdx.x / WARP] = value;
-    __syncthreads();
-    double total = 0.0;
-    if (threadIdx.x == 0)
-        for (u32 w = 0; w < BLOCK / WARP; ++w) total += warps[w];
-    return total;
-}
 
 // The place of a map's side that the centre of a pixel falls into.
 __device__ __forceinline__ u32 nearest(u32 at, u32 side, u32 known_side) {
@@ -78,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         args.gradient[pixels + i] = by_alpha;
         args.gradient[2ull * pixels + i] = 0.0f;
     }
-    const double total = block_total(sum, warps);
+    const double total = block_sum(sum, warps);
     if (threadIdx.x == 0) args.partials[blockIdx.x] = total;
 }
 
@@ -97,6 +86,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ double warps[BLOCK / WARP];
     double sum = 0.0;
     for (u32 i = threadIdx.x; i < args.blocks; i += BLOCK) sum += args.partials[i];
-    const double total = block_total(sum, warps);
+    const double total = block_sum(sum, warps);
     if (threadIdx.x == 0) *args.value += args.share * total;
 }

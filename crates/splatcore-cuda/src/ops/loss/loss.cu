@@ -24,6 +24,7 @@
 //
 // Now. 104 us (1080x1920, in a step, H200). History: docs/log/kernels/loss.md
 
+#include "block_sum.cuh"
 #include "matrix.cuh"
 #include "splat.cuh"
 
@@ -126,18 +127,6 @@ __device__ __forceinline__ void store_four(float* to, const float (&values)[4], 
     } else {
         for (int i = 0; i < count; ++i) to[i] = values[i];
     }
-}
-
-// The block's sum of one value a thread, valid in thread 0. The order of additions is fixed.
-__device__ __forceinline__ double block_sum(double value, double* warps) {
-    for (int step = WARP / 2; step > 0; step /= 2)
-        value += __shfl_down_sync(FULL_MASK, value, step);
-    if (threadIdx.x % WARP == 0) warps[threadIdx.x / WARP] = value;
-    __syncthreads();
-    double sum = 0.0;
-    if (threadIdx.x == 0)
-        for (u32 w = 0; w < blockDim.x / WARP; ++w) sum += warps[w];
-    return sum;
 }
 
 // The derivatives of SSIM at a pixel: d1, by blur(x), in f32; and g as a half in the low bits, c in

@@ -3,6 +3,7 @@
 // NUMBERS, of a gradient.
 
 #pragma once
+#include "block_sum.cuh"
 #include "project_backward.cuh"
 
 // Parameters of the kernel that sums over a block's Gaussians; in Rust by the same name.
@@ -68,7 +69,5 @@ __device__ __forceinline__ double add_blocks(const FinishCameraParams& args, u32
     double total = 0.0;
 #pragma unroll 4
     for (u32 i = lane; i < args.blocks; i += WARP) total += args.partials[number * args.blocks + i];
-    for (int step = WARP / 2; step > 0; step /= 2)
-        total += __shfl_down_sync(FULL_MASK, total, step);
-    return total;
+    return warp_total(total);
 }
