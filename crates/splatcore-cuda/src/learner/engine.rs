@@ -11,7 +11,6 @@ use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::ops::camera_gradients::{CameraFrame, CameraKind};
 use crate::ops::depth_loss::{self, DepthFrame};
-use crate::ops::depth_sums;
 use crate::passes::InferencePass;
 use splatcore_core::backend::{
     CameraGradients, Engine, Exchange, Guided, Ranks, Statistic, StepFrame, StepPlan, take_step,
@@ -98,7 +97,7 @@ impl Engine for CudaLearner {
         if let Some(DepthPlan { loss, .. }) = plan.depth
             && !self.depths.is_compiled(loss)
         {
-            more.extend([depth_loss::program(loss), depth_sums::program()]);
+            more.push(depth_loss::program(loss));
         }
         if let (None, Some(wanted)) = (self.adam.0, missing)
             && self.passes.queue().device.compiles_ahead()

@@ -1,9 +1,10 @@
 //! Gradients of a frame, on the host: for who asks outside of training.
 
 use super::both::Passes;
+use super::kernels::Op;
 use crate::device::error::failed;
 use crate::device::queue::wrong_program;
-use crate::device::{Address, Buffer, Kernel};
+use crate::device::{Address, Buffer};
 use crate::ops::camera::KernelCamera;
 use crate::ops::depth_sums::{self, AddDepthSumsParams, DepthColoursParams};
 use crate::ops::project_backward::{self, WriteGradientsParams};
@@ -67,13 +68,13 @@ impl Passes {
     /// What [`Passes::depth_sums`] reads goes to `training.image_gradient`.
     ///
     /// # Errors
-    /// If memory is short, a kernel does not compile or a launch failed.
+    /// If memory is short or a launch failed.
     pub fn depth_image(
         &mut self,
         scene: SceneAddresses,
         view: &KernelCamera,
     ) -> Result<(), BackendError> {
-        let [colours, _] = self.depth_kernels()?;
+        let [colours, _] = self.training.loaded.get(Op::DepthSums)?;
         let (splats, counters) = (self.work.splats(), self.work.counters());
         let [order, ..] = self.sorted.pairs_of_splats();
         let params = DepthColoursParams {
@@ -100,7 +101,7 @@ impl Passes {
         view: &KernelCamera,
         options: &RenderOptions,
     ) -> Result<Address, BackendError> {
-        let [_, add] = self.depth_kernels()?;
+        let [_, add] = self.training.loaded.get(Op::DepthSums)?;
         let black = view.on_background([0.0; 3]);
         let of_depth = self.backward(scene, &black, options)?;
         let sums = self.training.kept_sums();
@@ -115,13 +116,6 @@ impl Passes {
         let room = self.work.splats_of(scene.count);
         depth_sums::launch(self.queue(), add, room, &params)?;
         Ok(sums)
-    }
-
-    fn depth_kernels(&self) -> Result<[Kernel; 2], BackendError> {
-        let program = depth_sums::program();
-        let kernels = self.work.kernels.get(&program).map_err(failed)?;
-        let both = kernels[..].try_into();
-        both.map_err(|_| wrong_program(program.name()))
     }
 
     fn upload_gradient(&mut self, image: &[[f32; 3]]) -> Result<(), BackendError> {

@@ -28,6 +28,8 @@ pub enum Op {
     SumPairs,
     /// From the sums that pixels added up to rows of splats.
     GatherSums,
+    /// Gives splats the colours of depth; adds the sums behind them to those of the image.
+    DepthSums,
     /// From the sums of splats to gradients of parameters.
     ProjectBackward,
     /// Counts the splats that several ranks projected; lets ranks know of an overflow.

@@ -15,7 +15,7 @@ use crate::ops::blend_backward::{
 use crate::ops::camera::KernelCamera;
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
 use crate::ops::scene::SceneAddresses;
-use crate::ops::{clear, gather_splats, intersect, project};
+use crate::ops::{clear, depth_sums, gather_splats, intersect, project};
 use bytemuck::Zeroable;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{RenderOptions, Statistic};
@@ -459,6 +459,9 @@ impl TrainingPass {
                 project::by_depth(shard(filtered(project_backward)), kind.by_depth),
             ),
         ];
+        if kind.by_depth {
+            all.push((Op::DepthSums, depth_sums::program()));
+        }
         if kind.shard {
             all.push((Op::GatherSplats, gather_splats::program()));
         }
