@@ -17,7 +17,7 @@ pub(crate) fn depth_loss(
     planes: &[Vec<f32>; 3],
 ) -> (f64, [Vec<f32>; 3]) {
     let [sums, alphas, nothing] = planes;
-    let known = map.in_size([camera.width, camera.height]);
+    let size = [camera.width, camera.height];
     let share = f64::from(plan.weight) / sums.len() as f64;
     let mut gradients = [(); 3].map(|()| vec![0.0f32; nothing.len()]);
     let [by_sum, by_alpha, _] = &mut gradients;
@@ -31,7 +31,9 @@ pub(crate) fn depth_loss(
             for (i, (by_sum, by_alpha)) in by_sum.iter_mut().zip(by_alpha).enumerate() {
                 let at = part * PART + i;
                 let frame = [sums[at], alphas[at]].map(f64::from);
-                let (known, unit) = (f64::from(known[at]), f64::from(plan.unit));
+                let place = [at as u32 % size[0], at as u32 / size[0]];
+                let known = f64::from(map.inverse[map.index(place, size)]);
+                let unit = f64::from(plan.unit);
                 let [value, of_sum, of_alpha] = plan.loss.at_pixel(frame, known, unit);
                 total += value;
                 (*by_sum, *by_alpha) = ((share * of_sum) as f32, (share * of_alpha) as f32);

@@ -22,7 +22,6 @@
 //
 // Bound. Memory: 44 bytes a Gaussian; 192 more (degree 3, halves 96) and 60 written a survivor; and
 // some 1,250 instructions a warp: 470 for the geometry, 180 for 32 rows (fox_220k).
-//
 // Now. 31 us (fox_220k, 1080x1920, H200, with `clear`). History: docs/log/kernels/project.md.
 
 // Gaussians of a block, and threads. Ranks in a block are counted in 8 bits.
