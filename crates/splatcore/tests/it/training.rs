@@ -257,27 +257,27 @@ fn a_time_limit_ends_a_run_like_any_other() {
         "{full}"
     );
 
-    // A fifth of the time that the whole run took.
-    let limit = (0.2 * full["seconds"].as_f64().unwrap()).to_string();
-    let args = [
-        &["train", photos(), "-o", text(&parts)][..],
-        &flags,
-        &["--time-limit", &limit],
-    ]
-    .concat();
-    let output = splatcore(&args).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{stderr}");
+    // A fifth of the time that the whole run took; less where the machine has become idle since.
+    let mut limit = 0.2 * full["seconds"].as_f64().unwrap();
+    let (stderr, stopped) = loop {
+        let seconds = limit.to_string();
+        let args = ["--overwrite", "--time-limit", &seconds];
+        let run = [&["train", photos(), "-o", text(&parts)][..], &flags, &args].concat();
+        let output = splatcore(&run).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
+        let stopped = metrics(&parts);
+        if stopped["steps"] != 400 || limit < 1e-3 {
+            break (stderr, stopped);
+        }
+        limit /= 4.0;
+    };
     let command = format!("splatcore train {} -o {} --resume", photos(), text(&parts));
     assert!(stderr.contains(&command), "{stderr}");
-    let stopped = metrics(&parts);
     assert_eq!(stopped["stopped"], "time limit");
     let steps = stopped["steps"].as_u64().unwrap();
     assert!((1..400).contains(&steps), "{stopped}");
-    assert!(
-        stopped["seconds"].as_f64().unwrap() >= limit.parse().unwrap(),
-        "{stopped}"
-    );
+    assert!(stopped["seconds"].as_f64().unwrap() >= limit, "{stopped}");
     let scene = parts.join("scene.ply");
     let again = json(&succeeds(&[
         "eval",
