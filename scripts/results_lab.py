@@ -262,9 +262,28 @@ def cheats():
     return "\n\n".join([table(head, rows), source("lab/cheats.txt")])
 
 
+def cross_check():
+    """What a model that checks said of planted changes."""
+    verdicts = ["found", "missed", "agreed", "false alarm"]
+    lines = [line for line in lines_of("lab/cross-check.txt") if line.startswith(tuple(verdicts))]
+    said = [(line[:11].strip(), *line[11:].split()[:2]) for line in lines]
+    gates = sorted({gate for _, _, gate in said if gate != "honest"})
+    rows = []
+    for kind in gates + ["honest"]:
+        own = [(verdict, name) for verdict, name, gate in said if gate == kind]
+        right = sum(verdict in ["found", "agreed"] for verdict, _ in own)
+        wrong = [f"`{name}`" for verdict, name in own if verdict in ["missed", "false alarm"]]
+        label = "honest: called equivalent" if kind == "honest" else f"stopped by {kind}: found"
+        rows.append([label, len(own), right, ", ".join(wrong) or "-"])
+    head = ["planted change", "asked", "right", "wrong"]
+    body = table(head, rows, ["left", "right", "right", "left"])
+    return "\n\n".join([body, source("lab/cross-check.txt")])
+
+
 def lab():
     """Tables by name."""
     return {
+        "lab-cross-check": cross_check(),
         "lab-cheats": cheats(),
         "lab-experiments": experiments(),
         "lab-literal": by_candidate("literal-model"),

@@ -9,6 +9,9 @@
 use crate::candidate::{Candidate, EditError, Operator, Texts, apply, parse};
 use crate::evaluate::{Broken, Local, Settings, Toolbox};
 use crate::gates::{Gate, Rejection};
+use crate::llm::checker::{self, Opinion};
+use crate::llm::model::{Model, ModelError};
+use crate::llm::question::Setting;
 use crate::timing::Plan;
 use crate::worker::Limits;
 use splatcore_core::Pipeline;
@@ -44,7 +47,8 @@ static CHEATS: &[(&str, &str)] = cheats! {
     "coarse-when-large" "gradients-when-small"
     "believes-what-it-finds" "reads-past-the-list" "writes-past-the-image"
     "appendix-b-first" "appendix-b-second" "figure-14" "no-barrier" "writes-its-input"
-    "honest-continue" "honest-early-test" "honest-products" "honest-unroll" "honest-warp-end"
+    "honest-ballots" "honest-continue" "honest-early-test" "honest-products"
+    "honest-rectangles" "honest-unroll" "honest-warp-end"
 };
 
 /// A planted change.
@@ -194,27 +198,49 @@ fn try_some(
 }
 
 fn stopped(cheat: &Cheat, judge: &mut Local, kernels: &Texts) -> Result<Option<Rejection>, Broken> {
-    let broken = |error: EditError| Broken(format!("cheats/{}.txt: {error}", cheat.name));
-    let edits = parse(cheat.edits).map_err(broken)?;
-    let changed = match apply(kernels, &edits) {
-        Ok(mut texts) => {
-            texts.retain(|name, text| kernels.get(name) != Some(text));
-            texts
-        }
+    let candidate = match candidate(cheat, kernels) {
+        Ok(candidate) => candidate,
         Err(error @ EditError::UnknownFile { .. }) => {
             return Ok(Some(Rejection::new(Gate::Files, error.to_string())));
         }
-        Err(error) => return Err(broken(error)),
+        Err(error) => return Err(Broken(format!("cheats/{}.txt: {error}", cheat.name))),
     };
     judge.set_files(cheat.files.clone());
-    let candidate = Candidate {
+    judge.try_gate(cheat.gate, &candidate)
+}
+
+fn candidate(cheat: &Cheat, kernels: &Texts) -> Result<Candidate, EditError> {
+    let mut changed = apply(kernels, &parse(cheat.edits)?)?;
+    changed.retain(|name, text| kernels.get(name) != Some(text));
+    Ok(Candidate {
         parents: vec![],
         operator: Operator::Manual,
         origin: None,
         changed,
         about: cheat.about.clone(),
-    };
-    judge.try_gate(cheat.gate, &candidate)
+    })
+}
+
+/// What a model that checks says of a planted change. It is told what a candidate of the same
+/// pipeline would be told, and not what the change is about. `None` for changes that it cannot
+/// judge by its question: those that keep the result, and those that no compiler sees.
+///
+/// # Errors
+/// Those of the model, and if the change does not fit `kernels`.
+pub fn ask(
+    cheat: &Cheat,
+    kernels: &Texts,
+    model: &mut impl Model,
+    setting: &Setting,
+) -> Result<Option<Opinion>, ModelError> {
+    if cheat.gate.is_some_and(|gate| !gate.looks_at_results()) {
+        return Ok(None);
+    }
+    let broken = |error| ModelError::Prompt(format!("cheats/{}.txt: {error}", cheat.name));
+    let candidate = candidate(cheat, kernels).map_err(broken)?;
+    let mut baseline = kernels.clone();
+    baseline.retain(|name, _| cheat.files.contains(name) || candidate.changed.contains_key(name));
+    checker::check(model, setting, &baseline, &candidate).map(Some)
 }
 
 #[cfg(test)]

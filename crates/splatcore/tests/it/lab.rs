@@ -62,6 +62,44 @@ fn the_gates_hold() {
     assert!(!said.contains("WRONG"), "{said}");
 }
 
+/// A checker that objects to everything finds the wrong changes and raises a false alarm at each
+/// honest one; what is on record is not asked again.
+#[cfg(unix)]
+#[test]
+fn a_model_is_asked_about_planted_changes() {
+    use std::os::unix::fs::PermissionsExt;
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (program, record) = (at("model"), at("record.jsonl"));
+    let reply = r#"{"equivalent": false, "where": "the loop"}"#;
+    let script = format!("#!/bin/sh\ncat > /dev/null\necho '{reply}'\n");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ask = |only: &str, source: &str| {
+        let flags = ["--on", "emulator", "--llm", source, "--record", &record];
+        succeeds(&[&["lab", "cheats", only], flags.as_slice()].concat())
+    };
+    let said = ask("unroll", &format!("command:{program}"));
+    assert!(said.starts_with("false alarm honest-unroll"), "{said}");
+    assert!(
+        said.contains("0 of 1 honest ones called equivalent"),
+        "{said}"
+    );
+    let first = ask("no-barrier", &format!("command:{program}"));
+    assert!(
+        first.starts_with("found       no-barrier  races"),
+        "{first}"
+    );
+    std::fs::remove_file(&program).unwrap();
+    assert_eq!(ask("no-barrier", &format!("command:{program}")), first);
+    // What no question about results can show is not asked.
+    let said = ask("clock", &format!("command:{program}"));
+    assert!(said.starts_with("0 of 0 wrong changes found"), "{said}");
+}
+
 #[test]
 fn a_folder_of_kernels_is_judged() {
     if !can_run_kernels() {

@@ -23,18 +23,12 @@
 #include "blend.cuh"
 
 #define LN_2 0.69314718f
-// What the LLM paper finds (section III.A), for searches to find again; 0 is what it starts from.
-#define COLOURS_IN_BATCH 0  // tune: 0 1
-#define COUNTS_BY_PLACE 0   // tune: 0 1
 
 // Splats of a batch, in shared memory.
 struct LiteralBatch {
     u32 numbers[BLOCK];    // compacted indices
     float2 means[BLOCK];   // in pixels
     float4 conics[BLOCK];  // of the inverse covariance xx, xy, yy; opacity
-#if COLOURS_IN_BATCH
-    float4 colours[BLOCK];
-#endif
 };
 
 // Loads a splat to a place of the batch.
@@ -46,9 +40,6 @@ __device__ __forceinline__ void load_splat(LiteralBatch& batch, const BlendParam
     batch.means[place] = make_float2(splat.mean_x, splat.mean_y);
     batch.conics[place] = make_float4(-2.0f * LN_2 * splat.a, -LN_2 * splat.b,
                                       -2.0f * LN_2 * splat.c, exp2f(splat.log2_opacity));
-#if COLOURS_IN_BATCH
-    batch.colours[place] = make_float4(splat.red, splat.green, splat.blue, 0.0f);
-#endif
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -74,9 +65,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         __syncthreads();
         // mark: loop fragments
         for (int j = 0; !done && j < min(BLOCK, left); ++j) {
-#if COUNT || !COUNTS_BY_PLACE
             ++contributor;
-#endif
             float2 mean = batch.means[j];
             float4 conic = batch.conics[j];
             float dx = mean.x - px, dy = mean.y - py;
@@ -90,23 +79,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 done = true;
                 continue;
             }
-#if COLOURS_IN_BATCH
-            float4 colour = batch.colours[j];
-            red += colour.x * alpha * transmittance;
-            green += colour.y * alpha * transmittance;
-            blue += colour.z * alpha * transmittance;
-#else
             const Splat& splat = args.splats[batch.numbers[j]];
             red += splat.red * alpha * transmittance;
             green += splat.green * alpha * transmittance;
             blue += splat.blue * alpha * transmittance;
-#endif
             transmittance = next;
-#if COUNTS_BY_PLACE
-            last_contributor = round * BLOCK + j + 1;
-#else
             last_contributor = contributor;
-#endif
             ++blended;
         }
     }

@@ -9,10 +9,10 @@ use splatcore_lab::campaign::CrossCheck;
 use splatcore_lab::experiment::{Experiment, Workload};
 use splatcore_lab::journal::CrossChecked;
 use splatcore_lab::llm::Role;
-use splatcore_lab::llm::budget::Budget;
+use splatcore_lab::llm::budget::{Budget, Limits};
 use splatcore_lab::llm::checker;
 use splatcore_lab::llm::endpoint::Keys;
-use splatcore_lab::llm::model::Model;
+use splatcore_lab::llm::model::{Model, Parameters};
 use splatcore_lab::llm::pause::Pause;
 use splatcore_lab::llm::planner::Guidance;
 use splatcore_lab::llm::prompts::Prompts;
@@ -20,9 +20,10 @@ use splatcore_lab::llm::proposer::LlmProposer;
 use splatcore_lab::llm::question::Setting;
 use splatcore_lab::llm::record::Record;
 use splatcore_lab::llm::recorder::Recorder;
-use splatcore_lab::llm::source::Source;
+use splatcore_lab::llm::source::{Endpoints, Source};
 use splatcore_lab::profile::read_ncu;
 use splatcore_lab::propose::{History, Proposer};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -57,7 +58,8 @@ enum GuidanceName {
     None,
 }
 
-type Shared = Arc<Mutex<Recorder<Box<dyn Model + Send>>>>;
+type Recorded = Recorder<Box<dyn Model + Send>>;
+type Shared = Arc<Mutex<Recorded>>;
 
 /// A proposer, and a second opinion if one is wanted.
 pub type Pair = (Box<dyn Proposer>, Option<Box<dyn CrossCheck>>);
@@ -76,15 +78,12 @@ impl ModelArgs {
         let Some(source) = &self.llm else {
             bail!("no source of answers is named; give --llm");
         };
-        let record = Record::open(folder.join("models.jsonl"))?;
-        let keys = Keys::of_environment();
-        let pause = Pause::new(crate::interrupt::stop_requested);
-        let opened = source.open(&experiment.llm, &keys, &record, &pause)?;
-        let budget = Budget::new(experiment.models, record.exchanges());
-        let recorder = Recorder::new(record, budget, opened.prices, opened.model);
-        let model: Shared = Arc::new(Mutex::new(recorder));
-        let mut setting = Setting::new(task(experiment));
-        setting.parameters = opened.parameters;
+        let record = folder.join("models.jsonl");
+        let (model, parameters) = recorded(source, &experiment.llm, experiment.models, record)?;
+        let model: Shared = Arc::new(Mutex::new(model));
+        let at = &experiment.task;
+        let mut setting = Setting::new(task(&at.pipeline, at.workload, &at.files));
+        setting.parameters = parameters;
         setting.hidden = hidden(experiment);
         setting.prompts = Prompts::in_folder(&folder.join("prompts"))?;
         let guidance = match self.guidance {
@@ -126,10 +125,28 @@ impl ModelArgs {
     }
 }
 
-/// What the task's kernels compute.
-fn task(experiment: &Experiment) -> String {
-    let task = &experiment.task;
-    let what = match task.workload {
+/// A source's model behind the record in a file, and its parameters.
+///
+/// # Errors
+/// If an endpoint's settings cannot be right, or the record cannot be read.
+pub fn recorded(
+    source: &Source,
+    endpoints: &Endpoints,
+    limits: Limits,
+    record: PathBuf,
+) -> Result<(Recorded, BTreeMap<Role, Parameters>)> {
+    let record = Record::open(record)?;
+    let keys = Keys::of_environment();
+    let pause = Pause::new(crate::interrupt::stop_requested);
+    let opened = source.open(endpoints, &keys, &record, &pause)?;
+    let budget = Budget::new(limits, record.exchanges());
+    let recorder = Recorder::new(record, budget, opened.prices, opened.model);
+    Ok((recorder, opened.parameters))
+}
+
+/// What the kernels of a task compute, and the files that may be changed.
+pub fn task(pipeline: &str, workload: Workload, files: &[String]) -> String {
+    let what = match workload {
         Workload::Frame => "a frame: an image of a scene of 3D Gaussians",
         Workload::Step => {
             "a step of training: an image of a scene of 3D Gaussians and the \
@@ -137,9 +154,8 @@ fn task(experiment: &Experiment) -> String {
         }
     };
     format!(
-        "The kernels of the pipeline {} compute {what}. These files may be changed: {}.",
-        task.pipeline,
-        task.files.join(", ")
+        "The kernels of the pipeline {pipeline} compute {what}. These files may be changed: {}.",
+        files.join(", ")
     )
 }
 
