@@ -27,6 +27,8 @@ pub enum Work {
     Pick(Look, [f64; 2], u32),
     /// A picture to keep.
     Picture(Look),
+    /// What hides what in a view, before a stroke over it ends.
+    Sight(Look),
     /// A change of the scene.
     Edit(Edit),
     /// Write the scene under this name; a file of the name may be replaced or not.
@@ -38,7 +40,7 @@ impl Work {
     pub fn look(&self) -> Option<&Look> {
         match self {
             Work::View(look) | Work::Pick(look, ..) | Work::Picture(look) => Some(look),
-            Work::Edit(_) | Work::Save(..) => None,
+            Work::Sight(_) | Work::Edit(_) | Work::Save(..) => None,
         }
     }
 }
@@ -164,7 +166,7 @@ impl Hub {
             Work::Picture(look) => {
                 drawing::picture_to_keep(renderer, options, look, step).map(Made::Frame)
             }
-            Work::Edit(_) | Work::Save(..) => {
+            Work::Sight(_) | Work::Edit(_) | Work::Save(..) => {
                 let message = "the scene cannot be edited while it is trained";
                 Ok(Made::Failed(message.into()))
             }

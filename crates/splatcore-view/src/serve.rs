@@ -29,13 +29,18 @@ pub fn serve(
             continue;
         };
         match &work {
+            Work::Sight(look) => {
+                if let Err(error) = variants.look(&look.camera, options, editor.state()) {
+                    hub.fail((client, work), &error);
+                }
+            }
             Work::Edit(edit) => {
                 let sight = edit
                     .sight()
                     .map(|stroke| variants.sight(stroke, options, editor.state()))
                     .transpose();
                 let done = sight.map_err(|error| error.to_string());
-                let done = done.and_then(|sight| editor.apply(edit, sight.as_ref()));
+                let done = done.and_then(|sight| editor.apply(edit, sight.as_deref()));
                 if let Err(problem) = done {
                     hub.refuse(client, problem);
                 }

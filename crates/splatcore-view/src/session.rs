@@ -174,6 +174,7 @@ impl Session<'_> {
             request,
             Request::Control { .. }
                 | Request::Edit { .. }
+                | Request::Sight { .. }
                 | Request::Save { .. }
                 | Request::Start { .. }
         );
@@ -187,6 +188,7 @@ impl Session<'_> {
             Request::View(view) => Work::View(looked(&view)?),
             Request::Pick { view, x, y, tag } => Work::Pick(looked(&view)?, [x, y], tag),
             Request::Picture { view } => Work::Picture(looked(&view)?),
+            Request::Sight { view } => Work::Sight(looked(&view)?),
             Request::Edit { edit } => match edit.edit() {
                 Ok(edit) => Work::Edit(edit),
                 Err(problem) => return self.refuse(problem).await,

@@ -1,13 +1,15 @@
 //! From a request to an encoded image.
 
+mod copies;
 mod encode;
 mod heat;
 mod strips;
 mod variant;
 
+pub use copies::Copies;
 pub use encode::photo;
 pub use heat::scale as heat_scale;
-pub use variant::{Copies, Variants};
+pub use variant::Variants;
 
 use crate::protocol::{Channel, Codec, Header, Kind, Look};
 use splatcore_core::backend::{BackendError, RenderOptions, Rendered, Renderer};

@@ -1,13 +1,12 @@
-//! Scenes drawn as points or ellipsoids, with other sizes, or edited: renderers of changed
-//! Gaussians.
+//! A finished scene drawn as points or ellipsoids, with other sizes, or edited: a renderer of
+//! changed Gaussians.
 
 use crate::edit::{Mask, Sight, State, Stroke};
 use crate::protocol::{Look, Style};
 use rayon::prelude::*;
-use splatcore_core::backend::{Backend, BackendError, Learner, RenderOptions, Renderer};
-use splatcore_core::{Gaussians, sh};
+use splatcore_core::backend::{Backend, BackendError, RenderOptions, Renderer};
+use splatcore_core::{Camera, Gaussians, sh};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// Logit of an opacity that hides what is behind.
 const OPAQUE: f32 = 8.0;
@@ -21,13 +20,8 @@ const HIGHLIGHT: [f32; 3] = [1.0, 0.75, 0.1];
 const HIGHLIGHT_SHARE: f32 = 0.65;
 /// Logit of an opacity that no backend draws.
 const GONE: f32 = -30.0;
-/// How old a copy of a scene in training may be while the camera moves: to make one takes long.
-const STALE: Duration = Duration::from_secs(1);
-/// A copy that nobody has looked at for so long is given back.
-const UNUSED: Duration = Duration::from_secs(10);
-
 /// What a scene's own renderer draws.
-const PLAIN: (Style, f32) = (Style::Splats, 1.0);
+pub(super) const PLAIN: (Style, f32) = (Style::Splats, 1.0);
 
 /// The renderer of one scene, drawn as was asked for last.
 pub struct Variants<'a> {
@@ -35,6 +29,15 @@ pub struct Variants<'a> {
     scene: Arc<Gaussians>,
     /// What the renderer draws; none after an error.
     drawn: Option<(Change, Box<dyn Renderer>)>,
+    /// What the view of a stroke that has begun shows of what was not deleted then.
+    seen: Option<Seen>,
+}
+
+/// What a whole view shows.
+struct Seen {
+    view: Camera,
+    deleted: Mask,
+    sight: Arc<Sight>,
 }
 
 /// How a scene is drawn other than as it is.
@@ -60,6 +63,7 @@ impl<'a> Variants<'a> {
         };
         Ok(Self {
             drawn: Some((plain, backend.renderer(&scene)?)),
+            seen: None,
             backend,
             scene,
         })
@@ -87,6 +91,26 @@ impl<'a> Variants<'a> {
         })
     }
 
+    /// Sees what a view shows, while a stroke over it is painted: [`Variants::sight`] then only has
+    /// to say so.
+    ///
+    /// # Errors
+    /// As [`Renderer::render`].
+    pub fn look(
+        &mut self,
+        view: &Camera,
+        options: &RenderOptions,
+        edits: &State,
+    ) -> Result<(), BackendError> {
+        let sight = self.rendered(Sight::whole(view), options, edits)?;
+        self.seen = Some(Seen {
+            view: view.clone(),
+            deleted: edits.deleted.clone(),
+            sight: Arc::new(sight),
+        });
+        Ok(())
+    }
+
     /// What a stroke's view shows.
     ///
     /// # Errors
@@ -96,8 +120,26 @@ impl<'a> Variants<'a> {
         stroke: &Stroke,
         options: &RenderOptions,
         edits: &State,
+    ) -> Result<Arc<Sight>, BackendError> {
+        if let Some(seen) = &self.seen
+            && seen.view == stroke.camera
+            && seen.deleted == edits.deleted
+        {
+            return Ok(Arc::clone(&seen.sight));
+        }
+        Ok(Arc::new(self.rendered(
+            Sight::camera(stroke),
+            options,
+            edits,
+        )?))
+    }
+
+    fn rendered(
+        &mut self,
+        camera: Camera,
+        options: &RenderOptions,
+        edits: &State,
     ) -> Result<Sight, BackendError> {
-        let camera = Sight::camera(stroke);
         let options = RenderOptions {
             inverse_depth: true,
             // Colours do not matter, so what is highlighted now may stay so.
@@ -181,72 +223,8 @@ fn turn(copy: &mut Gaussians, scene: &Gaussians, from: Option<&Change>, to: &Cha
     });
 }
 
-/// A copy of a scene in training, changed as was asked for last. The scene that trains is not
-/// touched.
-pub struct Copies {
-    backend: Arc<dyn Backend>,
-    made: Option<Made>,
-}
-
-struct Made {
-    wanted: (Style, f32),
-    step: u32,
-    at: Instant,
-    used: Instant,
-    renderer: Box<dyn Renderer>,
-}
-
-impl Copies {
-    /// None yet; `backend` will hold them.
-    pub fn new(backend: Arc<dyn Backend>) -> Self {
-        Self {
-            backend,
-            made: None,
-        }
-    }
-
-    /// The renderer that draws a view of what `learner` has learned at a step, and the step that
-    /// it shows: a view that moves may be of one a second ago.
-    ///
-    /// # Errors
-    /// As [`Learner::scene`] and [`Backend::renderer`].
-    pub fn of<'a>(
-        &'a mut self,
-        look: &Look,
-        learner: &'a mut dyn Learner,
-        step: u32,
-    ) -> Result<(&'a mut dyn Renderer, u32), BackendError> {
-        let wanted = (look.style, look.scale);
-        if wanted == PLAIN {
-            self.made.take_if(|made| made.used.elapsed() > UNUSED);
-            return Ok((learner, step));
-        }
-        let good = |made: &Made| {
-            let new = made.step == step || !look.still && made.at.elapsed() < STALE;
-            made.wanted == wanted && new
-        };
-        let made = match self.made.take().filter(good) {
-            Some(made) => made,
-            None => Made {
-                wanted,
-                step,
-                renderer: {
-                    let mut copy = learner.scene()?;
-                    draw_as(&mut copy, wanted);
-                    self.backend.renderer(&copy)?
-                },
-                at: Instant::now(),
-                used: Instant::now(),
-            },
-        };
-        let made = self.made.insert(made);
-        made.used = Instant::now();
-        Ok((&mut *made.renderer, made.step))
-    }
-}
-
 /// Changes Gaussians so that they are drawn in a style and of another size.
-fn draw_as(scene: &mut Gaussians, (style, scale): (Style, f32)) {
+pub(super) fn draw_as(scene: &mut Gaussians, (style, scale): (Style, f32)) {
     match style {
         Style::Splats => {}
         Style::Points => {
@@ -276,14 +254,15 @@ fn draw_as(scene: &mut Gaussians, (style, scale): (Style, f32)) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::edit::Region;
-    use splatcore_core::backend::{LearnerState, RenderOptions, Rendered};
-    use splatcore_core::{Camera, random::Rng};
+    use splatcore_core::backend::{RenderOptions, Rendered};
+    use splatcore_core::random::Rng;
     use splatcore_cpu::CpuBackend;
+    use std::time::Instant;
 
-    fn scene(seed: u64) -> Gaussians {
+    pub(in crate::drawing) fn scene(seed: u64) -> Gaussians {
         let mut rng = Rng::new(seed, 0);
         let mut scene = Gaussians::zeros(50, 0);
         for i in 0..scene.len() {
@@ -295,7 +274,7 @@ mod tests {
         scene
     }
 
-    fn look(style: Style, still: bool) -> Look {
+    pub(in crate::drawing) fn look(style: Style, still: bool) -> Look {
         Look {
             seq: 1,
             camera: Camera::look_at([0.0, 0.0, -6.0], [0.0; 3], [0.0, -1.0, 0.0], 1.0, 48, 32),
@@ -308,42 +287,9 @@ mod tests {
         }
     }
 
-    fn render(renderer: &mut dyn Renderer) -> Rendered {
+    pub(in crate::drawing) fn render(renderer: &mut dyn Renderer) -> Rendered {
         let camera = look(Style::Splats, true).camera;
         renderer.render(&camera, &RenderOptions::default()).unwrap()
-    }
-
-    /// What training draws is what a finished scene of the same Gaussians is drawn as; a copy lasts
-    /// for views that move, and the scene in training stays as it was.
-    #[test]
-    fn a_scene_in_training_is_drawn_in_every_style() {
-        let backend = CpuBackend::new(Some(1));
-        let mut learner = backend.learner(&scene(1), Arc::default()).unwrap();
-        let mut copies = Copies::new(Arc::new(CpuBackend::new(Some(1))));
-        let finished = |seed: u64, style: Style| {
-            let mut variants = Variants::new(&backend, Arc::new(scene(seed))).unwrap();
-            let found = variants.of(&look(style, true), &State::new(50), true);
-            render(found.unwrap())
-        };
-        let mut drawn = |learner: &mut dyn Learner, style, still, step| {
-            let found = copies.of(&look(style, still), learner, step);
-            let (renderer, step) = found.unwrap();
-            (render(renderer), step)
-        };
-        let points = finished(1, Style::Points);
-        let ellipsoids = finished(1, Style::Ellipsoids);
-        assert!(points != ellipsoids);
-        assert!(drawn(&mut *learner, Style::Points, false, 7) == (points.clone(), 7));
-        assert!(learner.scene().unwrap() == scene(1));
-
-        learner.restore(&LearnerState::fresh(scene(2))).unwrap();
-        assert!(drawn(&mut *learner, Style::Points, false, 8) == (points, 7));
-        let newer = finished(2, Style::Points);
-        assert!(drawn(&mut *learner, Style::Points, true, 8) == (newer, 8));
-        let plain = finished(2, Style::Splats);
-        assert!(drawn(&mut *learner, Style::Splats, false, 9) == (plain, 9));
-        let other = finished(2, Style::Ellipsoids);
-        assert!(drawn(&mut *learner, Style::Ellipsoids, false, 9) == (other, 9));
     }
 
     /// What is deleted is drawn as if it had never been; the highlight goes when it is not wanted.
@@ -427,9 +373,23 @@ mod tests {
         };
         let shown = taken(&state);
         assert!(shown.count() > 10 && shown.indices().all(|i| i < 100));
-        state.deleted = Mask::of(200, |i| i < 100);
-        let shown = taken(&state);
-        assert!(shown.count() > 10 && shown.indices().all(|i| i >= 100));
+        let deleted = Mask::of(200, |i| i < 100);
+        state.deleted = deleted.clone();
+        let behind = taken(&state);
+        assert!(behind.count() > 10 && behind.indices().all(|i| i >= 100));
+        // What was seen as the stroke began is what it takes, until something else is deleted.
+        state.deleted = Mask::none(200);
+        variants.look(&stroke.camera, &options, &state).unwrap();
+        let mut taken = |state: &State| {
+            let mut sight = || variants.sight(&stroke, &options, state).unwrap();
+            let (sight, again) = (sight(), sight());
+            let region = Region::Stroke(Box::new(stroke.clone()));
+            let taken = region.of(&scene, Some(&sight)).without(&state.deleted);
+            (taken, Arc::ptr_eq(&sight, &again))
+        };
+        assert!(taken(&state) == (shown, true));
+        state.deleted = deleted;
+        assert!(taken(&state) == (behind, false));
     }
 
     /// Run by hand in the crate's folder: `cargo test --release a_stroke_of_a_million -- --ignored
@@ -466,7 +426,7 @@ mod tests {
             [200.0, 650.0],
             [1100.0, 100.0],
         ];
-        let mut times = [const { Vec::new() }; 6];
+        let mut times = [const { Vec::new() }; 8];
         for round in 0..12 {
             for (which, points) in [&short, &long].into_iter().enumerate() {
                 let begun = Instant::now();
@@ -486,11 +446,23 @@ mod tests {
                 state.selected = region.of(&scene, Some(&sight)).without(&state.deleted);
                 times[3 * which + 2].push(begun.elapsed());
                 assert!(state.selected.count() > 100);
+                let Region::Stroke(stroke) = &region else {
+                    continue;
+                };
+                variants.look(&camera, &options, &state).unwrap();
+                let begun = Instant::now();
+                let sight = variants.sight(stroke, &options, &state).unwrap();
+                region.of(&scene, Some(&sight)).without(&state.deleted);
+                times[6 + which].push(begun.elapsed());
+                variants.seen = None;
             }
         }
         for (which, times) in times.iter_mut().enumerate() {
             times.sort_unstable();
-            let what = ["frame", "its sight", "stroke"][which % 3];
+            let what = match which {
+                6.. => "stroke over what was looked at",
+                _ => ["frame", "its sight", "stroke"][which % 3],
+            };
             let (least, middle) = (times[0].as_secs_f64(), times[6].as_secs_f64());
             eprintln!("{what}: {:.0} ms, at best {:.0}", 1e3 * middle, 1e3 * least);
         }

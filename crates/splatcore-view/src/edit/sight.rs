@@ -27,13 +27,19 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// A small view from the same place of the part of a view that a stroke covers.
-    pub fn camera(stroke: &Stroke) -> Camera {
-        let view = &stroke.camera;
+    /// A small view of all that a view shows.
+    pub fn whole(view: &Camera) -> Camera {
         let longest = f64::from(view.width.max(view.height));
         let scale = (MAX_PIXELS / longest).min(1.0);
         let side = |pixels: u32| ((f64::from(pixels) * scale) as u32).max(1);
-        let whole = view.resized(side(view.width), side(view.height));
+        view.resized(side(view.width), side(view.height))
+    }
+
+    /// A small view from the same place of the part of a view that a stroke covers.
+    pub fn camera(stroke: &Stroke) -> Camera {
+        let view = &stroke.camera;
+        let whole = Self::whole(view);
+        let scale = f64::from(whole.width) / f64::from(view.width);
         let [columns, rows] = [(0, view.width), (1, view.height)].map(|(axis, side)| {
             let places = stroke.points.iter().map(|point| point[axis]);
             let around = stroke.radius + MARGIN / scale;

@@ -140,6 +140,8 @@ export class Selecting {
     const points = [[event.clientX, event.clientY]];
     overlay.stroke = { points, radius, join };
     this.draw();
+    // What hides what is found out while the stroke is painted.
+    if (!element('through').checked) this.page.send({ type: 'sight', view: this.page.view() });
     const end = () => { overlay.stroke = null; this.draw(); };
     return {
       move: ({ clientX, clientY }) => {

@@ -37,6 +37,11 @@ pub enum Request {
         /// The view.
         view: ViewRequest,
     },
+    /// A stroke over this view begins: what hides what in it will be asked for.
+    Sight {
+        /// The view.
+        view: ViewRequest,
+    },
     /// Change the scene.
     Edit {
         /// How.

@@ -134,7 +134,11 @@ fn a_stroke_takes_what_is_visible() {
     Runtime::new().unwrap().block_on(async {
         let mut socket = browser(&viewer).await;
         let mut selected = Vec::new();
-        for (through, undo) in [(false, 1), (true, 2)] {
+        for (through, undo) in [(false, 1), (true, 2), (false, 3)] {
+            if undo == 3 {
+                // As a page does when a stroke begins.
+                say(&mut socket, json!({"type": "sight", "view": bare_view()})).await;
+            }
             let stroke = json!({
                 "do": "select-stroke", "view": bare_view(), "points": [[20, 32], [76, 32]],
                 "radius": 12, "through": through,
@@ -145,6 +149,7 @@ fn a_stroke_takes_what_is_visible() {
         }
         assert!(selected[0] > 5 && selected[0] < selected[1], "{selected:?}");
         assert!(selected[1] < 200, "{selected:?}");
+        assert_eq!(selected[0], selected[2]);
     });
 }
 
