@@ -32,6 +32,8 @@ pub struct Forecast {
     pub card: bool,
     /// Photos, or frames that will be taken.
     pub photos: usize,
+    /// So many there are, or would be taken if no number was asked for.
+    pub of: usize,
     /// The largest size of photos in which features are searched, if that is not the program's.
     pub max_size: Option<u32>,
     /// Width and height of most photos, pixels; 0 where nothing is left to do.
@@ -77,13 +79,9 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         true => video::told(&job).unwrap_or(UNKNOWN),
         false => UNKNOWN,
     };
-    let (names, grouped) = match video {
-        true => frames(&job, &told),
-        false => {
-            let found = photos::of(&job.input, std::slice::from_ref(&job.dataset))?.photos;
-            let grouped = groups::group(&found, Cameras::Each)?;
-            (found.into_iter().map(|photo| photo.name).collect(), grouped)
-        }
+    let (of, (names, grouped)) = match video {
+        true => (usual_frames(&told), frames(&job, &told)),
+        false => of_folder(&job)?,
     };
     let frames = pairs::look_like_frames(&names, &grouped);
     let chosen = pairs::choose(&job, &names, frames, video);
@@ -127,6 +125,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         program: program.name,
         card,
         photos: names.len(),
+        of,
         max_size: job.max_size,
         size: grouped.size,
         video,
@@ -138,15 +137,29 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
     })
 }
 
+/// How many photos a folder holds, and those that will be used.
+fn of_folder(job: &Job) -> Result<(usize, (Vec<String>, Grouped)), PosesError> {
+    let found = photos::of(&job.input, std::slice::from_ref(&job.dataset))?.photos;
+    let of = found.len();
+    let found = photos::every(found, job.every);
+    let grouped = groups::group(&found, Cameras::Each)?;
+    let names = found.into_iter().map(|photo| photo.name).collect();
+    Ok((of, (names, grouped)))
+}
+
 /// The frames that will be taken of a video, which have no names yet.
 fn frames(job: &Job, told: &Told) -> (Vec<String>, Grouped) {
-    let usual = video::usual_of_seconds(told.seconds).min((told.frames as usize).max(2));
-    let frames = job.frames.map_or(usual, |frames| frames as usize);
+    let frames = (job.frames).map_or_else(|| usual_frames(told), |frames| frames as usize);
     let grouped = Grouped {
         size: told.size,
         ..Grouped::default()
     };
     (vec![String::new(); frames], grouped)
+}
+
+/// How many frames are taken of a video if no number was asked for.
+fn usual_frames(told: &Told) -> usize {
+    video::usual_of_seconds(told.seconds).min((told.frames as usize).max(2))
 }
 
 /// Where an earlier call has done all.
@@ -156,6 +169,7 @@ fn nothing_left(earlier: State) -> Forecast {
         program: String::new(),
         card: false,
         photos: earlier.photos.len(),
+        of: earlier.photos.len(),
         max_size: earlier.features.and_then(|features| features.max_size),
         size: (0.0, 0.0),
         video: earlier.video.is_some(),

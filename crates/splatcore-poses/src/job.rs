@@ -129,6 +129,8 @@ pub struct Job {
     /// Features are searched in photos scaled to at most this many pixels on the longer side; else
     /// the program's own limit, 3200. Keypoints count in pixels of the full size all the same.
     pub max_size: Option<u32>,
+    /// Of a folder of photos only the first and every so many after it are used; else all.
+    pub every: Option<u32>,
     /// Frames to take from a video; else two a second, at least 40 and at most 300.
     pub frames: Option<u32>,
     /// Write a video's frames as PNG in place of JPEG.

@@ -75,6 +75,12 @@ pub fn folder_of(input: &Path, except: &[PathBuf]) -> Result<PathBuf, PosesError
     }
 }
 
+/// The first of some photos and every so many after it.
+pub fn every(photos: Vec<Found>, step: Option<u32>) -> Vec<Found> {
+    let step = step.map_or(1, |step| step.max(1) as usize);
+    photos.into_iter().step_by(step).collect()
+}
+
 /// Lists the photos below a folder, without those below the folders of `except`.
 ///
 /// # Errors

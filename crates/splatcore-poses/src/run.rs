@@ -238,10 +238,13 @@ fn take_photos(
             source
         }
     };
-    let listed = match same(&source, images) {
+    let mut listed = match same(&source, images) {
         true => photos::list(&source, &[])?,
         false => photos::list(&source, &made)?,
     };
+    if state.video.is_none() {
+        listed.photos = photos::every(listed.photos, job.every);
+    }
     if let Some(first) = listed.unread.first() {
         track.note(&format!(
             "warning: {} photos are left out, such as {first}: save them as JPEG or PNG first",

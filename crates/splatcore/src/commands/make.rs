@@ -25,7 +25,7 @@ use splatcore_poses::{Matching, PosesError, find_poses};
 use splatcore_train::ResolvedConfig;
 use splatcore_train::config::Flags;
 use state::State;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Photos, a video or a dataset to a scene and a page, in one command.
@@ -136,11 +136,7 @@ impl Make {
         let whole = Whole::begin(plan.phases());
         if self.asked.kind != Kind::Posed {
             whole.enter("poses", None);
-            let job = splatcore_poses::Job {
-                max_size: plan.feature_size,
-                ..poses
-            };
-            let found = self.find_poses(job);
+            let found = self.find_poses(plan.cameras.clone());
             found.inspect_err(|error| self.say_how_to_go_on(error))?;
         }
         let trained = self.train(&plan, &whole);
@@ -176,10 +172,12 @@ impl Make {
 
     fn find_poses(&mut self, job: splatcore_poses::Job) -> Result<()> {
         let mut watch = poses::Watch::start()?;
-        let fewer = match job.matching {
-            Matching::Similar => {
+        let fewer = match (job.matching, job.every, job.frames) {
+            (Matching::Similar, ..) => {
                 "compare each photo with each (--matching exhaustive, which takes longer), or "
             }
+            (_, Some(2..), _) => "use all photos (--every 1, which takes longer), or ",
+            (_, _, Some(_)) => "use more frames (--frames, which takes longer), or ",
             _ => "",
         };
         let mut outcome = find_poses(&job, &mut watch);
@@ -210,10 +208,7 @@ impl Make {
                 self.asked.input.display()
             );
         }
-        // A choice of the features' size stays, so that the next call does not refuse itself.
-        let size = job_size(&self.asked.dataset());
-        self.state.feature_size = size.or(self.state.feature_size);
-        self.state.write(&self.asked.folder)
+        Ok(())
     }
 
     /// Trains, unless that is done.
@@ -329,11 +324,4 @@ struct Trained {
     scene: Option<SharedScene>,
     live: Option<crate::viewing::Live>,
     job: Option<Job>,
-}
-
-/// The largest size in which features were searched, as poses.json has it.
-fn job_size(dataset: &Path) -> Option<u32> {
-    let text = std::fs::read_to_string(dataset.join("poses.json")).ok()?;
-    let state: serde_json::Value = serde_json::from_str(&text).ok()?;
-    u32::try_from(state["features"]["max_size"].as_u64()?).ok()
 }

@@ -85,6 +85,9 @@ pub struct How {
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     #[arg(value_parser = PossibleValuesParser::new(Cameras::NAMES))]
     cameras: String,
+    /// Of a folder of photos use the first and every Nth after it only
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    every: Option<u32>,
     /// Frames to take from a video, the sharpest of each of N windows [2 a second, from 40 to 300].
     /// More take longer
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
@@ -115,6 +118,7 @@ impl How {
             mapper: self.mapper.parse().map_err(WrongUsage)?,
             camera_model: self.camera_model,
             cameras: self.cameras.parse().map_err(WrongUsage)?,
+            every: self.every,
             frames: self.frames,
             png: self.png,
             ffmpeg: self.ffmpeg,

@@ -116,6 +116,49 @@ fn what_changed_is_said_and_made_anew_on_request() {
     assert!(line.contains("is not of this command"), "{line}");
 }
 
+/// So many photos that no processor compares each with each in ten minutes: fewer are used, also by
+/// the calls that go on, until all are asked for.
+#[test]
+fn of_many_photos_as_many_are_used_as_ten_minutes_allow() {
+    let fake = FakeColmap::new("0");
+    fake.more_photos(990);
+    let out = fake.at("out");
+    let first_line = |more: &[&str]| {
+        let arguments = [&SHORT[..], more].concat();
+        let run = splatcore(&fake.make(&out, &arguments)).output().unwrap();
+        let stderr = String::from_utf8(run.stderr).unwrap();
+        stderr.lines().next().unwrap().to_owned()
+    };
+    std::fs::write(fake.at("fail_mapper"), "").unwrap();
+    let first = first_line(&[]);
+    let (used, _) = first
+        .split_once(" of 1,000 photos, all with --every 1,")
+        .unwrap();
+    let used: usize = used.rsplit('(').next().unwrap().parse().unwrap();
+    assert!((40..=500).contains(&used), "{first}");
+    let taken = || {
+        std::fs::read_dir(out.join("dataset/images"))
+            .unwrap()
+            .count()
+    };
+    assert_eq!(taken(), used);
+    let again = first_line(&[]);
+    assert!(
+        again.contains(&format!("({used} of 1,000 photos")),
+        "{again}"
+    );
+    assert_eq!(
+        fake.calls()
+            .iter()
+            .filter(|call| *call == "feature_extractor")
+            .count(),
+        1
+    );
+    let all = first_line(&["--every", "1"]);
+    assert!(all.contains("(1,000 photos by"), "{all}");
+    assert_eq!(taken(), 1000);
+}
+
 /// Each with each they take longer than all may take, and a line says what does not.
 #[test]
 fn many_photos_may_be_compared_with_similar_ones() {

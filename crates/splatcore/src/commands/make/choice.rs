@@ -13,7 +13,7 @@ use splatcore_train::{Config, ResolvedConfig};
 /// Seconds in which all shall end.
 pub const TOTAL: f64 = 600.0;
 /// Seconds that training gets if the cameras took most of that.
-pub const MINIMUM: f64 = 180.0;
+pub const MINIMUM: f64 = 90.0;
 /// Share of the time that is planned with: measured figures are off, and other programs run too.
 const PLANNED: f64 = 0.75;
 /// Fewer steps than this at a size are not worth its detail: a smaller size is taken.

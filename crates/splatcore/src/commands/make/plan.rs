@@ -10,15 +10,16 @@ use crate::output::{about, between, counted, thousands};
 use crate::progress::Phase;
 use crate::run::Files;
 use anyhow::{Context, Result};
-use splatcore_poses::{Forecast, forecast};
+use splatcore_poses::{Forecast, Matching, forecast};
 use splatcore_train::Checkpoint;
 
 /// Features of photos are searched at the first of these sizes without a graphics card at which
 /// the cameras are found within [`CAMERAS`] seconds: the time of matching falls with the fourth
 /// power of the size, and cameras remain exact enough to train at the sizes that a processor can.
-/// If it is none of them, each photo is compared with those that look most like it alone.
+/// If it is none of them, fewer photos are used, but no fewer than [`LEAST_PHOTOS`].
 const FEATURE_SIZES: [u32; 4] = [1000, 850, 700, 600];
 const CAMERAS: f64 = 390.0;
+const LEAST_PHOTOS: usize = 40;
 /// Seconds that 15,000 steps are expected to take on a card: a rough figure, as cards differ.
 const ON_CARD: f64 = 60.0;
 const STEPS_ON_CARD: f64 = 15_000.0;
@@ -42,8 +43,8 @@ const LEAST_FRAMES: usize = 60;
 pub struct Plan {
     /// The processor trains.
     pub cpu: bool,
-    /// The largest size in which features are searched.
-    pub feature_size: Option<u32>,
+    /// How cameras are found.
+    pub cameras: splatcore_poses::Job,
     /// Seconds that are left for training if all shall end within [`TOTAL`].
     pub budget: f64,
     /// Size and length of the training, where they were chosen just now.
@@ -74,16 +75,22 @@ impl Plan {
         let forecast = match asked.kind {
             Kind::Posed => None,
             Kind::Photos | Kind::Video => {
+                let first = state.feature_size.is_none();
                 job.max_size = job.max_size.or(state.feature_size);
-                let forecast = forecast_cameras(&job)?;
+                (job.every, job.frames) = (job.every.or(state.every), job.frames.or(state.frames));
+                let forecast = choose_cameras(&mut job, first)?;
                 shorter = shorter_cameras(&job, &forecast)?;
+                // What was chosen stays, so that the next call does not refuse itself.
+                (state.feature_size, state.every, state.frames) =
+                    (job.max_size, job.every, job.frames);
+                state.write(&asked.folder)?;
                 Some(forecast)
             }
         };
         let spent = forecast.as_ref().map_or(0.0, |poses| poses.seconds);
         let mut plan = Self {
             cpu: backend.name() == "cpu",
-            feature_size: forecast.as_ref().and_then(|poses| poses.max_size),
+            cameras: job,
             budget: (TOTAL - AFTER - spent).max(MINIMUM),
             chosen: None,
             poses: forecast,
@@ -196,7 +203,20 @@ impl Plan {
                 Some(each) => format!(", each compared with the {each} most similar"),
                 None => String::new(),
             };
-            let photos = counted(poses.photos, what);
+            let photos = match poses.photos < poses.of {
+                true => {
+                    let all = match poses.video {
+                        true => format!("--frames {}", poses.of),
+                        false => "--every 1".into(),
+                    };
+                    format!(
+                        "{} of {}, all with {all},",
+                        poses.photos,
+                        counted(poses.of, what)
+                    )
+                }
+                false => counted(poses.photos, what),
+            };
             let how = format!(" ({photos} by {}{size}{pairs})", poses.program);
             add("cameras", poses.range, &how);
         }
@@ -221,14 +241,36 @@ impl Plan {
     }
 }
 
-/// Expects as much of the search for cameras as fits, where the size was left to this command.
-fn forecast_cameras(job: &splatcore_poses::Job) -> Result<Forecast> {
+/// Chooses for a processor what of the search for cameras was left to this command, so that it is
+/// short enough. How many photos are used is chosen by the `first` call: later ones go on.
+fn choose_cameras(job: &mut splatcore_poses::Job, first: bool) -> Result<Forecast> {
     let mut found = forecast(job, Some(FEATURE_SIZES[0]))?;
+    let fits = |found: &Forecast| found.done || found.card || found.seconds <= CAMERAS;
     for size in &FEATURE_SIZES[1..] {
-        if job.max_size.is_some() || found.card || found.seconds <= CAMERAS {
+        if job.max_size.is_some() || fits(&found) {
             break;
         }
         found = forecast(job, Some(*size))?;
+    }
+    if !found.card {
+        job.max_size = found.max_size;
+    }
+    let open = first && job.matching == Matching::Auto && (job.every, job.frames) == (None, None);
+    let all = found.photos;
+    let mut step = 1;
+    while open && !fits(&found) {
+        // The time falls with the square of the number at most.
+        let next = f64::from(step) * (found.seconds / CAMERAS).sqrt();
+        step = (next as u32).max(step + 1);
+        let fewer = all.div_ceil(step as usize);
+        if fewer < LEAST_PHOTOS {
+            break;
+        }
+        match found.video {
+            true => job.frames = u32::try_from(fewer).ok(),
+            false => job.every = Some(step),
+        }
+        found = forecast(job, None)?;
     }
     Ok(found)
 }

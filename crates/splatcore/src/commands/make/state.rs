@@ -30,6 +30,12 @@ pub struct State {
     settings: Config,
     /// The largest size in which features are searched.
     pub feature_size: Option<u32>,
+    /// Of a folder's photos every so many are used.
+    #[serde(default)]
+    pub every: Option<u32>,
+    /// Frames that are taken of a video.
+    #[serde(default)]
+    pub frames: Option<u32>,
     /// What was chosen for a processor.
     pub choice: Option<Choice>,
     /// What the choice was thought to be about, before the cameras were known.
