@@ -5,6 +5,7 @@ pub mod framing;
 pub mod json;
 pub mod named;
 pub mod surroundings;
+pub mod vantage;
 
 pub use json::{read_json, write_json};
 pub use named::{MAX_SIDE, NamedCamera, Size};
@@ -61,7 +62,8 @@ pub struct CameraArgs {
     #[arg(long, requires = "size", conflicts_with = "orbit")]
     stretch: bool,
     /// Which way is up for --orbit: x, -x, y, -y, z, -z or X,Y,Z [what the run recorded; to render
-    /// also what is level in the scene shows; or -y, which PLY files of photo sets mostly have]
+    /// also what is level or upright in the scene; or -y, which PLY files of photo sets mostly
+    /// have]
     #[arg(
         long,
         value_name = "DIRECTION",

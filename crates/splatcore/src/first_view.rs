@@ -1,19 +1,22 @@
 //! The view to begin with of a scene whose cameras are not known: of some dozens of candidates,
 //! rendered small, the one that shows most.
 //!
-//! Candidates look at the scene from outside, on circles of several heights and distances, and from
-//! places inside it into several directions. The choice depends on the scene and the direction of
-//! up alone: it is computed on the processor, of a sample of a large scene.
+//! Candidates look at the scene from outside, on circles of several heights and distances, and to
+//! all sides from places inside it, and from where its photos were taken, where the scene tells.
+//! The choice depends on the scene and the direction of up alone: it is computed on the processor,
+//! of a sample of a large scene.
 
 mod score;
 
 use crate::cameras::framing;
 use crate::cameras::surroundings::surroundings;
+use crate::cameras::vantage::{Vantage, vantage};
 use crate::orbit::ORBIT_FOV;
 use crate::up::ground;
 use anyhow::{Context, Result};
 use score::Score;
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
+use splatcore_core::camera::{dot, normalize};
 use splatcore_core::gaussians::sigmoid;
 use splatcore_core::semantics::Semantics;
 use splatcore_core::{Backend, Gaussians, Pipeline};
@@ -42,8 +45,14 @@ const MIN_ASPECT: f64 = 0.6;
 const AROUND: usize = 12;
 /// Of the scene's radius: what is nearer to the camera is not drawn.
 const NEAREST: f64 = 0.02;
-/// Of the scene's radius: how far places inside are from its centre.
+/// Of the scene's radius: how far places inside are from its centre, and places where photos may
+/// have been taken from the most likely one.
 const ASIDE: f64 = 0.3;
+const NEARBY: [f64; 2] = [0.12, 0.3];
+/// Of the scene's radius: who stands nearer to its centre than this is inside.
+const AMID: f64 = 0.5;
+/// How far up or down photos look, degrees.
+const TILTS: [f64; 2] = [0.0, -20.0];
 
 /// A view of a scene.
 #[derive(Clone, Copy, Debug)]
@@ -74,18 +83,59 @@ impl Candidate {
 /// If the scene is empty, or cannot be rendered.
 pub fn choose(scene: &Gaussians, up: [f64; 3]) -> Result<Candidate> {
     const EMPTY: &str = "the scene has no Gaussian to look at";
-    let candidates = candidates(scene, up).context(EMPTY)?;
-    let (_, radius) = surroundings(scene).context(EMPTY)?;
+    let places = places(scene, up).context(EMPTY)?;
+    let (centre, radius) = surroundings(scene).context(EMPTY)?;
     let sample = sample(scene);
     let mut renderer = CpuBackend::new(None).renderer(&sample)?;
-    let best = candidates[best(&mut *renderer, &sample.means, &candidates, radius)?];
-    Ok(match best.inside {
-        true => best,
-        false => Candidate {
-            aspect: (best.aspect * width(&sample.means, &best.pose)).max(MIN_ASPECT),
-            ..best
+    let (pose, stand) = best(&mut *renderer, &sample.means, &places, radius)?.context(EMPTY)?;
+    let inside = match stand {
+        Stand::Outside => false,
+        Stand::Inside => true,
+        Stand::Photographer => {
+            let away: [f64; 3] = std::array::from_fn(|k| pose.position[k] - centre[k]);
+            dot(away, away).sqrt() < AMID * radius
+        }
+    };
+    let whole = f64::from(SIZE[0]) / f64::from(SIZE[1]);
+    Ok(Candidate {
+        pose,
+        inside,
+        aspect: match inside {
+            true => whole,
+            false => (whole * width(&sample.means, &pose)).max(MIN_ASPECT),
         },
     })
+}
+
+/// Where candidates stand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stand {
+    /// Around the scene.
+    Outside,
+    /// At a place of the scene.
+    Inside,
+    /// Where the scene tells that photos were taken.
+    Photographer,
+}
+
+/// Candidates that stand together.
+struct Place {
+    stand: Stand,
+    poses: Vec<Pose>,
+}
+
+/// Places from where to look, and from which side photos were taken.
+struct Places {
+    all: Vec<Place>,
+    /// From the middle of the scene to where photos were taken, as long as that is clear.
+    side: [f64; 3],
+}
+
+impl Places {
+    /// A factor for a view from outside: more from the side that the photos show.
+    fn shown_side(&self, pose: &Pose) -> f64 {
+        1.0 - dot(self.side, pose.rotation[2])
+    }
 }
 
 /// The share of a picture's width, about its middle, in which what it shows lies but for some
@@ -107,15 +157,16 @@ fn width(means: &[[f32; 3]], pose: &Pose) -> f64 {
     }
 }
 
-/// Which of the candidates, at least one, shows most; `means` are those of the scene, `radius` is
-/// its radius. A place inside counts if the scene is all around it; if any does, those from outside
-/// do not, which see the back of walls.
+/// Which of the candidates shows most, and where it stands; `means` are those of the
+/// scene, `radius` is its radius. A view from where photos were taken counts if the scene fills it,
+/// a place inside if the scene is all around it; if any does, those from outside do not, which see
+/// the back of walls.
 fn best(
     renderer: &mut dyn Renderer,
     means: &[[f32; 3]],
-    candidates: &[Candidate],
+    places: &Places,
     radius: f64,
-) -> Result<usize, BackendError> {
+) -> Result<Option<(Pose, Stand)>, BackendError> {
     let reference = Semantics::default();
     let options = RenderOptions {
         pipeline: Pipeline::MEASURED,
@@ -127,37 +178,35 @@ fn best(
         },
         ..RenderOptions::default()
     };
-    let mut scores = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
-        let camera = candidate.pose.camera(SIZE[0], SIZE[1]);
-        let rendered = renderer.render(&camera, &options)?;
-        scores.push(Score::of(&rendered, SIZE, radius));
-    }
-    // The directions of a place follow each other.
-    let outside = candidates.iter().take_while(|c| !c.inside).count();
-    let (from_outside, from_inside) = scores.split_at(outside);
-    let around = from_inside.chunks(AROUND).enumerate();
-    let around = around.filter(|(_, place)| Score::is_all_around(place));
-    let inside: Vec<usize> = around
-        .flat_map(|(place, _)| (0..AROUND).map(move |i| outside + place * AROUND + i))
-        .collect();
-    let most = |values: &mut dyn Iterator<Item = (usize, f64)>| {
-        let mut best = (0, f64::NEG_INFINITY);
-        for (i, value) in values {
-            if value > best.1 {
-                best = (i, value);
+    let mut bests: [Option<(Pose, f64)>; 3] = [None; 3];
+    for place in &places.all {
+        let mut scores = Vec::with_capacity(place.poses.len());
+        for pose in &place.poses {
+            let rendered = renderer.render(&pose.camera(SIZE[0], SIZE[1]), &options)?;
+            scores.push(Score::of(&rendered, SIZE, radius));
+        }
+        let value = |(pose, score): (&Pose, &Score)| match place.stand {
+            // A picture that cuts off what the scene is about shows less.
+            Stand::Outside => {
+                let whole = shown(means, pose).powi(WHOLE) * score.uncut();
+                Some(score.value() * whole * places.shown_side(pose))
+            }
+            Stand::Inside => Score::is_all_around(&scores).then(|| score.value()),
+            // Photos show what most of the Gaussians are for.
+            Stand::Photographer => (score.is_filled()).then(|| score.value() * shown(means, pose)),
+        };
+        for (pose, score) in place.poses.iter().zip(&scores) {
+            let best = &mut bests[place.stand as usize];
+            if let Some(value) = value((pose, score))
+                && best.is_none_or(|(_, most)| value > most)
+            {
+                *best = Some((*pose, value));
             }
         }
-        best.0
-    };
-    Ok(match inside.is_empty() {
-        false => most(&mut inside.into_iter().map(|i| (i, scores[i].value()))),
-        true => most(&mut from_outside.iter().enumerate().map(|(i, score)| {
-            // A picture that cuts off what the scene is about shows less.
-            let whole = shown(means, &candidates[i].pose).powi(WHOLE);
-            (i, score.value() * whole * score.uncut())
-        })),
-    })
+    }
+    let order = [Stand::Photographer, Stand::Inside, Stand::Outside];
+    let found = order.map(|stand| bests[stand as usize].map(|(pose, _)| (pose, stand)));
+    Ok(found.into_iter().flatten().next())
 }
 
 /// The share of points that a picture of a pose holds.
@@ -171,21 +220,13 @@ fn shown(means: &[[f32; 3]], pose: &Pose) -> f64 {
     inside.count() as f64 / means.len().max(1) as f64
 }
 
-/// Where to look from: from outside inwards, and from inside to all sides. None of an empty scene.
-fn candidates(scene: &Gaussians, up: [f64; 3]) -> Option<Vec<Candidate>> {
+/// Where to look from. None of an empty scene.
+fn places(scene: &Gaussians, up: [f64; 3]) -> Option<Places> {
     let (centre, radius) = surroundings(scene)?;
     let fov = ORBIT_FOV.to_radians();
     let axes = ground(up);
     let share = |i: usize| i as f64 / AROUND as f64;
     let mut found = Vec::new();
-    let aspect = f64::from(SIZE[0]) / f64::from(SIZE[1]);
-    let mut add = |pose: Pose, inside: bool| {
-        found.push(Candidate {
-            pose,
-            inside,
-            aspect,
-        });
-    };
     for height in HEIGHTS {
         for distance in DISTANCES {
             let circle = Orbit {
@@ -197,26 +238,55 @@ fn candidates(scene: &Gaussians, up: [f64; 3]) -> Option<Vec<Candidate>> {
                 fov,
                 arc: None,
             };
-            (0..AROUND).for_each(|i| add(circle.pose(share(i)), false));
+            found.push(Place {
+                stand: Stand::Outside,
+                poses: (0..AROUND).map(|i| circle.pose(share(i))).collect(),
+            });
         }
     }
+    let [a, b] = axes;
+    let all_sides = |stand: Stand, eye: [f64; 3], tilt: f64| {
+        let (sin_t, cos_t) = tilt.to_radians().sin_cos();
+        let pose = |i: usize| {
+            let (sin, cos) = (share(i) * std::f64::consts::TAU).sin_cos();
+            let target =
+                std::array::from_fn(|k| eye[k] + cos_t * (cos * a[k] + sin * b[k]) + sin_t * up[k]);
+            Pose::look_at(eye, target, up, fov)
+        };
+        Place {
+            stand,
+            poses: (0..AROUND).map(pose).collect(),
+        }
+    };
+    let beside = |place: [f64; 3], [x, y]: [f64; 2], step: f64| -> [f64; 3] {
+        std::array::from_fn(|k| place[k] + step * radius * (x * a[k] + y * b[k]))
+    };
+    let aside = [[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]];
     let corners = framing::middle(scene);
     let middle: [f64; 3] = std::array::from_fn(|k| 0.5 * (corners[0][k] + corners[1][k]));
-    let [a, b] = axes;
-    let aside = [[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]];
-    let places = [centre, middle].into_iter().zip([&aside[..], &aside[..1]]);
-    for (place, steps) in places {
-        for [x, y] in steps {
-            let eye: [f64; 3] =
-                std::array::from_fn(|k| place[k] + ASIDE * radius * (x * a[k] + y * b[k]));
-            for i in 0..AROUND {
-                let (sin, cos) = (share(i) * std::f64::consts::TAU).sin_cos();
-                let target = std::array::from_fn(|k| eye[k] + cos * a[k] + sin * b[k]);
-                add(Pose::look_at(eye, target, up, fov), true);
+    for (place, steps) in [centre, middle].into_iter().zip([&aside[..], &aside[..1]]) {
+        for step in steps {
+            found.push(all_sides(Stand::Inside, beside(place, *step, ASIDE), 0.0));
+        }
+    }
+    let likely = vantage(scene);
+    let side = likely.map_or([0.0; 3], |likely| {
+        let to_it = std::array::from_fn(|k| likely.place[k] - centre[k]);
+        let clarity = likely.clarity.max(0.0);
+        normalize(to_it).map_or([0.0; 3], |v| v.map(|v| clarity * v))
+    });
+    if let Some(likely) = likely.filter(Vantage::is_clear) {
+        for (step, tilt) in aside
+            .into_iter()
+            .flat_map(|step| TILTS.map(|tilt| (step, tilt)))
+        {
+            for far in NEARBY {
+                let eye = beside(likely.place, step, far);
+                found.push(all_sides(Stand::Photographer, eye, tilt));
             }
         }
     }
-    Some(found)
+    Some(Places { all: found, side })
 }
 
 /// A scene that looks much the same from afar: of a large one every so many of the visible
@@ -242,7 +312,6 @@ fn sample(scene: &Gaussians) -> Gaussians {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use splatcore_core::camera::dot;
     use splatcore_core::random::Rng;
 
     const UP: [f64; 3] = [0.0, -1.0, 0.0];
@@ -280,6 +349,40 @@ mod tests {
             }
         }
         scene
+    }
+
+    /// A passage along x whose far end and ceiling are open, photographed from one place.
+    fn passage() -> Gaussians {
+        let mut rng = Rng::new(9, 0);
+        let mut scene = Gaussians::empty(0);
+        for i in 0..9000 {
+            let [x, y, z] = [0; 3].map(|_| 2.0 * rng.uniform() - 1.0);
+            let mean = match i % 8 {
+                0..=2 => [4.0 * x, y, 1.0],
+                3..=5 => [4.0 * x, y, -1.0],
+                6 => [4.0 * x, 1.0, z],
+                _ => [4.0, y, z],
+            };
+            let distance = mean
+                .iter()
+                .zip([-1.0, 0.0, 0.0])
+                .map(|(a, b)| (a - b).powi(2));
+            let size = 0.03 * distance.sum::<f32>().sqrt() * (0.4 * rng.normal()).exp();
+            add(&mut scene, mean, size, if i % 3 == 0 { 0.9 } else { 0.2 });
+        }
+        scene
+    }
+
+    #[test]
+    fn a_passage_that_is_open_is_seen_from_where_its_photos_were_taken() {
+        let found = choose(&passage(), UP).unwrap();
+        let [x, y, z] = found.pose.position;
+        assert!(
+            (-2.5..1.0).contains(&x) && y.abs() < 1.0 && z.abs() < 1.0,
+            "{found:?}"
+        );
+        // Along it, at its end.
+        assert!(found.pose.rotation[2][0] > 0.8, "{found:?}");
     }
 
     fn ball() -> Gaussians {

@@ -108,7 +108,7 @@ pub struct StartArgs {
     #[arg(long, value_name = "FACTOR", value_parser = orbit::positive, conflicts_with = "start")]
     distance: Option<f64>,
     /// Which way is up: x, -x, y, -y, z, -z or X,Y,Z [what the run recorded, what the photos or
-    /// what is level in the scene shows, or -y]
+    /// what is level or upright in the scene shows, or -y]
     #[arg(long, value_name = "DIRECTION", allow_hyphen_values = true)]
     up: Option<Direction>,
 }

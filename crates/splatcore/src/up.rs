@@ -34,7 +34,7 @@ pub enum Evidence {
     Format,
     /// The cameras of the photos share it, and what is level or upright among their points.
     Cameras,
-    /// Most of what is flat in the scene faces it.
+    /// Most of what is long in the scene lies along it, or most of what is flat faces it.
     Scene,
     /// Nothing tells; most scenes have y down.
     Assumed,
@@ -46,7 +46,7 @@ impl fmt::Display for Evidence {
             Evidence::Chosen => "as chosen",
             Evidence::Format => "as the dataset's format says",
             Evidence::Cameras => "as the photos show",
-            Evidence::Scene => "as what is level in the scene shows",
+            Evidence::Scene => "as what is level or upright in the scene shows",
             Evidence::Assumed => "assumed, as in most scenes",
         })
     }

@@ -16,8 +16,10 @@ const CUT: f64 = 0.02;
 /// neck is a quarter of the side of the square that is as large as a person.
 const TOUCHED: f64 = 0.15;
 
-/// A view of which this share is covered ends at something everywhere.
+/// A view of which this share is covered ends at something everywhere; a photo whose scene lacks a
+/// ceiling is filled so far.
 const ENCLOSED: f64 = 0.9;
+const FILLED: f64 = 0.87;
 /// Inside of something there is room: this share of the views at most is close.
 const CLOSE: f64 = 0.08;
 
@@ -87,6 +89,11 @@ impl Score {
             detail: detail / (2.0 * pixels),
             blocked: near as f64 / pixels,
         }
+    }
+
+    /// Whether the scene fills the picture.
+    pub fn is_filled(&self) -> bool {
+        self.coverage >= FILLED
     }
 
     /// Whether the scene is all around a place, by the views from there to all sides: all but one
