@@ -61,6 +61,8 @@ impl Chromium {
                 ])
                 .args(graphics)
                 .arg(format!("--user-data-dir={}", profile.path().display()))
+                // It is killed in the end, and leaves what it has there.
+                .env("TMPDIR", profile.path())
                 .arg("about:blank")
                 .stdout(Stdio::null())
                 .stderr(Stdio::piped())
