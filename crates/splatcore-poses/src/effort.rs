@@ -14,7 +14,7 @@ const PER_PHOTO: f64 = 0.2;
 const PER_MEGAPIXEL: f64 = 1.2;
 /// Features of a megapixel that shows plain walls, of a usual one, and of one full of detail; how
 /// many a photo has at most, as the program's limit counts those of several directions once.
-pub const FEATURES: [f64; 3] = [4000.0, 7500.0, 12_000.0];
+pub const FEATURES: [f64; 3] = [4000.0, 9000.0, 12_000.0];
 const MAX_FEATURES: f64 = 13_500.0;
 /// Seconds to compare two features, and for each pair of photos beside that.
 const PER_COMPARISON: f64 = 14e-9;
