@@ -2,9 +2,9 @@
 //!
 //! A [`Backend`] makes renderers and learners; a [`Renderer`] holds an uploaded scene and renders
 //! cameras; a [`Learner`] is a renderer that can also take a training step, refine (densify and
-//! prune), snapshot and restore. [`Profiled`], [`Deferred`] and [`Posed`] are the parts of a
-//! learner that only a training loop needs. Everything between a photo going in and a snapshot
-//! coming out stays on the device.
+//! prune), snapshot and restore. [`Profiled`], [`Deferred`], [`Posed`] and [`Surrounded`] are the
+//! parts of a learner that only a training loop needs. Everything between a photo going in and a
+//! snapshot coming out stays on the device.
 
 mod cotangents;
 mod engine;
@@ -28,6 +28,7 @@ pub use visibility::{Scored, TileCounts, Visibility};
 
 use crate::colour::ColourState;
 use crate::pipeline::Blend;
+use crate::sky::Sky;
 use crate::{Camera, Gaussians, IntrinsicsGradient, Pipeline, PoseGradient, Precision, View};
 use std::sync::Arc;
 
@@ -134,8 +135,9 @@ pub trait Renderer: Scored + Send {
 }
 
 /// A scene that learns. It also tells where its time goes ([`Profiled`]), may put work off
-/// ([`Deferred`]), and says how the views' cameras should move ([`Posed`]).
-pub trait Learner: Renderer + Profiled + Deferred + Posed {
+/// ([`Deferred`]), says how the views' cameras should move ([`Posed`]), and what it learned of the
+/// sky ([`Surrounded`]).
+pub trait Learner: Renderer + Profiled + Deferred + Posed + Surrounded {
     /// Takes one step: [`take_step`]. A device may take it later: an error may be of a step before.
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError>;
     /// The loss of the last step, the mean over its views. May wait for the device: call it rarely.
@@ -153,6 +155,12 @@ pub trait Learner: Renderer + Profiled + Deferred + Posed {
     fn snapshot(&mut self) -> Result<LearnerState, BackendError>;
     /// Goes on from a snapshot, bit for bit.
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError>;
+}
+
+/// What is around a learner's scene.
+pub trait Surrounded {
+    /// The sky as it is; `None` if no step learned one. May wait for the device.
+    fn sky(&mut self) -> Result<Option<Sky>, BackendError>;
 }
 
 /// The poses and intrinsics of a learner's cameras.

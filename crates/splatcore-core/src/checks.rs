@@ -3,7 +3,7 @@
 use crate::backend::LearnerState;
 use crate::choice::Choice;
 use crate::colour::{ColourState, camera_count};
-use crate::{BackendError, Camera, Gaussians, Lens, Pipeline, View, sh};
+use crate::{BackendError, Camera, Gaussians, Lens, Pipeline, View, sh, sky};
 
 /// Arrays of different lengths in a scene.
 ///
@@ -171,6 +171,9 @@ pub fn snapshot(state: &LearnerState) -> Result<(), BackendError> {
     let rows = if masks.is_empty() { 0 } else { n };
     if masks.arrays().iter().any(|array| array.len() != rows) {
         return refused("learned masks");
+    }
+    if !sky::is_state(&state.sky) {
+        return Err(BackendError::Input("the snapshot's sky is none".into()));
     }
     Ok(())
 }

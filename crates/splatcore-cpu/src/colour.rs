@@ -135,7 +135,13 @@ fn mean_off(table: &ColourTable, start: &[f32]) -> impl Iterator<Item = f64> {
 }
 
 /// Adam on a row, corrected by how often it was seen; each number also goes `back` by so much.
-fn adam(table: &mut ColourTable, row: usize, gradient: &[f64], rate: f32, back: Vec<f32>) {
+pub(crate) fn adam(
+    table: &mut ColourTable,
+    row: usize,
+    gradient: &[f64],
+    rate: f32,
+    back: Vec<f32>,
+) {
     table.seen[row] += 1;
     let correction = Correction::new(table.seen[row], BETAS);
     let [beta1, beta2] = correction.betas;

@@ -30,6 +30,7 @@ pub(crate) fn backward_depth(
     }
     let black = RenderOptions {
         background: [0.0; 3],
+        sky: None,
         inverse_depth: false,
         ..options.clone()
     };

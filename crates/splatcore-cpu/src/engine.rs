@@ -8,12 +8,14 @@ use crate::intrinsics_gradient::intrinsics_gradient;
 use crate::learner::CpuLearner;
 use crate::pose_gradient::pose_gradient;
 use crate::scene::Scene;
+use crate::sky::under_sky;
 use crate::step::{Source, update};
 use splatcore_core::backend::{
     BackendError, CameraGradients, Engine, Exchange, Guided, LearnerState, StepFrame, StepPlan,
 };
 use splatcore_core::colour::Look;
 use splatcore_core::learned_masks::LearnedMasks;
+use splatcore_core::sky;
 use splatcore_core::{View, reduce};
 
 impl CpuLearner {
@@ -98,6 +100,10 @@ impl Engine for CpuLearner {
         reduce::check(plan.scale)?;
         if frame.index == 0 {
             (self.step.losses, self.step.colours) = (Vec::new(), Vec::new());
+            self.step.skies.clear();
+            if plan.sky.is_some() && self.state.sky.rows() == 0 {
+                self.state.sky = sky::fresh();
+            }
         }
         let camera = self.cameras[frame.view()].reduced(plan.scale);
         let (workers, scene) = (&self.workers, Self::scene(&self.state, plan));
@@ -111,8 +117,10 @@ impl Engine for CpuLearner {
     }
 
     fn image(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
-        let (camera, render) = (self.step.camera()?, &frame.plan.render);
-        let level = self.workers.level;
+        let (camera, plan) = (self.step.camera()?, frame.plan);
+        let (level, learned) = (self.workers.level, plan.sky.is_some());
+        let under_sky = learned.then(|| under_sky(&self.state, &plan.render));
+        let render = under_sky.as_ref().unwrap_or(&plan.render);
         self.workers.pool.install(|| {
             self.frame.lists(level, &camera, render)?;
             self.frame.image(level, &camera, render)
@@ -153,8 +161,15 @@ impl Engine for CpuLearner {
         let (camera, render) = (self.step.camera()?, &frame.plan.render);
         let gradient = self.loss.gradient.each_ref().map(|plane| plane.as_slice());
         let (level, rendered) = (self.workers.level, &mut self.frame);
-        let pool = &self.workers.pool;
-        pool.install(|| rendered.backward(level, &camera, render, gradient))
+        let skies = &mut self.step.skies;
+        self.workers.pool.install(|| {
+            if frame.plan.sky.is_some() {
+                skies.push(
+                    rendered.timed("sky", |frame| frame.sky_gradient(level, &camera, gradient)),
+                );
+            }
+            rendered.backward(level, &camera, render, gradient)
+        })
     }
 
     fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
@@ -192,6 +207,12 @@ impl Engine for CpuLearner {
         if let Some(plan) = &plan.colour {
             let colours = &mut state.colours;
             colour::update(colours, &self.camera_of, plan, &step.colours);
+        }
+        if let Some(plan) = &plan.sky {
+            let share = 1.0 / step.skies.len() as f64;
+            let number = |k| share * step.skies.iter().map(|sky| sky[k]).sum::<f64>();
+            let gradient: Vec<f64> = (0..sky::NUMBERS).map(number).collect();
+            colour::adam(&mut state.sky, 0, &gradient, plan.rate, Vec::new());
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use splatcore_core::backend::{
 };
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::semantics::TILE;
+use splatcore_core::sky::Rays;
 use splatcore_core::{Camera, Choice, Image, checks};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,6 +54,8 @@ pub struct Frame {
     pub sums: Vec<SumRow>,
     /// dL/d(1/z) of every pair; empty if the loss is of the image alone.
     pub depth_sums: Vec<f32>,
+    /// Rays of the camera of the last image with a sky.
+    pub(crate) rays: Rays,
     visible: Vec<u32>,
     order: Vec<u32>,
     sort_scratch: Vec<u64>,
@@ -171,9 +174,13 @@ impl Frame {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<(), BackendError> {
-        let camera = KernelCamera::new(camera, options);
-        self.check_room(camera.size)?;
-        self.timed("blend", |frame| frame.blend(level, &camera, options))
+        let kernel_camera = KernelCamera::new(camera, options);
+        self.check_room(kernel_camera.size)?;
+        self.timed("blend", |frame| frame.blend(level, &kernel_camera, options))?;
+        if let Some(sky) = options.sky.as_deref() {
+            self.timed("sky", |frame| frame.put_sky(level, camera, sky));
+        }
+        Ok(())
     }
 
     /// Refuses an image for which the system has no memory, before buffers grow: the program would

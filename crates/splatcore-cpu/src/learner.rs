@@ -15,9 +15,10 @@ use crate::workers::Workers;
 use splatcore_core::backend::{
     BackendError, Cotangents, Deferred, FrameCounts, Learner, LearnerState, Posed, Profile,
     Profiled, Refine, RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes,
-    StepPlan, TileCounts, Timed, Visibility, take_step,
+    StepPlan, Surrounded, TileCounts, Timed, Visibility, take_step,
 };
 use splatcore_core::colour::{ColourState, cameras_of};
+use splatcore_core::sky::Sky;
 use splatcore_core::smoothing::fuse;
 use splatcore_core::{Camera, Gaussians, IntrinsicsGradient, PoseGradient, View, checks};
 use std::sync::Arc;
@@ -194,6 +195,12 @@ impl Posed for CpuLearner {
         checks::moved(&self.cameras, cameras)?;
         self.cameras = cameras.to_vec();
         Ok(())
+    }
+}
+
+impl Surrounded for CpuLearner {
+    fn sky(&mut self) -> Result<Option<Sky>, BackendError> {
+        Ok(Sky::of(&self.state.sky))
     }
 }
 

@@ -42,6 +42,7 @@ pub mod scene;
 mod score;
 pub mod shared;
 pub mod simd;
+mod sky;
 mod smoothing;
 pub mod sort;
 pub mod step;

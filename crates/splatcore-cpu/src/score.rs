@@ -10,6 +10,7 @@ use crate::frame::Frame;
 use crate::reduced::Reduced;
 use crate::rows::chunk_of;
 use crate::scene::Scene;
+use crate::sky::under_sky;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, Scores, Scoring};
 use splatcore_core::colour::Look;
@@ -33,6 +34,7 @@ pub(crate) fn score(
     // Of a pixel of the reduced photos, in pixels of the whole ones.
     let area = (scoring.scale * scoring.scale) as f32;
     let drawn = draw_views(scoring.seed, scoring.step, views.len(), scoring.views);
+    let render = &under_sky(state, &scoring.render);
     let mut scores = Scores {
         views: drawn.len(),
         bad: vec![0.0; n],
@@ -49,7 +51,7 @@ pub(crate) fn score(
         let degree = scoring.render.sh_degree;
         let scene = Scene::with_smoothing(&state.gaussians, &state.smoothing, degree);
         workers.pool.install(|| {
-            frame.forward(workers.level, scene, camera, &scoring.render, true)?;
+            frame.forward(workers.level, scene, camera, render, true)?;
             let colour = match &look {
                 Some(look) => {
                     coloured.apply(look, camera, &frame.colour);

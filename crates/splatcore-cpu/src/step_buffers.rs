@@ -13,6 +13,8 @@ pub(crate) struct StepBuffers {
     /// Views of the frames, and gradients of the numbers of their photos and cameras, if the plan
     /// learns them.
     pub colours: Vec<(usize, [Vec<f64>; 2])>,
+    /// Gradients of the sky's numbers by each frame, if the plan learns it.
+    pub skies: Vec<Vec<f64>>,
     /// Of steps of several frames.
     pub batch: Batch,
 }

@@ -115,6 +115,11 @@ pub struct Page<'a> {
     pub scene: Source<'a>,
     /// Red, green and blue behind the scene, 0 to 1.
     pub background: [f32; 3],
+    /// A sky behind the scene, on top of the background: of 16 spherical harmonics of the direction
+    /// of view, up to degree 3 (world axes, INRIA's order and signs), red, green and blue; the
+    /// colour is their sum and 0.5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sky: Option<[[f32; 3]; 16]>,
     /// Which way is up, world axes.
     pub up: [f64; 3],
     /// Two corners of the box that "frame all" shows.
@@ -232,6 +237,7 @@ mod tests {
             title,
             scene,
             background: [0.0, 0.5, 1.0],
+            sky: None,
             up: [0.0, -1.0, 0.0],
             bounds: [[-1.0; 3], [1.0; 3]],
             start: None,
@@ -318,7 +324,7 @@ mod tests {
         }
         assert_eq!(between(&html, "id=\"scene\">", "</script>"), "UEs=");
         // The viewer alone.
-        assert!(html.len() < 105_000, "{} bytes", html.len());
+        assert!(html.len() < 110_000, "{} bytes", html.len());
         let site = page_with("a", SITE);
         assert_eq!(between(&site, "id=\"scene\">", "</script>"), "");
         let settings = between(&site, "id=\"settings\">", "</script>");

@@ -195,6 +195,7 @@ impl Dataset {
             keep_alpha: false,
             keep_lens: self.given.lens == Some(PhotoLens::AsTaken),
             depths: None,
+            sky_masks: None,
         }
     }
 

@@ -7,18 +7,20 @@
 //! learns an affine colour model also `exposure.parameters`, `exposure.first`, `exposure.second
 //! [views,12]` F32 and `exposure.seen [views]` U32; of one that learns another model the same of
 //! `colour.photos [views,k]` and `colour.cameras [cameras,m]`, and its name as `colour`; of an
-//! antialiased one `smoothing [n]` F32; of one that learns masks `mask.logits`, `mask.first`,
-//! `mask.second [n]` F32; of one that refines poses `pose.offsets [views,7]` (quaternion, shift),
-//! `pose.first`, `pose.second [views,6]` F64, `pose.seen`, `pose.limited [views]` U32, and the
-//! gradients that wait for the next move, `pose.waiting_views` U32, `pose.waiting [_,6]` F64; of
-//! one that refines intrinsics, ten numbers a lens, the same names below `intrinsics.`
-//! (`checkpoint/intrinsics.rs`). Everything else is in the header's metadata, as text.
+//! antialiased one `smoothing [n]` F32; of one that learns a sky the same of `sky [1,48]`; of one
+//! that learns masks `mask.logits`, `mask.first`, `mask.second [n]` F32; of one that refines poses
+//! `pose.offsets [views,7]` (quaternion, shift), `pose.first`, `pose.second [views,6]` F64,
+//! `pose.seen`, `pose.limited [views]` U32, and the gradients that wait for the next move,
+//! `pose.waiting_views` U32, `pose.waiting [_,6]` F64; of one that refines intrinsics, ten numbers
+//! a lens, the same names below `intrinsics.` (`checkpoint/intrinsics.rs`). Everything else is in
+//! the header's metadata, as text.
 
 mod colour;
 mod file;
 mod intrinsics;
 mod masks;
 mod poses;
+mod sky;
 
 pub use file::{FORMAT, VERSION};
 
@@ -82,6 +84,7 @@ impl Checkpoint {
     pub fn save(&self, path: &Path) -> Result<(), DataError> {
         let mut tensors = self.scene_tensors();
         tensors.extend(colour::tensors(&self.state.colours));
+        tensors.extend(sky::tensors(&self.state.sky));
         tensors.extend(poses::tensors(&self.poses));
         tensors.extend(intrinsics::tensors(&self.intrinsics));
         tensors.extend(self.other_tensors());
@@ -262,6 +265,7 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
                 Ok(_) => file.rows("smoothing", Dtype::F32, &[], n)?,
                 Err(_) => Vec::new(),
             },
+            sky: sky::read(file)?,
             masks: masks::read(file, n)?,
         },
         poses: poses::read(file)?,

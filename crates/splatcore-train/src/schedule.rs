@@ -18,6 +18,7 @@ mod depth;
 mod depth_unit;
 mod growth;
 mod replan;
+mod sky;
 
 pub use course::Course;
 use course::LAST_PRUNING;
@@ -257,6 +258,7 @@ impl Schedule {
             pipeline: self.config.compute.pipeline,
             sh_degree: self.sh_degree(step),
             background: self.config.data.background.colour(),
+            sky: None,
             semantics: Semantics::default(),
             inverse_depth: false,
             antialias: self.config.scene.antialias,
@@ -294,6 +296,7 @@ impl Schedule {
             noise: (c.strategy == Strategy::Mcmc && densify.noise_rate > 0.0)
                 .then_some((densify.noise_rate * rates.means as f64) as f32),
             colour: self.colour(step),
+            sky: self.sky(step),
             depth: self.depth(step),
             masks: loss.masks.map(|weight| MaskPlan {
                 weight: weight as f32,

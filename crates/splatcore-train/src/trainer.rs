@@ -26,6 +26,7 @@ use crate::view_set::{photos, usable_views};
 use ends::Ends;
 use splatcore_core::backend::{Backend, HostMemory, RefineReport, RenderOptions};
 use splatcore_core::colour::ColourState;
+use splatcore_core::sky::Sky;
 use splatcore_core::{Camera, Gaussians, Learner, Pipeline, View, camera};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -94,6 +95,8 @@ pub struct Trainer {
     /// Of a run that refines them.
     poses: Option<Poses>,
     intrinsics: Option<Intrinsics>,
+    /// The sky behind the scene, of a run that learns none.
+    given_sky: Option<Arc<Sky>>,
     /// The other processes that train this scene.
     together: Option<Box<dyn Together>>,
     now: Now,
@@ -154,6 +157,7 @@ impl Trainer {
             spent: Spent::default(),
             poses,
             intrinsics,
+            given_sky: None,
             together: None,
             ends: Ends::new(config, &now, Spending::default(), photos),
             now,
@@ -238,6 +242,7 @@ impl Trainer {
             spent: Spent::default(),
             poses,
             intrinsics,
+            given_sky: None,
             together: None,
             ends: Ends::new(config, &now, checkpoint.spending, usable.len()),
             now,
@@ -293,13 +298,43 @@ impl Trainer {
 
     /// The learner as a renderer of the present scene, and how to render it: to evaluate without
     /// another upload. Whatever pipeline trains, quality is measured with [`Pipeline::MEASURED`].
-    pub fn renderer(&mut self) -> (&mut dyn splatcore_core::Renderer, RenderOptions) {
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn renderer(
+        &mut self,
+    ) -> Result<(&mut dyn splatcore_core::Renderer, RenderOptions), TrainError> {
         let options = RenderOptions {
             pipeline: Pipeline::MEASURED,
             sh_degree: self.schedule.config().scene.sh_degree,
-            ..self.schedule.render(self.step)
+            ..self.shown()?
         };
-        (&mut *self.learner, options)
+        Ok((&mut *self.learner, options))
+    }
+
+    /// The sky as it is; `None` if the run learns none.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn sky(&mut self) -> Result<Option<Sky>, TrainError> {
+        match self.schedule.config().sky.learn {
+            true => Ok(self.learner.sky()?),
+            false => Ok(None),
+        }
+    }
+
+    /// Lets the scene stand before a sky that stays as it is, in a run that learns none.
+    pub fn stand_before(&mut self, sky: Option<Arc<Sky>>) {
+        self.given_sky = sky;
+    }
+
+    /// How the scene is rendered as it is now, with its sky.
+    fn shown(&mut self) -> Result<RenderOptions, TrainError> {
+        let learned = self.sky()?.map(Arc::new);
+        Ok(RenderOptions {
+            sky: learned.or_else(|| self.given_sky.clone()),
+            ..self.schedule.render(self.step)
+        })
     }
 
     /// Steps taken, resumed ones included.

@@ -98,6 +98,7 @@ fn plan(step: u32, view: usize, extent: f32) -> StepPlan {
         statistics: (step < DENSIFY_UNTIL).then_some(Statistic::Mean),
         noise: None,
         colour: None,
+        sky: None,
         depth: None,
         masks: None,
         pose_gradients: false,

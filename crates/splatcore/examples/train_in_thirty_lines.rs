@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     trainer.run(&mut ())?;
     write_ply(&folder.join("scene.ply"), &trainer.scene()?, false)?;
 
-    let (renderer, options) = trainer.renderer();
+    let (renderer, options) = trainer.renderer()?;
     let quality = evaluate(renderer, &test, &options, &|_, _, _, _| {})?;
     let (psnr, photos) = (quality.psnr, test.len());
     println!("PSNR {psnr:.2} dB on {photos} held-out photos");

@@ -18,12 +18,14 @@ use crate::start::Start;
 use crate::up::{Direction, Up};
 use crate::{first_view, sharing};
 use anyhow::{Context, Result};
+use splatcore_core::sky::Sky;
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_path::Pose;
 use splatcore_path::generate::Orbit;
 use splatcore_train::config::{Background, PhotoLens};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// `--distance` of an orbit inside a room.
 const INSIDE: f64 = 0.2;
@@ -96,8 +98,8 @@ pub struct CameraArgs {
     /// it is.
     #[arg(skip)]
     pub fixed: bool,
-    /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the
-    /// scene, or black]
+    /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [the sky or the colour of the
+    /// run beside the scene, or black]
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
 }
@@ -347,6 +349,11 @@ impl CameraArgs {
         source.settings(self.background, self.test_every).0.colour()
     }
 
+    /// The sky behind the scene.
+    pub fn sky(&self, source: &SceneSource) -> Result<Option<Arc<Sky>>> {
+        source.sky(self.background)
+    }
+
     fn of_dataset(
         &self,
         source: &SceneSource,
@@ -371,6 +378,7 @@ impl CameraArgs {
                 keep_alpha: false,
                 keep_lens: source.keep_lens(self.lens),
                 depths: None,
+                sky_masks: None,
             },
         )?;
         Ok(views

@@ -22,6 +22,7 @@ pub fn write_page(page: &Path, scene: &SharedScene, title: &str, folder: &Path) 
     let choices = Choices {
         title: title.into(),
         background: settings.data.background.colour(),
+        sky: source.sky(None)?,
         up: source.up(),
         views: views
             .map(|named| sharing::view(named.name, &named.camera))

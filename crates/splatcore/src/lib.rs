@@ -62,6 +62,7 @@ mod scene_source;
 mod sharing;
 mod site;
 mod sizing;
+mod sky;
 mod start;
 mod table;
 mod up;

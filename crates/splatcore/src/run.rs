@@ -23,14 +23,14 @@ use crate::scene_source::{SceneSource, store_start};
 use crate::sharing::{self, Choices, SharedScene};
 use crate::up::Up;
 use crate::viewing::{Live, photos_of, scene_info};
-use crate::{backends, load, sizing};
+use crate::{backends, load, sizing, sky};
 use afterwards::afterwards;
 use anyhow::{Context, Result, bail};
 use job::prepare_folder;
 use memory::{host_memory, plan_memory};
 use photos::{Photos, load_photos};
 use poses::Refined;
-use result::{report, write_colours};
+use result::{report, write_colours, write_sky};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Backend, Gaussians, View, camera};
 use splatcore_data::dataset::Dataset;
@@ -138,6 +138,7 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
         measured: before,
     };
     output::write_json(&files.metrics, &metrics)?;
+    write_sky(&mut trainer, &files)?;
     let scene = shown_scene(job, facts.up, &shared, &views);
     let about = about(job, &photos, &*backend);
     report(&metrics, &about, &trainer, scene, pictures)?.write(&files.report)?;
@@ -268,6 +269,7 @@ fn shown_scene(job: &Job, up: Option<Up>, scene: &SharedScene, views: &[View]) -
         let choices = Choices {
             title: job.folder.display().to_string(),
             background: job.config.data.background.colour(),
+            sky: sky::read(&Files::of(&job.folder).sky)?.map(Arc::new),
             up,
             views: views
                 .iter()
@@ -293,6 +295,7 @@ pub fn stay(live: Live, scene: SharedScene, job: &Job, always: bool) -> Result<(
     let options = RenderOptions {
         antialias,
         background: job.config.data.background.colour(),
+        sky: sky::read(&Files::of(&job.folder).sky)?.map(Arc::new),
         ..RenderOptions::default()
     };
     let file = Files::of(&job.folder).scene;
@@ -462,7 +465,7 @@ fn write_and_measure(
                 false => Ok(()),
             }
         });
-        let (renderer, options) = trainer.renderer();
+        let (renderer, options) = trainer.renderer()?;
         let extras = Extras {
             align_colour: config.loss.colour.is_some(),
             ..Extras::default()

@@ -21,9 +21,11 @@ use crate::cameras::json;
 use crate::cameras::named::NamedCamera;
 use crate::load;
 use crate::output::{self, WrongUsage};
+use crate::sky;
 use crate::up::Up;
 use anyhow::{Result, bail};
 use splatcore_core::Gaussians;
+use splatcore_core::sky::Sky;
 use splatcore_data::dataset::{Dataset, is_file_of_cameras};
 use splatcore_data::scene;
 use splatcore_data::scene::edit::Similarity;
@@ -314,6 +316,40 @@ impl SceneSource {
         )
     }
 
+    /// The sky that the run beside the scene learned, turned as the scene was since; none where a
+    /// colour was typed to be behind the scene in its place.
+    ///
+    /// # Errors
+    /// If its file is none.
+    pub fn sky(&self, typed: Option<Background>) -> Result<Option<Arc<Sky>>> {
+        let file = Files::of(self.folder()).sky;
+        let Some(sky) = typed.map_or_else(|| sky::read(&file), |_| Ok(None))? else {
+            return Ok(None);
+        };
+        eprintln!(
+            "from {}: the sky (--background shows a colour)",
+            file.display()
+        );
+        let moved = &self.facts().moved;
+        let sky = moved.as_ref().map_or(sky, |moved| moved.sky(&sky));
+        Ok(Some(Arc::new(sky)))
+    }
+
+    /// Says that another file of this scene does not hold its sky, if it has one.
+    pub fn tell_of_sky(&self, file: &Path) {
+        let (own, there) = (
+            Files::of(self.folder()).sky,
+            Files::of(facts::folder_of(file)).sky,
+        );
+        if own.is_file() && !there.is_file() {
+            eprintln!(
+                "note: no format of scenes holds a sky, so {} has none; it stays in {}",
+                file.display(),
+                own.display()
+            );
+        }
+    }
+
     /// Records what is known of this scene for another file of it, where that makes a run's folder:
     /// the file has the name of a run's scene, and no other run is there.
     ///
@@ -332,6 +368,9 @@ impl SceneSource {
             return Ok(());
         };
         let now = place.find(here).unwrap_or_else(|_| place.absolute.clone());
+        if let Some(sky) = sky::read(&own.sky)? {
+            sky::write(&files.sky, &sky)?;
+        }
         let facts = Facts {
             dataset: Some(DatasetPlace::new(&now, place.images.as_deref(), there)),
             ..self.facts().clone()

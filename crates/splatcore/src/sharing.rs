@@ -5,12 +5,13 @@ use crate::first_view;
 use crate::progress::Stages;
 use crate::up::Up;
 use anyhow::{Result, bail};
+use splatcore_core::sky::Sky;
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::scene::{self, WriteOptions, sog};
 use splatcore_page::{Hotspot, Keyframe, Page, Pose, Source, View};
 use splatcore_path::files;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A report holds the page of a scene of at most so many Gaussians, some 4 MB of degree 3. Making
 /// it takes some seconds, and a browser opens it at once.
@@ -23,6 +24,8 @@ pub struct Choices {
     pub title: String,
     /// Behind the scene.
     pub background: [f32; 3],
+    /// A sky behind the scene, on top of the background.
+    pub sky: Option<Arc<Sky>>,
     /// Which way is up; if not given, that of the views, or -y.
     pub up: Option<Up>,
     /// Where to begin; if not given the first view, the path's begin, or the view that shows most.
@@ -120,6 +123,7 @@ pub fn about<'a>(gaussians: &Gaussians, choices: &'a Choices) -> Result<Page<'a>
         title: &choices.title,
         scene: Source::Inside(&[]),
         background: choices.background,
+        sky: choices.sky.as_ref().map(|sky| sky.coefficients),
         up,
         bounds: middle(gaussians),
         start,

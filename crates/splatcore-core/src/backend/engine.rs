@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! parameters --> project --> splats --> image --> compare --> dL/dimage --> backward --> sums
-//!     ^                                (colour model, loss)                              |
+//!     ^                                (sky) (colour model, loss)                        |
 //!     |                                  guide (depth, if asked for) --> more of them -->|
 //!     +-- apply <-- gradients <-- accumulate (of several frames) <-----------------------+
 //!                                                                                        |
@@ -89,8 +89,8 @@ pub trait Exchange {
         let _ = first;
         Ok(())
     }
-    /// Gives the losses and the gradients of the colour models to all ranks, and whether one could
-    /// not render its frame.
+    /// Gives the losses and the gradients of colour models and sky to all ranks, and whether one
+    /// could not render its frame.
     fn exchange_losses(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         let _ = plan;
         Ok(())
@@ -131,19 +131,20 @@ pub trait Guided {
 pub trait Engine: Exchange + CameraGradients + Guided {
     /// From Gaussians to the splats of a frame; of this rank's Gaussians.
     fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
-    /// From splats to the image: lists of the tiles, blending.
+    /// From splats to the image: lists of the tiles, blending, the sky behind it.
     fn image(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// From the image through the photo's colour model to the loss, and back to dL/dimage. Leaves
     /// the gradient of the colour model for [`Engine::apply`].
     fn compare(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
-    /// From dL/dimage to the sums of each splat.
+    /// From dL/dimage to the sums of each splat. Leaves the gradient of the sky for
+    /// [`Engine::apply`].
     fn backward(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// Computes the frame's gradients of parameters from its sums and adds them to those of the
     /// step's earlier frames. Called only in steps of several frames; in a step of one frame
     /// [`Engine::apply`] reads the sums.
     fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError>;
     /// Moves the parameters against the mean of the frames' gradients; adds regularisers,
-    /// statistics and noise; updates the frames' colour models, in their order.
+    /// statistics and noise; updates the frames' colour models, in their order, and the sky.
     fn apply(&mut self, plan: &StepPlan) -> Result<(), BackendError>;
 }
 

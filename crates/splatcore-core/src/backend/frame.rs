@@ -1,7 +1,9 @@
 //! How a frame is rendered, and what comes of it.
 
 use crate::semantics::Semantics;
+use crate::sky::Sky;
 use crate::{Image, Pipeline};
+use std::sync::Arc;
 
 /// How to render.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +15,9 @@ pub struct RenderOptions {
     pub sh_degree: u8,
     /// Colour behind the scene: image = C + T * background.
     pub background: [f32; 3],
+    /// A sky behind the scene, which comes on top of the background: image = C + T * (background +
+    /// sky); `None` for none.
+    pub sky: Option<Arc<Sky>>,
     /// Constants of the rasterizer.
     pub semantics: Semantics,
     /// Also [`Rendered::inverse_depth`]. Only [`super::Renderer::render`] and what times it look at
@@ -37,6 +42,7 @@ impl Default for RenderOptions {
             pipeline: Pipeline::AUTO,
             sh_degree: 3,
             background: [0.0; 3],
+            sky: None,
             semantics: Semantics::default(),
             inverse_depth: false,
             antialias: false,

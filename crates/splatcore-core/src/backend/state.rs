@@ -1,7 +1,7 @@
 //! What a learner knows.
 
 use crate::Gaussians;
-use crate::colour::ColourState;
+use crate::colour::{ColourState, ColourTable};
 use crate::learned_masks::LearnedMasks;
 
 /// All that a learner knows and a checkpoint must hold. Moments have the scene's shape.
@@ -19,6 +19,8 @@ pub struct LearnerState {
     pub seen: Vec<u32>,
     /// What the views' photos and cameras made of colours; empty if no step learned any.
     pub colours: ColourState,
+    /// What is known of the sky ([`crate::sky`]), a row; empty if no step learned one.
+    pub sky: ColourTable,
     /// Log standard deviations of the 3D filter ([`crate::smoothing`]), `[n]`; empty if there is
     /// none.
     pub smoothing: Vec<f32>,
@@ -37,6 +39,7 @@ impl LearnerState {
             gradient_sum: vec![0.0; n],
             seen: vec![0; n],
             colours: ColourState::default(),
+            sky: ColourTable::default(),
             smoothing: Vec::new(),
             masks: LearnedMasks::default(),
         }

@@ -4,6 +4,7 @@ use super::frame::RenderOptions;
 use crate::colour::ColourPlan;
 use crate::depth::DepthPlan;
 use crate::learned_masks::MaskPlan;
+use crate::sky::SkyPlan;
 
 /// Learning rates of one step, per parameter group. The one for the means already holds the scene's
 /// extent.
@@ -79,6 +80,11 @@ pub struct StepPlan {
     /// the model makes of the background ([`crate::colour::Entry::of_colour`]). `None` compares the
     /// image as it is.
     pub colour: Option<ColourPlan>,
+    /// Learns the sky behind the scene ([`crate::sky`]), from the first step that asks for it on,
+    /// by an Adam of its own and the mean of the views' gradients. Gradients of cameras are as if
+    /// the sky did not turn with them. `None` leaves what is known of a sky as it is and does not
+    /// show it.
+    pub sky: Option<SkyPlan>,
     /// Also compares the depths of each view with what its photo knows of them
     /// ([`crate::Photo::depth`]); a view of which nothing is known is learned from as without.
     /// Colours, and how colour models learn, stay as they are. `None` compares no depth.

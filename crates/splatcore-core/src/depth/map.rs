@@ -1,5 +1,8 @@
 //! What is known of a photo's depths.
 
+/// In place of an inverse depth: the pixel shows the sky, so nothing stands in its ray.
+pub const SKY: f32 = -1.0;
+
 /// Inverse depths of a photo, in a size of its own: pixel (x, y) of an image of the same view has
 /// that of the map's pixel which its centre falls into.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -8,7 +11,8 @@ pub struct DepthMap {
     pub width: u32,
     /// Height in pixels.
     pub height: u32,
-    /// `[height * width]`, 1 / z with z along the view axis in world units; 0 where it is unknown.
+    /// `[height * width]`, 1 / z with z along the view axis in world units; 0 where it is unknown,
+    /// [`SKY`] where nothing stands.
     pub inverse: Vec<f32>,
 }
 
@@ -30,12 +34,15 @@ impl DepthMap {
             .collect()
     }
 
-    /// Whether there are as many values as the size says, all finite and at least 0.
+    /// Whether there are as many values as the size says, all finite, 0, above it, or [`SKY`].
     pub fn is_sound(&self) -> bool {
         let values = self.width as usize * self.height as usize;
         values > 0
             && self.inverse.len() == values
-            && self.inverse.iter().all(|q| q.is_finite() && *q >= 0.0)
+            && self
+                .inverse
+                .iter()
+                .all(|&q| q.is_finite() && (q >= 0.0 || q == SKY))
     }
 
     /// How many pixels are known.
@@ -44,6 +51,11 @@ impl DepthMap {
             .iter()
             .filter(|&&inverse| inverse > 0.0)
             .count()
+    }
+
+    /// Whether a pixel shows the sky.
+    pub fn has_sky(&self) -> bool {
+        self.inverse.contains(&SKY)
     }
 
     /// The middle of the known depths; `None` if none is known.

@@ -5,7 +5,7 @@
 //! expected inverse depth there. The loss is smooth-L1 of a *residual* between that and the map's
 //! inverse depth, which a line of the table gives; its mean over all pixels is added to the loss of
 //! the photo. Pixels of which nothing is known have none, nor have those of less alpha than
-//! [`MIN_ALPHA`].
+//! [`MIN_ALPHA`]. Where a photo shows the sky, the loss is A.
 //!
 //! | question | file |
 //! | --- | --- |
@@ -22,7 +22,7 @@ mod map;
 
 pub use entry::Entry;
 pub use error::DepthError;
-pub use map::DepthMap;
+pub use map::{DepthMap, SKY};
 
 use std::fmt;
 use std::str::FromStr;
@@ -98,6 +98,21 @@ pub struct DepthPlan {
     pub weight: f32,
     /// A depth of about the scene's size, world units.
     pub unit: f32,
+    /// Of the mean over a photo's pixels of alpha where it shows the sky.
+    pub sky_weight: f32,
+}
+
+impl DepthPlan {
+    /// The losses at a pixel on its depth and on its alpha, given D and A of the module's
+    /// documentation and what is known there, and the derivatives of the former by D and A and of
+    /// the latter by A; without weights.
+    pub fn at_pixel(&self, frame: [f64; 2], known: f32) -> [[f64; 3]; 2] {
+        if known == SKY {
+            return [[0.0; 3], [frame[1], 0.0, 1.0]];
+        }
+        let of_depth = self.loss.at_pixel(frame, known.into(), self.unit.into());
+        [of_depth, [0.0; 3]]
+    }
 }
 
 #[cfg(test)]

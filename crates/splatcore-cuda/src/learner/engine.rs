@@ -11,6 +11,7 @@ use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::ops::camera_gradients::{CameraFrame, CameraKind};
 use crate::ops::depth_loss::{self, DepthFrame};
+use crate::ops::sky;
 use crate::passes::InferencePass;
 use splatcore_core::backend::{
     CameraGradients, Engine, Exchange, Guided, Ranks, Statistic, StepFrame, StepPlan, take_step,
@@ -99,6 +100,9 @@ impl Engine for CudaLearner {
         {
             more.push(depth_loss::program(loss));
         }
+        if plan.sky.is_some() && !self.passes.skies.is_compiled() {
+            more.push(sky::program());
+        }
         if let (None, Some(wanted)) = (self.adam.0, missing)
             && self.passes.queue().device.compiles_ahead()
         {
@@ -115,9 +119,16 @@ impl Engine for CudaLearner {
         Ok(())
     }
 
-    fn image(&mut self, _: StepFrame<'_>) -> Result<(), BackendError> {
+    fn image(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
-        self.passes.image(scene, &camera)
+        self.passes.image(scene, &camera)?;
+        let (plan, given) = (frame.plan, frame.plan.render.sky.as_ref());
+        if plan.sky.is_none() && given.is_none() {
+            return Ok(());
+        }
+        let seen_by = self.camera_of(frame.view(), plan.scale)?;
+        let given = given.filter(|_| plan.sky.is_none());
+        self.passes.put_sky(&seen_by, &camera, given)
     }
 
     fn compare(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
@@ -154,6 +165,10 @@ impl Engine for CudaLearner {
 
     fn backward(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
+        if frame.plan.sky.is_some() {
+            let seen_by = self.camera_of(frame.view(), frame.plan.scale)?;
+            self.passes.sky_backward(&seen_by, &camera, frame.index)?;
+        }
         // Of each splat; the first sum is the opacity's gradient.
         self.frame.sums = self.passes.backward(scene, &camera, &frame.plan.render)?;
         Ok(())
@@ -188,6 +203,12 @@ impl Engine for CudaLearner {
         let (camera, scene) = (self.camera_of_step()?, self.scene_addresses());
         self.adam(scene, &camera, plan)?;
         self.passes.queue().mark("adam")?;
+        if let Some(sky) = &plan.sky {
+            let counters = self.passes.work.counters();
+            let (work, skies) = (&self.passes.work, &mut self.passes.skies);
+            let device = (&work.queue, &*work.kernels);
+            skies.update(device, sky.rate, plan.views.len(), counters)?;
+        }
         let Some(colour) = &plan.colour else {
             return Ok(());
         };
@@ -242,6 +263,9 @@ impl CudaLearner {
         self.passes.training.by_depth = plan.depth.is_some();
         if plan.masks.is_some() {
             self.state.start_masks()?;
+        }
+        if plan.sky.is_some() {
+            self.passes.skies.start(plan.views.len())?;
         }
         self.values
             .reserve_exactly(size_of::<f64>() * plan.views.len())?;

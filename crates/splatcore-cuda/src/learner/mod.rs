@@ -61,9 +61,10 @@ pub use photos::Photos;
 use shared::Sharing;
 use splatcore_core::backend::{
     Deferred, HostMemory, Learner, LearnerState, Posed, Profile, Profiled, Refine, RefineReport,
-    StageTimes, StepPlan,
+    StageTimes, StepPlan, Surrounded,
 };
 use splatcore_core::colour::{ColourState, cameras_of};
+use splatcore_core::sky::Sky;
 use splatcore_core::smoothing::fuse;
 use splatcore_core::{
     BackendError, Camera, Gaussians, IntrinsicsGradient, PoseGradient, View, checks,
@@ -141,7 +142,7 @@ impl CudaLearner {
     pub(crate) fn new(
         state: &LearnerState,
         views: Arc<Vec<View>>,
-        passes: Passes,
+        mut passes: Passes,
         moments: Moments,
         offloads: bool,
     ) -> Result<Self, BackendError> {
@@ -156,6 +157,7 @@ impl CudaLearner {
         let headroom = offloads.then(|| memory::headroom(pixels));
         let mut coloured = Coloured::new(&device, cameras_of(views.iter()))?;
         coloured.replace(&state.colours)?;
+        passes.skies.replace(&state.sky)?;
         let kernels = passes.work.kernels.clone();
         // What must be compiled is, at the same time.
         let (loss, densify) = rayon::join(|| Loss::new(&kernels), || Densify::new(&kernels));
@@ -286,6 +288,13 @@ impl Posed for CudaLearner {
     }
 }
 
+impl Surrounded for CudaLearner {
+    fn sky(&mut self) -> Result<Option<Sky>, BackendError> {
+        self.synchronise()?;
+        Ok(Sky::of(&self.passes.skies.download()?))
+    }
+}
+
 impl Learner for CudaLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         let launched = self.launch_or_synchronise(plan);
@@ -314,6 +323,7 @@ impl Learner for CudaLearner {
         self.whole()?;
         let mut state = self.state.download()?;
         state.colours = self.coloured.download()?;
+        state.sky = self.passes.skies.download()?;
         Ok(state)
     }
 
@@ -330,6 +340,7 @@ impl Learner for CudaLearner {
         let replaced = self.with_memory(|learner| learner.state.replace(state));
         self.known = self.state.count;
         replaced?;
+        self.passes.skies.replace(&state.sky)?;
         self.coloured.replace(&state.colours)
     }
 }

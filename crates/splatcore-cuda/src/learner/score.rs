@@ -97,6 +97,12 @@ impl CudaLearner {
         };
         let camera = self.projected(&comparison, Vec::new())?;
         self.passes.image(self.scene_addresses(), &camera)?;
+        let given = scoring.render.sky.as_ref();
+        if self.passes.skies.learns() || given.is_some() {
+            let seen_by = self.camera_of(view, scoring.scale)?;
+            let given = given.filter(|_| !self.passes.skies.learns());
+            self.passes.put_sky(&seen_by, &camera, given)?;
+        }
         let Compared { image, photo } = self.compared(&comparison, &camera)?;
         let (pixels, counters) = (camera.pixels() as u32, self.passes.work.counters());
         let [error_range, error_mask, add_scores] = scorer.kernels;

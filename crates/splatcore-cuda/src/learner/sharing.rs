@@ -194,8 +194,8 @@ impl CudaLearner {
         Ok(Some((shard.view()?, gradients)))
     }
 
-    /// Gives losses and the colour models' gradients of the frames that were rendered here to all
-    /// ranks, and whether one overflowed.
+    /// Gives losses and the gradients of colour models and sky of the frames that were rendered
+    /// here to all ranks, and whether one overflowed.
     pub(super) fn share_losses(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         let ranks = self.ranks_of_steps();
         if ranks == Ranks::ALONE {
@@ -211,6 +211,9 @@ impl CudaLearner {
                     index,
                     self.coloured.gradient_of(queue, colour.model, index)?,
                 ));
+            }
+            if plan.sky.is_some() {
+                slots.push((index, self.passes.skies.gradient_of(index)));
             }
         }
         let counters = self.passes.work.counters();

@@ -13,7 +13,7 @@ use super::{
     accumulate, adam, bin, clear, colour, densify, depth_loss, depth_sums, floaters, gather_splats,
     intrinsics_gradient, limit_scales, loss, photo, pose_gradient,
 };
-use super::{score, smoothing, sort};
+use super::{score, sky, smoothing, sort};
 use crate::device::Program;
 use splatcore_core::colour::ColourModel;
 use splatcore_core::depth::DepthLoss;
@@ -249,6 +249,7 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     all.push(limit_scales::program());
     all.push(photo::program());
     all.extend(ColourModel::ALL.map(colour::program));
+    all.push(sky::program());
     all.extend(DepthLoss::ALL.map(depth_loss::program));
     all.push(score::program());
     all.push(score::visibility::program());

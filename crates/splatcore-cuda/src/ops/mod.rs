@@ -7,6 +7,7 @@
 //! | which tiles does a splat touch | `shared/footprint.cuh`; in training `intersect/`, else `bin/` |
 //! | how are lists put into depth order | `sort/`; for inference `bin/` |
 //! | how are pixels made | `blend/`, and back: `blend_backward/`; of depth and transmittance `depth_sums/` |
+//! | what is behind the scene | `sky/` |
 //! | how do parameters move | `loss/`, `colour/`, `depth_loss/`, `adam/`; of several frames `accumulate/` |
 //! | how do cameras get their gradients | `pose_gradient/`, `intrinsics_gradient/`, `camera_gradients.rs` |
 //! | what do ranks need that share a frame | `gather_splats/` |
@@ -47,6 +48,7 @@ pub mod score;
 mod shared {
     mod tests;
 }
+pub mod sky;
 pub mod smoothing;
 pub mod sort;
 pub(crate) mod sources;

@@ -25,7 +25,7 @@ static SHARED: &[(&str, &Layout)] = &[
     ("splat.cuh", Counters::LAYOUT),
     ("lens.cuh", KernelLens::LAYOUT),
     ("adam.cu", Rates::LAYOUT),
-    ("colour_kernels.cuh", ColourRows::LAYOUT),
+    ("colour_rows.cuh", ColourRows::LAYOUT),
 ];
 
 /// The program of a kernel file.

@@ -6,7 +6,7 @@ use crate::device::{Buffer, Device, Place};
 use crate::ops::adam::moments::{Format, Moments};
 use rayon::prelude::*;
 use splatcore_core::backend::LearnerState;
-use splatcore_core::colour::ColourState;
+use splatcore_core::colour::{ColourState, ColourTable};
 use splatcore_core::learned_masks::LearnedMasks;
 use splatcore_core::{BackendError, Gaussians};
 use std::sync::Arc;
@@ -387,6 +387,7 @@ impl State {
             gradient_sum: self.gradient_sum.to_vec(self.count)?,
             seen: self.seen.to_vec(self.count)?,
             colours: ColourState::default(),
+            sky: ColourTable::default(),
             smoothing: self.filters()?,
             masks: self.learned_masks()?,
         })

@@ -12,7 +12,9 @@ use crate::ops::camera::KernelCamera;
 use crate::ops::counters::Counters;
 use crate::ops::lens::KernelLens;
 use crate::ops::scene::SceneAddresses;
+use crate::ops::sky::{Skies, SkyFrame};
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::sky::Sky;
 use splatcore_core::{BackendError, Camera, Choice, checks};
 use std::sync::Arc;
 
@@ -29,6 +31,8 @@ pub struct Passes {
     pub inference: InferencePass,
     /// Images and their gradients.
     pub training: TrainingPass,
+    /// What lies behind scenes.
+    pub skies: Skies,
     /// Red, green and blue of the last image that was brought to the host to look at. Kept, as new
     /// memory of this size costs as much time as the copy.
     pub(super) planes: Vec<f32>,
@@ -51,6 +55,7 @@ impl Passes {
             sorted: SortedLists::new(&device)?,
             inference: InferencePass::new(&device)?,
             training: TrainingPass::new(&device, deterministic)?,
+            skies: Skies::new(&device)?,
             planes: Vec::new(),
         })
     }
@@ -74,7 +79,19 @@ impl Passes {
         let view = self.view_of(camera, options)?;
         let lens = self.work.lens.is_some();
         let frame = self.inference.frame(scene, (view, lens), options, false);
-        self.launch_inference(scene.count, frame)
+        let view = self.launch_inference(scene.count, frame)?;
+        if let Some(sky) = &options.sky {
+            let frame = SkyFrame {
+                camera,
+                view,
+                transmittances: self.inference.transmittance.address(),
+                counters: self.work.counters(),
+            };
+            let device = (&self.work.queue, &*self.work.kernels);
+            let image = self.inference.image.address();
+            self.skies.put(device, &frame, Some(sky), image)?;
+        }
+        Ok(view)
     }
 
     /// Counts fragments in place of making an image.
@@ -163,7 +180,53 @@ impl Passes {
     ) -> Result<KernelCamera, BackendError> {
         let view = self.project(scene, camera, options, more)?;
         self.image(scene, &view)?;
+        if let Some(sky) = &options.sky {
+            self.put_sky(camera, &view, Some(sky))?;
+        }
         Ok(view)
+    }
+
+    /// Puts a sky behind `training.image`, or the one that learns if none is given.
+    ///
+    /// # Errors
+    /// If memory is short, compiling failed or the device failed.
+    pub fn put_sky(
+        &mut self,
+        camera: &Camera,
+        view: &KernelCamera,
+        given: Option<&Arc<Sky>>,
+    ) -> Result<(), BackendError> {
+        let frame = SkyFrame {
+            camera,
+            view: *view,
+            transmittances: self.training.transmittance.address(),
+            counters: self.work.counters(),
+        };
+        let device = (&self.work.queue, &*self.work.kernels);
+        let image = self.training.image.address();
+        self.skies.put(device, &frame, given, image)
+    }
+
+    /// Keeps the gradient of the sky that learns by the frame of this place in a step, from
+    /// `training.image_gradient`.
+    ///
+    /// # Errors
+    /// As [`Passes::put_sky`].
+    pub fn sky_backward(
+        &mut self,
+        camera: &Camera,
+        view: &KernelCamera,
+        index: usize,
+    ) -> Result<(), BackendError> {
+        let frame = SkyFrame {
+            camera,
+            view: *view,
+            transmittances: self.training.transmittance.address(),
+            counters: self.work.counters(),
+        };
+        let device = (&self.work.queue, &*self.work.kernels);
+        let gradient = self.training.image_gradient.address();
+        self.skies.backward(device, &frame, index, gradient)
     }
 
     /// Makes the splats of a frame that is learned from, and room for what follows; if kernels must

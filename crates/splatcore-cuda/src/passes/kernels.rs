@@ -58,11 +58,12 @@ impl SceneKind {
     }
 }
 
-/// The options without the background, by which no kernel is specialised and which every frame may
-/// change.
+/// The options without background and sky, by which no kernel is specialised and which every frame
+/// may change.
 pub fn without_background(options: &RenderOptions) -> RenderOptions {
     RenderOptions {
         background: [0.0; 3],
+        sky: None,
         ..options.clone()
     }
 }

@@ -51,7 +51,7 @@ pub struct TrainingPass {
     checkpointed: bool,
     /// Planar rgb, `[3][height * width]` f32.
     pub image: Buffer,
-    transmittance: Buffer,
+    pub(super) transmittance: Buffer,
     /// dL/dimage, planar.
     pub image_gradient: Buffer,
     /// A row a pair, or for each splat what pixels add to, as the method wants it.

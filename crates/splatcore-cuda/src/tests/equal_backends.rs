@@ -171,7 +171,7 @@ struct End {
 }
 
 fn psnr(trainer: &mut Trainer, views: &[View]) -> f64 {
-    let (renderer, options) = trainer.renderer();
+    let (renderer, options) = trainer.renderer().unwrap();
     let found = evaluate(renderer, views, &options, &|_, _, _, _| ());
     found.unwrap().psnr
 }

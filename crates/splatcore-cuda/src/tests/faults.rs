@@ -16,6 +16,7 @@ const VANILLA: RenderOptions = RenderOptions {
     pipeline: Pipeline::VANILLA,
     sh_degree: 0,
     background: [0.2, 0.4, 0.6],
+    sky: None,
     semantics: splatcore_core::semantics::Semantics {
         near_plane: 0.2,
         alpha_max: 0.99,

@@ -305,7 +305,7 @@ fn trained(
     let mut trainer = Trainer::new(config, backend, views.clone(), start)?;
     trainer.run(&mut ())?;
     let colours = trainer.colours()?;
-    let (renderer, options) = trainer.renderer();
+    let (renderer, options) = trainer.renderer().unwrap();
     // Through the same methods, whatever trained.
     let options = RenderOptions {
         pipeline: SINGLE,

@@ -118,7 +118,11 @@ pub(super) fn with_ending(folder: &Path, ending: &str) -> Vec<PathBuf> {
 /// The mask of a photo: `masks/NAME.png`, with or without the photo's own ending in NAME.
 /// A first folder of the name (`images/`) may be left out.
 pub(super) fn mask(root: &Path, name: &str) -> Option<PathBuf> {
-    let masks = root.join("masks");
+    mask_in(&root.join("masks"), name)
+}
+
+/// The same in another folder.
+pub(super) fn mask_in(masks: &Path, name: &str) -> Option<PathBuf> {
     if !masks.is_dir() {
         return None;
     }

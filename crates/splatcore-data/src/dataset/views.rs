@@ -8,6 +8,7 @@ use image::metadata::Orientation;
 use image::{GrayImage, RgbImage};
 use rayon::prelude::*;
 use splatcore_core::{Camera, Lens, Photo, View, panorama};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,6 +28,9 @@ pub struct LoadOptions {
     pub keep_lens: bool,
     /// Also what depth maps know of the photos; `None` for none.
     pub depths: Option<DepthOptions>,
+    /// Also which pixels show the sky, by masks in this folder below the dataset's; `None` for
+    /// none.
+    pub sky_masks: Option<PathBuf>,
 }
 
 impl Dataset {
@@ -40,7 +44,8 @@ impl Dataset {
     /// # Errors
     /// The first photo in the given order that cannot be read or decoded, or whose shape
     /// contradicts its camera; how many others there are, and which, is said too. The same of depth
-    /// maps, if they are asked for; also if there is none, or none that has a scale.
+    /// maps and of masks of the sky, if they are asked for; also if there is none, or none that has
+    /// a scale.
     ///
     /// # Panics
     /// If an index is not below `entries.len()`.
@@ -81,7 +86,10 @@ impl Dataset {
             Some(depths) if views.iter().all(|view| view.photo.depth.is_none()) => {
                 Err(depth::none_found(self, depths))
             }
-            _ => Ok(views),
+            _ => match &options.sky_masks {
+                Some(folder) => depth::check_sky(self, folder, &views).map(|()| views),
+                None => Ok(views),
+            },
         }
     }
 
@@ -165,6 +173,9 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
     let mask_of = |path| photo::decode_mask(path, rgb.width(), rgb.height());
     let mut mask = entry.mask.as_deref().map(mask_of).transpose()?;
     if panorama::is_whole(&source) {
+        if options.sky_masks.is_some() {
+            return Err(depth::no_sky_around(entry));
+        }
         return Ok(load_parts(entry, options, source, (rgb, alpha, mask)));
     }
     let camera = view_camera(entry, &source, options)?;
@@ -175,13 +186,21 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
     let (camera, (rgb, alpha, mask)) = shrink(camera, (rgb, alpha, mask), options.max_size);
     let mask = undistort::imaged(&camera, mask);
     let mut view = view(entry.name.clone(), camera, (rgb, alpha, mask));
-    if let Some(depths) = &options.depths {
+    if options.depths.is_some() || options.sky_masks.is_some() {
         let loaded = depth::Loaded {
             source: &source,
             view: &view.camera,
             mask: view.photo.mask.as_deref(),
         };
-        view.photo.depth = depth::load(dataset, entry, &loaded, depths)?.map(Arc::new);
+        let known = match &options.depths {
+            Some(depths) => depth::load(dataset, entry, &loaded, depths)?,
+            None => None,
+        };
+        let known = match &options.sky_masks {
+            Some(folder) => depth::with_sky(dataset, entry, &loaded, folder, known)?,
+            None => known,
+        };
+        view.photo.depth = known.map(Arc::new);
     }
     Ok(vec![view])
 }

@@ -90,6 +90,7 @@ fn alpha_is_straight_and_composited_on_the_background() {
         keep_alpha: false,
         keep_lens: false,
         depths: None,
+        sky_masks: None,
     };
     let views = open(root)
         .load_views(&[0, 1], &options, &|_, _| {})
@@ -128,6 +129,7 @@ fn alpha_that_is_kept_gives_the_same_photo_on_any_background() {
                 keep_alpha,
                 keep_lens: false,
                 depths: None,
+                sky_masks: None,
             };
             open(root)
                 .load_views(&[0, 1, 2], &options, &|_, _| {})

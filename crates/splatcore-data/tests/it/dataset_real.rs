@@ -192,6 +192,7 @@ fn chair_has_declared_splits_and_points_like_inrias() {
         keep_alpha: false,
         keep_lens: false,
         depths: None,
+        sky_masks: None,
     };
     let on_white = dataset.load_views(&test[..1], &white, &|_, _| {}).unwrap();
     let on_black = dataset

@@ -58,6 +58,8 @@ function look() {
   const own = chosen.every((v, i) => v === typed[i]);
   return {
     background: own ? settings.background : chosen.map((v) => v / 255),
+    // Another colour stands in place of the sky.
+    sky: own ? settings.sky : null,
     degree: Number(element('sh').value),
   };
 }

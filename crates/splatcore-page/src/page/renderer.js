@@ -7,6 +7,8 @@ import { add, dot, mul } from './camera.js';
 import { ROW } from './sorting.js';
 import { BLEND, COVER, FINISH, PROJECT, SPLAT } from './shaders.js';
 
+const NO_SKY = new Array(48).fill(0);
+
 export class Renderer {
   constructor(canvas) {
     this.canvas = canvas;
@@ -203,7 +205,7 @@ export class Renderer {
   }
 
   // Draws at `share` of the canvas's size. `pose` has position, rotation (rows: right, down,
-  // forward) and fov (vertical, degrees); `look` has background and degree.
+  // forward) and fov (vertical, degrees); `look` has background and degree, and a sky or none.
   draw(pose, look, share = 1) {
     const screen = [this.canvas.width, this.canvas.height];
     const size = screen.map((side) => Math.max(1, Math.round(side * share)));
@@ -218,8 +220,17 @@ export class Renderer {
     this.blend(camera.size);
     gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
     gl.viewport(...part);
+    const { rotation, size, focal, centre } = camera;
     this.use(this.programs.finish, { image: this.sum.textures[0] }, {
-      corner: part.slice(0, 2), screen: part.slice(2), background: look.background,
+      corner: part.slice(0, 2),
+      screen: part.slice(2),
+      background: look.background,
+      hasSky: Boolean(look.sky),
+      'sky[0]': look.sky?.flat() ?? NO_SKY,
+      toView: rotation.flat(),
+      size,
+      focal,
+      centre,
     });
     gl.bindVertexArray(this.nothing);
     gl.drawArrays(gl.TRIANGLES, 0, 3);

@@ -1,7 +1,7 @@
 // The shaders. A frame has three passes:
 // `project` computes a splat for each Gaussian, a texel each, into two textures of integers;
 // `splat` draws the splats as rectangles, back to front, premultiplied;
-// `finish` puts the background behind them and rounds to the screen's 8 bits.
+// `finish` puts background and sky behind them and rounds to the screen's 8 bits.
 // Images are drawn with y down, as the cameras have it, and turned over by `finish`.
 import {
   ALPHA_MAX, ALPHA_MIN, COMPENSATION_MIN, FRUSTUM_CLAMP, LOW_PASS, NEAR_PLANE, SH_C0, SH_C1, SH_C2,
@@ -17,6 +17,21 @@ precision highp int;
 precision highp sampler2D;
 precision highp usampler2D;
 `;
+
+// What each degree of harmonics adds to a colour `sum` in a `direction`; H(k) is a coefficient.
+const AXES = `float x = direction.x, y = direction.y, z = direction.z;
+  float xx = x * x, yy = y * y, zz = z * z;`;
+const DEGREES = [
+  `sum += ${float(SH_C1)} * (z * H(1) - y * H(0) - x * H(2));`,
+  `sum += ${float(SH_C2[0])} * x * y * H(3) + ${float(SH_C2[1])} * y * z * H(4)
+    + ${float(SH_C2[2])} * (2.0 * zz - xx - yy) * H(5)
+    + ${float(SH_C2[3])} * x * z * H(6) + ${float(SH_C2[4])} * (xx - yy) * H(7);`,
+  `sum += ${float(SH_C3[0])} * y * (3.0 * xx - yy) * H(8) + ${float(SH_C3[1])} * x * y * z * H(9)
+    + ${float(SH_C3[2])} * y * (4.0 * zz - xx - yy) * H(10)
+    + ${float(SH_C3[3])} * z * (2.0 * zz - 3.0 * xx - 3.0 * yy) * H(11)
+    + ${float(SH_C3[4])} * x * (4.0 * zz - xx - yy) * H(12)
+    + ${float(SH_C3[5])} * z * (xx - yy) * H(13) + ${float(SH_C3[6])} * x * (xx - 3.0 * yy) * H(14);`,
+];
 
 // One triangle that covers everything.
 export const COVER = `${HEAD}
@@ -82,19 +97,12 @@ vec3 colour(ivec2 at, vec4 stored, vec3 direction) {
   int label = code(stored_label.r) + 256 * code(stored_label.g);
   ivec2 entry = ivec2((label & 63) * higher, label >> 6);
   #define H(k) texelFetch(palette, entry + ivec2(k, 0), 0).rgb
-  float x = direction.x, y = direction.y, z = direction.z;
-  sum += ${float(SH_C1)} * (z * H(1) - y * H(0) - x * H(2));
+  ${AXES}
+  ${DEGREES[0]}
   if (degree == 1) return sum;
-  float xx = x * x, yy = y * y, zz = z * z;
-  sum += ${float(SH_C2[0])} * x * y * H(3) + ${float(SH_C2[1])} * y * z * H(4)
-    + ${float(SH_C2[2])} * (2.0 * zz - xx - yy) * H(5)
-    + ${float(SH_C2[3])} * x * z * H(6) + ${float(SH_C2[4])} * (xx - yy) * H(7);
+  ${DEGREES[1]}
   if (degree == 2) return sum;
-  sum += ${float(SH_C3[0])} * y * (3.0 * xx - yy) * H(8) + ${float(SH_C3[1])} * x * y * z * H(9)
-    + ${float(SH_C3[2])} * y * (4.0 * zz - xx - yy) * H(10)
-    + ${float(SH_C3[3])} * z * (2.0 * zz - 3.0 * xx - 3.0 * yy) * H(11)
-    + ${float(SH_C3[4])} * x * (4.0 * zz - xx - yy) * H(12)
-    + ${float(SH_C3[5])} * z * (xx - yy) * H(13) + ${float(SH_C3[6])} * x * (xx - 3.0 * yy) * H(14);
+  ${DEGREES[2]}
   return sum;
 }
 
@@ -210,10 +218,27 @@ uniform sampler2D image;
 uniform vec2 corner;
 uniform vec2 screen;
 uniform vec3 background;
+uniform bool hasSky;
+uniform vec3 sky[16];  // harmonics of the direction of view
+uniform mat3 toView;
+uniform vec2 size;     // of the camera's image, as the next two
+uniform vec2 focal;
+uniform vec2 centre;
 out vec4 pixel;
+
+#define H(k) sky[k + 1]
+vec3 behind(vec2 place) {
+  if (!hasSky) return background;
+  vec3 direction = normalize(vec3((place * size - centre) / focal, 1.0)) * toView;
+  vec3 sum = background + 0.5 + ${float(SH_C0)} * sky[0];
+  ${AXES}
+  ${DEGREES.join('\n  ')}
+  return sum;
+}
 
 void main() {
   vec2 at = (gl_FragCoord.xy - corner) / screen;
-  vec4 sum = texture(image, vec2(at.x, 1.0 - at.y));
-  pixel = vec4(sum.rgb + (1.0 - sum.a) * background, 1.0);
+  vec2 place = vec2(at.x, 1.0 - at.y);
+  vec4 sum = texture(image, place);
+  pixel = vec4(sum.rgb + (1.0 - sum.a) * behind(place), 1.0);
 }`;

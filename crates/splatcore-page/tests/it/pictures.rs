@@ -1,8 +1,10 @@
 //! The page's picture is the renderer's.
 
 use crate::support::{
-    Written, around, pictured, plain, psnr, rendered, rounded, small_window, stored,
+    Written, around, pictured, plain, psnr, rendered, rendered_under, rounded, small_window, stored,
 };
+use splatcore_core::sky::Sky;
+use splatcore_page::Page;
 use splatcore_test_support::chromium::Chromium;
 use splatcore_test_support::shared;
 use tokio::runtime::Runtime;
@@ -48,6 +50,41 @@ fn pictures_equal_the_renderers() {
         let foreign = |url: &&String| !own.iter().any(|begin| url.starts_with(begin));
         let foreign: Vec<&String> = browser.requests.iter().filter(foreign).collect();
         assert!(foreign.is_empty(), "{foreign:?}");
+        assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    });
+}
+
+/// A sky of all degrees, behind a scene that is translucent at its edges.
+#[test]
+fn skies_equal_the_renderers() {
+    let Some(scene) = stored("formats/splat22k/model.ply", false) else {
+        return;
+    };
+    let number = |k: usize| (0.7 * k as f32).sin() * 0.25;
+    let sky = Sky {
+        coefficients: std::array::from_fn(|k| [0, 1, 2].map(|c: usize| number(3 * k + c))),
+    };
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::with_webgl().await else {
+            return;
+        };
+        small_window(&mut browser).await;
+        let page = Page {
+            sky: Some(sky.coefficients),
+            ..plain(&scene)
+        };
+        let page = Written::new(&page.to_html().unwrap());
+        assert_eq!(page.open(&mut browser).await, "");
+        for camera in around(&scene.gaussians, &[0.4, 2.0, 4.1]) {
+            let picture = pictured(&mut browser, &camera).await;
+            let found = psnr(&picture, &rendered_under(Some(sky), &scene, &camera));
+            let without = psnr(&picture, &rendered(&scene, &camera));
+            eprintln!("{found:.1} dB; against the image without the sky {without:.1} dB");
+            assert!(
+                found >= 50.0 && without < 30.0,
+                "{found:.1} dB, {without:.1} dB"
+            );
+        }
         assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
     });
 }

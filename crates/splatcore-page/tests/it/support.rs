@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::random::Rng;
+use splatcore_core::sky::Sky;
 use splatcore_core::{Backend, Camera, Gaussians, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_data::scene::{self, SogOptions, WriteOptions};
@@ -11,6 +12,7 @@ use splatcore_page::{Page, Pose, Source};
 use splatcore_test_support::chromium::Chromium;
 use splatcore_test_support::shared;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// Behind all scenes here: no shade of grey, so that swapped channels show.
@@ -101,8 +103,14 @@ pub fn pose(camera: &Camera) -> Pose {
 
 /// The renderer's picture, 8 bits a channel.
 pub fn rendered(stored: &Stored, camera: &Camera) -> Vec<u8> {
+    rendered_under(None, stored, camera)
+}
+
+/// The same under a sky.
+pub fn rendered_under(sky: Option<Sky>, stored: &Stored, camera: &Camera) -> Vec<u8> {
     let options = RenderOptions {
         pipeline: "exact+scalar".parse::<Pipeline>().unwrap(),
+        sky: sky.map(Arc::new),
         background: BACKGROUND,
         antialias: stored.antialiased,
         ..RenderOptions::default()
@@ -162,6 +170,7 @@ pub fn plain(stored: &Stored) -> Page<'_> {
         title: "test & <scene>",
         scene: Source::Inside(&stored.sog),
         background: BACKGROUND,
+        sky: None,
         up: [0.0, -1.0, 0.0],
         bounds: [[-1.0; 3], [1.0; 3]],
         start: None,

@@ -25,7 +25,7 @@ pub fn state_bits(s: &LearnerState) -> Vec<u32> {
     all.extend(bits(&s.second));
     all.extend(s.gradient_sum.iter().map(|v| v.to_bits()));
     all.extend(&s.seen);
-    for table in [&s.colours.photos, &s.colours.cameras] {
+    for table in [&s.colours.photos, &s.colours.cameras, &s.sky] {
         let parts = [&table.parameters, &table.first, &table.second];
         all.extend(parts.into_iter().flatten().map(|v| v.to_bits()));
         all.extend(&table.seen);

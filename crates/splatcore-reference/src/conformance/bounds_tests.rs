@@ -20,6 +20,7 @@ const OPTIONS: RenderOptions = RenderOptions {
     },
     sh_degree: 0,
     background: [0.1, 0.2, 0.3],
+    sky: None,
     semantics: splatcore_core::semantics::Semantics {
         near_plane: 0.2,
         alpha_max: 0.99,

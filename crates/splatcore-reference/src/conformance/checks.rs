@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::{
     batches, colour, depth, depth_gradients, depth_guide, determinism, errors, forward, gradients,
-    intrinsics, learned_masks, lenses, poses, refine, smoothing, step, step_options, strips,
+    intrinsics, learned_masks, lenses, poses, refine, sky, smoothing, step, step_options, strips,
     visibility,
 };
 use splatcore_core::backend::Backend;
@@ -80,6 +80,12 @@ pub const CHECKS: &[Check] = &[
         "wrong batches are errors",
         batches::wrong_batches_are_errors,
     ),
+    ("a sky is behind images", sky::a_sky_is_behind_images),
+    (
+        "a sky learns like the twin's",
+        sky::a_sky_learns_like_the_twins,
+    ),
+    ("a sky goes on bit for bit", sky::a_sky_goes_on_bit_for_bit),
     (
         "filters follow the cameras",
         smoothing::filters_follow_the_cameras,

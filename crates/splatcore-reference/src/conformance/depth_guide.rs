@@ -7,7 +7,7 @@ use super::outcome::{Outcome, ensure, gather, said};
 use super::step::{gradient_of, loss_tolerance, plan, scene_and_views, twin_step};
 use crate::twin::{self, CutOffs, Group, Scene};
 use splatcore_core::backend::{Backend, StepPlan};
-use splatcore_core::depth::{DepthLoss, DepthMap, DepthPlan, MIN_ALPHA};
+use splatcore_core::depth::{DepthLoss, DepthMap, DepthPlan, MIN_ALPHA, SKY};
 use splatcore_core::random::Rng;
 use splatcore_core::{Gaussians, Pipeline, View, pose_gradient};
 use std::sync::Arc;
@@ -25,17 +25,22 @@ const NEAR: f64 = 0.03;
 
 /// The plan of a step that learns more from depths than from colours.
 fn guided(pipeline: Pipeline, loss: DepthLoss, views: &[usize]) -> StepPlan {
-    let (weight, unit) = (3.0, 2.5);
+    let (weight, unit, sky_weight) = (3.0, 2.5, 0.4);
     StepPlan {
         views: views.to_vec(),
-        depth: Some(DepthPlan { loss, weight, unit }),
+        depth: Some(DepthPlan {
+            loss,
+            weight,
+            unit,
+            sky_weight,
+        }),
         ..plan(pipeline, 1, 0)
     }
 }
 
 /// A scene and views of which depths are known: of the first at each pixel, of the second at a
 /// third of its size, of the third none. Known are inverse depths times one of these numbers; where
-/// alpha is about [`MIN_ALPHA`] nothing is known.
+/// alpha is about [`MIN_ALPHA`] nothing is known. Every eighth column is said to show the sky.
 fn scene_and_depths(seed: u64, known_by: [f32; 5]) -> (Gaussians, Arc<Vec<View>>) {
     let (scene, views) = scene_and_views(seed);
     let mut views = views.to_vec();
@@ -54,7 +59,7 @@ fn scene_and_depths(seed: u64, known_by: [f32; 5]) -> (Gaussians, Arc<Vec<View>>
         let mut map = DepthMap {
             width,
             height,
-            inverse: vec![-1.0; (width * height) as usize],
+            inverse: vec![f32::NAN; (width * height) as usize],
         };
         let mut rng = Rng::new(seed, 3);
         for (i, (&sum, &left)) in (0u32..).zip(frame.inverse_depth.iter().zip(&frame.transmittance))
@@ -65,14 +70,17 @@ fn scene_and_depths(seed: u64, known_by: [f32; 5]) -> (Gaussians, Arc<Vec<View>>
             let alpha = 1.0 - left;
             if (alpha - MIN_ALPHA).abs() < NEAR {
                 *known = 0.0;
-            } else if *known < 0.0 && alpha > MIN_ALPHA {
+            } else if known.is_nan() && alpha > MIN_ALPHA {
                 let right = (sum / alpha) as f32;
                 *known = right * known_by[(5.0 * rng.uniform()) as usize % 5];
             }
         }
-        map.inverse
-            .iter_mut()
-            .for_each(|known| *known = known.max(0.0));
+        for (i, known) in (0u32..).zip(&mut map.inverse) {
+            *known = known.max(0.0);
+            if i % width % 8 == 3 {
+                *known = SKY;
+            }
+        }
         view.photo.depth = Some(Arc::new(map));
     }
     (scene, Arc::new(views))

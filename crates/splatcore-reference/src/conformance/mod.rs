@@ -34,6 +34,7 @@ pub mod poses;
 pub mod refine;
 pub mod scenes;
 pub mod selection;
+pub mod sky;
 pub mod smoothing;
 pub mod step;
 pub mod step_options;

@@ -7,7 +7,7 @@ use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{plain_camera, random_scene, views};
 use crate::twin::colour::Look;
 use crate::twin::intersect::in_view;
-use crate::twin::{self, CutOffs, Group, Lists, Scene, adam, colour, depth_loss, loss};
+use crate::twin::{self, CutOffs, Group, Lists, Scene, adam, colour, depth_loss, loss, sky};
 use rayon::prelude::*;
 use splatcore_core::backend::{
     BETAS, Backend, BackendError, LearnerState, LearningRates, RenderOptions, Statistic, StepPlan,
@@ -51,6 +51,7 @@ pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
         statistics: Some(Statistic::Mean),
         noise: None,
         colour: None,
+        sky: None,
         depth: None,
         masks: None,
         pose_gradients: false,
@@ -65,6 +66,8 @@ pub(super) struct TwinStep {
     pub(super) gradient: Scene,
     /// Of the numbers of the view's photo and camera; none if the plan learns none.
     pub(super) colour: [Vec<f64>; 2],
+    /// Of the sky's.
+    pub(super) sky: Vec<f64>,
     pub(super) ndc_norms: Vec<f64>,
     pub(super) absolute_norms: Vec<f64>,
     pub(super) in_view: Vec<Option<bool>>,
@@ -75,11 +78,11 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
     let scene = &Scene::from(&state.gaussians);
     let filters: Vec<f64> = state.smoothing.iter().map(|&f| f as f64).collect();
     let smooth = twin::smoothing::smooth(scene, &filters);
-    let frame = twin::render_scene(&smooth, &view.camera, &plan.render, CutOffs::Reference);
-    // Through the view's colour model, if the plan learns one.
-    let size = [view.camera.width, view.camera.height];
+    let (camera, render) = (&view.camera, &sky::of_step(state, plan));
+    let frame = twin::render_scene(&smooth, camera, render, CutOffs::Reference);
+    // Through the view's colour model; views here are of different sizes, each of its own camera.
+    let size = [camera.width, camera.height];
     let look = plan.colour.map(|colour| {
-        // Views of these checks are of different sizes: each has a camera of its own.
         let rows = (plan.views[0], plan.views[0]);
         Look::of(colour.model, &state.colours, rows, size)
     });
@@ -92,7 +95,7 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
         Some(look) => colour::backward(&frame.image, look, &loss.gradient),
         None => (loss.gradient, Default::default()),
     };
-    let (camera, render) = (&view.camera, &plan.render);
+    let sky = sky::backward(camera, &frame.transmittance, &image_gradient);
     let mut gradients =
         twin::gradients_scene(&smooth, camera, render, CutOffs::Reference, &image_gradient);
     let mut value = loss.value;
@@ -113,6 +116,7 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
         loss: value,
         gradient: gradients.scene,
         colour,
+        sky,
         ndc_norms: gradients.ndc_norms,
         absolute_norms: gradients.absolute_norms,
         in_view: frame.in_view,

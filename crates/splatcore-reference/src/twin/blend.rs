@@ -11,6 +11,7 @@ pub use super::cut_offs::{ALPHA_WINDOW, CutOffs, DEPTH_WINDOW, Doubt, TRANSMITTA
 use super::intersect::{Found, TileLists, oriented_box};
 use super::project::Splat;
 use super::ray_order::Ray;
+use super::sky;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Blend, Fragments};
@@ -53,7 +54,6 @@ pub fn blend(
     options: &RenderOptions,
     cut_offs: CutOffs,
 ) -> Blended {
-    let background = options.background.map(f64::from);
     let (width, height) = (camera.width as usize, camera.height as usize);
     let mut out = Blended {
         image: Vec::with_capacity(width * height),
@@ -65,7 +65,8 @@ pub fn blend(
     for y in 0..height {
         for x in 0..width {
             let pixel = walk(x, y, splats, tiles, options, cut_offs);
-            let mut colour = background.map(|b| pixel.transmittance * b);
+            let behind = sky::behind(options, camera, [x, y]);
+            let mut colour = behind.map(|b| pixel.transmittance * b);
             for f in &pixel.fragments {
                 for c in 0..3 {
                     colour[c] += f.transmittance * f.alpha * splats[f.splat].colour[c];
@@ -111,8 +112,7 @@ pub fn walk(
     let blend = options.pipeline.blend;
     let shared_point = shared_point(blend, [x, y], tiles.size);
     // No colour that this pixel could show is brighter: bounds what lies behind.
-    let background = options.background.map(f64::from);
-    let brightest = background.into_iter().fold(tiles.brightest[tile], f64::max);
+    let brightest = sky::brightest(options).max(tiles.brightest[tile]);
     let mut pixel = Pixel {
         fragments: Vec::new(),
         transmittance: 1.0,

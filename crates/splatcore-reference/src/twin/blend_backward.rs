@@ -10,6 +10,7 @@ use super::blend::walk;
 use super::cut_offs::{CutOffs, Doubt};
 use super::intersect::TileLists;
 use super::project::Splat;
+use super::sky;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::semantics::TILE;
@@ -53,7 +54,7 @@ pub fn blend_backward(
         }
         let pixel = walk(i % width, i / width, splats, tiles, options, cut_offs);
         let g = image_gradient(i, &pixel.doubt);
-        let mut behind = options.background.map(f64::from);
+        let mut behind = sky::behind(options, camera, [i % width, i / width]);
         for fragment in pixel.fragments.iter().rev() {
             let splat = &splats[fragment.splat];
             let out = &mut gradients[fragment.splat];

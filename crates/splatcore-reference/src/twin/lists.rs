@@ -136,7 +136,7 @@ impl Lists {
         gradient: &mut dyn FnMut(usize, &Doubt) -> [f64; 2],
     ) -> Scene {
         let mut channels = self.clone();
-        channels.options.background = [0.0; 3];
+        (channels.options.background, channels.options.sky) = ([0.0; 3], None);
         for splat in &mut channels.splats {
             splat.colour = [1.0 / splat.depth, 1.0, 0.0];
         }

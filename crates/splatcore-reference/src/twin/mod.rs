@@ -39,6 +39,7 @@ pub mod project_backward;
 pub mod ray_order;
 mod render;
 mod scene;
+pub mod sky;
 pub mod smoothing;
 pub mod sort;
 mod unscented;

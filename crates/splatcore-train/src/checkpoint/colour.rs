@@ -25,19 +25,23 @@ pub(super) fn tensors(colours: &ColourState) -> Vec<Tensor<'_>> {
         Some(ColourModel::Affine) => vec![(AFFINE, &colours.photos)],
         Some(_) => vec![(PHOTOS, &colours.photos), (CAMERAS, &colours.cameras)],
     };
+    let of_table = |(group, table)| table_tensors(group, table);
+    tables.into_iter().flat_map(of_table).collect()
+}
+
+/// Those of a table.
+pub(super) fn table_tensors<'a>(group: &str, table: &'a ColourTable) -> Vec<Tensor<'a>> {
     let mut tensors = Vec::new();
-    for (group, table) in tables {
-        for (part, values) in [
-            ("parameters", &table.parameters),
-            ("first", &table.first),
-            ("second", &table.second),
-        ] {
-            let shape = vec![table.rows(), table.width];
-            tensors.push(Tensor::f32(format!("{group}.{part}"), shape, values));
-        }
-        let seen = format!("{group}.seen");
-        tensors.push(Tensor::list(&seen, "U32", &table.seen, 4));
+    for (part, values) in [
+        ("parameters", &table.parameters),
+        ("first", &table.first),
+        ("second", &table.second),
+    ] {
+        let shape = vec![table.rows(), table.width];
+        tensors.push(Tensor::f32(format!("{group}.{part}"), shape, values));
     }
+    let seen = format!("{group}.seen");
+    tensors.push(Tensor::list(&seen, "U32", &table.seen, 4));
     tensors
 }
 
@@ -68,7 +72,12 @@ pub(super) fn read(file: &Reader<'_>) -> Result<ColourState, DataError> {
     })
 }
 
-fn table(file: &Reader<'_>, group: &str, width: usize) -> Result<ColourTable, DataError> {
+/// A table of rows of so many numbers.
+pub(super) fn table(
+    file: &Reader<'_>,
+    group: &str,
+    width: usize,
+) -> Result<ColourTable, DataError> {
     let rows = file.array(&format!("{group}.seen"), Dtype::U32, &[])?;
     let part = |part: &str| -> Result<Vec<f32>, DataError> {
         let name = format!("{group}.{part}");

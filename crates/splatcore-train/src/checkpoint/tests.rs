@@ -44,9 +44,7 @@ fn example(n: usize, degree: u8) -> Checkpoint {
             second: random_gaussians(n, degree, &mut rng),
             gradient_sum: (0..n).map(|_| rng.uniform()).collect(),
             seen: (0..n).map(|_| rng.next_u32()).collect(),
-            colours: ColourState::default(),
-            smoothing: Vec::new(),
-            masks: Default::default(),
+            ..LearnerState::default()
         },
         order,
         smoothed_loss: Some(0.1 + 0.2),
@@ -108,7 +106,9 @@ fn example(n: usize, degree: u8) -> Checkpoint {
         let models = [ColourModel::Ppisp, ColourModel::Affine];
         checkpoint.state.colours = ColourState::fresh(models[n % 2], 7, 2);
         let colours = &mut checkpoint.state.colours;
-        for table in [&mut colours.photos, &mut colours.cameras] {
+        let sky = &mut checkpoint.state.sky;
+        *sky = splatcore_core::sky::fresh();
+        for table in [&mut colours.photos, &mut colours.cameras, sky] {
             for part in [&mut table.parameters, &mut table.first, &mut table.second] {
                 part.iter_mut().for_each(|number| *number = rng.normal());
             }
@@ -138,7 +138,7 @@ fn bits(state: &LearnerState) -> Vec<u32> {
             .chain(g.opacity_logits.clone())
             .chain(g.sh.as_flattened().to_vec())
     });
-    let tables = [&state.colours.photos, &state.colours.cameras];
+    let tables = [&state.colours.photos, &state.colours.cameras, &state.sky];
     let parts = tables.map(|table| [&table.parameters, &table.first, &table.second]);
     let numbers = parts.into_iter().flatten().flatten().copied();
     let values = values.chain(state.gradient_sum.clone()).chain(numbers);

@@ -40,6 +40,7 @@ impl ResolvedConfig {
         self.check_counts()?;
         self.check_numbers()?;
         self.check_depth()?;
+        self.check_sky()?;
         self.check_together()
     }
 
@@ -117,6 +118,19 @@ impl ResolvedConfig {
         )?;
         require_all(
             &[("depth-unit", self.depth.unit.unwrap_or(1.0))],
+            |value| value.is_finite() && value > 0.0,
+            "must be above 0",
+        )
+    }
+
+    fn check_sky(&self) -> Result<(), ConfigError> {
+        require_all(
+            &[("sky-weight", self.sky.weight)],
+            |value| value.is_finite() && value >= 0.0,
+            "must be 0 or more, and finite",
+        )?;
+        require_all(
+            &[("lr-sky", self.sky.rate)],
             |value| value.is_finite() && value > 0.0,
             "must be above 0",
         )

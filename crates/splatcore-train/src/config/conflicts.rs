@@ -6,8 +6,8 @@
 //! that its strategy does not look at.
 
 use super::{
-    ConfigError, DensifyGrowth, DensifyScore, DensifyStatistic, Depths, Idle, ResolutionSchedule,
-    ResolvedConfig, Setting, Strategy,
+    Background, ConfigError, DensifyGrowth, DensifyScore, DensifyStatistic, Depths, Idle,
+    ResolutionSchedule, ResolvedConfig, Setting, Strategy,
 };
 use splatcore_core::colour::{ColourModel, Rates};
 
@@ -22,6 +22,8 @@ const FULL: Setting = Setting::new("resolution-schedule", "full");
 const BATCH: Setting = Setting::on("batch");
 const AFFINE: Setting = Setting::new("appearance", "affine");
 const DEPTHS: Setting = Setting::new("depths", "auto");
+const SKY: Setting = Setting::on("sky");
+const SKY_MASKS: Setting = Setting::on("sky-masks");
 const REFINE_POSES: Setting = Setting::on("refine-poses");
 const REFINE_INTRINSICS: Setting = Setting::on("refine-intrinsics");
 const LEARNED_MASKS: Setting = Setting::on("learned-masks");
@@ -64,6 +66,10 @@ impl ResolvedConfig {
             return refuse("learned-masks", &weight, problem, Some(ADC));
         }
         let data = &self.data;
+        if self.sky.learn && data.background != Background::Black {
+            let problem = "would come on top of the sky that is learned; leave it at black";
+            return refuse("background", &data.background, problem, None);
+        }
         let coarse = data.resolution == ResolutionSchedule::CoarseToFine;
         if coarse && data.coarse_until > self.iterations {
             let problem = "is after the last step (iterations), so that photos would never have \
@@ -118,6 +124,8 @@ impl ResolvedConfig {
             "depth-kind" | "depth-unit" | "depth-loss" | "depth-weight" => {
                 (self.depth.from != Depths::None, Idle::Only(&[DEPTHS]))
             }
+            "sky-masks" | "lr-sky" => (self.sky.learn, Idle::Only(&[SKY])),
+            "sky-weight" => (self.sky.masks.is_some(), Idle::Only(&[SKY_MASKS])),
             "intrinsics-limit" => (self.intrinsics.refine, Idle::Only(&[REFINE_INTRINSICS])),
             "lr-exposure" | "lr-exposure-final" => {
                 let given = |model: ColourModel| model.entry().rates == Rates::Given;
@@ -169,6 +177,10 @@ mod tests {
             (
                 "--sh-regulariser 8001",
                 "sh-regulariser = 8001: takes more than all",
+            ),
+            (
+                "--sky --background white",
+                "background = white: would come on top of the sky",
             ),
             (
                 "--pipeline exact+tensor-gs-2x2",
@@ -245,6 +257,9 @@ mod tests {
             ("depth-loss", "log", "--depths auto"),
             ("depth-weight", "0.1", "--depths auto"),
             ("lr-masks", "0.5", "--learned-masks 5e-4"),
+            ("sky-masks", "sky", "--sky"),
+            ("lr-sky", "0.5", "--sky"),
+            ("sky-weight", "0.5", "--sky --sky-masks sky"),
             ("lr-sh-rest", "0.5", "--sh-degree 1"),
             ("sh-every", "70", "--sh-degree 1"),
             ("sh-regulariser", "0.5", "--sh-degree 1"),

@@ -8,7 +8,9 @@
 //! |---|---|
 //! | which settings there are, and what they do | `settings` |
 //! | which value a setting has that nobody gave | `resolve` |
+//! | what is done with each setting, whichever it is | `every_setting` |
 //! | whether and how depth maps are learned from | `depth` |
+//! | whether and how a sky is learned | `sky` |
 //! | what the presets set | `preset`; their page in the guide: `preset_page` |
 //! | which values are accepted | `check` |
 //! | which settings do not go together | `conflicts` |
@@ -21,6 +23,7 @@ mod choices;
 mod conflicts;
 mod depth;
 mod error;
+mod every_setting;
 mod files;
 mod flags;
 mod from_steps;
@@ -31,6 +34,7 @@ mod preset_page;
 mod resolve;
 mod resolved;
 mod settings;
+mod sky;
 mod time;
 
 pub use choices::{
@@ -52,6 +56,8 @@ pub use resolved::{
     Prune, Rates, ResolvedConfig, Saving, Scene, Scores,
 };
 pub use settings::Config;
+pub(crate) use sky::FINAL_SHARE as SKY_FINAL_SHARE;
+pub use sky::SkySettings;
 pub use time::WallTime;
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::resolved::{
     Prune, Rates, ResolvedConfig, Saving, Scene, Scores,
 };
 use super::settings::Config;
+use super::sky::SkySettings;
 use splatcore_core::Pipeline;
 
 /// The number of iterations for which the literature states its schedules.
@@ -141,6 +142,7 @@ impl Config {
             poses: given.poses(),
             intrinsics: IntrinsicsSettings::of(&given.config),
             depth: DepthSettings::of(&given.config),
+            sky: SkySettings::of(&given.config),
             densify: given.densify(),
             scores: given.scores(),
             prune: given.prune(),

@@ -2,6 +2,7 @@
 
 use super::depth::DepthSettings;
 use super::from_steps::follows_from_steps;
+use super::sky::SkySettings;
 use super::{
     Appearance, BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyScore,
     DensifyStatistic, Interval, Moments, Optimizer, PhotoLens, Preset, ResolutionSchedule,
@@ -51,6 +52,8 @@ pub struct ResolvedConfig {
     pub intrinsics: IntrinsicsSettings,
     /// Whether and how depth maps guide the scene.
     pub depth: DepthSettings,
+    /// Whether and how a sky is learned.
+    pub sky: SkySettings,
     /// Adding Gaussians, and removing them on the way.
     pub densify: Densify,
     /// How Gaussians are scored over several views.
@@ -311,6 +314,7 @@ impl ResolvedConfig {
             keep_alpha: self.data.background == Background::Random || self.loss.colour.is_some(),
             keep_lens: self.data.lens == PhotoLens::AsTaken,
             depths: self.depth.options(),
+            sky_masks: self.sky.masks.clone(),
         }
     }
 
@@ -331,6 +335,7 @@ impl ResolvedConfig {
             .over(&self.poses.to_settings())
             .over(&self.intrinsics.to_settings())
             .over(&self.depth.to_settings())
+            .over(&self.sky.to_settings())
     }
 
     /// All but those of groups that list their own.

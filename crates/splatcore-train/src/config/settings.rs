@@ -11,7 +11,7 @@ use super::time::WallTime;
 use clap::ArgAction;
 use serde::{Deserialize, Serialize};
 use splatcore_core::Pipeline;
-use splatcore_core::colour::ColourModel;
+use std::path::PathBuf;
 
 /// One layer of settings of a training run; what it does not give is `None`. Defaults are those of
 /// INRIA's code (`adc`) and of 3dgs-mcmc (`mcmc`); steps are given for 30,000 iterations there and
@@ -269,6 +269,25 @@ pub struct Config {
     /// the last. More follows the maps closer, and their faults; 0 only measures. Quality only
     #[arg(long, value_name = "W", help_heading = "Depth")]
     pub depth_weight: Option<f64>,
+
+    /// Learn the sky: a background infinitely far away whose colour changes smoothly with the
+    /// direction, so that no Gaussian has to stand where photos show sky. For outdoor scenes; it is
+    /// written to sky.json beside the scene. A step takes a little longer; memory is the same
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Sky")]
+    pub sky: Option<bool>,
+    /// Masks of the sky, white where a photo shows it, in this folder of the dataset: each is
+    /// called as its photo, NAME.png. They keep the scene out of the sky. A step takes half as long
+    /// again
+    #[arg(long, value_name = "FOLDER", help_heading = "Sky")]
+    pub sky_masks: Option<PathBuf>,
+    /// Weight in the loss of how opaque the scene is where masks show the sky. More clears it
+    /// sooner, too much eats into roofs and branches where masks are not exact. Quality only
+    #[arg(long, value_name = "W", help_heading = "Sky")]
+    pub sky_weight: Option<f64>,
+    /// Learning rate of the sky at the first step; it falls exponentially to a hundredth at the
+    /// last. Quality only
+    #[arg(long, value_name = "RATE", help_heading = "Sky")]
+    pub lr_sky: Option<f64>,
     /// Weight of the mean opacity in the loss [0, mcmc: 0.01]. More lets useless Gaussians
     /// fade and be reused, too much makes surfaces translucent
     #[arg(long, value_name = "W", help_heading = "Loss")]
@@ -414,80 +433,4 @@ pub struct Config {
     /// covers gaps between the points and makes the first steps slower
     #[arg(long, value_name = "X", help_heading = "Densification")]
     pub init_scale: Option<f64>,
-}
-
-/// Calls the macro `$apply` with the name of every setting, in the order of [`Config`]. A name
-/// that is missing here does not compile.
-macro_rules! with_settings {
-    ($apply:ident) => {
-        $apply! {
-            preset iterations budget quality_target strategy max_gaussians sh_degree max_size lens
-            test_every seed background backend threads deterministic pipeline moments antialias
-            batch batch_scaling optimizer no_bias_correction
-            resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final
-            lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_final_share lr_exposure
-            lr_exposure_final lr_masks ssim_weight appearance exposure refine_poses pose_travel
-            pose_degrees pose_shift refine_intrinsics intrinsics_limit depths depth_kind depth_unit
-            depth_loss depth_weight opacity_regulariser scale_regulariser sh_regulariser
-            learned_masks noise_rate sh_every densify_from densify_until
-            densify_every densify_gradient densify_statistic densify_growth
-            densify_score score_views score_error score_threshold prune_importance prune_bad_share
-            prune_floaters max_scale prune_every split_scale prune_scale min_opacity
-            opacity_reset_every opacity_reset_to opacity_halving_every growth init_opacity
-            init_scale
-        }
-    };
-}
-
-impl Config {
-    /// Nothing is given.
-    pub const UNSET: Self = {
-        macro_rules! unset {
-            ($($name:ident)*) => { Self { $($name: None),* } };
-        }
-        with_settings!(unset)
-    };
-
-    /// These settings, and the lower layer's where they say nothing.
-    pub fn over(&self, lower: &Self) -> Self {
-        let (this, lower) = (self.by_one_name(), lower.by_one_name());
-        macro_rules! first {
-            ($($name:ident)*) => { Self { $($name: this.$name.or(lower.$name)),* } };
-        }
-        with_settings!(first)
-    }
-
-    /// With the other name of a setting in place of a name that means the same.
-    pub(super) fn by_one_name(&self) -> Self {
-        let affine = |wanted: bool| Appearance(wanted.then_some(ColourModel::Affine));
-        Self {
-            appearance: self.appearance.or(self.exposure.map(affine)),
-            exposure: None,
-            ..self.clone()
-        }
-    }
-
-    /// Those of the settings whose field's name is to be kept.
-    pub(super) fn filtered(&self, keep: impl Fn(&str) -> bool) -> Self {
-        let this = self.clone();
-        macro_rules! filter {
-            ($($name:ident)*) => {
-                Self { $($name: this.$name.filter(|_| keep(stringify!($name)))),* }
-            };
-        }
-        with_settings!(filter)
-    }
-
-    /// Whether the setting of this key is given.
-    pub fn gives(&self, key: &str) -> bool {
-        macro_rules! find {
-            ($($name:ident)*) => {
-                match key.replace('-', "_").as_str() {
-                    $(stringify!($name) => self.$name.is_some(),)*
-                    _ => false,
-                }
-            };
-        }
-        with_settings!(find)
-    }
 }

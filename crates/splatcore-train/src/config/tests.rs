@@ -93,6 +93,7 @@ fn every_flag_is_a_key_and_has_help() {
         checkpoint_every: Some(1),
         max_gaussians: Some(1),
         depth_unit: Some(1.0),
+        sky_masks: Some("sky".into()),
         preset: Some(Preset::Fast),
         ..Config::UNSET
     };

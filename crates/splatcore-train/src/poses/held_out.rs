@@ -164,6 +164,7 @@ fn plan(fit: &Fit, step: u32, view: usize) -> StepPlan {
         statistics: None,
         noise: None,
         colour: None,
+        sky: None,
         depth: None,
         masks: None,
         pose_gradients: true,

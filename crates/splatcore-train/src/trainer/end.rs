@@ -159,7 +159,7 @@ impl Trainer {
         let pause = (self.now)();
         let (step, count) = (self.step, self.learner.count());
         let in_the_end = self.schedule.gaussians_in_the_end(step, count);
-        let options = self.measured();
+        let options = self.measured()?;
         let seconds = afterwards(&mut *self.learner, &options, in_the_end);
         let pause = (self.now)() - pause;
         stretch.clock.exclude(pause);
@@ -173,11 +173,11 @@ impl Trainer {
     }
 
     /// How pictures are made that are compared with held-out photos.
-    fn measured(&self) -> RenderOptions {
-        RenderOptions {
+    fn measured(&mut self) -> Result<RenderOptions, TrainError> {
+        Ok(RenderOptions {
             pipeline: Pipeline::MEASURED,
-            ..self.schedule.render(self.step)
-        }
+            ..self.shown()?
+        })
     }
 
     /// Looks at some of the held-out photos, if that is asked for and there is time for it, then at
@@ -220,7 +220,7 @@ impl Trainer {
         let counts = |view: &&View| view.photo.counted_pixels() > 0;
         let all: Vec<&View> = held_out.iter().filter(counts).collect();
         let every = (all.len() / FEWEST).clamp(1, ONE_OF);
-        let options = self.measured();
+        let options = self.measured()?;
         let few: Vec<&View> = all.iter().copied().step_by(every).collect();
         let lenses = self.lenses();
         let of_few = psnr(&mut *self.learner, &few, &lenses, &options)?;

@@ -85,9 +85,10 @@ impl Trainer {
             true => Arc::clone(views),
             false => Arc::new(views.iter().map(through).collect()),
         };
+        let render = self.shown()?;
         let config = self.schedule.config();
         let how = Fit {
-            render: self.schedule.render(self.step),
+            render,
             ssim_weight: config.loss.ssim_weight as f32,
             extent: self.extent,
             settings: config.poses.clone(),

@@ -173,11 +173,13 @@ impl Trainer {
         let step = self.step + 1;
         let batch = self.schedule.config().batch.views;
         let views = self.order.next_views(batch).ok_or(TrainError::NoViews)?;
-        let plan = self.schedule.plan(step, views);
+        let mut plan = self.schedule.plan(step, views);
+        plan.render.sky = self.given_sky.clone();
         // Not the first step of its options, for which kernels may have to be compiled.
         let warm = self.step > first_step
             && RenderOptions {
                 background: plan.render.background,
+                sky: plan.render.sky.clone(),
                 ..self.schedule.render(self.step)
             } == plan.render;
         match warm && is_profiled(step, self.schedule.config().iterations) {
@@ -249,7 +251,7 @@ impl Trainer {
         // What the device has still to do is training.
         self.learner.finish()?;
         let pause = (self.now)();
-        let options = self.schedule.render(self.step);
+        let options = self.shown()?;
         let signal = observer.look(self.step, &mut *self.learner, &options);
         let pause = (self.now)() - pause;
         stretch.clock.exclude(pause);
@@ -271,7 +273,7 @@ impl Trainer {
         let pause = (self.now)();
         let options = RenderOptions {
             pipeline: Pipeline::MEASURED,
-            ..self.schedule.render(self.step)
+            ..self.shown()?
         };
         if self.poses.is_some() || self.intrinsics.is_some() {
             observer.note(&Event::Cameras {

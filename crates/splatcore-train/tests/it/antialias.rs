@@ -41,7 +41,7 @@ fn trained(dataset: &Dataset, antialias: bool) -> [f64; 3] {
     let (full, quarter) = (views(Split::Test, None), views(Split::Test, Some(24)));
     assert_eq!(quarter[0].photo.width, 24);
     let scene = trainer.scene().unwrap();
-    let (learner, options) = trainer.renderer();
+    let (learner, options) = trainer.renderer().unwrap();
     assert_eq!(options.antialias, antialias);
     let psnr = |renderer: &mut dyn Renderer, views: &[View]| {
         evaluate(renderer, views, &options, &|_, _, _, _| ())

@@ -126,7 +126,7 @@ fn photos_of_different_exposures_make_a_better_scene() {
         )
         .unwrap();
         trainer.run(&mut ()).unwrap();
-        let (renderer, options) = trainer.renderer();
+        let (renderer, options) = trainer.renderer().unwrap();
         let extras = Extras {
             align_colour: true,
             ..Extras::default()
@@ -284,7 +284,7 @@ fn the_scene_keeps_the_colours_of_the_mean_photo() {
     }
 
     // Over the held-out photos, which have the mean exposure.
-    let (renderer, options) = trainer.renderer();
+    let (renderer, options) = trainer.renderer().unwrap();
     let (mut seen, mut wanted) = (0.0, 0.0);
     for view in &test {
         let image = renderer.render(&view.camera, &options).unwrap().image;

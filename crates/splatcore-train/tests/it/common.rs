@@ -4,6 +4,7 @@
 use splatcore_core::backend::*;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::{normal3, uniform_at};
+use splatcore_core::sky::Sky;
 use splatcore_core::{Camera, Choice, Gaussians, Image, Photo, View};
 use splatcore_train::config::{Config, Strategy};
 use splatcore_train::{Checkpoint, Observer, Outcome, Signal, Trainer, init};
@@ -280,6 +281,12 @@ impl MockLearner {
 }
 
 impl Posed for MockLearner {}
+
+impl Surrounded for MockLearner {
+    fn sky(&mut self) -> Result<Option<Sky>, BackendError> {
+        Ok(Sky::of(&self.state.sky))
+    }
+}
 
 impl Learner for MockLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {

@@ -153,7 +153,7 @@ fn training_brings_the_photos_back() {
         )
         .unwrap();
         let psnr = |trainer: &mut Trainer, views: &[View]| {
-            let (renderer, options) = trainer.renderer();
+            let (renderer, options) = trainer.renderer().unwrap();
             evaluate(renderer, views, &options, &|_, _, _, _| ())
                 .unwrap()
                 .psnr

@@ -82,7 +82,7 @@ fn depths_bring_few_photos_right() {
         let train = views(&backend, &[0.0, 0.3], wrong_every);
         let mut trainer = trainer(&backend, &config(depths), train);
         trainer.run(&mut ()).unwrap();
-        let (renderer, options) = trainer.renderer();
+        let (renderer, options) = trainer.renderer().unwrap();
         evaluate(renderer, &test, &options, &|_, _, _, _| ()).unwrap()
     };
     let without = run(Depths::None, usize::MAX);

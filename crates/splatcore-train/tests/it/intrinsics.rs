@@ -34,7 +34,7 @@ fn measured(trainer: &mut Trainer, test: &[View]) -> f64 {
         ..view.clone()
     };
     let views: Vec<View> = test.iter().map(through).collect();
-    let (renderer, options) = trainer.renderer();
+    let (renderer, options) = trainer.renderer().unwrap();
     evaluate(renderer, &views, &options, &|_, _, _, _| ())
         .unwrap()
         .psnr

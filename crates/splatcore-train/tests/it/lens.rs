@@ -53,7 +53,7 @@ fn learnt(dataset: &Dataset, train: Vec<View>, test: &[View]) -> f64 {
     let mut trainer = Trainer::new(&config.complete(), &backend, Arc::new(train), start).unwrap();
     trainer.run(&mut ()).unwrap();
     let scene = trainer.scene().unwrap();
-    let (_, options) = trainer.renderer();
+    let (_, options) = trainer.renderer().unwrap();
     let mut renderer = backend.renderer(&scene).unwrap();
     evaluate(&mut *renderer, test, &options, &|_, _, _, _| ())
         .unwrap()

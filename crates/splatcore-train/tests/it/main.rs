@@ -17,5 +17,6 @@ mod options;
 mod poses;
 mod prune;
 mod runs;
+mod sky;
 mod trainer;
 mod trainer_errors;

@@ -146,7 +146,7 @@ fn psnr(backend: &CpuBackend, trainer: &mut Trainer, background: [f32; 3]) -> f6
         ..RenderOptions::default()
     };
     let mut truth = backend.renderer(&truth()).unwrap();
-    let (renderer, _) = trainer.renderer();
+    let (renderer, _) = trainer.renderer().unwrap();
     let each: Vec<f64> = (0..6)
         .map(|i| {
             let camera = camera(0.1 + i as f64);
@@ -242,7 +242,7 @@ fn a_random_background_fills_holes() {
         "{black} dB on black, {filled} dB on random backgrounds"
     );
     // What is measured and reported is on black.
-    let (renderer, options) = on_random.renderer();
+    let (renderer, options) = on_random.renderer().unwrap();
     assert_eq!(options.background, [0.0; 3]);
     let measured = evaluate(renderer, &views, &options, &|_, _, _, _| ())
         .unwrap()

@@ -161,7 +161,7 @@ fn measured(backend: &CpuBackend, trainer: &mut Trainer, test: &[View]) -> f64 {
             ..view.clone()
         })
         .collect();
-    let (renderer, options) = trainer.renderer();
+    let (renderer, options) = trainer.renderer().unwrap();
     evaluate(renderer, &fitted, &options, &|_, _, _, _| ())
         .unwrap()
         .psnr

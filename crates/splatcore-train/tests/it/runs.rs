@@ -56,6 +56,7 @@ pub fn assert_same(a: &Checkpoint, b: &Checkpoint) {
         gradient_sum,
         seen,
         colours,
+        sky,
         smoothing,
         masks,
     } = &a.state;
@@ -64,6 +65,7 @@ pub fn assert_same(a: &Checkpoint, b: &Checkpoint) {
     assert_eq!(bits(second), bits(&b.state.second));
     assert_eq!((gradient_sum, seen), (&b.state.gradient_sum, &b.state.seen));
     assert_eq!(colours, &b.state.colours);
+    assert_eq!(sky, &b.state.sky);
     assert_eq!(smoothing, &b.state.smoothing);
     assert_eq!(masks, &b.state.masks);
     assert_eq!(

@@ -150,6 +150,11 @@ fn options_of(options: &RenderOptions, look: &Look, inverse_depth: bool) -> Rend
     RenderOptions {
         sh_degree: look.sh_degree.min(options.sh_degree),
         background: look.background,
+        // Another colour stands in place of the sky.
+        sky: options
+            .sky
+            .clone()
+            .filter(|_| look.background == options.background),
         inverse_depth,
         ..options.clone()
     }

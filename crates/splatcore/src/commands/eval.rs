@@ -50,8 +50,9 @@ pub struct Args {
     /// undistort]. The numbers are of other pixels and cannot be compared
     #[arg(long, value_name = "NAME", value_enum)]
     lens: Option<PhotoLens>,
-    /// Colour behind the scene and transparent photos: black, white, or r,g,b from 0 to 1 [that of
-    /// the run beside the scene, or black]. Another one than in training lowers the numbers
+    /// Colour behind the scene and transparent photos: black, white, or r,g,b from 0 to 1 [the sky
+    /// or the colour of the run beside the scene, or black]. Another one than in training lowers
+    /// the numbers
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
     /// Which kernels run: auto, vanilla (as INRIA's, slow), or intersect+blend[+backward]. The
@@ -108,6 +109,7 @@ pub fn run(args: Args) -> Result<()> {
         keep_alpha: false,
         keep_lens: source.keep_lens(args.lens),
         depths: None,
+        sky_masks: None,
     };
     let views = load::views(&dataset, &indices, &options)?;
     let longest = views
@@ -127,6 +129,7 @@ pub fn run(args: Args) -> Result<()> {
     let options = RenderOptions {
         pipeline: args.pipeline,
         background: background_colour,
+        sky: source.sky(args.background)?,
         antialias,
         ..RenderOptions::default()
     };

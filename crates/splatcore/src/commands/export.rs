@@ -59,8 +59,8 @@ pub struct Args {
     /// Turn the scene slowly until somebody touches it
     #[arg(long)]
     turn: bool,
-    /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [that of the run beside the
-    /// scene, or black]
+    /// Colour behind the scene: black, white, or r,g,b from 0 to 1 [the sky or the colour of the
+    /// run beside the scene, or black]
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
     #[command(flatten)]
@@ -112,6 +112,7 @@ pub fn run(args: Args) -> Result<()> {
         },
         title: args.title.unwrap_or_else(|| source.name()),
         background: background.colour(),
+        sky: source.sky(args.background)?,
         up: Some(up),
         views,
         path,

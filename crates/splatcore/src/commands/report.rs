@@ -128,6 +128,7 @@ fn pictures(
         keep_alpha: false,
         keep_lens: source.keep_lens(None),
         depths: None,
+        sky_masks: None,
     };
     let views = load::views(dataset, indices, &options)?;
     if views.len() < indices.len() {
@@ -140,6 +141,7 @@ fn pictures(
     let options = RenderOptions {
         pipeline: Pipeline::MEASURED,
         background: background.colour(),
+        sky: source.sky(None)?,
         antialias,
         ..RenderOptions::default()
     };

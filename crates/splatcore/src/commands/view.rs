@@ -92,8 +92,13 @@ pub fn run(args: Args) -> Result<()> {
         "{}; Ctrl-C ends the program",
         counted(gaussians.len(), "Gaussian")
     );
+    let sky = match source {
+        Some(source) => source.sky(None)?,
+        None => None,
+    };
     let options = RenderOptions {
         antialias,
+        sky,
         ..RenderOptions::default()
     };
     let place = source.map(|source| viewing::save_place(source, antialias));
@@ -170,6 +175,7 @@ fn photos(dataset: Dataset) -> Photos {
             keep_alpha: false,
             keep_lens: false,
             depths: None,
+            sky_masks: None,
         };
         let views = dataset.load_views(&[index], &options, &|_, _| ());
         let views = views.map_err(|error| error.to_string())?;

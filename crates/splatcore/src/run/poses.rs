@@ -100,7 +100,7 @@ impl Refined {
     ) -> Result<MeasuredCameras> {
         let (extent, limits) = (trainer.extent(), trainer.config().poses.clone());
         let refines_poses = limits.refine;
-        let (renderer, options) = trainer.renderer();
+        let (renderer, options) = trainer.renderer()?;
         let plain = match photos.test.is_empty() {
             true => &photos.train,
             false => &photos.test,

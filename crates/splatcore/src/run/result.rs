@@ -7,6 +7,7 @@ use crate::report::{
     Chart, Line, MeasuredColours, MeasuredPoses, Report, Scene, ViewPictures, decibels, weak_views,
 };
 use crate::scene_source::Files;
+use crate::sky;
 use anyhow::Result;
 use splatcore_train::Trainer;
 
@@ -20,6 +21,14 @@ pub fn write_colours(trainer: &mut Trainer, files: &Files) -> Result<Option<Meas
     let measured = MeasuredColours::of(&looks)?;
     measured.tell();
     Ok(Some(measured))
+}
+
+/// Writes the sky that a run learned beside the scene, if it learns one.
+pub fn write_sky(trainer: &mut Trainer, files: &Files) -> Result<()> {
+    match trainer.sky()? {
+        Some(sky) => sky::write(&files.sky, &sky),
+        None => Ok(()),
+    }
 }
 
 /// Loss, number of Gaussians and quality over the steps.

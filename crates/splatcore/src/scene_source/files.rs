@@ -21,6 +21,8 @@ pub struct Files {
     pub exposures: PathBuf,
     /// What photos and cameras made of colours, if the run learns another model.
     pub appearance: PathBuf,
+    /// The sky behind the scene, if the run learns one.
+    pub sky: PathBuf,
     /// The photos' cameras.
     pub cameras: PathBuf,
     /// The same cameras for nerfstudio, of a run that refined them.
@@ -44,6 +46,7 @@ impl Files {
             report: file("report.html"),
             exposures: file("exposures.json"),
             appearance: file("appearance.json"),
+            sky: file("sky.json"),
             cameras: file("cameras.json"),
             transforms: file("transforms.json"),
             colmap: file("colmap"),
@@ -64,6 +67,7 @@ impl Files {
             &self.report,
             &self.exposures,
             &self.appearance,
+            &self.sky,
             &self.cameras,
             &self.transforms,
             &self.run,

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use splatcore_core::Camera;
 use splatcore_core::camera::dot;
+use splatcore_core::sky::Sky;
 use splatcore_data::dataset::Dataset;
 use splatcore_data::scene::edit::Similarity;
 use splatcore_page::Pose;
@@ -60,6 +61,11 @@ impl Move {
         let offset = camera.rotation.map(|axis| dot(axis, self.translation));
         camera.translation =
             std::array::from_fn(|k| self.scale * camera.translation[k] - offset[k]);
+    }
+
+    /// The sky over the run's world.
+    pub fn sky(&self, sky: &Sky) -> Sky {
+        sky.turned(self.rotation)
     }
 
     /// A view of the run's world.

@@ -34,6 +34,7 @@ mod run_folder;
 mod scenes;
 #[cfg(unix)] // so is the browser started
 mod site_browser;
+mod sky;
 mod sound;
 #[cfg(unix)] // Ctrl-C is sent by `kill`
 mod stopped;

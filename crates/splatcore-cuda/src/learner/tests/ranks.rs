@@ -8,6 +8,7 @@ use splatcore_core::Lens;
 use splatcore_core::colour::ColourPlan;
 use splatcore_core::depth::{DepthLoss, DepthMap, DepthPlan};
 use splatcore_core::learned_masks::MaskPlan;
+use splatcore_core::sky::SkyPlan;
 use std::thread;
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub(super) struct Course {
     pub masks: bool,
     /// The second camera is a fisheye.
     pub lens: bool,
-    /// Depths of two views guide the steps.
+    /// Depths of two views guide the steps, which learn a sky.
     pub depth: bool,
     /// Takes room for pairs away before this step, on the last rank.
     pub overflow: Option<u32>,
@@ -57,7 +58,9 @@ impl Course {
             loss: DepthLoss::Inverse,
             weight: 0.5,
             unit: 2.0,
+            sky_weight: 0.2,
         });
+        plan.sky = self.depth.then_some(SkyPlan { rate: 0.01 });
         plan.sparse_adam = self.sparse;
         plan.masks = self.masks.then_some(MaskPlan {
             rate: 0.05,

@@ -12,7 +12,7 @@
 // - update_colour: Adam's step on the photo's and the camera's numbers, and the gauge.
 // Ignored pixels have a gradient of 0 and so add nothing.
 // Constants: BLOCK, BATCH, WARPS; PHOTO_START (the numbers at the start), PULL (0: none),
-// ZERO_MEAN; Adam's BETA1, BETA2, EPSILON (adam/rates.rs) and the logarithms LN_BETA1 and LN_BETA2.
+// ZERO_MEAN; those of colour_rows.cuh.
 //
 // Launch. Blocks of 256 in the first two, of which a thread takes 8 pixels, 256 apart, so that
 // accesses are whole lines and a warp adds up its sums once for 256 pixels. The others have one
@@ -25,6 +25,7 @@
 
 #pragma once
 #include "block_sum.cuh"
+#include "colour_rows.cuh"
 
 // All kernels return if a buffer overflowed: there is no image then.
 
@@ -162,35 +163,6 @@ extern "C" __global__ void __launch_bounds__(WARPS* WARP)
     if (threadIdx.x < PHOTO_NUMBERS + CAMERA_NUMBERS)
         args.gradient[threadIdx.x] =
             float(number_gradient(threadIdx.x, args.photo, args.camera, totals));
-}
-
-// Numbers of photos or cameras in rows, and Adam's moments of them.
-struct ColourRows {
-    float* numbers;  // [rows][width]
-    float* first;    // [rows][width]
-    float* second;   // [rows][width]
-    u32* seen;       // [rows], steps on each
-    u32 row;
-    u32 rows;
-    float rate;
-    u32 padding;
-};
-
-// Adam's step on a number of a row, which also goes `back` by so much. Returns what it is then.
-__device__ __forceinline__ float step_on(const ColourRows& table, u32 at, float g, u32 taken,
-                                         float back) {
-    const float m = fmaf(BETA1, table.first[at], (1.0f - BETA1) * g);
-    const float v = fmaf(BETA2, table.second[at], (1.0f - BETA2) * g * g);
-    // 1 - beta^t; expm1 avoids the cancellation of the difference.
-    const float first_correction = -expm1f(float(taken) * LN_BETA1),
-                second_correction = -expm1f(float(taken) * LN_BETA2);
-    const float moved =
-        table.rate / first_correction * m / (sqrtf(v / second_correction) + EPSILON);
-    const float number = table.numbers[at] - (moved + back);
-    table.numbers[at] = number;
-    table.first[at] = m;
-    table.second[at] = v;
-    return number;
 }
 
 // Parameters of `update_colour`; in Rust by the same name.

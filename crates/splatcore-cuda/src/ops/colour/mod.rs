@@ -7,11 +7,9 @@ use crate::device::error::failed;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Program};
-use crate::ops::adam::rates;
 use crate::ops::constants::{flag, float};
 use crate::ops::sources;
 use splatcore_core::BackendError;
-use splatcore_core::backend::BETAS;
 use splatcore_core::colour::{ColourModel, ColourPlan, ColourState, Gauge};
 use std::sync::Arc;
 
@@ -89,12 +87,10 @@ pub fn program(model: ColourModel) -> Program {
         ("PHOTO_NUMBERS", entry.photo.len().to_string()),
         ("CAMERA_NUMBERS", entry.camera.len().to_string()),
         ("PHOTO_START", start.join(", ")),
-        float("LN_BETA1", BETAS[0].ln()),
-        float("LN_BETA2", BETAS[1].ln()),
         float("PULL", f64::from(pull)),
         flag("ZERO_MEAN", entry.gauge == Gauge::ZeroMean),
     ];
-    constants.extend(rates::constants());
+    constants.extend(rows::constants());
     sources::program(
         &format!("{name}.cu"),
         constants,

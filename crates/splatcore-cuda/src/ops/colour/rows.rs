@@ -1,13 +1,16 @@
-//! Rows of numbers of photos or cameras on the device.
+//! Rows of numbers of photos or cameras, or of the sky, on the device.
 
 use crate::device::params::{Address, layout};
 use crate::device::{Buffer, Device, Layout};
+use crate::ops::adam::rates;
+use crate::ops::constants::float;
 use bytemuck::{Pod, Zeroable};
 use splatcore_core::BackendError;
+use splatcore_core::backend::BETAS;
 use splatcore_core::colour::ColourTable;
 use std::sync::Arc;
 
-/// `ColourRows` of ops/colour/colour_kernels.cuh.
+/// `ColourRows` of ops/colour/colour_rows.cuh.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct ColourRows {
@@ -36,8 +39,17 @@ impl ColourRows {
     );
 }
 
+/// Constants of their Adam.
+pub fn constants() -> impl Iterator<Item = (&'static str, String)> {
+    let logarithms = [
+        float("LN_BETA1", BETAS[0].ln()),
+        float("LN_BETA2", BETAS[1].ln()),
+    ];
+    logarithms.into_iter().chain(rates::constants())
+}
+
 /// A [`ColourTable`] on the device.
-pub(super) struct Rows {
+pub struct Rows {
     width: usize,
     rows: usize,
     /// `[rows][width]` f32, and Adam's moments of them.
@@ -50,6 +62,9 @@ pub(super) struct Rows {
 
 impl Rows {
     /// None.
+    ///
+    /// # Errors
+    /// If the device failed.
     pub fn new(device: &Arc<dyn Device>, name: &'static str) -> Result<Self, BackendError> {
         let empty = || Buffer::new(device, name, 0);
         Ok(Self {
@@ -62,6 +77,10 @@ impl Rows {
         })
     }
 
+    /// Becomes these.
+    ///
+    /// # Errors
+    /// If memory is short or the device failed.
     pub fn replace(&mut self, table: &ColourTable) -> Result<(), BackendError> {
         for (buffer, values) in [
             (&mut self.numbers, &table.parameters),
@@ -77,6 +96,10 @@ impl Rows {
         Ok(())
     }
 
+    /// All of them.
+    ///
+    /// # Errors
+    /// If the device failed.
     pub fn download(&self) -> Result<ColourTable, BackendError> {
         let count = self.rows * self.width;
         Ok(ColourTable {
@@ -86,6 +109,11 @@ impl Rows {
             second: self.second.to_vec(count)?,
             seen: self.seen.to_vec(self.rows)?,
         })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.rows
     }
 
     /// Where a row's numbers are.

@@ -3,10 +3,12 @@
 //
 // Contract. `image` ([3][height][width], f32) has the sums of 1/z by the weights of the colours and
 // alpha in its first two planes (ops/depth_sums/). `known` ([known_height][known_width], f32) are
-// inverse depths, 0 where unknown; a pixel has that of the place which its centre falls into.
+// inverse depths, 0 where unknown, below it where the photo shows the sky; a pixel has that of the
+// place which its centre falls into.
 // `gradient` ([3][height][width], f32) gets the gradients by the planes, of the third 0. The loss,
-// `share` times the sum over the pixels of smooth-L1 of the residual, is added to `value` (f64).
-// Pixels of less alpha than MIN_ALPHA have none. Constants: BLOCK, BATCH, SMOOTH, MIN_ALPHA. CPU
+// `share` times the sum over the pixels of smooth-L1 of the residual and `sky_share` times that of
+// alpha in the sky, is added to `value` (f64). Pixels of less alpha than MIN_ALPHA have none of the
+// former. Constants: BLOCK, BATCH, SMOOTH, MIN_ALPHA. CPU
 // twin: splatcore-cpu/src/depth_loss.rs; formulas: splatcore-core/src/depth/mod.rs.
 //
 // Launch. `depth_loss`: blocks of 256, of which a thread takes 8 pixels, 256 apart.
@@ -22,13 +24,14 @@ struct DepthLossParams {
     ReadOnly<float> image;  // [3][height][width]: inverse depth, alpha, nothing
     ReadOnly<float> known;  // [known_height][known_width]
     float* gradient;        // [3][height][width]
-    double* partials;       // sums of blocks
+    double* partials;       // [2][blocks], sums of blocks: of depth, of the sky
     u32 width;              // pixels
     u32 height;             // pixels
     u32 known_width;        // pixels
     u32 known_height;       // pixels
     float unit;             // a depth of about the scene's size
     float share;            // weight over the number of pixels
+    float sky_share;        // the same of the sky
     const Counters* counters;
 };
 
@@ -43,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (args.counters->overflowed) return;
     __shared__ double warps[BLOCK / WARP];
     const u32 pixels = args.width * args.height;
-    double sum = 0.0;
+    double sum = 0.0, sky_sum = 0.0;
 #pragma unroll 1
     for (u32 j = 0; j < BATCH; ++j) {
         const u32 i = (blockIdx.x * BATCH + j) * BLOCK + threadIdx.x;
@@ -62,21 +65,30 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             const float pull = small ? off * (1.0f / SMOOTH) : copysignf(1.0f, off);
             by_depths = args.share * pull * slope / alpha;
             by_alpha = -by_depths * rendered;
+        } else if (known < 0.0f) {
+            sky_sum += alpha;
+            by_alpha = args.sky_share;
         }
         args.gradient[i] = by_depths;
         args.gradient[pixels + i] = by_alpha;
         args.gradient[2ull * pixels + i] = 0.0f;
     }
     const double total = block_sum(sum, warps);
-    if (threadIdx.x == 0) args.partials[blockIdx.x] = total;
+    __syncthreads();
+    const double sky_total = block_sum(sky_sum, warps);
+    if (threadIdx.x == 0) {
+        args.partials[blockIdx.x] = total;
+        args.partials[gridDim.x + blockIdx.x] = sky_total;
+    }
 }
 
 // Parameters of `add_depth_loss`; in Rust by the same name.
 struct AddDepthLossParams {
-    const double* partials;  // sums of blocks
+    const double* partials;  // [2][blocks]
     double* value;           // the frame's loss
     u32 blocks;
     float share;
+    float sky_share;
     const Counters* counters;
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -84,8 +96,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     begin_kernel();
     if (args.counters->overflowed) return;
     __shared__ double warps[BLOCK / WARP];
-    double sum = 0.0;
-    for (u32 i = threadIdx.x; i < args.blocks; i += BLOCK) sum += args.partials[i];
+    double sum = 0.0, sky_sum = 0.0;
+    for (u32 i = threadIdx.x; i < args.blocks; i += BLOCK) {
+        sum += args.partials[i];
+        sky_sum += args.partials[args.blocks + i];
+    }
     const double total = block_sum(sum, warps);
-    if (threadIdx.x == 0) *args.value += args.share * total;
+    __syncthreads();
+    const double sky_total = block_sum(sky_sum, warps);
+    if (threadIdx.x > 0) return;
+    *args.value += args.share * total;
+    if (sky_total > 0.0) *args.value += args.sky_share * sky_total;
 }

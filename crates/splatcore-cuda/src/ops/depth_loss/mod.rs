@@ -25,6 +25,7 @@ kernel_params! {
         known_height: u32,
         unit: f32,
         share: f32,
+        sky_share: f32,
         counters: Address,
     }
 
@@ -34,6 +35,7 @@ kernel_params! {
         value: Address,
         blocks: u32,
         share: f32,
+        sky_share: f32,
         counters: Address,
     }
 }
@@ -138,8 +140,9 @@ impl Depths {
         let pixels = frame.size[0] * frame.size[1];
         let blocks = pixels.div_ceil(BLOCK * BATCH);
         self.partials
-            .reserve_exactly(size_of::<f64>() * blocks as usize)?;
-        let share = (f64::from(plan.weight) / f64::from(pixels)) as f32;
+            .reserve_exactly(2 * size_of::<f64>() * blocks as usize)?;
+        let [share, sky_share] = [plan.weight, plan.sky_weight]
+            .map(|weight| (f64::from(weight) / f64::from(pixels)) as f32);
         let (partials, counters) = (self.partials.address(), frame.counters);
         let params = DepthLossParams {
             image: frame.image,
@@ -152,6 +155,7 @@ impl Depths {
             known_height: map.size[1],
             unit: plan.unit,
             share,
+            sky_share,
             counters,
         };
         queue.launch(loss, blocks, BLOCK, &params)?;
@@ -160,6 +164,7 @@ impl Depths {
             value: frame.value,
             blocks,
             share,
+            sky_share,
             counters,
         };
         queue.launch(add, 1, BLOCK, &params)

@@ -1,4 +1,5 @@
-//! Depth maps of photos: where they lie, what their files say, and the inverse depths that follow.
+//! Depth maps of photos: where they lie, what their files say, and the inverse depths that follow;
+//! and masks of the sky, where nothing stands.
 //!
 //! | question | file |
 //! | --- | --- |
@@ -8,6 +9,7 @@
 //! | which measurements are not to be trusted | `trusted.rs` |
 //! | how do depths without a scale get one | `fit.rs` |
 //! | what of it belongs to a view | here |
+//! | which pixels show the sky | `sky.rs` |
 //! | which points are on the surfaces that depths show | `points.rs` |
 
 mod find;
@@ -15,10 +17,12 @@ mod fit;
 mod options;
 mod points;
 mod read;
+mod sky;
 mod trusted;
 
 pub use options::{DepthOptions, DepthValues};
 pub use points::points_of;
+pub(super) use sky::{check_sky, no_sky_around, with_sky};
 
 use super::photo::same_shape;
 use super::posed::Dataset;

@@ -81,6 +81,7 @@ impl Steps {
             statistics: Some(Statistic::Mean),
             noise: None,
             colour: None,
+            sky: None,
             depth: None,
             masks: None,
             pose_gradients: false,

@@ -144,6 +144,9 @@ pub fn run(args: Args) -> Result<()> {
         let chosen = place.up.map(|direction| Direction(direction).chosen());
         source.record_move(output, &place.map, chosen)?;
     }
+    if let Some(source) = sources.first() {
+        source.tell_of_sky(output);
+    }
     output::print(&format!(
         "{} of SH degree {degree} in {} ({})",
         counted(count, "Gaussian"),

@@ -151,6 +151,7 @@ impl<'a> Photos<'a> {
             keep_alpha: false,
             keep_lens: false,
             depths: None,
+            sky_masks: None,
         };
         let views = load::views(dataset, &indices, &options)?;
         Ok(self.backend.open()?.learner(gaussians, Arc::new(views))?)

@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use crate::scene_source::SceneSource;
 use anyhow::Result;
 use splatcore_core::backend::{RenderOptions, Renderer, Visibility};
+use splatcore_core::sky::Sky;
 use splatcore_core::{Backend, Gaussians, Pipeline, View};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_train::config::Background;
@@ -23,6 +24,7 @@ pub(super) struct Work {
     /// Held out; those of `train` if there are none.
     test: Arc<Vec<View>>,
     background: Background,
+    sky: Option<Arc<Sky>>,
     pub(super) antialias: bool,
 }
 
@@ -43,6 +45,7 @@ pub(super) fn prepare(
         keep_alpha: background == Background::Random,
         keep_lens: source.keep_lens(None),
         depths: None,
+        sky_masks: None,
     };
     let train = load::select(&dataset, &folder, Split::Train, test_every)?;
     let [train, test] = load::train_and_test(&dataset, train, test_every as usize, &options)?;
@@ -62,6 +65,7 @@ pub(super) fn prepare(
         train,
         test,
         background,
+        sky: source.sky(args.background)?,
         antialias,
     };
     Ok((work, split))
@@ -72,6 +76,7 @@ impl Work {
         RenderOptions {
             pipeline,
             background: self.background.colour(),
+            sky: self.sky.clone(),
             antialias: self.antialias,
             ..RenderOptions::default()
         }
@@ -140,6 +145,7 @@ impl Work {
         let steps = config.iterations;
         let views = Arc::clone(&self.train);
         let mut trainer = Trainer::new(&config, &*self.backend, views, gaussians)?;
+        trainer.stand_before(self.sky.clone());
         let mut watch = Watch {
             progress: Progress::new(name, steps.into()),
             guard,

@@ -8,8 +8,10 @@ use crate::looks::{self, LookArgs};
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::colour::Look;
+use splatcore_core::sky::Sky;
 use splatcore_core::{Backend, Pipeline};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Render a scene to PNG files or a video.
 ///
@@ -80,11 +82,17 @@ impl Args {
         Ok(backends.into_iter().map(seen).collect())
     }
 
-    /// How frames are rendered on a background; `antialias` is the scene's.
-    pub fn options(&self, background: [f32; 3], antialias: bool) -> RenderOptions {
+    /// How frames are rendered on a background and a sky; `antialias` is the scene's.
+    pub fn options(
+        &self,
+        background: [f32; 3],
+        sky: Option<Arc<Sky>>,
+        antialias: bool,
+    ) -> RenderOptions {
         RenderOptions {
             pipeline: self.pipeline,
             background,
+            sky,
             inverse_depth: self.depth,
             antialias,
             interpolate: self.interpolate,

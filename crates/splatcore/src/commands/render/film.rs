@@ -37,7 +37,11 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     let (scene, antialias) = source.load()?;
     let plan = Plan::of(args, source, &kind, &scene)?;
     let backends = args.open(look.as_ref())?;
-    let options = args.options(args.cameras.background(source), antialias);
+    let options = args.options(
+        args.cameras.background(source),
+        args.cameras.sky(source)?,
+        antialias,
+    );
     let job = match target {
         Target::Folder { .. } => {
             let name = backends.first().map_or("", |backend| backend.name());

@@ -29,7 +29,7 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     }
     let mut renderers = backends::renderers(&backends, &scene)?;
     drop(scene);
-    let options = args.options(background, antialias);
+    let options = args.options(background, args.cameras.sky(source)?, antialias);
     let progress = Progress::new("rendering", cameras.len() as u64);
     let mut taken = HashSet::new();
     let mut channels = Channels::new(args.depth, args.alpha);

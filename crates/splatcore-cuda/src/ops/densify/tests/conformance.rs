@@ -3,8 +3,9 @@
 use super::*;
 use splatcore_core::backend::{
     Cotangents, Deferred, FrameCounts, MemoryPlan, Posed, Profiled, Rendered, Scored, StageTimes,
-    StepPlan, TileCounts, Timed, Visibility,
+    StepPlan, Surrounded, TileCounts, Timed, Visibility,
 };
+use splatcore_core::sky::Sky;
 use splatcore_core::{Backend, Camera, Learner, Renderer, View};
 use splatcore_reference::conformance::{Outcome, refine};
 
@@ -101,6 +102,12 @@ impl Deferred for Refined {
 }
 
 impl Posed for Refined {}
+
+impl Surrounded for Refined {
+    fn sky(&mut self) -> Result<Option<Sky>, BackendError> {
+        no()
+    }
+}
 
 impl Learner for Refined {
     fn step(&mut self, _: &StepPlan) -> Result<(), BackendError> {

@@ -1,0 +1,111 @@
+//! Masks of the sky: where they are found, what they say beside depths and other masks, what is
+//! refused.
+
+use crate::dataset_support::{colmap_text, open, pattern, save};
+use image::{GrayImage, ImageBuffer, Luma};
+use splatcore_core::View;
+use splatcore_core::depth::SKY;
+use splatcore_data::dataset::{DepthOptions, LoadOptions};
+use splatcore_data::procedural::{ProceduralOptions, write_dataset};
+use std::path::Path;
+
+const MASKS: &str = "sky";
+
+/// White in the upper rows.
+fn mask(width: u32, height: u32, rows: u32) -> GrayImage {
+    GrayImage::from_fn(width, height, |_, y| Luma([if y < rows { 255 } else { 0 }]))
+}
+
+fn load(root: &Path, depths: bool) -> Result<Vec<View>, String> {
+    let dataset = open(root);
+    let all: Vec<usize> = (0..dataset.entries.len()).collect();
+    let options = LoadOptions {
+        depths: depths.then(DepthOptions::default),
+        sky_masks: Some(MASKS.into()),
+        ..LoadOptions::default()
+    };
+    let views = dataset.load_views(&all, &options, &|_, _| {});
+    views.map_err(|error| error.to_string())
+}
+
+fn photos(root: &Path, names: &[&str]) {
+    let images: Vec<(u32, &str)> = names.iter().map(|name| (1, *name)).collect();
+    colmap_text(root, "1 PINHOLE 16 12 20 20 8 6\n", &images, "");
+    for name in names {
+        save(pattern(16, 12), &root.join("images").join(name));
+    }
+}
+
+fn sky_of(view: &View) -> Vec<bool> {
+    let map = view.photo.depth.as_ref().expect("a map");
+    let all = map.in_size([16, 12]);
+    all.into_iter().map(|q| q == SKY).collect()
+}
+
+fn upper(rows: usize) -> Vec<bool> {
+    (0..16 * 12).map(|i| i < 16 * rows).collect()
+}
+
+#[test]
+fn white_is_sky_whatever_else_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    photos(root, &["a.png", "b.png", "c.png", "d.png"]);
+    save(mask(16, 12, 3), &root.join(MASKS).join("a.png"));
+    // Half the size; its photo's mask ignores the same pixels.
+    save(mask(8, 6, 2), &root.join(MASKS).join("b.png.png"));
+    let counts = GrayImage::from_fn(16, 12, |_, y| Luma([if y < 4 { 0 } else { 255 }]));
+    save(counts, &root.join("masks/b.png"));
+    save(mask(16, 12, 0), &root.join(MASKS).join("c.png"));
+    let views = load(root, false).unwrap();
+    assert_eq!(sky_of(&views[0]), upper(3));
+    assert_eq!(sky_of(&views[1]), upper(4));
+    assert!(views[2].photo.depth.is_none() && views[3].photo.depth.is_none());
+
+    // Depths that know better, and depths alone.
+    let depths = ImageBuffer::from_fn(8, 6, |_, _| Luma([2000u16]));
+    for name in ["a", "d"] {
+        save(depths.clone(), &root.join(format!("depths/{name}.png")));
+    }
+    let views = load(root, true).unwrap();
+    assert_eq!(sky_of(&views[0]), upper(3));
+    let map = views[0].photo.depth.as_ref().unwrap();
+    assert!((map.inverse[16 * 3] - 0.5).abs() < 1e-6);
+    assert!(!views[3].photo.depth.as_ref().unwrap().has_sky());
+}
+
+#[test]
+fn what_is_wrong_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    photos(root, &["a.png"]);
+    let refused = || {
+        let error = load(root, false).unwrap_err();
+        assert!(!error.contains('\n'), "{error}");
+        error
+    };
+    assert!(refused().contains("no photo has a mask there that shows sky"));
+    save(mask(16, 12, 0), &root.join(MASKS).join("a.png"));
+    assert!(refused().contains("that shows sky"));
+    save(mask(12, 16, 4), &root.join(MASKS).join("a.png"));
+    let error = refused();
+    assert!(
+        error.contains("12x16") && error.contains("another shape"),
+        "{error}"
+    );
+    std::fs::write(root.join(MASKS).join("a.png"), "no image").unwrap();
+    assert!(refused().contains("a.png"));
+
+    let folder = tempfile::tempdir().unwrap();
+    let options = ProceduralOptions {
+        width: 64,
+        height: 32,
+        views: 2,
+        points: 20,
+        lens: splatcore_core::Lens::Equirectangular,
+        ..ProceduralOptions::default()
+    };
+    write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
+    let error = load(folder.path(), false).unwrap_err();
+    assert!(error.contains("360 degrees are not read"), "{error}");
+}
