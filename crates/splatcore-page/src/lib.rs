@@ -105,6 +105,9 @@ pub struct Stream<'a> {
     pub budget: u32,
 }
 
+/// Places of a [`Page::look`] along each side of its cube.
+pub const LOOK_SIDE: usize = 33;
+
 /// A page. Poses, colours and bounds must be finite. All but the scene is what the script reads.
 #[derive(Clone, Debug, Serialize)]
 pub struct Page<'a> {
@@ -120,6 +123,12 @@ pub struct Page<'a> {
     /// colour is their sum and 0.5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sky: Option<[[f32; 3]; 16]>,
+    /// What becomes of the colours of the picture, if they are not shown as they are: the colours
+    /// of a cube of [`LOOK_SIDE`]³ places, red, green and blue from 0 to 255. Red of the picture
+    /// changes from a place to the next, green from a row, blue from a slice; colours between them
+    /// are interpolated.
+    #[serde(skip)]
+    pub look: Option<&'a [u8]>,
     /// Which way is up, world axes.
     pub up: [f64; 3],
     /// Two corners of the box that "frame all" shows.
@@ -144,6 +153,9 @@ struct Settings<'a> {
     key: String,
     /// Of a site.
     stream: Option<Stream<'a>>,
+    /// [`Page::look`] in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    look: Option<String>,
     #[serde(flatten)]
     page: &'a Page<'a>,
 }
@@ -167,6 +179,7 @@ impl Page<'_> {
         let settings = Settings {
             key: STANDARD.encode(digest),
             stream,
+            look: self.look.map(|cube| STANDARD.encode(cube)),
             page: self,
         };
         // In a script only `<` could end it; JSON has it in strings alone.
@@ -238,6 +251,7 @@ mod tests {
             scene,
             background: [0.0, 0.5, 1.0],
             sky: None,
+            look: None,
             up: [0.0, -1.0, 0.0],
             bounds: [[-1.0; 3], [1.0; 3]],
             start: None,

@@ -9,8 +9,9 @@ use crate::output;
 use crate::scene_source::{Files, SceneSource};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use splatcore_core::View;
 use splatcore_core::colour::{ColourModel, ColourState, Look, cameras_of};
+use splatcore_core::{Image, View};
+use splatcore_page::LOOK_SIDE;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -45,6 +46,19 @@ impl LookArgs {
         };
         looks.look(&self.look).map(Some)
     }
+}
+
+/// What a look makes of colours at the image's centre, as pages have it: of a page's free view
+/// neither a photo's frame nor its vignetting is left.
+pub fn cube(look: &Look) -> Vec<u8> {
+    let value = |i: usize| i as f32 / (LOOK_SIDE - 1) as f32;
+    let places = 0..LOOK_SIDE * LOOK_SIDE * LOOK_SIDE;
+    let colours = places.map(|i| {
+        let place = [i, i / LOOK_SIDE, i / (LOOK_SIDE * LOOK_SIDE)];
+        let colour = place.map(|at| value(at % LOOK_SIDE));
+        look.image(&Image::filled(1, 1, colour)).to_bytes()
+    });
+    colours.flatten().collect()
 }
 
 /// Looks of photos by their names.

@@ -26,6 +26,9 @@ pub struct Choices {
     pub background: [f32; 3],
     /// A sky behind the scene, on top of the background.
     pub sky: Option<Arc<Sky>>,
+    /// The look in which the page shows the scene ([`crate::looks::cube`]); its own colours if not
+    /// given.
+    pub look: Option<Vec<u8>>,
     /// Which way is up; if not given, that of the views, or -y.
     pub up: Option<Up>,
     /// Where to begin; if not given the first view, the path's begin, or the view that shows most.
@@ -124,6 +127,7 @@ pub fn about<'a>(gaussians: &Gaussians, choices: &'a Choices) -> Result<Page<'a>
         scene: Source::Inside(&[]),
         background: choices.background,
         sky: choices.sky.as_ref().map(|sky| sky.coefficients),
+        look: choices.look.as_deref(),
         up,
         bounds: middle(gaussians),
         start,

@@ -1,6 +1,7 @@
 // The page: what the sender chose, what the user does, when a frame is drawn.
 import { addressedView, embedded, setAddress, viewText } from './address.js';
 import { Camera, length, sub } from './camera.js';
+import { bytesOf } from './decode.js';
 import { Headset } from './headset.js';
 import { Hotspots } from './hotspots.js';
 import { listen } from './input.js';
@@ -321,6 +322,7 @@ const times = {};
 
 async function open() {
   renderer = new Renderer(canvas);
+  if (settings.look) renderer.setLook(bytesOf(settings.look));
   const { capacity, count, degree } = await source.open(renderer);
   times.decoded = performance.now();
   await new Promise((done, failed) => {

@@ -30,6 +30,8 @@ export class Renderer {
     };
     this.nothing = gl.createVertexArray();
     this.blank = this.texture(gl.RGBA8, 1, 1);
+    this.look = this.cube(1, new Uint8Array(3));
+    this.hasLook = false;
     this.quads = gl.createVertexArray();
     gl.bindVertexArray(this.quads);
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
@@ -88,6 +90,26 @@ export class Renderer {
     for (const name of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, name, gl.CLAMP_TO_EDGE);
     if (source) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, width, height, layout, type, source);
     return texture;
+  }
+
+  // A cube of colours, between which a shader interpolates.
+  cube(side, bytes) {
+    const { gl } = this;
+    const texture = gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_3D, texture);
+    gl.texStorage3D(gl.TEXTURE_3D, 1, gl.RGB8, side, side, side);
+    for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_3D, name, gl.LINEAR);
+    for (const name of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T, gl.TEXTURE_WRAP_R]) gl.texParameteri(gl.TEXTURE_3D, name, gl.CLAMP_TO_EDGE);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+    gl.texSubImage3D(gl.TEXTURE_3D, 0, 0, 0, 0, side, side, side, gl.RGB, gl.UNSIGNED_BYTE, bytes);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
+    return texture;
+  }
+
+  // From now on every picture is in a look, the bytes of a cube of colours.
+  setLook(bytes) {
+    this.look = this.cube(Math.round(Math.cbrt(bytes.length / 3)), bytes);
+    this.hasLook = true;
   }
 
   // An image's bytes as a texture, exactly.
@@ -221,7 +243,11 @@ export class Renderer {
     gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
     gl.viewport(...part);
     const { rotation, size, focal, centre } = camera;
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_3D, this.look);
     this.use(this.programs.finish, { image: this.sum.textures[0] }, {
+      colourOf: 1,
+      hasLook: this.hasLook,
       corner: part.slice(0, 2),
       screen: part.slice(2),
       background: look.background,

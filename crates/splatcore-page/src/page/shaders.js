@@ -1,7 +1,7 @@
 // The shaders. A frame has three passes:
 // `project` computes a splat for each Gaussian, a texel each, into two textures of integers;
 // `splat` draws the splats as rectangles, back to front, premultiplied;
-// `finish` puts background and sky behind them and rounds to the screen's 8 bits.
+// `finish` puts background and sky behind them, shows them in a look, and rounds to the screen's 8 bits.
 // Images are drawn with y down, as the cameras have it, and turned over by `finish`.
 import {
   ALPHA_MAX, ALPHA_MIN, COMPENSATION_MIN, FRUSTUM_CLAMP, LOW_PASS, NEAR_PLANE, SH_C0, SH_C1, SH_C2,
@@ -16,6 +16,7 @@ precision highp float;
 precision highp int;
 precision highp sampler2D;
 precision highp usampler2D;
+precision highp sampler3D;
 `;
 
 // What each degree of harmonics adds to a colour `sum` in a `direction`; H(k) is a coefficient.
@@ -224,6 +225,8 @@ uniform mat3 toView;
 uniform vec2 size;     // of the camera's image, as the next two
 uniform vec2 focal;
 uniform vec2 centre;
+uniform bool hasLook;
+uniform sampler3D colourOf; // what becomes of a colour, in a photo's look
 out vec4 pixel;
 
 #define H(k) sky[k + 1]
@@ -241,4 +244,7 @@ void main() {
   vec2 place = vec2(at.x, 1.0 - at.y);
   vec4 sum = texture(image, place);
   pixel = vec4(sum.rgb + (1.0 - sum.a) * behind(place), 1.0);
+  if (!hasLook) return;
+  vec3 side = vec3(textureSize(colourOf, 0));
+  pixel.rgb = texture(colourOf, (clamp(pixel.rgb, 0.0, 1.0) * (side - 1.0) + 0.5) / side).rgb;
 }`;

@@ -4,7 +4,7 @@ use crate::support::{
     Written, around, pictured, plain, psnr, rendered, rendered_under, rounded, small_window, stored,
 };
 use splatcore_core::sky::Sky;
-use splatcore_page::Page;
+use splatcore_page::{LOOK_SIDE, Page};
 use splatcore_test_support::chromium::Chromium;
 use splatcore_test_support::shared;
 use tokio::runtime::Runtime;
@@ -82,6 +82,55 @@ fn skies_equal_the_renderers() {
             eprintln!("{found:.1} dB; against the image without the sky {without:.1} dB");
             assert!(
                 found >= 50.0 && without < 30.0,
+                "{found:.1} dB, {without:.1} dB"
+            );
+        }
+        assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+    });
+}
+
+/// A look that mixes channels and bends them.
+#[test]
+fn looks_equal_the_renderers() {
+    let Some(scene) = stored("formats/splat22k/model.ply", false) else {
+        return;
+    };
+    let seen = |rgb: [f64; 3]| -> [f64; 3] {
+        let [r, g, b] = rgb.map(|v| v.clamp(0.0, 1.0).powf(0.8));
+        [0.9 * r + 0.1 * g, 0.7 * g, 0.2 * r + 0.6 * b + 0.1]
+    };
+    let last = (LOOK_SIDE - 1) as f64;
+    let places = 0..LOOK_SIDE.pow(3);
+    let colours = places.map(|i| {
+        let place = [i, i / LOOK_SIDE, i / LOOK_SIDE.pow(2)];
+        seen(place.map(|at| (at % LOOK_SIDE) as f64 / last))
+    });
+    let cube: Vec<u8> = colours
+        .flat_map(|rgb| rgb.map(|v| (255.0 * v + 0.5) as u8))
+        .collect();
+    Runtime::new().unwrap().block_on(async {
+        let Some(mut browser) = Chromium::with_webgl().await else {
+            return;
+        };
+        small_window(&mut browser).await;
+        let page = Page {
+            look: Some(&cube),
+            ..plain(&scene)
+        };
+        let page = Written::new(&page.to_html().unwrap());
+        assert_eq!(page.open(&mut browser).await, "");
+        for camera in around(&scene.gaussians, &[0.4, 2.0]) {
+            let picture = pictured(&mut browser, &camera).await;
+            let plain = rendered(&scene, &camera);
+            let (colours, _) = plain.as_chunks::<3>();
+            let want = colours.iter().flat_map(|rgb| {
+                seen(rgb.map(|v| f64::from(v) / 255.0)).map(|v| (255.0 * v + 0.5) as u8)
+            });
+            let found = psnr(&picture, &want.collect::<Vec<u8>>());
+            let without = psnr(&picture, &plain);
+            eprintln!("{found:.1} dB; against the scene's own colours {without:.1} dB");
+            assert!(
+                found >= 45.0 && without < 30.0,
                 "{found:.1} dB, {without:.1} dB"
             );
         }

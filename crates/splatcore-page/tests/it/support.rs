@@ -171,6 +171,7 @@ pub fn plain(stored: &Stored) -> Page<'_> {
         scene: Source::Inside(&stored.sog),
         background: BACKGROUND,
         sky: None,
+        look: None,
         up: [0.0, -1.0, 0.0],
         bounds: [[-1.0; 3], [1.0; 3]],
         start: None,

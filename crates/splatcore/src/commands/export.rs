@@ -1,6 +1,7 @@
 //! `splatcore export`: a scene as one HTML page, or as a site for a web server.
 
 use crate::cameras::{self, NamedCamera};
+use crate::looks::{self, LookArgs};
 use crate::scene_source::SceneSource;
 use crate::sharing::{self, Choices, SharedScene, read_path};
 use crate::start::StartArgs;
@@ -64,6 +65,8 @@ pub struct Args {
     #[arg(long, value_name = "COLOUR", value_parser = load::one_colour)]
     background: Option<Background>,
     #[command(flatten)]
+    look: LookArgs,
+    #[command(flatten)]
     start: StartArgs,
     /// Leave out spherical harmonics above this degree, 0 to 3. The page gets smaller, and colours
     /// change less with the direction
@@ -85,6 +88,7 @@ pub fn run(args: Args) -> Result<()> {
         }
     };
     let source = SceneSource::find(&args.scene)?;
+    let look = args.look.find(Some(&source))?;
     let (mut gaussians, antialias) = source.load()?;
     if let Some(degree) = args
         .sh_degree
@@ -113,6 +117,7 @@ pub fn run(args: Args) -> Result<()> {
         title: args.title.unwrap_or_else(|| source.name()),
         background: background.colour(),
         sky: source.sky(args.background)?,
+        look: look.as_ref().map(looks::cube),
         up: Some(up),
         views,
         path,

@@ -249,6 +249,13 @@ fn a_scene_is_shown_as_one_of_its_photos() {
         "{brighter} {wanted}"
     );
 
+    let page = folder.path().join("page.html");
+    let exported = |look: &str| {
+        succeeds(&["export", text(&run), "-o", text(&page), "--look", look]);
+        std::fs::read_to_string(&page).unwrap()
+    };
+    assert!(exported(name).contains("\"look\":\"") && !exported("mean").contains("\"look\":"));
+
     let out = folder.path().join("none");
     let render = [
         "render",
