@@ -1,6 +1,7 @@
 //! Cameras: a pose, an image, and a lens.
 
 use crate::lens::Lens;
+use crate::shutter::Shutter;
 
 /// A camera in OpenCV axes: x right, y down, z forward. The centre of pixel (0, 0) is at (0.5,
 /// 0.5). `pixel = focal length * plane + principal point`, where `plane` is (x/z, y/z) of a
@@ -25,6 +26,9 @@ pub struct Camera {
     pub translation: [f64; 3],
     /// What light goes through.
     pub lens: Lens,
+    /// How the camera moves while its photo is read; `None` for a global shutter. The pose is that
+    /// in the middle.
+    pub shutter: Option<Shutter>,
 }
 
 impl Camera {
@@ -123,6 +127,7 @@ impl Camera {
             rotation,
             translation,
             lens: Lens::Pinhole,
+            shutter: None,
         }
     }
 
@@ -167,7 +172,11 @@ impl Camera {
         if dot(cross(r[0], r[1]), r[2]) < 0.0 {
             return Some("the pose's rotation is a mirror image (determinant -1)".into());
         }
-        self.lens.defect()
+        if self.shutter.is_some() && self.lens == Lens::Equirectangular {
+            return Some("a photo all around has no rows that are read one after another".into());
+        }
+        let motion = self.shutter.and_then(|shutter| shutter.defect());
+        motion.or_else(|| self.lens.defect())
     }
 }
 

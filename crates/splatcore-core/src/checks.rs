@@ -63,25 +63,26 @@ pub fn lens(backend: &'static str, camera: &Camera) -> Result<(), BackendError> 
     })
 }
 
-/// Cameras with a lens where only pinholes are known. `what` is a plural.
+/// Cameras with a lens or a rolling shutter where only pinholes are known. `what` is a plural.
 ///
 /// # Errors
-/// [`BackendError::Unsupported`] with the first lens's name.
+/// [`BackendError::Unsupported`] with what the first of them has.
 pub fn pinholes<'a>(
     backend: &'static str,
     what: &str,
     mut cameras: impl Iterator<Item = &'a Camera>,
 ) -> Result<(), BackendError> {
-    let Some(camera) = cameras.find(|camera| camera.lens != Lens::Pinhole) else {
+    let Some(camera) = cameras.find(|camera| !camera.is_pinhole()) else {
         return Ok(());
+    };
+    let (has, depends_on): (String, &[Choice]) = match camera.lens {
+        Lens::Pinhole => ("a rolling shutter".into(), &[Choice::Pipeline]),
+        lens => (format!("the lens '{}'", lens.name()), &[Choice::Lens]),
     };
     Err(BackendError::Unsupported {
         backend,
-        what: format!(
-            "{what} of cameras with the lens '{}', only of pinholes",
-            camera.lens.name()
-        ),
-        depends_on: &[Choice::Lens],
+        what: format!("{what} of cameras with {has}, only of pinholes"),
+        depends_on,
     })
 }
 
@@ -131,11 +132,13 @@ pub fn moved(before: &[Camera], after: &[Camera]) -> Result<(), BackendError> {
     for (i, (before, after)) in before.iter().zip(after).enumerate() {
         let kind = |camera: &Camera| {
             let model = std::mem::discriminant(&camera.lens);
-            (camera.width, camera.height, model, camera.lens.is_fisheye())
+            let readout = camera.shutter.map(|shutter| shutter.readout);
+            let lens = (model, camera.lens.is_fisheye());
+            (camera.width, camera.height, lens, readout)
         };
         let problem = match kind(before) == kind(after) {
             true => after.defect(),
-            false => Some("it differs in size, or in the model of its lens".into()),
+            false => Some("it differs in size, in the model of its lens, or in its shutter".into()),
         };
         if let Some(problem) = problem {
             return Err(BackendError::Input(format!("camera {i}: {problem}")));

@@ -26,6 +26,7 @@ pub mod reduce;
 pub mod scale_limit;
 pub mod semantics;
 pub mod sh;
+pub mod shutter;
 pub mod sky;
 pub mod smoothing;
 pub mod spread;

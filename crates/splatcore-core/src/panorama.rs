@@ -352,6 +352,7 @@ pub fn whole(camera: &Camera, width: u32, height: u32) -> Camera {
         cx: w / 2.0,
         cy: h / 2.0,
         lens: Lens::Equirectangular,
+        shutter: None,
         ..camera.clone()
     }
 }

@@ -32,14 +32,15 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Of a camera.
+    /// Of a camera. How it moves while a photo is read changes no interval.
     pub fn new(camera: &Camera) -> Self {
+        let camera = camera.still();
         Self {
-            camera: camera.clone(),
             projection: match camera.lens {
                 Lens::Pinhole => None,
-                _ => Projection::new(camera),
+                _ => Projection::new(&camera),
             },
+            camera,
         }
     }
 

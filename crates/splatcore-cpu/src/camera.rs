@@ -3,7 +3,7 @@
 use splatcore_core::backend::{BackendError, RenderOptions};
 use splatcore_core::lens::Projection;
 use splatcore_core::semantics::{FRUSTUM_CLAMP, TILE};
-use splatcore_core::{Camera, Choice, Lens, checks};
+use splatcore_core::{Camera, Choice, checks};
 
 /// Pixels of an image at most, the number that a card takes: 1.4 G, of 40 bytes or more each.
 const MAX_PIXELS: u64 = u32::MAX as u64 / 3;
@@ -80,9 +80,9 @@ impl KernelCamera {
 
     /// `None` for a pinhole.
     pub fn lens(camera: &Camera) -> Option<Projection> {
-        match camera.lens {
-            Lens::Pinhole => None,
-            _ => Projection::new(camera),
+        match camera.is_pinhole() {
+            true => None,
+            false => Projection::new(camera),
         }
     }
 }

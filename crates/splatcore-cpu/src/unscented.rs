@@ -277,6 +277,7 @@ impl Sigma {
         let mut out = [0.0; IntrinsicsGradient::NUMBERS];
         let d_pixels = self.pixel_gradients(d_mean, d_covariance);
         for (p, d) in d_pixels.into_iter().enumerate() {
+            let d = projection.with_time_held(self.points[p], d);
             for i in 0..2 {
                 out[i] += d[i] * (self.pixels[p][i] - projection.centre[i]);
                 out[2 + i] += d[i];

@@ -126,6 +126,7 @@ impl DryRun {
             rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.0, 0.0, 5.0],
             lens: Lens::Pinhole,
+            shutter: None,
         }
     }
 

@@ -98,6 +98,7 @@ fn self_test(device: Option<usize>) -> Result<String, String> {
         rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [0.0; 3],
         lens: Lens::Pinhole,
+        shutter: None,
     };
     let mut renderer = backend
         .renderer(&scene)

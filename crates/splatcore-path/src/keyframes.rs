@@ -56,6 +56,7 @@ impl Pose {
             rotation: rows,
             translation: rows.map(|row| -dot(row, self.position)),
             lens: Lens::Pinhole,
+            shutter: None,
         }
     }
 

@@ -65,6 +65,7 @@ impl Camera {
             rotation: std::array::from_fn(|i| [rows[i][0], rows[i][1], rows[i][2]]),
             translation: std::array::from_fn(|i| rows[i][3]),
             lens: core::Lens::Pinhole,
+            shutter: None,
         })
     }
 

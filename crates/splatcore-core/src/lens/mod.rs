@@ -8,15 +8,18 @@
 //! | what do the models have in common that are polynomials | `polynomial.rs` |
 //! | what does a camera with a lens see | `of_camera.rs` |
 //! | where in the image is a point, and how does that change with the point | `projection.rs` |
+//! | the same where rows are read while the camera moves | `moving.rs`, `rolling.rs` |
 //!
 //! A new model is a variant here; one that is no polynomial in a known plane is a plane too, in
 //! `plane.rs` and in the CUDA crate's `ops/shared/lens.cuh`. Backends know planes, not models.
 
+mod moving;
 mod of_camera;
 mod plane;
 mod polynomial;
 mod projection;
 mod rays;
+mod rolling;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +28,7 @@ use serde::{Deserialize, Serialize};
 pub use plane::Plane;
 pub use polynomial::Polynomial;
 pub use projection::Projection;
+pub use rolling::Rolling;
 
 /// A lens, acting on the image plane at distance 1 (a ray (x/z, y/z) in camera axes, x right, y
 /// down).

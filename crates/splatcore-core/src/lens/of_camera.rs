@@ -2,17 +2,19 @@
 
 use super::Lens;
 use crate::camera::Camera;
+use crate::shutter::ITERATIONS;
 
 impl Camera {
-    /// The same camera without its lens.
+    /// The same camera without its lens, with a global shutter.
     pub fn without_lens(&self) -> Self {
         Self {
             lens: Lens::Pinhole,
+            shutter: None,
             ..self.clone()
         }
     }
 
-    /// Whether both differ in nothing but the pose.
+    /// Whether both differ in nothing but the pose and its motion.
     pub fn same_intrinsics(&self, other: &Self) -> bool {
         let key = |c: &Self| (c.width, c.height, c.fx, c.fy, c.cx, c.cy, c.lens);
         key(self) == key(other)
@@ -28,15 +30,24 @@ impl Camera {
         self.lens.undistort(self.unscaled(pixel))
     }
 
-    /// The direction in camera axes of a pixel's ray, unit length; a fisheye's may point backwards.
+    /// The direction in camera axes (of a rolling shutter those when the pixel is read) of a
+    /// pixel's ray, unit length; a fisheye's may point backwards.
     pub fn direction(&self, pixel: [f64; 2]) -> Option<[f64; 3]> {
         self.lens.direction(self.unscaled(pixel))
     }
 
-    /// The pixel of a world point that the lens images, in or out of the image.
+    /// The pixel of a world point that the lens images, in or out of the image, when its row is
+    /// read.
     pub fn project(&self, point: [f64; 3]) -> Option<[f64; 2]> {
         let view = self.to_view(point);
-        self.lens.image(view).map(|plane| self.scaled(plane))
+        let image = |view| self.lens.image(view).map(|plane| self.scaled(plane));
+        let mut pixel = image(view)?;
+        if let Some(shutter) = &self.shutter {
+            for _ in 0..ITERATIONS {
+                pixel = image(shutter.view_at(self.time(pixel), view))?;
+            }
+        }
+        Some(pixel)
     }
 
     /// Whether a world point is inside the image.

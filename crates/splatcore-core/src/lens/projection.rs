@@ -1,6 +1,7 @@
 //! Where in the image of a camera with a lens a point is, and how that changes with the point: what
 //! a renderer needs, for points beyond the image too.
 
+use super::rolling::Rolling;
 use super::{Plane, Polynomial};
 use crate::camera::Camera;
 
@@ -47,6 +48,8 @@ pub struct Projection {
     pub sigma_cosine: f64,
     /// Pixels along x after which places repeat; 0 if they do not.
     pub period: f64,
+    /// Of a rolling shutter.
+    pub rolling: Option<Rolling>,
 }
 
 /// A point about the axis.
@@ -82,6 +85,7 @@ impl Projection {
                 centre_cosine: ANY_COSINE,
                 sigma_cosine: ANY_COSINE,
                 period: polynomial.plane.period() * camera.fx,
+                rolling: Rolling::of(camera),
             });
         }
         let in_angles = polynomial.plane == Plane::Angle;
@@ -129,6 +133,7 @@ impl Projection {
             centre_cosine: centre_angle.cos(),
             sigma_cosine: (max_angle + SIGMA_SHARE * rest).cos(),
             period: 0.0,
+            rolling: Rolling::of(camera),
         })
     }
 
@@ -159,8 +164,8 @@ impl Projection {
         view[2] >= self.sigma_cosine * length(view)
     }
 
-    /// The pixel of a point in camera axes, in or out of the image.
-    pub fn project(&self, view: [f64; 3]) -> [f64; 2] {
+    /// The pixel of a point in camera axes, in or out of the image, of a global shutter.
+    pub(super) fn project_still(&self, view: [f64; 3]) -> [f64; 2] {
         if let Some((place, _)) = self.polynomial.plane.place(view) {
             return self.to_pixel(place);
         }
@@ -169,7 +174,7 @@ impl Projection {
     }
 
     /// The same, and its derivative by the point.
-    pub fn jacobian(&self, view: [f64; 3]) -> ([f64; 2], [[f64; 3]; 2]) {
+    pub(super) fn jacobian_still(&self, view: [f64; 3]) -> ([f64; 2], [[f64; 3]; 2]) {
         if let Some((place, rows)) = self.polynomial.plane.place(view) {
             let rows = std::array::from_fn(|i| rows[i].map(|v| v * self.focal[i]));
             return (self.to_pixel(place), rows);
@@ -200,9 +205,8 @@ impl Projection {
         (self.pixel(&place), rows)
     }
 
-    /// The derivatives of a point's pixel by the lens's first four radial terms, by p1 and by p2;
-    /// beyond `max_angle` with `max_angle` and `slope` held; 0 in planes that nothing bends.
-    pub fn by_coefficients(&self, view: [f64; 3]) -> [[f64; 2]; 6] {
+    /// See [`Projection::by_coefficients`].
+    pub(super) fn by_coefficients_still(&self, view: [f64; 3]) -> [[f64; 2]; 6] {
         if self.polynomial.plane.is_straight() {
             return [[0.0; 2]; 6];
         }

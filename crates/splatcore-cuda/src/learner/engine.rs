@@ -11,13 +11,14 @@ use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::ops::camera_gradients::{CameraFrame, CameraKind};
 use crate::ops::depth_loss::{self, DepthFrame};
+use crate::ops::lens::LensKind;
 use crate::ops::sky;
 use crate::passes::InferencePass;
 use splatcore_core::backend::{
     CameraGradients, Engine, Exchange, Guided, Ranks, Statistic, StepFrame, StepPlan, take_step,
 };
 use splatcore_core::depth::DepthPlan;
-use splatcore_core::{BackendError, Choice, Lens, Pipeline};
+use splatcore_core::{BackendError, Choice, Pipeline};
 
 fn comparison<'a>(frame: StepFrame<'a>) -> Comparison<'a> {
     Comparison {
@@ -231,7 +232,7 @@ impl CudaLearner {
             splats: [self.passes.splat_of(), work.splats()],
             sums: self.frame.sums,
             counters: work.counters(),
-            kind: CameraKind::new(scene, frame, work.lens.is_some()),
+            kind: CameraKind::new(scene, frame, work.lens_kind()),
         })
     }
 
@@ -272,7 +273,8 @@ impl CudaLearner {
         self.frames = plan.views.len();
         self.leaves_unseen = plan.sparse_adam;
         self.share_rows();
-        let lens = plan.views.first().is_some_and(|&view| self.has_lens(view));
+        let lens = plan.views.first().map(|&view| self.lens_kind(view));
+        let lens = lens.unwrap_or_default();
         let wanted = AdamKind::new(plan, &self.state, lens, self.sharing.is_some());
         Ok((self.adam.0 != Some(wanted)).then_some(wanted))
     }
@@ -307,7 +309,8 @@ impl CudaLearner {
     /// compiler (H200, 16 cores: 9.2 s, 6.8 with it, 5.4 once all is cached).
     fn later_programs(&self, plan: &StepPlan, adam: AdamKind) -> Vec<Program> {
         let (scene, stored) = (self.scene_addresses(), self.state.sh_degree);
-        let lens = plan.views.iter().any(|&view| self.has_lens(view));
+        let lens = plan.views.iter().map(|&view| self.lens_kind(view));
+        let lens = lens.max().unwrap_or_default();
         let mut options = plan.render.clone();
         let mut all = Vec::new();
         for degree in options.sh_degree.saturating_add(1)..=stored {
@@ -324,12 +327,10 @@ impl CudaLearner {
         all
     }
 
-    /// Whether the camera of a view has a lens.
-    fn has_lens(&self, view: usize) -> bool {
-        let views = self.photos.views();
-        views
-            .get(view)
-            .is_some_and(|view| view.camera.lens != Lens::Pinhole)
+    /// What the camera of a view is.
+    fn lens_kind(&self, view: usize) -> LensKind {
+        let view = self.photos.views().get(view);
+        view.map_or(LensKind::Pinhole, |view| LensKind::of(&view.camera))
     }
 
     /// Absolute statistics need the sums of each tile.

@@ -43,7 +43,7 @@ impl CudaLearner {
         for camera in &cameras {
             let scene = self.scene_addresses();
             let camera = self.passes.infer_fully(scene, camera, &options)?;
-            let program = floaters::program(self.passes.work.lens.is_some());
+            let program = floaters::program(self.passes.work.lens_kind());
             let loaded = self.kernels.get(&program).map_err(failed)?;
             let [kernel] = loaded[..] else {
                 return Err(device_error(

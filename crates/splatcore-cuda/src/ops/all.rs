@@ -5,6 +5,7 @@ use super::blend::{InferenceRows, blend, blend_inference, blend_with_inverse_dep
 use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::camera_gradients::CameraKind;
 use super::intersect::{self, macro_tiles};
+use super::lens::LensKind;
 use super::project::{
     by_depth, filtered, of_half_scene, of_shard, project, project_binned, through_lens, with_rays,
 };
@@ -78,7 +79,7 @@ pub fn all_programs() -> Vec<Program> {
     )));
     all.extend(lens_variants());
     all.extend(depth_variants());
-    for lens in [false, true] {
+    for lens in LensKind::ALL {
         for [antialias, smoothing] in [[false, false], [true, true]] {
             let kind = CameraKind {
                 in_use: 0,
@@ -86,7 +87,7 @@ pub fn all_programs() -> Vec<Program> {
                 antialias,
                 smoothing,
                 lens,
-                depth: lens,
+                depth: lens != LensKind::Pinhole,
             };
             all.push(intrinsics_gradient::program(kind));
         }
@@ -113,7 +114,7 @@ pub fn all_programs() -> Vec<Program> {
         }
         all.push(write_gradients(degree, sh::MAX_DEGREE));
         all.push(accumulate::program(degree, sh::MAX_DEGREE));
-        let with = |[antialias, smoothing, lens]: [bool; 3]| CameraKind {
+        let with = |[antialias, smoothing]: [bool; 2], lens| CameraKind {
             in_use: degree,
             stored: sh::MAX_DEGREE,
             antialias,
@@ -121,8 +122,13 @@ pub fn all_programs() -> Vec<Program> {
             lens,
             depth: antialias,
         };
-        let kinds = [[false; 3], [true, true, false], [true, true, true]];
-        all.extend(kinds.map(|kind| pose_gradient::program(with(kind))));
+        let kinds = [
+            with([false; 2], LensKind::Pinhole),
+            with([true; 2], LensKind::Pinhole),
+            with([true; 2], LensKind::Lens),
+            with([true; 2], LensKind::Rolling),
+        ];
+        all.extend(kinds.map(pose_gradient::program));
         all.extend(shard_programs(degree));
     }
     all
@@ -141,16 +147,17 @@ fn lens_variants() -> Vec<Program> {
         plain.extend(step_variants(in_use, stored, &[]));
         all.extend(with_filters(plain, &FILTERS));
     }
-    let through = all.into_iter().map(|program| through_lens(program, true));
-    through.collect()
+    let kinds = [LensKind::Lens, LensKind::Rolling];
+    let through = |program: Program| kinds.map(|kind| through_lens(program.clone(), kind));
+    all.into_iter().flat_map(through).collect()
 }
 
 /// What steps whose loss depends on depth need, at the highest degree and without harmonics,
-/// through a lens and without.
+/// of each kind of camera.
 fn depth_variants() -> Vec<Program> {
     let plain = [0, sh::MAX_DEGREE].map(|in_use| step_variants(in_use, sh::MAX_DEGREE, &[]));
     let by_depth = |program: Program| {
-        [false, true].map(|lens| by_depth(through_lens(program.clone(), lens), true))
+        LensKind::ALL.map(|lens| by_depth(through_lens(program.clone(), lens), true))
     };
     plain.into_iter().flatten().flat_map(by_depth).collect()
 }
@@ -253,6 +260,6 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     all.extend(DepthLoss::ALL.map(depth_loss::program));
     all.push(score::program());
     all.push(score::visibility::program());
-    all.extend([false, true].map(floaters::program));
+    all.extend(LensKind::ALL.map(floaters::program));
     all
 }

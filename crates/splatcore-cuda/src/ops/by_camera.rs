@@ -21,7 +21,7 @@ pub struct ByCamera {
     pub kernel: Kernel,
     /// A [`KernelCamera`] a view.
     pub cameras: Buffer,
-    /// A [`KernelLens`] a view, all zeros for a pinhole.
+    /// A [`KernelLens`] a view, of a global shutter; all zeros for a pinhole.
     pub lenses: Buffer,
     /// How many.
     pub views: u32,
@@ -45,7 +45,7 @@ impl ByCamera {
         let cameras = all.iter().map(|camera| KernelCamera::new(camera, &options));
         let lenses = all
             .iter()
-            .map(|camera| KernelLens::of(camera).unwrap_or_else(KernelLens::zeroed));
+            .map(|camera| KernelLens::of(&camera.still()).unwrap_or_else(KernelLens::zeroed));
         Ok(Self {
             kernel,
             lenses: Buffer::from_slice(device, "lenses", &lenses.collect::<Vec<_>>())?,

@@ -9,7 +9,7 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Kernels, Program};
 use crate::ops::camera::KernelCamera;
-use crate::ops::lens::KernelLens;
+use crate::ops::lens::{KernelLens, LensKind};
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::BackendError;
 use splatcore_core::backend::StepFrame;
@@ -58,15 +58,15 @@ pub struct CameraKind {
     pub antialias: bool,
     /// Its 3D filter.
     pub smoothing: bool,
-    /// The camera has a lens.
-    pub lens: bool,
+    /// What the camera is.
+    pub lens: LensKind,
     /// The loss depends on depth.
     pub depth: bool,
 }
 
 impl CameraKind {
     /// Of a frame.
-    pub fn new(scene: SceneAddresses, frame: StepFrame<'_>, lens: bool) -> Self {
+    pub fn new(scene: SceneAddresses, frame: StepFrame<'_>, lens: LensKind) -> Self {
         let options = &frame.plan.render;
         Self {
             in_use: options.sh_degree.min(scene.sh_degree),

@@ -1,10 +1,37 @@
-//! A lens as the kernels want it.
+//! A lens, and a rolling shutter, as the kernels want them.
 
 use crate::device::Layout;
 use crate::device::params::layout;
 use bytemuck::{Pod, Zeroable};
-use splatcore_core::lens::Projection;
-use splatcore_core::{Camera, Lens};
+use splatcore_core::Camera;
+use splatcore_core::camera::{dot, normalize};
+use splatcore_core::lens::{Projection, Rolling};
+
+/// What kernels are compiled for: their constant `LENS`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LensKind {
+    /// A pinhole with a global shutter.
+    #[default]
+    Pinhole,
+    /// A lens with a global shutter.
+    Lens,
+    /// A rolling shutter, with a lens or without.
+    Rolling,
+}
+
+impl LensKind {
+    /// Each.
+    pub const ALL: [Self; 3] = [Self::Pinhole, Self::Lens, Self::Rolling];
+
+    /// Of a camera.
+    pub fn of(camera: &Camera) -> Self {
+        match camera.shutter {
+            _ if camera.is_pinhole() => Self::Pinhole,
+            None => Self::Lens,
+            Some(_) => Self::Rolling,
+        }
+    }
+}
 
 /// `Lens` of ops/shared/lens.cuh, field by field.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -24,6 +51,11 @@ pub struct KernelLens {
     centre_cosine: f32,
     sigma_cosine: f32,
     period: f32,
+    turn_axis: [f32; 3],
+    turn: f32,
+    shift: [f32; 3],
+    time: f32,
+    time_slope: [f32; 2],
 }
 
 impl KernelLens {
@@ -44,16 +76,21 @@ impl KernelLens {
         centre_cosine: f32,
         sigma_cosine: f32,
         period: f32,
+        turn_axis: [f32; 3],
+        turn: f32,
+        shift: [f32; 3],
+        time: f32,
+        time_slope: [f32; 2],
     );
 
-    /// Rounds a camera's lens to f32; `None` for a pinhole.
+    /// Rounds a camera's lens and shutter to f32; `None` for a pinhole with a global shutter.
     pub fn of(camera: &Camera) -> Option<Self> {
-        if camera.lens == Lens::Pinhole {
+        if camera.is_pinhole() {
             return None;
         }
         let projection = Projection::new(camera)?;
         let polynomial = projection.polynomial;
-        Some(Self {
+        let still = Self {
             radial: polynomial.radial.map(|v| v as f32),
             divisor: polynomial.divisor.map(|v| v as f32),
             tangential: polynomial.tangential.map(|v| v as f32),
@@ -68,6 +105,29 @@ impl KernelLens {
             centre_cosine: projection.centre_cosine as f32,
             sigma_cosine: projection.sigma_cosine as f32,
             period: projection.period as f32,
+            ..Self::zeroed()
+        };
+        let Some(Rolling { shutter, times }) = projection.rolling else {
+            return Some(still);
+        };
+        let turn = dot(shutter.turn, shutter.turn).sqrt();
+        let axis = normalize(shutter.turn).unwrap_or([0.0; 3]);
+        let [x, y] = [0, 1].map(|i| times.slope[i] * projection.centre[i]);
+        Some(Self {
+            turn_axis: axis.map(|v| v as f32),
+            turn: turn as f32,
+            shift: shutter.shift.map(|v| v as f32),
+            time: (times.first + x + y) as f32,
+            time_slope: times.slope.map(|v| v as f32),
+            ..still
         })
+    }
+
+    /// Which kernels take it.
+    pub fn kind(&self) -> LensKind {
+        match self.time_slope {
+            [0.0, 0.0] => LensKind::Lens,
+            _ => LensKind::Rolling,
+        }
     }
 }

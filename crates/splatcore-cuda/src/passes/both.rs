@@ -77,7 +77,7 @@ impl Passes {
         options: &RenderOptions,
     ) -> Result<KernelCamera, BackendError> {
         let view = self.view_of(camera, options)?;
-        let lens = self.work.lens.is_some();
+        let lens = self.work.lens_kind();
         let frame = self.inference.frame(scene, (view, lens), options, false);
         let view = self.launch_inference(scene.count, frame)?;
         if let Some(sky) = &options.sky {
@@ -105,7 +105,7 @@ impl Passes {
         options: &RenderOptions,
     ) -> Result<KernelCamera, BackendError> {
         let view = self.view_of(camera, options)?;
-        let lens = self.work.lens.is_some();
+        let lens = self.work.lens_kind();
         let frame = self.inference.frame(scene, (view, lens), options, true);
         self.launch_inference(scene.count, frame)
     }

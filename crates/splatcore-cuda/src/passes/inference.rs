@@ -12,6 +12,7 @@ use crate::ops::blend::interpolated;
 use crate::ops::blend::{self, BlendParams, InferenceRows};
 use crate::ops::camera::KernelCamera;
 use crate::ops::intersect::{self, macro_tiles};
+use crate::ops::lens::LensKind;
 use crate::ops::scene::SceneAddresses;
 use crate::ops::{clear, project};
 use bytemuck::Zeroable;
@@ -48,8 +49,8 @@ pub struct Kind {
     counting: bool,
     rows: InferenceRows,
     lists: Lists,
-    /// The camera has a lens.
-    lens: bool,
+    /// What the camera is.
+    lens: LensKind,
 }
 
 impl Kind {
@@ -126,7 +127,7 @@ impl InferencePass {
     pub fn frame(
         &self,
         scene: SceneAddresses,
-        (view, lens): (KernelCamera, bool),
+        (view, lens): (KernelCamera, LensKind),
         options: &RenderOptions,
         counting: bool,
     ) -> InferenceFrame {
@@ -273,7 +274,11 @@ impl InferencePass {
 
     /// The programs of an image whose lists are sorted, but for the sorts, if it is not large, of a
     /// camera with a lens or without.
-    pub fn programs(scene: SceneAddresses, options: &RenderOptions, lens: bool) -> Vec<Program> {
+    pub fn programs(
+        scene: SceneAddresses,
+        options: &RenderOptions,
+        lens: LensKind,
+    ) -> Vec<Program> {
         let mut options = without_background(options);
         if options.inverse_depth {
             options.pipeline.blend = options.pipeline.blend.with_inverse_depth();

@@ -13,6 +13,7 @@ use crate::ops::blend_backward::{
     SumPairsParams,
 };
 use crate::ops::camera::KernelCamera;
+use crate::ops::lens::LensKind;
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
 use crate::ops::scene::SceneAddresses;
 use crate::ops::{clear, depth_sums, gather_splats, intersect, project};
@@ -29,8 +30,8 @@ pub(super) struct Kind {
     options: RenderOptions,
     statistic: Statistic,
     shard: bool,
-    /// The camera has a lens.
-    lens: bool,
+    /// What the camera is.
+    lens: LensKind,
     by_depth: bool,
 }
 
@@ -385,7 +386,7 @@ impl TrainingPass {
         options: &RenderOptions,
         more: &[Program],
     ) -> Result<(), BackendError> {
-        let kind = self.kind(scene, options, work.lens.is_some());
+        let kind = self.kind(scene, options, work.lens_kind());
         let mut missing = sorted.missing_sorts();
         if !self.loaded.is_of(&kind) {
             let programs = self.programs_of(&kind);
@@ -400,7 +401,7 @@ impl TrainingPass {
         sorted.load_sorts(work)
     }
 
-    fn kind(&self, scene: SceneAddresses, options: &RenderOptions, lens: bool) -> Kind {
+    fn kind(&self, scene: SceneAddresses, options: &RenderOptions, lens: LensKind) -> Kind {
         Kind {
             scene: SceneKind::of(scene),
             // Depth is of images.
@@ -415,12 +416,12 @@ impl TrainingPass {
         }
     }
 
-    /// The programs of such a frame but for its sorts, of a camera with a lens or without.
+    /// The programs of such a frame but for its sorts, of a camera of a kind.
     pub fn programs(
         &self,
         scene: SceneAddresses,
         options: &RenderOptions,
-        lens: bool,
+        lens: LensKind,
     ) -> Vec<Program> {
         let programs = self
             .programs_of(&self.kind(scene, options, lens))

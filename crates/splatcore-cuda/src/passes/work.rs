@@ -5,7 +5,7 @@ use crate::device::queue::Queue;
 use crate::device::{Address, Buffer, Kernel, Kernels, Program};
 use crate::ops::clear::{self, ClearParams};
 use crate::ops::counters::{COUNTERS_BYTES, Counters};
-use crate::ops::lens::KernelLens;
+use crate::ops::lens::{KernelLens, LensKind};
 use crate::ops::project::RAY_BYTES;
 use bytemuck::Zeroable;
 use splatcore_core::BackendError;
@@ -54,6 +54,11 @@ impl Work {
     /// Address of the counters.
     pub fn counters(&self) -> Address {
         self.counters.address()
+    }
+
+    /// What the camera is.
+    pub fn lens_kind(&self) -> LensKind {
+        self.lens.map_or(LensKind::Pinhole, |lens| lens.kind())
     }
 
     /// That lens as kernels take it.

@@ -68,6 +68,7 @@ fn camera(row: &[f64; 17]) -> Result<Camera, Finding> {
         rotation: pose.rotation,
         translation: pose.translation,
         lens: Lens::Pinhole,
+        shutter: None,
     })
 }
 

@@ -79,6 +79,7 @@ impl PolycamCamera {
             rotation: pose.rotation,
             translation: pose.translation,
             lens: Lens::Pinhole,
+            shutter: None,
         })
     }
 }

@@ -86,6 +86,7 @@ impl Metadata {
             rotation: pose.rotation,
             translation: pose.translation,
             lens: Lens::Pinhole,
+            shutter: None,
         })
     }
 }

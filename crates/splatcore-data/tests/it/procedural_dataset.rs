@@ -87,6 +87,7 @@ fn read(folder: &Path) -> Dataset {
             rotation: rotation_from_quaternion([v[1], v[2], v[3], v[4]]).unwrap(),
             translation: [v[5], v[6], v[7]],
             lens: Lens::Pinhole,
+            shutter: None,
         };
         assert_eq!(camera.defect(), None);
         let rgb = image::open(folder.join("images").join(words[9]))

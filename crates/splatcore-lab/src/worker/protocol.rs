@@ -54,6 +54,7 @@ impl FrameSpec {
             rotation: self.rotation,
             translation: self.translation,
             lens: Lens::Pinhole,
+            shutter: None,
         }
     }
 
@@ -174,6 +175,7 @@ mod tests {
             rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.1, 0.2, 0.3],
             lens: Lens::Pinhole,
+            shutter: None,
         };
         let options = RenderOptions {
             background: [0.1, 0.2, 0.3],

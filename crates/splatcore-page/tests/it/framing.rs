@@ -28,6 +28,7 @@ async fn camera(browser: &mut Chromium, [width, height]: [u32; 2]) -> Camera {
         rotation,
         translation: rotation.map(|row: [f64; 3]| -(0..3).map(|k| row[k] * eye[k]).sum::<f64>()),
         lens: Lens::Pinhole,
+        shutter: None,
     }
 }
 

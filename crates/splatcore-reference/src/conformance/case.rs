@@ -91,6 +91,7 @@ pub fn plain_camera(width: u32, height: u32) -> Camera {
         rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [0.0, 0.0, 4.0],
         lens: Lens::Pinhole,
+        shutter: None,
     }
 }
 

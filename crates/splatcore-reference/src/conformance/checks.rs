@@ -3,8 +3,8 @@
 use super::outcome::Outcome;
 use super::{
     batches, colour, depth, depth_gradients, depth_guide, determinism, errors, forward, gradients,
-    intrinsics, learned_masks, lenses, poses, refine, sky, smoothing, step, step_options, strips,
-    visibility,
+    intrinsics, learned_masks, lenses, poses, refine, shutters, sky, smoothing, step, step_options,
+    strips, visibility,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -116,6 +116,22 @@ pub const CHECKS: &[Check] = &[
         lenses::filters_follow_the_cameras,
     ),
     ("other lenses are refused", lenses::other_lenses_are_refused),
+    (
+        "images of rolling shutters match the twin",
+        shutters::images_match_the_twin,
+    ),
+    (
+        "gradients of rolling shutters match the twin",
+        shutters::gradients_match_the_twin,
+    ),
+    (
+        "steps of rolling shutters match the twin",
+        shutters::steps_match_the_twin,
+    ),
+    (
+        "rolling shutters along rays are refused",
+        shutters::rays_are_refused,
+    ),
     (
         "pose gradients match the twin",
         poses::pose_gradients_match_the_twin,

@@ -66,6 +66,7 @@ impl Field {
             rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.0; 3],
             lens: Lens::Pinhole,
+            shutter: None,
         };
         Self {
             scene: twin::Scene::from(&gaussians),

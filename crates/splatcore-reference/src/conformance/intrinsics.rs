@@ -5,6 +5,7 @@ use super::compare;
 use super::lenses::{lenses, views_through_lenses, views_without_polynomials};
 use super::outcome::{Outcome, gather};
 use super::scenes::views;
+use super::shutters::views_with_shutters;
 use super::step::{plan, scene_and, scene_and_views, twin_step};
 use splatcore_core::backend::{Backend, StepPlan};
 use splatcore_core::colour::ColourPlan;
@@ -34,6 +35,7 @@ pub fn intrinsics_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
     let mut others = views();
     (others[0].camera.lens, others[1].camera.lens) = (lenses()[0].1, lenses()[2].1);
     let others = &scene_and(67, others);
+    let rolling = &scene_and(58, views_with_shutters());
     let no_polynomials = &scene_and(69, views_without_polynomials());
     let changed = |step, views: &[usize], change: &dyn Fn(&mut StepPlan)| {
         let mut plan = asking(Pipeline::AUTO, step, views);
@@ -58,6 +60,7 @@ pub fn intrinsics_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
         matches(backend, others, changed(6, &[0, 1], &|_| {}), false),
         matches(backend, others, changed(7, &[1, 0], &all), true),
         matches(backend, no_polynomials, changed(8, &[1, 0], &all), true),
+        matches(backend, rolling, changed(9, &[1, 2, 0], &all), true),
     ])
 }
 

@@ -202,6 +202,6 @@ pub fn other_lenses_are_refused(backend: &dyn Backend) -> Outcome {
     Ok(())
 }
 
-fn is_along_rays(blend: Blend) -> bool {
+pub(super) fn is_along_rays(blend: Blend) -> bool {
     blend.method().fragments == Fragments::AlongRay
 }

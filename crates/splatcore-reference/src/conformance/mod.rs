@@ -34,6 +34,7 @@ pub mod poses;
 pub mod refine;
 pub mod scenes;
 pub mod selection;
+mod shutters;
 pub mod sky;
 pub mod smoothing;
 pub mod step;

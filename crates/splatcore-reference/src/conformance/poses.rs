@@ -5,6 +5,7 @@ use super::camera_gradients::{Kind, SceneAndViews};
 use super::compare;
 use super::lenses::{views_through_lenses, views_without_polynomials};
 use super::outcome::{Outcome, ensure, gather, said};
+use super::shutters::views_with_shutters;
 use super::step::{plan, scene_and, scene_and_views, twin_step};
 use splatcore_core::backend::{Backend, BackendError, Refine, StepPlan};
 use splatcore_core::colour::ColourPlan;
@@ -38,6 +39,7 @@ pub fn pose_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
     let pinholes = &scene_and_views(61);
     let lenses = &scene_and(62, views_through_lenses());
     let others = &scene_and(60, views_without_polynomials());
+    let rolling = &scene_and(59, views_with_shutters());
     let changed = |step, views: &[usize], change: &dyn Fn(&mut StepPlan)| {
         let mut plan = posed(Pipeline::AUTO, step, views);
         change(&mut plan);
@@ -61,6 +63,7 @@ pub fn pose_gradients_match_the_twin(backend: &dyn Backend) -> Outcome {
         matches(backend, lenses, changed(4, &[0], &|_| {}), false),
         matches(backend, lenses, changed(5, &[1, 2, 0], &all), true),
         matches(backend, others, changed(6, &[1, 2, 0], &all), true),
+        matches(backend, rolling, changed(7, &[1, 2, 0], &all), true),
     ])
 }
 

@@ -8,7 +8,7 @@ use super::project_backward::covariance_gradient;
 use super::scene::Scene;
 use super::unscented::Unscented;
 use splatcore_core::lens::Projection;
-use splatcore_core::{Camera, IntrinsicsGradient, Lens};
+use splatcore_core::{Camera, IntrinsicsGradient};
 
 type Numbers = [f64; IntrinsicsGradient::NUMBERS];
 
@@ -25,9 +25,9 @@ pub fn intrinsics_backward(
     };
     let t = camera.to_view(scene.means[i]);
     let d_covariance = covariance_gradient(splat, gradient);
-    let mut numbers = match camera.lens {
-        Lens::Pinhole => ewa(t, &shape, camera, gradient.mean, &d_covariance),
-        _ => through_lens(t, &shape, camera, gradient.mean, &d_covariance)
+    let mut numbers = match camera.is_pinhole() {
+        true => ewa(t, &shape, camera, gradient.mean, &d_covariance),
+        false => through_lens(t, &shape, camera, gradient.mean, &d_covariance)
             .unwrap_or([0.0; IntrinsicsGradient::NUMBERS]),
     };
     numbers[2] *= f64::from(camera.width);

@@ -7,10 +7,12 @@ use super::*;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
+use splatcore_core::shutter::{Readout, Shutter};
 use splatcore_core::{Camera, Gaussians, Lens, pose_gradient};
 
-/// A camera of each kind of lens; two stand among the Gaussians and see what is behind them.
-pub(super) fn cameras() -> [Camera; 7] {
+/// A camera of each kind of lens; two stand among the Gaussians and see what is behind them. Two
+/// move while they read their photos.
+pub(super) fn cameras() -> [Camera; 9] {
     let camera = |lens, focal: f64| Camera {
         fx: focal * 1.15,
         fy: focal,
@@ -71,7 +73,21 @@ pub(super) fn cameras() -> [Camera; 7] {
             ..camera(Lens::Equirectangular, 1.0)
         },
         camera(Lens::Orthographic, 6.0),
+        rolling(camera(Lens::Pinhole, 18.6), Readout::TopToBottom),
+        rolling(camera(fisheye, 14.0), Readout::RightToLeft),
     ]
+}
+
+fn rolling(camera: Camera, readout: Readout) -> Camera {
+    let shutter = Shutter {
+        readout,
+        turn: [0.01, -0.015, 0.02],
+        shift: [0.025, -0.015, 0.01],
+    };
+    Camera {
+        shutter: Some(shutter),
+        ..camera
+    }
 }
 
 pub(super) fn image_scalar(

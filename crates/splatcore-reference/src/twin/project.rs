@@ -7,7 +7,6 @@ use super::along_ray::AlongRay;
 use super::matrix::{product, transpose};
 use super::scene::Scene;
 use super::unscented::Unscented;
-use splatcore_core::Lens;
 use splatcore_core::camera::{Camera, normalize, rotation_from_quaternion};
 use splatcore_core::lens::Projection;
 use splatcore_core::semantics::{FRUSTUM_CLAMP, LOW_PASS};
@@ -57,9 +56,9 @@ pub fn project(
         depth,
         mean,
         covariance,
-    } = match camera.lens {
-        Lens::Pinhole => ewa(t, &shape, camera, near_plane),
-        _ => through_lens(t, &shape, camera, near_plane),
+    } = match camera.is_pinhole() {
+        true => ewa(t, &shape, camera, near_plane),
+        false => through_lens(t, &shape, camera, near_plane),
     }?;
     let (a, b, c) = (
         covariance[0][0] + LOW_PASS,

@@ -6,9 +6,9 @@ use super::matrix::{product, transpose, transpose_times};
 use super::project::{Jacobian, Shape, Splat, jacobian, view_direction};
 use super::scene::Scene;
 use super::unscented::Unscented;
+use splatcore_core::Camera;
 use splatcore_core::lens::Projection;
 use splatcore_core::sh;
-use splatcore_core::{Camera, Lens};
 use std::array::from_fn;
 
 /// Adds the gradient of one splat to row `splat.index` of `out`.
@@ -26,9 +26,9 @@ pub fn project_backward(
     let t = camera.to_view(scene.means[i]);
 
     let d_covariance = covariance_gradient(splat, gradient);
-    let outline = match camera.lens {
-        Lens::Pinhole => ewa_backward(t, &shape, camera, gradient.mean, &d_covariance),
-        _ => lens_backward(t, &shape, camera, gradient.mean, &d_covariance),
+    let outline = match camera.is_pinhole() {
+        true => ewa_backward(t, &shape, camera, gradient.mean, &d_covariance),
+        false => lens_backward(t, &shape, camera, gradient.mean, &d_covariance),
     };
     let Some((d_t, d_factor)) = outline else {
         return;
@@ -104,9 +104,9 @@ fn lens_backward(
 
 /// The derivative of a splat's depth by its mean, world axes.
 pub fn depth_gradient(mean: [f64; 3], camera: &Camera) -> [f64; 3] {
-    match camera.lens {
-        Lens::Pinhole => camera.forward(),
-        _ => Projection::new(camera).map_or([0.0; 3], |projection| {
+    match camera.is_pinhole() {
+        true => camera.forward(),
+        false => Projection::new(camera).map_or([0.0; 3], |projection| {
             let by_view = projection.depth_gradient(camera.to_view(mean));
             transpose_times(&camera.rotation, by_view)
         }),

@@ -97,6 +97,7 @@ impl Unscented {
         let mut out = [0.0; IntrinsicsGradient::NUMBERS];
         let d_pixels = self.pixel_gradients(d_mean, d_covariance);
         for (p, d_pixel) in d_pixels.into_iter().enumerate() {
+            let d_pixel = projection.with_time_held(self.points[p], d_pixel);
             for i in 0..2 {
                 // The pixel is f times something, and the principal point.
                 out[i] += d_pixel[i] * (self.pixels[p][i] - projection.centre[i]);

@@ -74,6 +74,7 @@ pub fn camera() -> Camera {
         rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [-0.123, -0.456, 8.0],
         lens: Lens::Pinhole,
+        shutter: None,
     }
 }
 

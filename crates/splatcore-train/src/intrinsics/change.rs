@@ -29,6 +29,7 @@ impl LensChange {
             |lens| Camera {
                 rotation: camera.rotation,
                 translation: camera.translation,
+                shutter: camera.shutter,
                 ..lens.after.clone()
             },
         )

@@ -147,6 +147,7 @@ impl ViewRequest {
                 -(0..3).map(|c| r[i][c] * self.position[c]).sum::<f64>()
             }),
             lens: Lens::Pinhole,
+            shutter: None,
         };
         match camera.defect() {
             Some(defect) => Err(defect),

@@ -4,6 +4,7 @@ use super::named::{MAX_SIDE, NamedCamera};
 use crate::output;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use splatcore_core::shutter::Shutter;
 use splatcore_core::{Camera, Lens};
 use std::path::Path;
 
@@ -26,6 +27,9 @@ struct JsonCamera {
     /// Of a camera that is no pinhole.
     #[serde(default, skip_serializing_if = "is_pinhole")]
     lens: Lens,
+    /// Of a camera that moves while it reads a photo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shutter: Option<Shutter>,
 }
 
 /// Reads a cameras.json; see `--cameras`.
@@ -98,6 +102,7 @@ impl JsonCamera {
             cy: Some(camera.cy),
             held_out: named.held_out,
             lens: camera.lens,
+            shutter: camera.shutter,
         }
     }
 
@@ -117,6 +122,7 @@ impl JsonCamera {
                 -(0..3).map(|j| rotation[i][j] * p[j]).sum::<f64>()
             }),
             lens: self.lens,
+            shutter: self.shutter,
         }
     }
 }

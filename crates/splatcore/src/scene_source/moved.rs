@@ -61,6 +61,9 @@ impl Move {
         let offset = camera.rotation.map(|axis| dot(axis, self.translation));
         camera.translation =
             std::array::from_fn(|k| self.scale * camera.translation[k] - offset[k]);
+        if let Some(shutter) = &mut camera.shutter {
+            shutter.shift = shutter.shift.map(|v| self.scale * v);
+        }
     }
 
     /// The sky over the run's world.

@@ -8,6 +8,7 @@ use splatcore_core::Lens;
 use splatcore_core::colour::ColourPlan;
 use splatcore_core::depth::{DepthLoss, DepthMap, DepthPlan};
 use splatcore_core::learned_masks::MaskPlan;
+use splatcore_core::shutter::{Readout, Shutter};
 use splatcore_core::sky::SkyPlan;
 use std::thread;
 use std::time::Duration;
@@ -113,6 +114,11 @@ impl Course {
                 p: [0.0; 2],
                 s: [0.0; 2],
             };
+            views[0].camera.shutter = Some(Shutter {
+                readout: Readout::TopToBottom,
+                turn: [0.04, -0.05, 0.06],
+                shift: [-0.1, 0.12, 0.07],
+            });
         }
         for view in views.iter_mut().take(if self.depth { 2 } else { 0 }) {
             view.photo.depth = Some(Arc::new(DepthMap {

@@ -178,7 +178,7 @@ struct AdamParams {
     float share;  // of a frame in the batch
     u32 first;    // with SHARD 1: only rows `first` to `until` - 1 step
     u32 until;
-    Lens lens;  // with LENS 1
+    Lens lens;  // unless LENS is 0
 };
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     adam(const __grid_constant__ AdamParams args) {

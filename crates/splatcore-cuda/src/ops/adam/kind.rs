@@ -4,6 +4,7 @@ use super::moments::Moments;
 use super::rates;
 use super::{of_batch, program, with_masks};
 use crate::device::Program;
+use crate::ops::lens::LensKind;
 use crate::ops::project;
 use crate::ops::state::State;
 use splatcore_core::backend::{Statistic, StepPlan};
@@ -22,8 +23,8 @@ pub struct AdamKind {
     batch: bool,
     /// Other ranks have the other Gaussians.
     shard: bool,
-    /// The frame's camera has a lens.
-    lens: bool,
+    /// What the frame's camera is.
+    lens: LensKind,
     /// The frame's loss depends on depth.
     depth: bool,
     /// Bits of the moments' decays.
@@ -31,8 +32,8 @@ pub struct AdamKind {
 }
 
 impl AdamKind {
-    /// For a step of such a state, of cameras with a lens or without; `shard` with other ranks.
-    pub fn new(plan: &StepPlan, state: &State, lens: bool, shard: bool) -> Self {
+    /// For a step of such a state, of a camera of a kind; `shard` with other ranks.
+    pub fn new(plan: &StepPlan, state: &State, lens: LensKind, shard: bool) -> Self {
         Self {
             in_use: plan.render.sh_degree.min(state.sh_degree),
             stored: state.sh_degree,
@@ -44,7 +45,10 @@ impl AdamKind {
             masks: plan.masks.is_some(),
             batch: plan.views.len() > 1,
             shard,
-            lens: lens && plan.views.len() == 1,
+            lens: match plan.views.len() {
+                1 => lens,
+                _ => LensKind::Pinhole,
+            },
             depth: plan.depth.is_some() && plan.views.len() == 1,
             betas: plan.betas.map(f64::to_bits),
         }

@@ -5,8 +5,8 @@
 // [count][3], and the view's `transmittance` and `inverse_depth` (1 / scene unit, blended), both
 // [height * width] f32, from a forward pass in f32 (method `subtile`). In and out: `verdicts`
 // [count] over all training views, one after another: 0 undecided, -1 floater, 1 part of what is
-// seen; 1 stays. Gaussians below 0 are removed. HIDDEN: splatcore_core::floaters::HIDDEN. LENS 1:
-// the view's camera has a lens (lens.cuh). CPU twin: splatcore-cpu/src/floaters.rs.
+// seen; 1 stays. Gaussians below 0 are removed. HIDDEN: splatcore_core::floaters::HIDDEN. LENS:
+// see lens.cuh. CPU twin: splatcore-cpu/src/floaters.rs.
 //
 // Launch. One thread a Gaussian, blocks of 256; each view every few thousand steps.
 //
@@ -15,7 +15,7 @@
 // Now. Predicted 5 us a view (220 k Gaussians, H200); a training takes 28.1 s with it and without.
 // History: docs/log/kernels/densify.md
 
-#include "lens.cuh"
+#include "shutter.cuh"
 
 // Parameters of `floaters`; in Rust by the same name.
 struct FloatersParams {
@@ -26,7 +26,7 @@ struct FloatersParams {
     ReadOnly<float> inverse_depth;  // [height][width]
     float share;
     float* verdicts;  // [count], 0: floater
-    Lens lens;        // with LENS 1
+    Lens lens;        // unless LENS is 0
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     floaters(const __grid_constant__ FloatersParams args) {
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     Vec3 view = {x, y, z};
     if (!lens_sees_centre(args.lens, view)) return;
     z = lens_depth(args.lens, view);
-    Vec2 at = lens_pixel(args.lens, args.camera, view);
+    Vec2 at = camera_pixel(args.lens, args.camera, view);
     float u = at.x + args.camera.centre[0], v = at.y + args.camera.centre[1];
 #else
     float u = fmaf(args.camera.focal[0], x / z, args.camera.centre[0]),

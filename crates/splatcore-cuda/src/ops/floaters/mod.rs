@@ -1,12 +1,11 @@
 //! `floaters`: which Gaussians hang in the air before what a view shows.
 
-use super::constants::flag;
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
-use crate::ops::lens::KernelLens;
+use crate::ops::lens::{KernelLens, LensKind};
 use splatcore_core::BackendError;
 use splatcore_core::floaters::HIDDEN;
 
@@ -27,14 +26,14 @@ kernel_params! {
 /// Gaussians of a block, and threads.
 const BLOCK: u32 = 256;
 
-/// `floaters`, for cameras with a lens or without.
-pub fn program(lens: bool) -> Program {
+/// `floaters`, for cameras of a kind.
+pub fn program(lens: LensKind) -> Program {
     sources::program(
         "floaters.cu",
         vec![
             ("BLOCK", BLOCK.to_string()),
             ("HIDDEN", format!("{HIDDEN:?}f")),
-            flag("LENS", lens),
+            ("LENS", (lens as u8).to_string()),
         ],
         [FloatersParams::kernel("floaters")],
     )

@@ -12,7 +12,7 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
-use crate::ops::lens::KernelLens;
+use crate::ops::lens::{KernelLens, LensKind};
 use crate::ops::scene::SceneAddresses;
 use bytemuck::Zeroable;
 use splatcore_core::BackendError;
@@ -59,7 +59,7 @@ pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
 }
 
 /// The constants of Mip-Splatting's filters and of lenses, 0 if there is none:
-/// ops/shared/antialias.cuh, smoothing.cuh and lens.cuh.
+/// ops/shared/antialias.cuh, smoothing.cuh, lens.cuh and shutter.cuh.
 pub(super) const NO_FILTER: [&str; 3] = ["ANTIALIAS", "SMOOTHING", "LENS"];
 
 /// A constant: the column of the sums that holds dL/dz, or 0 if the loss does not depend on depth.
@@ -123,8 +123,8 @@ pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
         .with("SMOOTHING", smoothing as u8)
 }
 
-/// `project`, `project_backward`, gradients of cameras or `adam` of a camera with a lens if `lens`.
-pub fn through_lens(program: Program, lens: bool) -> Program {
+/// `project`, `project_backward`, gradients of cameras or `adam` of a camera of a kind.
+pub fn through_lens(program: Program, lens: LensKind) -> Program {
     program.with("LENS", lens as u8)
 }
 

@@ -13,8 +13,8 @@
 //   SH_DEGREE in use; SH_ROW numbers stored for a Gaussian: floats, or halves if HALF_SH is 1
 //   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MAX_MACRO_TILES as
 //   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]);
-//   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh); LENS 1 is for cameras with a
-//   lens (lens.cuh); SHARD 1 projects rows `first` to `most` - 1 alone, without compaction, and
+//   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh); LENS as in
+//   lens.cuh; SHARD 1 projects rows `first` to `most` - 1 alone, without compaction, and
 //   leaves the counters and `splat_order` to gather_splats.cu.
 //
 // Launch. One thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3.
@@ -35,7 +35,7 @@
 #include "ray_depth.cuh"
 #include "smoothing.cuh"
 #include "antialias.cuh"
-#include "lens.cuh"
+#include "unscented.cuh"
 #ifdef MAX_MACRO_TILES
 #include "bin.cuh"
 #endif
@@ -167,7 +167,7 @@ struct ProjectParams {
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
     RayShape* rays;             // by compacted index, with RAYS 1
     u32 first;                  // with SHARD 1
-    Lens lens;                  // with LENS 1
+    Lens lens;                  // unless LENS is 0
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project(const __grid_constant__ ProjectParams args) {

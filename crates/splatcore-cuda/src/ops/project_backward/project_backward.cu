@@ -35,7 +35,7 @@ struct ProjectBackwardParams {
     ReadOnly<u32> splat_of;     // these three with SHARD 1
     u32 first;
     u32 until;
-    Lens lens;  // with LENS 1
+    Lens lens;  // unless LENS is 0
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project_backward(const __grid_constant__ ProjectBackwardParams args) {

@@ -5,14 +5,14 @@
 //   SH_DEGREE in use. DEPTH_COLUMN, if it is not 0: the column of the sums that holds dL/dz.
 //   ABSOLUTE 1: columns 9 and 10 of the sums hold the absolute values of the tiles' dL/d(2D mean),
 //   of which the NDC norm is taken. ANTIALIAS and SMOOTHING 1: the filters of antialias.cuh and
-//   smoothing.cuh. LENS 1: the camera has a lens (lens.cuh). INTRINSICS, if it is not 0: so many
+//   smoothing.cuh. LENS: see lens.cuh. INTRINSICS, if it is not 0: so many
 //   numbers of the gradient of the intrinsics (splatcore-core/src/intrinsics_gradient.rs), the
 //   principal point in pixels.
 
 #pragma once
 #include "smoothing.cuh"
 #include "antialias.cuh"
-#include "lens.cuh"
+#include "unscented.cuh"
 
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
 

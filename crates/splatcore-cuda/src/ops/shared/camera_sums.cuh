@@ -21,7 +21,7 @@ struct SumCameraParams {
     const Counters* counters;
     float* partials;  // [NUMBERS][blocks]
     Camera camera;
-    Lens lens;  // with LENS 1
+    Lens lens;  // unless LENS is 0
 };
 
 // Parameters of the kernel that adds the blocks; in Rust by the same name.

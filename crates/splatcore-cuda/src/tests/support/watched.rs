@@ -270,6 +270,7 @@ pub fn camera(width: u32, height: u32) -> Camera {
         rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [0.0; 3],
         lens: Lens::Pinhole,
+        shutter: None,
     }
 }
 

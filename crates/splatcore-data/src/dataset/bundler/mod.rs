@@ -85,6 +85,7 @@ fn camera_of(camera: &BundleCamera, (width, height): (u32, u32)) -> Camera {
         rotation: std::array::from_fn(|i| camera.rotation[i].map(|v| sign[i] * v)),
         translation: std::array::from_fn(|i| sign[i] * camera.translation[i]),
         lens: lens.simplified(),
+        shutter: None,
     }
 }
 

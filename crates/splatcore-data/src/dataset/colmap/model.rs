@@ -108,6 +108,7 @@ pub(super) fn camera(model: i32, width: u32, height: u32, parameters: &[f64]) ->
         rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [0.0; 3],
         lens: Lens::Pinhole,
+        shutter: None,
     };
     if model == EQUIRECTANGULAR {
         return Some(panorama::whole(&unposed, width, height));

@@ -117,6 +117,7 @@ fn camera(calibration: &Calibration, to_world: &Affine) -> Result<Camera, Findin
         rotation: pose.rotation,
         translation: pose.translation,
         lens: calibration.lens,
+        shutter: None,
     })
 }
 

@@ -90,6 +90,7 @@ impl Row {
             rotation: pose.rotation,
             translation: pose.translation,
             lens: lens.simplified(),
+            shutter: None,
         })
     }
 }

@@ -154,14 +154,7 @@ pub(super) fn camera(
             return Err(Finding::refused("the focal length", "not given", expected));
         }
     };
-    let name = "transform_matrix";
-    let rows = rows(matrix)
-        .ok_or_else(|| Finding::refused(name, "not 4x4 or 3x4", "rows of four numbers"))?;
-    if let Some(last) = matrix.get(3) {
-        values::last_row(name, last)?;
-    }
-    let pose = Pose::from_camera_to_world(&rows, Axes::OpenGl)
-        .map_err(|problem| values::no_pose(name, problem))?;
+    let pose = pose("transform_matrix", matrix)?;
     // nerfstudio's focal length of a panorama is the side over which an angle grows by pi.
     let (fx, fy) = match lens {
         Lens::Equirectangular => (fx / PI, fy / PI),
@@ -177,11 +170,23 @@ pub(super) fn camera(
         rotation: pose.rotation,
         translation: pose.translation,
         lens,
+        shutter: None,
     };
     Ok(match whole {
         true => panorama::whole(&camera, size.0, size.1),
         false => camera,
     })
+}
+
+/// The pose that a matrix called `name` is.
+pub(super) fn pose(name: &str, matrix: &[Vec<f64>]) -> Result<Pose, Finding> {
+    let rows = rows(matrix)
+        .ok_or_else(|| Finding::refused(name, "not 4x4 or 3x4", "rows of four numbers"))?;
+    if let Some(last) = matrix.get(3) {
+        values::last_row(name, last)?;
+    }
+    Pose::from_camera_to_world(&rows, Axes::OpenGl)
+        .map_err(|problem| values::no_pose(name, problem))
 }
 
 /// The upper three rows of a 3x4 or 4x4 matrix.

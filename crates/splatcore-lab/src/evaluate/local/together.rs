@@ -151,6 +151,7 @@ mod tests {
             rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.0; 3],
             lens: Lens::Pinhole,
+            shutter: None,
         };
         let frame = FrameSpec::new(&camera, &RenderOptions::default());
         Scene {

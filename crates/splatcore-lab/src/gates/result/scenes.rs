@@ -372,6 +372,7 @@ fn frame(rng: &mut Rng, [width, height]: [u32; 2], pipeline: Pipeline) -> FrameS
         rotation: [rolled(cr, sr), rolled(-sr, cr), ahead],
         translation: [between(-0.3, 0.3), between(-0.3, 0.3), between(3.6, 4.4)],
         lens: Lens::Pinhole,
+        shutter: None,
     };
     let options = RenderOptions {
         pipeline,

@@ -40,15 +40,15 @@ fn verdicts(
             if z < near {
                 return Ok(None);
             }
-            if camera.lens != Lens::Pinhole && !projection.sees_centre(point) {
+            if !camera.is_pinhole() && !projection.sees_centre(point) {
                 return Ok(None);
             }
-            let [u, v] = match camera.lens {
-                Lens::Pinhole => {
+            let [u, v] = match camera.is_pinhole() {
+                true => {
                     let [x, y, z] = point;
                     [camera.fx * x / z + camera.cx, camera.fy * y / z + camera.cy]
                 }
-                _ => projection.project(point),
+                false => projection.project(point),
             };
             let (width, height) = (frame.width as f64, frame.height as f64);
             if u < -BORDER || u > width + BORDER || v < -BORDER || v > height + BORDER {
@@ -125,7 +125,12 @@ pub fn floaters_go_through(backend: &dyn Backend, lenses: &[Lens]) -> Outcome {
     for (view, &lens) in views.iter_mut().zip(lenses) {
         view.camera = through(view.camera.clone(), lens);
     }
-    one_pipeline(backend, Pipeline::AUTO, &views)
+    floaters_go_in(backend, &views)
+}
+
+/// The same in these views.
+pub fn floaters_go_in(backend: &dyn Backend, views: &[View]) -> Outcome {
+    one_pipeline(backend, Pipeline::AUTO, views)
 }
 
 fn one_pipeline(backend: &dyn Backend, pipeline: Pipeline, views: &[View]) -> Outcome {

@@ -11,7 +11,7 @@ mod scores;
 
 pub use adc::{adc_clones_and_splits, adc_draws_by_the_budget, adc_prunes_and_respects_the_limit};
 pub use filters::{filters_stay_with_their_gaussians, opacity_reset_caps_filtered_opacities};
-pub use floaters::{floaters_go, floaters_go_through};
+pub use floaters::{floaters_go, floaters_go_in, floaters_go_through};
 pub use masks::masks_stay_with_their_gaussians;
 pub use mcmc::{mcmc_grows, mcmc_relocates};
 pub use scales::scales_keep_to_their_limit;

@@ -32,6 +32,7 @@ impl Projection {
                     fx: camera.fx / depth,
                     fy: camera.fy / depth,
                     lens: Lens::Orthographic,
+                    shutter: None,
                     ..camera.clone()
                 }
             }

@@ -8,8 +8,11 @@ use crate::ops::sources::SOURCES;
 use crate::tests::support::half::to_half;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::precision::INFERENCE_MIN_TRANSMITTANCE;
-use splatcore_core::semantics::{ALPHA_MIN, COMPENSATION_MIN, LOW_PASS, TILE, TRANSMITTANCE_MIN};
+use splatcore_core::semantics::{
+    ALPHA_MIN, COMPENSATION_MIN, LOW_PASS, SIGMA_SPREAD, TILE, TRANSMITTANCE_MIN,
+};
 use splatcore_core::sh;
+use splatcore_core::shutter::{ITERATIONS, MAX_TIME};
 
 /// What a transmittance of 1 is where it is kept as a half (ops/blend/half_rows.cuh).
 const TRANSMITTANCE_UNIT: f64 = 64.0;
@@ -55,6 +58,9 @@ fn headers_have_the_numbers_of_rust() {
         ("splat.cuh", "SH_C0", sh::C0),
         ("splat.cuh", "SH_C1", sh::C1),
         ("antialias.cuh", "COMPENSATION_MIN", COMPENSATION_MIN),
+        ("unscented.cuh", "SIGMA_SPREAD", SIGMA_SPREAD),
+        ("shutter.cuh", "SHUTTER_ITERATIONS", ITERATIONS as f64),
+        ("shutter.cuh", "MAX_TIME", MAX_TIME),
     ] {
         check(header, name, in_rust);
     }
