@@ -1,5 +1,6 @@
-//! The demo's world photographed through lenses: how good a scene is that is learnt from the photos
-//! as they were taken, from the photos undistorted, and from photos of pinholes at the same places.
+//! The demo's world photographed through lenses and with rolling shutters: how good a scene is that
+//! is learnt from the photos as they were taken, from the photos undistorted or as if they had been
+//! taken at once, and from photos of pinholes at the same places.
 //!
 //! ```sh
 //! cargo run --release -p splatcore --example lens_truth -- FOLDER [STEPS] [SEED] [LENS]
@@ -9,10 +10,11 @@
 //! no training saw, and on the held-out photos as they were taken (of a panorama on its parts).
 
 use splatcore::core::backend::Backend;
+use splatcore::core::shutter::Readout;
 use splatcore::core::{Gaussians, Lens, View};
 use splatcore::cpu::CpuBackend;
 use splatcore::data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
-use splatcore::data::procedural::{ProceduralOptions, write_dataset};
+use splatcore::data::procedural::{Motion, ProceduralOptions, write_dataset};
 use splatcore::train::config::Config;
 use splatcore::train::{Trainer, evaluate, init};
 use std::error::Error;
@@ -26,22 +28,56 @@ type Answer<T> = Result<T, Box<dyn Error>>;
 const SIZE: [u32; 2] = [200, 150];
 const PANORAMA: [u32; 2] = [800, 400];
 
-/// Name, lens, vertical field of view in degrees without it, size of the photos.
-const LENSES: [(&str, Lens, f64, [u32; 2]); 4] = [
-    (
-        "opencv",
-        Lens::OpenCv {
-            k: [-0.25, 0.08, -0.01, 0.0, 0.0, 0.0],
-            p: [0.002, -0.003],
-            s: [0.0; 4],
-        },
-        60.0,
-        SIZE,
-    ),
-    ("fisheye", FISHEYE, 60.0, SIZE),
-    ("wide fisheye", FISHEYE, 100.0, SIZE),
-    ("equirectangular", Lens::Equirectangular, 60.0, PANORAMA),
+/// How photos are taken.
+struct Taken {
+    name: &'static str,
+    lens: Lens,
+    motion: Option<Motion>,
+    /// Vertical, in degrees, without the lens.
+    field_of_view: f64,
+    size: [u32; 2],
+}
+
+const fn through(name: &'static str, lens: Lens, field_of_view: f64) -> Taken {
+    Taken {
+        name,
+        lens,
+        motion: None,
+        field_of_view,
+        size: SIZE,
+    }
+}
+
+/// Of a camera that turns by degrees and moves by metres while it reads a photo.
+const fn rolling(name: &'static str, lens: Lens, turn: f64, shift: f64) -> Taken {
+    let motion = Motion {
+        readout: Readout::TopToBottom,
+        turn,
+        shift,
+    };
+    Taken {
+        motion: Some(motion),
+        ..through(name, lens, 60.0)
+    }
+}
+
+const WAYS: [Taken; 7] = [
+    through("opencv", OPENCV, 60.0),
+    through("fisheye", FISHEYE, 60.0),
+    through("wide fisheye", FISHEYE, 100.0),
+    Taken {
+        size: PANORAMA,
+        ..through("equirectangular", Lens::Equirectangular, 60.0)
+    },
+    rolling("rolling 1", Lens::Pinhole, 1.0, 0.05),
+    rolling("rolling 4", Lens::Pinhole, 4.0, 0.2),
+    rolling("rolling fisheye", FISHEYE, 4.0, 0.2),
 ];
+const OPENCV: Lens = Lens::OpenCv {
+    k: [-0.25, 0.08, -0.01, 0.0, 0.0, 0.0],
+    p: [0.002, -0.003],
+    s: [0.0; 4],
+};
 const FISHEYE: Lens = Lens::Fisheye {
     k: [0.02, -0.01, 0.004, -0.001],
     p: [0.0; 2],
@@ -57,29 +93,36 @@ fn main() -> Answer<()> {
     let (steps, seed) = (number(0, 1000)? as u32, number(1, 0)?);
     println!("lens, trained on: dB on pinholes, dB as taken, seconds");
     let only = more.get(2);
-    for (name, lens, field_of_view, size) in LENSES {
+    for taken in WAYS {
+        let name = taken.name;
         if only.is_some_and(|only| only != name) {
             continue;
         }
         let folder = Path::new(folder).join(name);
-        let painted =
-            |lens, kind: &str, size| painted(&folder.join(kind), lens, field_of_view, size);
-        let pinholes = painted(Lens::Pinhole, "pinhole", SIZE)?;
-        let photos = painted(lens, "lens", size)?;
+        let plain = through(name, Lens::Pinhole, taken.field_of_view);
+        let pinholes = painted(&folder.join("pinhole"), &plain)?;
+        let photos = painted(&folder.join("lens"), &taken)?;
         let truth = views(&pinholes, Split::Test, false)?;
         let as_taken = views(&photos, Split::Test, true)?;
-        for (kind, dataset, keep_lens) in [
-            ("pinholes", &pinholes, false),
-            ("as taken", &photos, true),
-            ("undistorted", &photos, false),
+        let otherwise = match taken.motion {
+            None => ("undistorted", views(&photos, Split::Train, false)?),
+            Some(_) => (
+                "as if at once",
+                at_once(views(&photos, Split::Train, true)?),
+            ),
+        };
+        let (other, otherwise) = otherwise;
+        for (kind, dataset, train) in [
+            (
+                "pinholes",
+                &pinholes,
+                views(&pinholes, Split::Train, false)?,
+            ),
+            ("as taken", &photos, views(&photos, Split::Train, true)?),
+            (other, &photos, otherwise),
         ] {
             let start = Instant::now();
-            let scene = learnt(
-                dataset,
-                views(dataset, Split::Train, keep_lens)?,
-                steps,
-                seed,
-            )?;
+            let scene = learnt(dataset, train, steps, seed)?;
             let [on_truth, on_photos] = [&truth, &as_taken].map(|views| psnr(&scene, views));
             println!(
                 "{name}, {kind}: {:.2} {:.2} {:.0}",
@@ -92,18 +135,22 @@ fn main() -> Answer<()> {
     Ok(())
 }
 
-fn painted(
-    folder: &Path,
-    lens: Lens,
-    field_of_view: f64,
-    [width, height]: [u32; 2],
-) -> Answer<Dataset> {
+/// The same photos, taken for those of global shutters.
+fn at_once(mut views: Vec<View>) -> Vec<View> {
+    for view in &mut views {
+        view.camera = view.camera.still();
+    }
+    views
+}
+
+fn painted(folder: &Path, taken: &Taken) -> Answer<Dataset> {
     let options = ProceduralOptions {
-        width,
-        height,
+        width: taken.size[0],
+        height: taken.size[1],
         views: 40,
-        lens,
-        field_of_view,
+        lens: taken.lens,
+        motion: taken.motion,
+        field_of_view: taken.field_of_view,
         ..ProceduralOptions::default()
     };
     write_dataset(folder, &options, &|_, _| {})?;

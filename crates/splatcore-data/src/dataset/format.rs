@@ -111,7 +111,7 @@ impl Format {
             Format::ColmapBinary | Format::ColmapText => "every camera model",
             Format::Transforms => {
                 "camera models: pinholes, OPENCV, OPENCV_FISHEYE, FISHEYE624, EQUIRECTANGULAR, \
-                 ORTHOPHOTO"
+                 ORTHOPHOTO; rolling shutters"
             }
             Format::TransformsSplit => "`transforms_val.json` if there is no test file",
             Format::Polycam => "corrected cameras and images are preferred; has depth maps",

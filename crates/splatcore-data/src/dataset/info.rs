@@ -1,6 +1,6 @@
 //! What was understood, for `splatcore info`.
 
-use super::{Dataset, Finding, Format, Split};
+use super::{Dataset, Entry, Finding, Format, Split};
 use serde::Serialize;
 use splatcore_core::Camera;
 
@@ -23,6 +23,8 @@ pub struct DatasetInfo {
     pub points_random: bool,
     /// Photos with a mask.
     pub masks: usize,
+    /// Photos whose camera moves while they are read.
+    pub rolling_shutters: usize,
     /// Lens models in use.
     pub lenses: Vec<&'static str>,
     /// Smallest and largest declared size, by area: width, height.
@@ -37,6 +39,11 @@ pub struct DatasetInfo {
     pub findings: Vec<Finding>,
     /// What was left out or repaired; also the findings, in words.
     pub warnings: Vec<String>,
+}
+
+fn rolling(entries: &[Entry]) -> usize {
+    let moves = |entry: &&Entry| entry.camera.shutter.is_some();
+    entries.iter().filter(moves).count()
 }
 
 impl Dataset {
@@ -79,6 +86,7 @@ impl Dataset {
             points: self.points.positions.len(),
             points_random: self.points.random,
             masks: self.entries.iter().filter(|e| e.mask.is_some()).count(),
+            rolling_shutters: rolling(&self.entries),
             lenses,
             sizes: [
                 sizes.clone().min_by_key(area).unwrap_or_default(),

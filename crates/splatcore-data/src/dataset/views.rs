@@ -282,6 +282,16 @@ fn view_camera(entry: &Entry, source: &Camera, options: &LoadOptions) -> Result<
             "let photos stay as they were taken, or leave this one out",
         )
         .at(Place::Part(format!("image '{}'", entry.name)))),
+        lens if !options.keep_lens && source.shutter.is_some() => Err(DataError::new(
+            &entry.image,
+            format!(
+                "its shutter is rolling and its lens is {}: without the lens, pixels are no longer \
+                 in the rows in which they were read",
+                lens.name()
+            ),
+            "let photos stay as they were taken, or leave this one out",
+        )
+        .at(Place::Part(format!("image '{}'", entry.name)))),
         _ if !options.keep_lens => Ok(undistort::pinhole_for(source)),
         lens if lens.polynomial().is_some() => Ok(source.clone()),
         lens => Err(DataError::new(

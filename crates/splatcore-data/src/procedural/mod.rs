@@ -21,21 +21,25 @@ mod trace;
 mod vector;
 mod world;
 
-pub use options::ProceduralOptions;
+pub use options::{Motion, ProceduralOptions};
 pub use trace::{Seen, encode_srgb};
 pub use world::World;
 
 use crate::DataError;
 use crate::dataset::colmap::camera_model;
+use crate::dataset::transforms::{self, PosedPhoto};
 use crate::file::write_bytes;
 use image::ImageEncoder;
 use rayon::prelude::*;
+use splatcore_core::Camera;
 use std::path::Path;
 use std::sync::Mutex;
 
 /// Renders the scene and writes it as a dataset: `images/view_0000.png` and so on, and
-/// `sparse/0/{cameras,images,points3D}.txt`. `progress(done, all)` is called after every photo,
-/// from any thread, one call at a time and in order.
+/// `sparse/0/{cameras,images,points3D}.txt`; if cameras move while they read their photos, the
+/// latter below `colmap/`, with the poses in the middle, and `transforms.json` with the motion.
+/// `progress(done, all)` is called after every photo, from any thread, one call at a time and in
+/// order.
 ///
 /// # Errors
 /// When the options are out of range, when `folder` already holds a binary COLMAP model (which
@@ -54,7 +58,11 @@ pub fn write_dataset(
             "choose a value in that range",
         ));
     }
-    let sparse = folder.join("sparse").join("0");
+    let model = match options.motion {
+        None => folder.to_path_buf(),
+        Some(_) => folder.join("colmap"),
+    };
+    let sparse = model.join("sparse").join("0");
     for name in ["cameras.bin", "images.bin", "points3D.bin"] {
         if sparse.join(name).exists() {
             return Err(DataError::new(
@@ -84,7 +92,17 @@ pub fn write_dataset(
             Ok(())
         })?;
     let points = render::points(&world, &cameras, options);
-    colmap::write(&sparse, &cameras, &names, &points)
+    colmap::write(&sparse, &cameras, &names, &points)?;
+    if options.motion.is_none() {
+        return Ok(());
+    }
+    let photo = |(camera, name): (Camera, &String)| PosedPhoto {
+        file_path: format!("images/{name}"),
+        camera,
+        held_out: false,
+    };
+    let photos: Vec<PosedPhoto> = cameras.into_iter().zip(&names).map(photo).collect();
+    transforms::write(&folder.join("transforms.json"), &photos)
 }
 
 /// What is wrong with the lens, or `None`.

@@ -1,6 +1,7 @@
 //! What to render.
 
 use splatcore_core::Lens;
+use splatcore_core::shutter::Readout;
 
 /// What to render. The same options give the same files, byte for byte.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,19 @@ pub struct ProceduralOptions {
     /// Vertical field of view in degrees without the lens, 5 to 150; of an upright photo the
     /// horizontal one.
     pub field_of_view: f64,
+    /// How the cameras move while they read their photos; `None` if they read all pixels at once.
+    pub motion: Option<Motion>,
+}
+
+/// How a camera moves while it reads a photo, each in directions of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Motion {
+    /// The order of the lines.
+    pub readout: Readout,
+    /// Degrees, at most 30.
+    pub turn: f64,
+    /// Metres, at most 1.
+    pub shift: f64,
 }
 
 impl Default for ProceduralOptions {
@@ -36,6 +50,7 @@ impl Default for ProceduralOptions {
             points: 5000,
             lens: Lens::Pinhole,
             field_of_view: 42.0,
+            motion: None,
         }
     }
 }
@@ -72,6 +87,15 @@ impl ProceduralOptions {
             return Some(format!(
                 "a field of view of {} degrees was asked for; 5 to 150 are possible",
                 self.field_of_view
+            ));
+        }
+        let moves = |by: f64, most: f64| (0.0..=most).contains(&by);
+        if let Some(Motion { turn, shift, .. }) = self.motion
+            && !(moves(turn, 30.0) && moves(shift, 1.0))
+        {
+            return Some(format!(
+                "cameras that turn by {turn} degrees and move by {shift} m were asked for; 0 to 30 \
+                 and 0 to 1 are possible"
             ));
         }
         None

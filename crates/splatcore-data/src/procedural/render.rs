@@ -7,9 +7,16 @@ use super::world::World;
 use rayon::prelude::*;
 use splatcore_core::{Camera, Lens, random};
 
-/// Unit direction, world axes, of the ray through an image position in pixels; (0.5, 0.5) is the
-/// first centre. `None` where the lens forms no image.
-pub(super) fn direction(camera: &Camera, x: f64, y: f64) -> Option<V> {
+/// Start and unit direction, world axes, of the ray through an image position in pixels when that
+/// is read; (0.5, 0.5) is the first centre. `None` where the lens forms no image.
+fn ray(camera: &Camera, x: f64, y: f64) -> Option<(V, V)> {
+    match camera.shutter {
+        None => Some((camera.position(), direction(camera, x, y)?)),
+        Some(_) => ray(&camera.at_pixel([x, y]), x, y),
+    }
+}
+
+fn direction(camera: &Camera, x: f64, y: f64) -> Option<V> {
     let local = match camera.lens {
         Lens::Pinhole => [
             (x - camera.cx) / camera.fx,
@@ -44,7 +51,6 @@ pub(super) fn photo(
     let (width, height) = (camera.width as usize, camera.height as usize);
     let few = options.samples.min(FIRST_RAYS);
     let sets = [Spread::new(few, 0), Spread::new(options.samples - few, few)];
-    let position = camera.position();
     let mut rgb = vec![0u8; width * height * 3];
     rgb.par_chunks_exact_mut(width * 3)
         .enumerate()
@@ -56,8 +62,9 @@ pub(super) fn photo(
                 for set in &sets {
                     for s in 0..set.count {
                         let [x, y] = set.position(s, options.seed, index);
-                        let ray = direction(camera, column as f64 + x, row as f64 + y);
-                        let colour = ray.map_or([0.0; 3], |ray| world.look(position, ray).colour);
+                        let ray = ray(camera, column as f64 + x, row as f64 + y);
+                        let colour =
+                            ray.map_or([0.0; 3], |(from, along)| world.look(from, along).colour);
                         sum = add(sum, colour);
                         low = [0, 1, 2].map(|i| low[i].min(colour[i]));
                         high = [0, 1, 2].map(|i| high[i].max(colour[i]));
@@ -170,9 +177,9 @@ fn point(
         random(1) * from.width as f64,
         random(2) * from.height as f64,
     );
-    let ray = direction(from, x, y)?;
-    let seen = world.look(from.position(), ray);
-    let surface = along(from.position(), ray, seen.distance);
+    let (start, ray) = ray(from, x, y)?;
+    let seen = world.look(start, ray);
+    let surface = along(start, ray, seen.distance);
 
     let mut track = Vec::new();
     let mut light = [0.0; 3];
@@ -180,7 +187,10 @@ fn point(
         let Some(pixel) = project(camera, surface) else {
             continue;
         };
-        let eye = camera.position();
+        let eye = match camera.shutter {
+            None => camera.position(),
+            Some(_) => camera.at_pixel(pixel).position(),
+        };
         if world.sees(eye, surface) {
             track.push((view, pixel));
             light = add(light, world.look(eye, unit(sub(surface, eye))).colour);
@@ -212,9 +222,9 @@ fn point(
 
 fn project_anywhere(camera: &Camera, p: V) -> Option<[f64; 2]> {
     let [x, y, z] = camera.to_view(p);
-    match camera.lens {
-        Lens::Pinhole => Some([camera.fx * x / z + camera.cx, camera.fy * y / z + camera.cy]),
-        _ => camera.project(p),
+    match camera.is_pinhole() {
+        true => Some([camera.fx * x / z + camera.cx, camera.fy * y / z + camera.cy]),
+        false => camera.project(p),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Where the cameras stand.
 
 use super::options::ProceduralOptions;
+use super::vector::{scale, unit};
+use splatcore_core::shutter::Shutter;
 use splatcore_core::{Camera, Lens, panorama, random};
 
 /// Elevations of the three rings, degrees.
@@ -39,9 +41,19 @@ pub(super) fn cameras(options: &ProceduralOptions) -> Vec<Camera> {
                 options.width,
                 options.height,
             );
+            let along = |lane: u64| unit([0, 1, 2].map(|axis| wobble(lane + axis)));
+            let shutter = options.motion.map(|motion| Shutter {
+                readout: motion.readout,
+                turn: scale(along(6), motion.turn.to_radians()),
+                shift: scale(along(9), motion.shift),
+            });
             match options.lens {
                 Lens::Equirectangular => panorama::whole(&camera, options.width, options.height),
-                lens => Camera { lens, ..camera },
+                lens => Camera {
+                    lens,
+                    shutter,
+                    ..camera
+                },
             }
         })
         .collect()

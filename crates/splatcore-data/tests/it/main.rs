@@ -18,6 +18,7 @@ mod dataset_plausible;
 mod dataset_plausible_apps;
 mod dataset_real;
 mod dataset_realityscan;
+mod dataset_shutter;
 mod dataset_sky;
 mod dataset_support;
 mod dataset_transforms;

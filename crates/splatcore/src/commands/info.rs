@@ -206,6 +206,10 @@ fn of_dataset(info: &DatasetInfo) -> String {
     } else {
         String::new()
     };
+    let rolling = match info.rolling_shutters {
+        0 => String::new(),
+        count => format!(", {count} with a rolling shutter"),
+    };
     let made_up = if info.points_random {
         " (random: the dataset has none)"
     } else {
@@ -213,7 +217,7 @@ fn of_dataset(info: &DatasetInfo) -> String {
     };
     let mut lines = vec![
         format!("dataset      {}", info.format),
-        format!("images       {}, {size}{masks}", info.images),
+        format!("images       {}, {size}{masks}{rolling}", info.images),
         format!("missing      {}", info.missing),
         format!("cameras      {} ({})", info.cameras, info.lenses.join(", ")),
         format!("points       {}{made_up}", thousands(info.points as u64)),

@@ -32,6 +32,7 @@ mod regression;
 mod report;
 mod run_folder;
 mod scenes;
+mod shutter;
 #[cfg(unix)] // so is the browser started
 mod site_browser;
 mod sky;

@@ -38,8 +38,11 @@ pub fn points_of<'a>(views: impl IntoIterator<Item = &'a View>, count: usize, se
     points
 }
 
-/// The point of the world that a pixel shows at a depth.
+/// The point of the world that a pixel shows at a depth, when it is read.
 fn at_depth(camera: &Camera, pixel: [f64; 2], depth: f64) -> Option<[f64; 3]> {
+    if camera.shutter.is_some() {
+        return at_depth(&camera.at_pixel(pixel), pixel, depth);
+    }
     let ray = camera.ray(pixel)?;
     let t = camera.translation;
     let view = [ray[0] * depth - t[0], ray[1] * depth - t[1], depth - t[2]];

@@ -3,7 +3,7 @@
 use super::values::sides;
 use crate::dataset::finding::{Finding, Severity, number, place};
 use crate::dataset::limits::{MAX_COORDINATE, MAX_SIDE};
-use splatcore_core::Camera;
+use splatcore_core::{Camera, Lens};
 
 /// Narrowest and widest field of view of a camera, degrees: a telescope; nearly the half space that
 /// a plane can show.
@@ -14,6 +14,9 @@ const USUAL: [f64; 2] = [0.2, 160.0];
 const WIDEST_FISHEYE: f64 = 720.0;
 /// Ratio of the focal lengths along x and y beyond which pixels are no pixels of a camera.
 const ASPECT: f64 = 4.0;
+/// By what a camera that is swung turns while a photo is read, degrees: 30 ms at 700 degrees a
+/// second.
+const USUAL_TURN: f64 = 20.0;
 /// How far a rotation may be from an orthonormal one.
 const TOLERANCE: f64 = 1e-3;
 
@@ -35,6 +38,27 @@ pub fn findings(camera: &Camera) -> Vec<Finding> {
         .into_iter()
         .chain(pixels(camera))
         .collect()
+}
+
+/// What is wrong with its motion while a photo is read.
+pub fn motion(camera: &Camera) -> Option<Finding> {
+    let shutter = camera.shutter?;
+    if camera.lens == Lens::Equirectangular {
+        let value = "rolling, of a photo all around";
+        return Some(Finding::refused("its shutter", value, "a global one"));
+    }
+    let [x, y, z] = shutter.turn;
+    let turn = (x * x + y * y + z * z).sqrt().to_degrees();
+    let value = match turn.is_finite() && shutter.shift.iter().all(|v| v.is_finite()) {
+        true => format!("a turn by {} degrees", number(turn)),
+        false => "not finite".into(),
+    };
+    let expected = format!("a turn by at most {USUAL_TURN} degrees");
+    let field = "its motion while it was read";
+    match camera.defect() {
+        Some(_) => Some(Finding::refused(field, value, expected)),
+        None => (turn > USUAL_TURN).then(|| Finding::doubtful(field, value, expected)),
+    }
 }
 
 fn size(camera: &Camera) -> Option<Finding> {

@@ -34,6 +34,7 @@ pub(super) fn check(entries: &mut Vec<Entry>, findings: &mut Vec<Finding>) {
             .all(|finding| finding.severity != Severity::Refused)
         {
             own.extend(lenses.finding(&entry.camera));
+            own.extend(camera::motion(&entry.camera));
         }
         let refused = own.iter().find(|f| f.severity == Severity::Refused);
         match refused {

@@ -33,6 +33,10 @@ pub struct Intrinsics {
     pub distortion_params: Option<Vec<f64>>,
     pub camera_model: Option<String>,
     pub is_fisheye: Option<bool>,
+    /// In which order the photo is read: GLOBAL, or ROLLING_TOP_TO_BOTTOM and its like.
+    pub shutter_type: Option<String>,
+    /// Seconds from the reading of the photo's one edge to that of the other.
+    pub rolling_shutter_time: Option<f64>,
 }
 
 /// One photo.
@@ -42,6 +46,15 @@ pub struct Frame {
     pub file_path: String,
     /// Camera to world, OpenGL axes (x right, y up, z backward), 4x4 or 3x4, rows.
     pub transform_matrix: Vec<Vec<f64>>,
+    /// The same when the last line of the photo is read; `transform_matrix` is of the first then.
+    #[serde(default)]
+    pub transform_matrix_end: Option<Vec<Vec<f64>>>,
+    /// World units a second, in the axes of `transform_matrix`, which is of the middle then.
+    #[serde(default)]
+    pub camera_linear_velocity: Option<Vec<f64>>,
+    /// Radians a second, in the same axes.
+    #[serde(default)]
+    pub camera_angular_velocity: Option<Vec<f64>>,
     /// Relative to the file's folder.
     #[serde(default)]
     pub mask_path: Option<String>,
@@ -180,6 +193,11 @@ impl Intrinsics {
                 .clone()
                 .or_else(|| general.camera_model.clone()),
             is_fisheye: self.is_fisheye.or(general.is_fisheye),
+            shutter_type: self
+                .shutter_type
+                .clone()
+                .or_else(|| general.shutter_type.clone()),
+            rolling_shutter_time: self.rolling_shutter_time.or(general.rolling_shutter_time),
         }
     }
 }

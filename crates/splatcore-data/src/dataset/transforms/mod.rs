@@ -4,6 +4,7 @@
 mod camera;
 mod json;
 mod points;
+mod shutter;
 mod write;
 
 use json::plain;
@@ -124,16 +125,20 @@ fn add(
             None => Ok(photo::size(&image)?),
         };
         let matrix = &frame.transform_matrix;
-        match size.and_then(|size| camera::camera(&intrinsics, lens, size, matrix)) {
-            Ok(camera) => found.entries.push(Entry {
-                mask: mask(&found.root, frame, &name, &mut found.warnings),
-                name,
-                image,
-                camera,
-                declared_split: split(frame),
-                depth: depth(&found.root, frame, spelled, &mut found.warnings),
-                depth_unit: transforms.depth_unit_scale_factor,
-            }),
+        let camera = size.and_then(|size| camera::camera(&intrinsics, lens, size, matrix));
+        match camera.and_then(|camera| shutter::rolling(camera, frame, &intrinsics)) {
+            Ok((camera, doubt)) => {
+                found.findings.extend(doubt.map(|doubt| doubt.of(&name)));
+                found.entries.push(Entry {
+                    mask: mask(&found.root, frame, &name, &mut found.warnings),
+                    name,
+                    image,
+                    camera,
+                    declared_split: split(frame),
+                    depth: depth(&found.root, frame, spelled, &mut found.warnings),
+                    depth_unit: transforms.depth_unit_scale_factor,
+                });
+            }
             Err(finding) => found.findings.push(finding.of(&name)),
         }
     }

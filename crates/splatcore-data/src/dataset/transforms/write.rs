@@ -1,5 +1,6 @@
 //! A `transforms.json` that nerfstudio reads, and [`super::open_file`].
 
+use super::shutter::type_of;
 use crate::DataError;
 use crate::file::write_bytes;
 use serde_json::{Map, Value, json};
@@ -32,7 +33,12 @@ pub fn write(path: &Path, photos: &[PosedPhoto]) -> Result<(), DataError> {
             return Err(DataError::new(path, problem, "undistort the photos"));
         };
         frame.insert("file_path".into(), json!(photo.file_path));
-        frame.insert("transform_matrix".into(), json!(pose(&photo.camera)));
+        let [first, last] = photo.camera.ends();
+        frame.insert("transform_matrix".into(), json!(pose(&first)));
+        if let Some(shutter) = &photo.camera.shutter {
+            frame.insert("shutter_type".into(), json!(type_of(shutter.readout)));
+            frame.insert("transform_matrix_end".into(), json!(pose(&last)));
+        }
         frames.push(Value::Object(frame));
     }
     let mut file = json!({ "camera_model": "OPENCV", "frames": frames });

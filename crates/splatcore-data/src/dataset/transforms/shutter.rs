@@ -1,0 +1,113 @@
+//! How a frame's camera moves while its photo is read.
+//!
+//! Two ways to say it: the pose at the last line (`transform_matrix_end`; `transform_matrix` is of
+//! the first line then), or velocities and the time of the read-out as Spectacular AI's tools write
+//! them (`transform_matrix` is of the middle then). The order of the lines is called as by gsplat
+//! and NVIDIA's NCore.
+
+use super::camera;
+use super::json::{Frame, Intrinsics};
+use crate::dataset::finding::{Finding, number};
+use crate::words::quoted;
+use splatcore_core::Camera;
+use splatcore_core::shutter::{Readout, Shutter};
+
+const TYPES: &str = "GLOBAL, ROLLING_TOP_TO_BOTTOM, ROLLING_BOTTOM_TO_TOP, ROLLING_LEFT_TO_RIGHT \
+                     or ROLLING_RIGHT_TO_LEFT";
+const MOTION: &str = "transform_matrix_end, or rolling_shutter_time with velocities; the photo is \
+                      used as one of a global shutter";
+
+/// The camera with its motion, and what is doubtful about it.
+pub(super) fn rolling(
+    camera: Camera,
+    frame: &Frame,
+    intrinsics: &Intrinsics,
+) -> Result<(Camera, Option<Finding>), Finding> {
+    let (readout, named) = match &intrinsics.shutter_type {
+        None => (Readout::TopToBottom, false),
+        Some(spelled) => match read_out(spelled)? {
+            Some(readout) => (readout, true),
+            None => return Ok((camera, None)),
+        },
+    };
+    if let Some(matrix) = &frame.transform_matrix_end {
+        let pose = camera::pose("transform_matrix_end", matrix)?;
+        let last = Camera {
+            rotation: pose.rotation,
+            translation: pose.translation,
+            ..camera.clone()
+        };
+        return Ok((Camera::rolling(&camera, &last, readout), None));
+    }
+    let seconds = intrinsics.rolling_shutter_time.unwrap_or(0.0);
+    if !(seconds.is_finite() && seconds >= 0.0) {
+        let value = format!("{} s", number(seconds));
+        return Err(Finding::refused(
+            "rolling_shutter_time",
+            value,
+            "0 s or more",
+        ));
+    }
+    let linear = velocity("camera_linear_velocity", &frame.camera_linear_velocity)?;
+    let angular = velocity("camera_angular_velocity", &frame.camera_angular_velocity)?;
+    match (linear, angular) {
+        (None, None) if named || seconds > 0.0 => {
+            let doubt = Finding::doubtful("its motion while it was read", "not given", MOTION);
+            Ok((camera, Some(doubt)))
+        }
+        _ if seconds == 0.0 => Ok((camera, None)),
+        (linear, angular) => {
+            // From axes with y up and z backward.
+            let by = |velocity: Option<[f64; 3]>| {
+                let [x, y, z] = velocity.unwrap_or_default().map(|v| v * seconds);
+                [x, -y, -z]
+            };
+            let shutter = Shutter {
+                readout,
+                turn: by(angular),
+                shift: by(linear),
+            };
+            let camera = Camera {
+                shutter: Some(shutter),
+                ..camera
+            };
+            Ok((camera, None))
+        }
+    }
+}
+
+/// What `shutter_type` says; `None` for a global shutter.
+fn read_out(spelled: &str) -> Result<Option<Readout>, Finding> {
+    let word = spelled.to_ascii_uppercase().replace(['-', ' '], "_");
+    Ok(Some(match word.trim_start_matches("ROLLING_") {
+        "GLOBAL" => return Ok(None),
+        "TOP_TO_BOTTOM" => Readout::TopToBottom,
+        "BOTTOM_TO_TOP" => Readout::BottomToTop,
+        "LEFT_TO_RIGHT" => Readout::LeftToRight,
+        "RIGHT_TO_LEFT" => Readout::RightToLeft,
+        _ => return Err(Finding::refused("shutter_type", quoted(spelled), TYPES)),
+    }))
+}
+
+/// What `shutter_type` is for a camera with a rolling shutter.
+pub(super) fn type_of(readout: Readout) -> &'static str {
+    match readout {
+        Readout::TopToBottom => "ROLLING_TOP_TO_BOTTOM",
+        Readout::BottomToTop => "ROLLING_BOTTOM_TO_TOP",
+        Readout::LeftToRight => "ROLLING_LEFT_TO_RIGHT",
+        Readout::RightToLeft => "ROLLING_RIGHT_TO_LEFT",
+    }
+}
+
+fn velocity(name: &str, given: &Option<Vec<f64>>) -> Result<Option<[f64; 3]>, Finding> {
+    let Some(given) = given else {
+        return Ok(None);
+    };
+    match <[f64; 3]>::try_from(given.as_slice()) {
+        Ok(velocity) => Ok(Some(velocity)),
+        Err(_) => {
+            let count = format!("{} numbers", given.len());
+            Err(Finding::refused(name, count, "three numbers"))
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Photos of rolling shutters, on the command line: a run, and what follows from it.
+
+use crate::common::{json, splatcore, succeeds, text};
+use splatcore::core::Lens;
+use splatcore::core::shutter::Readout;
+use splatcore::data::procedural::{Motion, ProceduralOptions, write_dataset};
+use std::path::{Path, PathBuf};
+
+fn photos(folder: &Path, lens: Lens) -> PathBuf {
+    let options = ProceduralOptions {
+        width: 64,
+        height: 48,
+        views: 10,
+        samples: 1,
+        points: 400,
+        lens,
+        motion: Some(Motion {
+            readout: Readout::BottomToTop,
+            turn: 6.0,
+            shift: 0.2,
+        }),
+        ..ProceduralOptions::default()
+    };
+    let photos = folder.join("photos");
+    write_dataset(&photos, &options, &|_, _| {}).unwrap();
+    photos
+}
+
+#[test]
+fn a_run_keeps_the_motion_of_each_photo() {
+    let folder = tempfile::tempdir().unwrap();
+    let photos = photos(folder.path(), Lens::Pinhole);
+    let (dataset, run) = (text(&photos), folder.path().join("run"));
+    let out = text(&run);
+    let info = succeeds(&["info", dataset]);
+    assert!(info.contains("10 with a rolling shutter"), "{info}");
+
+    let train = ["train", dataset, "-o", out, "--backend", "cpu"];
+    let flags = ["--iterations", "40", "--sh-degree", "0", "--refine-poses"];
+    succeeds(&[&train[..], &flags].concat());
+    let read = |name: &str| json(&std::fs::read_to_string(run.join(name)).unwrap());
+    let shutter = &read("cameras.json")[0]["shutter"];
+    assert_eq!(shutter["readout"], "bottom-to-top");
+    let turn = shutter["turn"].as_array().unwrap();
+    let square: f64 = turn.iter().map(|v| v.as_f64().unwrap().powi(2)).sum();
+    assert!((square.sqrt().to_degrees() - 6.0).abs() < 1e-9);
+    let frame = &read("transforms.json")["frames"][0];
+    assert_eq!(frame["shutter_type"], "ROLLING_BOTTOM_TO_TOP");
+    assert_ne!(frame["transform_matrix_end"], frame["transform_matrix"]);
+
+    // What the run measured; its own file of cameras says the same, and one without motion not.
+    let psnr = |scene: &str, more: &[&str]| {
+        let args = [&["eval", scene, "--backend", "cpu", "--json"], more].concat();
+        json(&succeeds(&args))["psnr"].as_f64().unwrap()
+    };
+    let measured = read("metrics.json")["psnr"].as_f64().unwrap();
+    let (scene, refined) = (run.join("scene.ply"), run.join("transforms.json"));
+    let again = psnr(text(&scene), &["--dataset", text(&refined)]);
+    assert!((again - measured).abs() < 0.05, "{again} {measured}");
+    let still = photos.join("colmap");
+    std::fs::rename(photos.join("images"), still.join("images")).unwrap();
+    let without = psnr(text(&scene), &["--dataset", text(&still)]);
+    assert!(without < measured - 0.1, "{without} {measured}");
+    std::fs::rename(still.join("images"), photos.join("images")).unwrap();
+
+    // Held-out photos as they were taken, and as pinholes of global shutters show them.
+    let picture = |name: &str, more: &[&str]| {
+        let pictures = folder.path().join(name);
+        let args = ["render", out, "-o", text(&pictures), "--backend", "cpu"];
+        succeeds(&[&args[..], more].concat());
+        std::fs::read(pictures.join("images/view_0000.png")).unwrap()
+    };
+    let recorded = picture("recorded", &[]);
+    assert!(recorded != picture("pinhole", &["--projection", "pinhole"]));
+}
+
+/// The one line says which photo and what to do.
+#[test]
+fn what_does_not_go_together_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let lens = Lens::Fisheye {
+        k: [0.02, -0.01, 0.004, -0.001],
+        p: [0.0; 2],
+        s: [0.0; 2],
+    };
+    let photos = photos(folder.path(), lens);
+    let out = folder.path().join("run");
+    let train = ["train", text(&photos), "-o", text(&out), "--backend", "cpu"];
+    let train = [&train[..], &["--iterations", "2"]].concat();
+    let output = splatcore(&train).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let error = stderr.lines().find(|line| line.starts_with("error: "));
+    let error = error.unwrap_or_default();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        error.contains("view_0001.png") && error.contains("its shutter is rolling"),
+        "{stderr}"
+    );
+    succeeds(&[&train[..], &["--lens", "as-taken"]].concat());
+}
