@@ -78,8 +78,8 @@ pub fn is_state(table: &ColourTable) -> bool {
     table.rows() == 0 || table.has_shape(1, NUMBERS)
 }
 
-/// Directions of the rays of all pixels of a camera, in its own axes: they are the same wherever it
-/// stands.
+/// Directions of the rays of all pixels of a camera, in its own axes (of a rolling shutter those in
+/// the middle of the read-out): they are the same wherever it stands.
 #[derive(Clone, Debug, Default)]
 pub struct Rays {
     camera: Option<Camera>,
@@ -92,16 +92,15 @@ impl Rays {
     /// Returns whether they are others now.
     pub fn follow(&mut self, camera: &Camera) -> bool {
         let known = self.camera.as_ref();
-        if known.is_some_and(|known| known.same_intrinsics(camera)) {
+        let same =
+            |known: &Camera| known.same_intrinsics(camera) && known.shutter == camera.shutter;
+        if known.is_some_and(same) {
             return false;
         }
         let pixels = (0..camera.height).flat_map(|y| (0..camera.width).map(move |x| [x, y]));
-        let direction = |at: [u32; 2]| {
-            let direction = camera.direction(at.map(|v| f64::from(v) + 0.5));
-            direction.unwrap_or_default().map(|v| v as f32)
-        };
         self.directions.clear();
-        self.directions.extend(pixels.map(direction));
+        self.directions
+            .extend(pixels.map(|at| own_direction(camera, at).map(|v| v as f32)));
         self.camera = Some(camera.clone());
         true
     }
@@ -109,16 +108,25 @@ impl Rays {
 
 /// The direction of a pixel's ray in world axes; zero where the lens forms no image.
 pub fn direction(camera: &Camera, pixel: [u32; 2]) -> [f64; 3] {
-    let own = camera.direction(pixel.map(|v| f64::from(v) + 0.5));
-    let own = own.unwrap_or_default();
+    let own = own_direction(camera, pixel);
     let axes = &camera.rotation;
     std::array::from_fn(|i| dot([axes[0][i], axes[1][i], axes[2][i]], own))
+}
+
+fn own_direction(camera: &Camera, pixel: [u32; 2]) -> [f64; 3] {
+    let pixel = pixel.map(|v| f64::from(v) + 0.5);
+    let direction = camera.direction(pixel).unwrap_or_default();
+    match &camera.shutter {
+        None => direction,
+        Some(shutter) => shutter.turned_back(camera.time(pixel), direction),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random::Rng;
+    use crate::shutter::Readout;
 
     fn sky() -> Sky {
         let mut rng = Rng::new(4, 1);
@@ -144,6 +152,24 @@ mod tests {
             // A pixel is up to 3 mrad wide, in which this sky changes by some hundredths.
             assert!((colours[0][c] - colours[1][c]).abs() < 0.1, "{colours:?}");
         }
+    }
+
+    /// Each row sees the sky as a camera that stands still in the row's pose does.
+    #[test]
+    fn a_rolling_shutter_sees_the_sky_of_each_row() {
+        let [first, last] = [[0.0, 0.0, 9.0], [1.0, 0.5, 9.0]]
+            .map(|target| Camera::look_at([0.0; 3], target, [0.1, -1.0, 0.0], 0.8, 64, 48));
+        let moving = Camera::rolling(&first, &last, Readout::TopToBottom);
+        for pixel in [[3, 0], [60, 20], [31, 47]] {
+            let still = moving.at_pixel(pixel.map(|v| f64::from(v) + 0.5));
+            let (seen, want) = (direction(&moving, pixel), direction(&still, pixel));
+            assert!(
+                (0..3).all(|i| (seen[i] - want[i]).abs() < 1e-12),
+                "{seen:?} {want:?}"
+            );
+        }
+        let mut rays = Rays::default();
+        assert!(rays.follow(&moving) && !rays.follow(&moving) && rays.follow(&first));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use splatcore_core::shutter::{Readout, Shutter};
 use splatcore_core::{Camera, Gaussians, Lens, Pipeline, View};
 
 /// A camera that moves by several of its pixels while it reads a photo.
-fn rolling(camera: Camera, readout: Readout) -> Camera {
+pub(super) fn rolling(camera: Camera, readout: Readout) -> Camera {
     let shutter = Shutter {
         readout,
         turn: [0.04, -0.05, 0.06],

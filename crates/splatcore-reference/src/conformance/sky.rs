@@ -5,11 +5,13 @@ use super::bits::state_bits;
 use super::compare;
 use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{odd_camera, plain_camera, random_scene};
+use super::shutters::rolling;
 use super::step::{gradient_of, loss_tolerance, plan, scene_and_views, twin_step};
 use crate::twin::{self, CutOffs, Group, sky};
 use splatcore_core::backend::{Backend, Cotangents, LearnerState, RenderOptions, StepPlan};
 use splatcore_core::colour::ColourTable;
 use splatcore_core::random::Rng;
+use splatcore_core::shutter::Readout;
 use splatcore_core::sky::{Sky, SkyPlan, fresh};
 use splatcore_core::{Camera, Image, Learner, Lens, Pipeline};
 use std::sync::Arc;
@@ -37,8 +39,8 @@ fn options(seed: u64, pipeline: Pipeline) -> RenderOptions {
     }
 }
 
-/// A pinhole that is turned, and cameras through lenses.
-fn cameras() -> [Camera; 3] {
+/// A pinhole that is turned, cameras through lenses, and one that turns while it takes its photo.
+fn cameras() -> [Camera; 4] {
     let fisheye = Lens::Fisheye {
         k: [0.02, -0.01, 0.0, 0.0],
         p: [0.0; 2],
@@ -47,6 +49,7 @@ fn cameras() -> [Camera; 3] {
     let camera = plain_camera(52, 40);
     [
         odd_camera(52, 40, 0.4),
+        rolling(odd_camera(40, 44, 1.3), Readout::TopToBottom),
         Camera {
             lens: fisheye,
             ..camera.clone()

@@ -10,7 +10,7 @@ use crate::ops::colour::rows::{self, ColourRows, Rows};
 use crate::ops::sources;
 use splatcore_core::colour::ColourTable;
 use splatcore_core::sky::{self, COEFFICIENTS, DEGREE, NUMBERS, Rays, Sky};
-use splatcore_core::{BackendError, Camera, Lens};
+use splatcore_core::{BackendError, Camera};
 use std::sync::Arc;
 
 kernel_params! {
@@ -276,7 +276,7 @@ impl Skies {
 
     /// Where the rays of a camera are; none of a pinhole, whose rays a kernel knows.
     fn rays_of(&mut self, camera: &Camera) -> Result<Address, BackendError> {
-        if camera.lens == Lens::Pinhole {
+        if camera.is_pinhole() {
             return Ok(0);
         }
         if self.rays.follow(camera) {
