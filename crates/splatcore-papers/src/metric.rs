@@ -107,6 +107,12 @@ pub enum Metric {
     PsnrPhotos,
     /// (Tile, Gaussian) pairs.
     Pairs,
+    /// Mean of the lengths of the tiles' lists.
+    ListMean,
+    /// Their variance over the tiles.
+    ListVariance,
+    /// Fragments whose exponent was computed, in percent of those of all lists.
+    EvaluatedShare,
     /// Fragments that changed their pixel.
     Blended,
     /// Fragments whose alpha was computed in vain.
@@ -175,6 +181,9 @@ impl Metric {
             Metric::Psnr => "dB vs 3DGS",
             Metric::PsnrPhotos => "dB vs photos",
             Metric::Pairs => "pairs M",
+            Metric::ListMean => "mean list",
+            Metric::ListVariance => "variance of lists",
+            Metric::EvaluatedShare => "exponents %",
             Metric::Blended => "blended M",
             Metric::Culled => "culled M",
             Metric::Skipped => "skipped M",
@@ -231,13 +240,14 @@ impl Metric {
             | Metric::SortShare
             | Metric::BlendShare
             | Metric::CulledShare
+            | Metric::EvaluatedShare
             | Metric::LoadsSaved
             | Metric::ForwardShare
             | Metric::LossShare
             | Metric::GradientShare
             | Metric::UpdateShare => Format::Percent,
-            Metric::UpdateRate => Format::Count,
-            Metric::ActiveLanes | Metric::ActiveLanesOfAll => Format::Tenths,
+            Metric::UpdateRate | Metric::ListVariance => Format::Count,
+            Metric::ActiveLanes | Metric::ActiveLanesOfAll | Metric::ListMean => Format::Tenths,
         }
     }
 
@@ -287,6 +297,9 @@ impl Metric {
             Metric::SsimPhotos => row.ssim_vs_photos,
             Metric::Visible => millions(row.visible as f64),
             Metric::Pairs => millions(counts.pairs),
+            Metric::ListMean => Some(row.list_lengths[0]),
+            Metric::ListVariance => Some(row.list_lengths[1]),
+            Metric::EvaluatedShare => ratio(100.0 * counts.evaluated?, counts.all()),
             Metric::Blended => millions(counts.blended?),
             Metric::Evaluated => millions(counts.evaluated?),
             Metric::Culled => millions(counts.culled()?),
@@ -348,6 +361,7 @@ mod tests {
         assert!((sum - all).abs() < 1e-12, "{sum}");
         assert!((of(Metric::Culled) - 0.15).abs() < 1e-12);
         assert!((of(Metric::CulledShare) - 100.0 * 0.15 / all).abs() < 1e-9);
+        assert!((of(Metric::EvaluatedShare) - 100.0 * 0.2 / all).abs() < 1e-9);
         let shares = of(Metric::ProjectShare) + of(Metric::SortShare) + of(Metric::BlendShare);
         assert!((shares - 100.0).abs() < 1e-9, "{shares}");
         assert_eq!(Metric::SpeedUp.of(&row, None, None), None);

@@ -53,6 +53,8 @@ pub struct Row {
     pub visible: u64,
     /// (Tile, Gaussian) pairs.
     pub pairs: u64,
+    /// Mean and variance of the lengths of a frame's lists, over the tiles.
+    pub list_lengths: [f64; 2],
     /// Fragments whose alpha the timed kernel computes; none if it cannot count them.
     pub fragments_evaluated: Option<u64>,
     /// Fragments that change their pixel; likewise.

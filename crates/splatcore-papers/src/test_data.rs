@@ -42,6 +42,7 @@ pub fn row(gpu_ms: f64) -> Row {
         ssim_vs_photos: Some(0.9),
         visible: 100,
         pairs: 1000,
+        list_lengths: [250.0, 90.0],
         fragments_evaluated: Some(200_000),
         fragments_blended: Some(50_000),
         warps_visited: Some(8000),

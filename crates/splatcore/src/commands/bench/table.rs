@@ -143,6 +143,7 @@ mod tests {
             ssim_vs_photos: None,
             visible: 98_765_432_100,
             pairs: 1,
+            list_lengths: [1.0, 0.0],
             fragments_evaluated: None,
             fragments_blended: None,
             warps_visited: None,

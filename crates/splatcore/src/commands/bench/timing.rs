@@ -98,6 +98,8 @@ struct Subject<'a> {
 struct Totals {
     visible: u64,
     pairs: u64,
+    /// Mean and variance of the lists' lengths.
+    lists: [f64; 2],
     /// Evaluated and blended.
     fragments: Option<[u64; 2]>,
     strips: Option<StripCounts>,
@@ -167,6 +169,7 @@ impl<'a> Subject<'a> {
             ssim_vs_photos: self.ssim.as_ref().and_then(|ssim| mean(&ssim[1])),
             visible: per_frame(totals.visible),
             pairs: per_frame(totals.pairs),
+            list_lengths: totals.lists.map(|sum| sum / views),
             fragments_evaluated: evaluated,
             fragments_blended: blended,
             warps_visited: totals.strips.map(|strips| per_frame(strips.visited)),
@@ -268,6 +271,12 @@ impl Timing<'_> {
         let totals = &mut subject.totals;
         totals.visible += counts.visible;
         totals.pairs += counts.pairs;
+        let lists = self.renderer.tile_counts(camera, options)?.counts;
+        let tiles = lists.len().max(1) as f64;
+        let mean = lists.iter().map(|&n| n as f64).sum::<f64>() / tiles;
+        let squares = lists.iter().map(|&n| (n as f64 - mean).powi(2));
+        totals.lists[0] += mean;
+        totals.lists[1] += squares.sum::<f64>() / tiles;
         let fragments = counts.fragments_evaluated.zip(counts.fragments_blended);
         totals.fragments = match (totals.fragments, fragments) {
             (Some([a, b]), Some((evaluated, blended))) => Some([a + evaluated, b + blended]),
