@@ -54,7 +54,7 @@ pub struct KernelLens {
     turn_axis: [f32; 3],
     turn: f32,
     shift: [f32; 3],
-    time: f32,
+    row_time: f32,
     time_slope: [f32; 2],
 }
 
@@ -79,7 +79,7 @@ impl KernelLens {
         turn_axis: [f32; 3],
         turn: f32,
         shift: [f32; 3],
-        time: f32,
+        row_time: f32,
         time_slope: [f32; 2],
     );
 
@@ -117,7 +117,7 @@ impl KernelLens {
             turn_axis: axis.map(|v| v as f32),
             turn: turn as f32,
             shift: shutter.shift.map(|v| v as f32),
-            time: (times.first + x + y) as f32,
+            row_time: (times.first + x + y) as f32,
             time_slope: times.slope.map(|v| v as f32),
             ..still
         })

@@ -26,7 +26,7 @@ struct Lens {
     float turn_axis[3];
     float turn;
     float shift[3];
-    float time;  // when the pixel of the principal point is read
+    float row_time;  // when the pixel of the principal point is read
     float time_slope[2];
 };
 

@@ -13,7 +13,7 @@
 
 // A point when its row is read.
 struct ReadPoint {
-    float time;
+    float row_time;
     Vec2 slope;  // how the time changes with the pixel
     Vec3 view;   // where the point is in the camera's axes then
 };
@@ -35,14 +35,14 @@ __device__ __forceinline__ Vec3 turned(const Lens& lens, float angle, Vec3 v) {
 // A point that appears at a pixel, given where it is in the axes at time 0.
 __device__ __forceinline__ ReadPoint read_point(const Lens& lens, Vec2 pixel, Vec3 view) {
     const float* slope = lens.time_slope;
-    float time = fmaf(slope[0], pixel.x, fmaf(slope[1], pixel.y, lens.time));
-    bool inside = fabsf(time) <= MAX_TIME;
-    time = fminf(fmaxf(time, -MAX_TIME), MAX_TIME);
-    Vec3 moved = {fmaf(-time, lens.shift[0], view.x), fmaf(-time, lens.shift[1], view.y),
-                  fmaf(-time, lens.shift[2], view.z)};
-    return {time,
+    float row_time = fmaf(slope[0], pixel.x, fmaf(slope[1], pixel.y, lens.row_time));
+    bool inside = fabsf(row_time) <= MAX_TIME;
+    row_time = fminf(fmaxf(row_time, -MAX_TIME), MAX_TIME);
+    Vec3 moved = {fmaf(-row_time, lens.shift[0], view.x), fmaf(-row_time, lens.shift[1], view.y),
+                  fmaf(-row_time, lens.shift[2], view.z)};
+    return {row_time,
             {inside ? slope[0] : 0.0f, inside ? slope[1] : 0.0f},
-            turned(lens, -time * lens.turn, moved)};
+            turned(lens, -row_time * lens.turn, moved)};
 }
 
 // A point when its row is read, and the pixel where it appears, from the principal point.
@@ -67,7 +67,7 @@ __device__ __forceinline__ float time_gradient(const Lens& lens, const ReadPoint
                  lens.turn_axis[2] * lens.turn};
     Vec3 around = cross_product(turn, read.view);
     Vec3 along =
-        turned(lens, -read.time * lens.turn, {lens.shift[0], lens.shift[1], lens.shift[2]});
+        turned(lens, -read.row_time * lens.turn, {lens.shift[0], lens.shift[1], lens.shift[2]});
     Vec3 rate = {-around.x - along.x, -around.y - along.y, -around.z - along.z};
     return dot(of_pixel, rate) / (1.0f - dot(of_time, rate));
 }
@@ -109,7 +109,7 @@ __device__ __forceinline__ Vec3 camera_pixel_backward(const Lens& lens, const Ca
     float share = time_gradient(lens, read, of_pixel, of_time);
     Vec3 out = {fmaf(share, of_time.x, of_pixel.x), fmaf(share, of_time.y, of_pixel.y),
                 fmaf(share, of_time.z, of_pixel.z)};
-    return turned(lens, read.time * lens.turn, out);
+    return turned(lens, read.row_time * lens.turn, out);
 #else
     return lens_pixel_backward(lens, camera, view, d);
 #endif
