@@ -11,6 +11,7 @@ use crate::track::Track;
 use crate::work::Work;
 use crate::{Job, Mapper, Matching, Observer, PosesError, pairs, video};
 use splatcore_data::DataError;
+use splatcore_data::dataset::unread_format;
 use std::fs::OpenOptions;
 use std::io::BufWriter;
 use std::path::Path;
@@ -253,7 +254,11 @@ fn take_photos(
     }
     if listed.photos.len() < 2 {
         let problem = format!("holds {} photos that can be read", listed.photos.len());
-        let remedy = "give a folder with at least two JPEG, PNG or WebP files, or a video";
+        let first = listed.unread.first().map(|name| source.join(name));
+        let (_, remedy) = first.as_deref().and_then(unread_format).unwrap_or((
+            "",
+            "give a folder with at least two JPEG, PNG or WebP files, or a video",
+        ));
         return Err(DataError::new(&source, problem, remedy).into());
     }
     let begun = !state.photos.is_empty();

@@ -1,6 +1,7 @@
 //! Finding the files that belong to an image's name.
 
 use super::options::OpenOptions;
+use super::unread::unread_format;
 use crate::DataError;
 use std::path::{Path, PathBuf};
 
@@ -33,11 +34,24 @@ fn ending(path: &Path) -> String {
 
 /// Whether a folder holds photos, in itself or in `images`; looks no deeper.
 pub(super) fn holds_photos(folder: &Path) -> bool {
+    files(folder).any(|file| is_photo(&file))
+}
+
+/// What a folder's photos are, if they are of a format that cannot be read; looks where
+/// [`holds_photos`] does.
+pub(super) fn unread_photos(folder: &Path) -> Option<DataError> {
+    let photos = files(folder).filter_map(|file| Some((unread_format(&file)?, file)));
+    let ((what, remedy), first) = photos.min_by(|(_, a), (_, b)| a.cmp(b))?;
+    Some(DataError::new(&first, what, remedy))
+}
+
+/// The entries of a folder and of its `images`.
+fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
     [folder.to_path_buf(), folder.join("images")]
-        .iter()
+        .into_iter()
         .filter_map(|folder| std::fs::read_dir(folder).ok())
         .flat_map(|entries| entries.flatten())
-        .any(|entry| is_photo(&entry.path()))
+        .map(|entry| entry.path())
 }
 
 /// The photo of a name: as spelled, with `\` as `/`, or with a known ending appended.

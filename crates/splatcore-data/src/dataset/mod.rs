@@ -65,4 +65,5 @@ pub use options::OpenOptions;
 pub use point_cloud::parse as parse_point_cloud;
 pub use posed::Dataset;
 pub use split::Split;
+pub use unread::unread_format;
 pub use views::LoadOptions;

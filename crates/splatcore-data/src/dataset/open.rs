@@ -146,6 +146,9 @@ fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
         let error = DataError::new(path, problem, "find the cameras first");
         return Err(error.depending_on(Choice::Poses));
     }
+    if !is_run && let Some(error) = folder::unread_photos(path) {
+        return Err(error);
+    }
     let remedy = match is_run {
         true => {
             "it seems to be the results of a run: give its scene.ply, or the folder of the photos"

@@ -2,6 +2,8 @@
 //!
 //! HEIC needs a decoder of HEVC, which is patented; AVIF's and JPEG XL's are large.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// Endings of cameras' raw files. Many begin as TIFF does, and would show their thumbnail.
@@ -45,6 +47,14 @@ pub(super) fn format(bytes: &[u8], path: &Path) -> Option<(&'static str, &'stati
         "develop the photos first, without lens correction if they were posed without, to JPEG, \
          PNG or 16-bit TIFF",
     ))
+}
+
+/// What a photo's file is and what to do, if it is of a format that splatcore does not read.
+pub fn unread_format(path: &Path) -> Option<(&'static str, &'static str)> {
+    let mut start = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(128).read_to_end(&mut start).ok()?;
+    format(&start, path)
 }
 
 #[cfg(test)]

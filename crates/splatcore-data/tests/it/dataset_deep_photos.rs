@@ -2,7 +2,7 @@
 
 use crate::dataset_support::{colmap_text, load_all, open, pattern, save};
 use image::{ImageBuffer, Rgb, Rgba};
-use splatcore_data::dataset::{Dataset, LoadOptions};
+use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
 use std::path::Path;
 
 const PINHOLE: &str = "1 PINHOLE 64 48 60 61 32 24\n";
@@ -132,6 +132,12 @@ fn photos_without_a_decoder_say_how_to_convert_them() {
             colmap_text(root, PINHOLE, &[(1, stem)], POINTS);
             assert_eq!(open(root).entries.len(), 1, "{name}");
         }
+        // Without cameras the photos are the matter, not the missing cameras.
+        std::fs::remove_dir_all(root.join("sparse")).unwrap();
+        let error = Dataset::open(root, &OpenOptions::default()).unwrap_err();
+        let line = error.to_string();
+        assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+        assert!(line.contains(name) && error.depends_on.is_none(), "{line}");
     }
 }
 
