@@ -116,6 +116,26 @@ fn what_changed_is_said_and_made_anew_on_request() {
     assert!(line.contains("is not of this command"), "{line}");
 }
 
+/// A call that ended before it made anything keeps nobody from giving another input.
+#[test]
+fn what_made_nothing_is_not_in_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    for name in ["first", "second"] {
+        let input = folder.path().join(name);
+        std::fs::create_dir(&input).unwrap();
+        for photo in ["a.jpg", "b.jpg"] {
+            let pixels = image::RgbImage::from_pixel(8, 8, image::Rgb([9, 90, 200]));
+            pixels.save(input.join(photo)).unwrap();
+        }
+        let mut call = splatcore(&["make", text(&input), "-o", text(&out)]);
+        let run = call.env("PATH", folder.path()).output().unwrap();
+        let said = String::from_utf8(run.stderr).unwrap();
+        assert!(said.contains("no program `colmap` on PATH"), "{said}");
+        assert!(!out.join("dataset").exists() && out.join("make.json").is_file());
+    }
+}
+
 /// So many photos that no processor compares each with each in ten minutes: fewer are used, also by
 /// the calls that go on, until all are asked for.
 #[test]

@@ -12,6 +12,9 @@ use splatcore_data::dataset::Dataset;
 use splatcore_train::Config;
 use std::path::{Path, PathBuf};
 
+/// What the command makes beside its state.
+const RESULTS: [&str; 3] = ["run", "dataset", "page.html"];
+
 /// Changes when older files can no longer be understood.
 const VERSION: u32 = 1;
 
@@ -62,7 +65,7 @@ impl State {
         };
         let Some(mut before) = Self::read(&asked.folder)? else {
             // The folder of photos may be empty but for them; results of others are not touched.
-            for name in ["run", "dataset", "page.html"] {
+            for name in RESULTS {
                 let path = asked.folder.join(name);
                 if path.exists() && !asked.overwrite {
                     bail!(
@@ -77,6 +80,11 @@ impl State {
             return Ok(now);
         };
         if before.input != now.input {
+            // An earlier call may have ended before it made anything.
+            if RESULTS.iter().all(|name| !asked.folder.join(name).exists()) {
+                now.write(&asked.folder)?;
+                return Ok(now);
+            }
             let what = format!("was made from {}", before.input.display());
             if !asked.overwrite {
                 bail!(
