@@ -2,6 +2,7 @@
 
 use crate::cameras::{self, NamedCamera};
 use crate::looks::{self, LookArgs};
+use crate::output::WrongUsage;
 use crate::scene_source::SceneSource;
 use crate::sharing::{self, Choices, SharedScene, read_path};
 use crate::start::StartArgs;
@@ -77,12 +78,26 @@ pub struct Args {
     max_size: Option<f64>,
 }
 
+/// Refuses a name that is not a page's, such as that of a scene, which the page would replace.
+fn check_ending(output: &Path) -> Result<()> {
+    let ending = output.extension().map(|ending| ending.to_string_lossy());
+    match ending.as_deref().map(str::to_ascii_lowercase).as_deref() {
+        None | Some("html" | "htm") => Ok(()),
+        Some(other) => bail!(WrongUsage(format!(
+            "-o {}: a page is HTML, not .{other}; give a name that ends in .html, or --site for a \
+             folder",
+            output.display()
+        ))),
+    }
+}
+
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     interrupt::watch()?;
     let _lock = match args.site {
         true => Some(output::take_folder(&args.output, "export --site")?),
         false => {
+            check_ending(&args.output)?;
             output::check_file_writable(&args.output, "-o")?;
             None
         }

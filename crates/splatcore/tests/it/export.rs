@@ -102,6 +102,20 @@ fn the_page_holds_scene_views_and_path() {
     assert!(found["start"]["rotation"][1][2].as_f64().unwrap() < -0.8);
 }
 
+#[test]
+fn a_page_replaces_no_scene() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let before = std::fs::read(&scene).unwrap();
+    let said = splatcore(&["export", text(&scene), "-o", text(&scene)])
+        .output()
+        .unwrap();
+    assert_eq!(said.status.code(), Some(2), "{said:?}");
+    let said = String::from_utf8(said.stderr).unwrap();
+    assert!(said.contains("a page is HTML, not .ply"), "{said}");
+    assert_eq!(std::fs::read(&scene).unwrap(), before);
+}
+
 /// A .json file may hold a list of cameras, a camera path, or a dataset.
 #[test]
 fn views_come_from_each_kind_of_file() {
