@@ -109,21 +109,25 @@ impl ConfigError {
                 format!("{setting}: {problem}{}", instead.unwrap_or_default())
             }
             Self::Idle { key, reason } => {
-                let reason = match reason {
-                    Idle::NoHarmonics(by) => format!("{} has no harmonics for it", spell(*by)),
+                let (reason, instead) = match reason {
+                    Idle::NoHarmonics(by) => (
+                        format!("{} has no harmonics for it", spell(*by)),
+                        "change that".to_owned(),
+                    ),
                     Idle::Only(those) => {
                         let names: Vec<String> = those.iter().map(|one| spell(*one)).collect();
                         match names.as_slice() {
-                            [one] => format!("only {one} looks at it"),
-                            [others @ .., last] => {
-                                format!("only {} and {last} look at it", others.join(", "))
-                            }
-                            [] => "nothing looks at it".to_owned(),
+                            [one] => (format!("only {one} looks at it"), format!("give {one}")),
+                            [others @ .., last] => (
+                                format!("only {} and {last} look at it", others.join(", ")),
+                                "give one of them".to_owned(),
+                            ),
+                            [] => ("nothing looks at it".to_owned(), "give another setting".to_owned()),
                         }
                     }
                 };
                 format!(
-                    "{} has no effect here: {reason}; leave it out, or change the other",
+                    "{} has no effect here: {reason}; leave it out, or {instead}",
                     spell(Setting::on(key))
                 )
             }

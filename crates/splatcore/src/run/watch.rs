@@ -109,10 +109,13 @@ impl Observer for Watch<'_> {
         let left = progress::weighed(p.seconds_left, share);
         self.progress.set_total(p.iterations.into());
         self.progress.tell(p.step.into(), Some(left), || {
+            // What matters most comes first: a narrow terminal cuts the end.
+            let first = match progress::in_whole() {
+                true => String::new(),
+                false => format!("{} left, ", duration(p.seconds_left)),
+            };
             format!(
-                // What matters most comes first: a narrow terminal cuts the end.
-                "{} left, {:.1} steps/s, loss {:.4}, {} Gaussians",
-                duration(p.seconds_left),
+                "{first}{:.1} steps/s, loss {:.4}, {} Gaussians",
                 p.steps_per_second,
                 p.loss,
                 thousands(p.gaussians as u64)
