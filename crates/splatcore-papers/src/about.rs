@@ -1,16 +1,16 @@
 //! Which paper it is.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What the head of a page says about a paper.
-#[derive(Serialize)]
+#[derive(Deserialize, Serialize)]
 pub struct About {
     /// Short name.
-    pub name: &'static str,
+    pub name: String,
     /// Title, without the short name where that comes first.
-    pub title: &'static str,
+    pub title: String,
     /// Who and where.
-    pub reference: &'static str,
+    pub reference: String,
     /// What it was measured on.
-    pub card: &'static str,
+    pub card: String,
 }

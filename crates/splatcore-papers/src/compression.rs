@@ -1,9 +1,11 @@
 //! Ways to compress a model: some rows of the papers are measured on models made so.
 
+use serde::Deserialize;
 use std::str::FromStr;
 
 /// A published way to compress a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Compression {
     /// Compact-3DGS: Gaussians learn masks in training.
     C3dgs,

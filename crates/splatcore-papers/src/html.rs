@@ -9,10 +9,10 @@ use std::fmt::Write;
 pub fn page(about: &About, facts: &[(String, String)], tables: &[Table]) -> String {
     let mut body = format!(
         "<p>{}: {}. {}. Measured there on {}.</p>\n",
-        escape(about.name),
-        escape(about.title),
-        escape(about.reference),
-        escape(about.card)
+        escape(&about.name),
+        escape(&about.title),
+        escape(&about.reference),
+        escape(&about.card)
     );
     body.push_str(&summary(facts));
     for table in tables {
@@ -26,8 +26,8 @@ fn write_table(table: &Table, out: &mut String) {
     let _ = writeln!(
         out,
         "<h2>{}: {}</h2>\n{}<div class=\"wide\"><table class=\"numbers\">\n<tr><th></th>",
-        escape(table.name),
-        escape(table.caption),
+        escape(&table.name),
+        escape(&table.caption),
         bars(table).to_svg()
     );
     for group in &table.groups {

@@ -5,29 +5,27 @@
 //! [`CompressedModel`]s of the scenes for papers that time those. [`Report::new`] makes the tables
 //! of that and writes them as text, as a page and as JSON.
 //!
-//! One file a paper holds its numbers, with the table that each came from, and which pipelines its
-//! rows are; `spec` turns that and the measurements into tables.
+//! One file a paper, `tables/NAME.toml`, holds its numbers, with the table that each came from, and
+//! which pipelines its rows are; `described` reads it, and `spec` turns that and the measurements
+//! into tables.
 
 mod about;
-mod atomic;
 mod compression;
 mod counts;
-mod gemm_gs;
+mod described;
 mod html;
-mod llm;
 mod metric;
 mod models;
 pub mod page;
 mod paper;
-mod part;
+#[cfg(test)]
+mod printed_tests;
 mod report;
 mod row;
 mod run;
 mod scene;
 mod spec;
 mod table;
-mod tc_gs;
-mod tensor_gs;
 #[cfg(test)]
 mod test_data;
 mod text;

@@ -3,10 +3,10 @@
 use crate::counts::{Counts, ratio};
 use crate::row::Row;
 use crate::run::Also;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a number is written, and its unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Frames a second.
@@ -75,7 +75,8 @@ impl Format {
 }
 
 /// A number that a row has for a scene.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Frames a second, from [`Metric::Ms`].
     Fps,
@@ -165,89 +166,57 @@ pub enum Metric {
 impl Metric {
     /// Heading of its column.
     pub fn heading(self) -> &'static str {
-        match self {
-            Metric::Fps => "FPS",
-            Metric::Ms => "ms",
-            Metric::FrameMs => "clock ms",
-            Metric::SpeedUp => "speed-up",
-            Metric::OverVanilla => "vs 3DGS",
-            Metric::ProjectMs => "preprocess ms",
-            Metric::SortMs => "sort ms",
-            Metric::BlendMs => "blend ms",
-            Metric::BlendSpeedUp => "speed-up",
-            Metric::ProjectShare => "preprocess %",
-            Metric::SortShare => "sort %",
-            Metric::BlendShare => "blend %",
-            Metric::Psnr => "dB vs 3DGS",
-            Metric::PsnrPhotos => "dB vs photos",
-            Metric::Pairs => "pairs M",
-            Metric::ListMean => "mean list",
-            Metric::ListVariance => "variance of lists",
-            Metric::EvaluatedShare => "exponents %",
-            Metric::Blended => "blended M",
-            Metric::Culled => "culled M",
-            Metric::Skipped => "skipped M",
-            Metric::CulledShare => "culled %",
-            Metric::Ssim => "SSIM vs 3DGS",
-            Metric::SsimPhotos => "SSIM vs photos",
-            Metric::Visible => "visible M",
-            Metric::Evaluated => "exponents M",
-            Metric::LoadsSaved => "fewer loads %",
-            Metric::Reuse => "reuse",
-            Metric::GradientMs => "gradient ms",
-            Metric::GradientSpeedUp | Metric::StepSpeedUp => "speed-up",
-            Metric::StepMs => "step ms",
-            Metric::ForwardShare => "forward %",
-            Metric::LossShare => "loss %",
-            Metric::GradientShare => "gradient %",
-            Metric::UpdateShare => "update %",
-            Metric::Updates => "additions M",
-            Metric::FewerUpdates => "fewer additions",
-            Metric::UpdateRate => "additions/us",
-            Metric::ActiveLanes => "lanes, warps that add",
-            Metric::ActiveLanesOfAll => "lanes, all warps",
-        }
+        self.written().0
     }
 
     /// How it is written.
     pub fn format(self) -> Format {
+        self.written().1
+    }
+
+    fn written(self) -> (&'static str, Format) {
         match self {
-            Metric::Fps => Format::Fps,
-            Metric::Ms
-            | Metric::FrameMs
-            | Metric::ProjectMs
-            | Metric::SortMs
-            | Metric::BlendMs
-            | Metric::GradientMs
-            | Metric::StepMs => Format::Ms,
-            Metric::SpeedUp
-            | Metric::OverVanilla
-            | Metric::BlendSpeedUp
-            | Metric::Reuse
-            | Metric::GradientSpeedUp
-            | Metric::StepSpeedUp
-            | Metric::FewerUpdates => Format::Times,
-            Metric::Psnr | Metric::PsnrPhotos => Format::Decibels,
-            Metric::Ssim | Metric::SsimPhotos => Format::Ssim,
-            Metric::Pairs
-            | Metric::Blended
-            | Metric::Culled
-            | Metric::Skipped
-            | Metric::Visible
-            | Metric::Evaluated
-            | Metric::Updates => Format::Millions,
-            Metric::ProjectShare
-            | Metric::SortShare
-            | Metric::BlendShare
-            | Metric::CulledShare
-            | Metric::EvaluatedShare
-            | Metric::LoadsSaved
-            | Metric::ForwardShare
-            | Metric::LossShare
-            | Metric::GradientShare
-            | Metric::UpdateShare => Format::Percent,
-            Metric::UpdateRate | Metric::ListVariance => Format::Count,
-            Metric::ActiveLanes | Metric::ActiveLanesOfAll | Metric::ListMean => Format::Tenths,
+            Metric::Fps => ("FPS", Format::Fps),
+            Metric::Ms => ("ms", Format::Ms),
+            Metric::FrameMs => ("clock ms", Format::Ms),
+            Metric::SpeedUp => ("speed-up", Format::Times),
+            Metric::OverVanilla => ("vs 3DGS", Format::Times),
+            Metric::ProjectMs => ("preprocess ms", Format::Ms),
+            Metric::SortMs => ("sort ms", Format::Ms),
+            Metric::BlendMs => ("blend ms", Format::Ms),
+            Metric::BlendSpeedUp => ("speed-up", Format::Times),
+            Metric::ProjectShare => ("preprocess %", Format::Percent),
+            Metric::SortShare => ("sort %", Format::Percent),
+            Metric::BlendShare => ("blend %", Format::Percent),
+            Metric::Psnr => ("dB vs 3DGS", Format::Decibels),
+            Metric::PsnrPhotos => ("dB vs photos", Format::Decibels),
+            Metric::Pairs => ("pairs M", Format::Millions),
+            Metric::ListMean => ("mean list", Format::Tenths),
+            Metric::ListVariance => ("variance of lists", Format::Count),
+            Metric::EvaluatedShare => ("exponents %", Format::Percent),
+            Metric::Blended => ("blended M", Format::Millions),
+            Metric::Culled => ("culled M", Format::Millions),
+            Metric::Skipped => ("skipped M", Format::Millions),
+            Metric::CulledShare => ("culled %", Format::Percent),
+            Metric::Ssim => ("SSIM vs 3DGS", Format::Ssim),
+            Metric::SsimPhotos => ("SSIM vs photos", Format::Ssim),
+            Metric::Visible => ("visible M", Format::Millions),
+            Metric::Evaluated => ("exponents M", Format::Millions),
+            Metric::LoadsSaved => ("fewer loads %", Format::Percent),
+            Metric::Reuse => ("reuse", Format::Times),
+            Metric::GradientMs => ("gradient ms", Format::Ms),
+            Metric::GradientSpeedUp => ("speed-up", Format::Times),
+            Metric::StepMs => ("step ms", Format::Ms),
+            Metric::StepSpeedUp => ("speed-up", Format::Times),
+            Metric::ForwardShare => ("forward %", Format::Percent),
+            Metric::LossShare => ("loss %", Format::Percent),
+            Metric::GradientShare => ("gradient %", Format::Percent),
+            Metric::UpdateShare => ("update %", Format::Percent),
+            Metric::Updates => ("additions M", Format::Millions),
+            Metric::FewerUpdates => ("fewer additions", Format::Times),
+            Metric::UpdateRate => ("additions/us", Format::Count),
+            Metric::ActiveLanes => ("lanes, warps that add", Format::Tenths),
+            Metric::ActiveLanesOfAll => ("lanes, all warps", Format::Tenths),
         }
     }
 

@@ -46,11 +46,12 @@ pub fn table(scenes: &[Scene]) -> Option<Table> {
         })
         .collect();
     Some(Table {
-        name: "Models",
-        caption: "the compressed models of table 2",
+        name: "Models".into(),
+        caption: "the compressed models of table 2".into(),
         remarks: vec![
             "PSNR of images by vanilla 3DGS against the photos of the timed views, and how much \
-             more it is than the full model's. The paper gives neither number.",
+             more it is than the full model's. The paper gives neither number."
+                .into(),
         ],
         plotted: (0..groups.len()).map(|i| i * COLUMNS.len()).collect(),
         groups,

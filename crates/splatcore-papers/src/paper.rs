@@ -2,13 +2,14 @@
 
 use crate::about::About;
 use crate::compression::Compression;
+use crate::described::Described;
+use crate::models;
 use crate::run::Run;
 use crate::scene::Scene;
-use crate::spec::Spec;
 use crate::table::Table;
 use crate::training::Training;
-use crate::{atomic, gemm_gs, llm, models, tc_gs, tensor_gs};
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 /// The papers whose tables there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// Every paper.
+    /// Every paper, in the order of the variants.
     pub const ALL: [Paper; 5] = [
         Paper::Tc,
         Paper::Gemm,
@@ -48,47 +49,29 @@ impl Paper {
 
     /// What it is about, and which of its tables there are.
     pub fn contents(self) -> &'static str {
-        match self {
-            Paper::Tc => "EarlyCull, Frag2Mat and G2L: tables 3 to 6, figure 3",
-            Paper::Gemm => {
-                "Batches, mini-batches and asynchronous copies: table 2, figures 3, 5, 6 and 7"
-            }
-            Paper::Tensor => "Groups of tiles: tables 2, 3, 4 and 6, figures 1, 3, 4 and 5",
-            Paper::Atomic => {
-                "The backward pass and training steps: tables 1 to 3, figures 2, 4 to 6, 9 to 11; \
-                 five times the time"
-            }
-            Paper::Llm => {
-                "Kernels by language models: tables I to IV, figures 9 to 13; what a search finds \
-                 is quoted, and measured by `splatcore lab`"
-            }
-        }
+        &self.described().contents
     }
 
     /// Name, title, reference.
     pub fn about(self) -> &'static About {
-        match self {
-            Paper::Tc => &tc_gs::ABOUT,
-            Paper::Gemm => &gemm_gs::ABOUT,
-            Paper::Tensor => &tensor_gs::ABOUT,
-            Paper::Atomic => &atomic::ABOUT,
-            Paper::Llm => &llm::ABOUT,
-        }
+        &self.described().about
     }
 
     /// Whether it has a table of trainings.
     pub fn trains(self) -> bool {
-        self == Paper::Atomic
+        self.described().trainings.is_some()
     }
 
     /// The paper's tables, with a column group for each scene and one for the mean of several;
     /// trainings stand in a table of their own, where the paper has one.
     pub fn tables(self, scenes: &[Scene], trainings: &[Training]) -> Vec<Table> {
-        let specs = self.specs();
+        let Described {
+            specs,
+            trainings: trained,
+            ..
+        } = self.described();
         let mut tables: Vec<Table> = specs.iter().map(|spec| spec.fill(scenes)).collect();
-        if self.trains() {
-            tables.push(atomic::trainings().fill(trainings));
-        }
+        tables.extend(trained.iter().map(|spec| spec.fill(trainings)));
         tables.extend(models::table(scenes));
         tables
     }
@@ -106,7 +89,7 @@ impl Paper {
     }
 
     fn merged(self, mut runs: Vec<Run>, on: Option<Compression>) -> Vec<Run> {
-        for run in self.specs().iter().flat_map(|spec| spec.runs(on)) {
+        for run in self.described().specs.iter().flat_map(|spec| spec.runs(on)) {
             match runs.iter_mut().find(|other| other.same(&run)) {
                 Some(other) => other.also = other.also.and(run.also),
                 None => runs.push(run),
@@ -115,13 +98,24 @@ impl Paper {
         runs
     }
 
-    fn specs(self) -> Vec<Spec> {
+    /// What its file says. A file that cannot be read fails every test of the crate.
+    pub(crate) fn described(self) -> &'static Described {
+        static PAPERS: LazyLock<[Described; 5]> = LazyLock::new(|| {
+            Paper::ALL.map(|paper| {
+                let read = Described::read(paper.text());
+                read.unwrap_or_else(|error| panic!("the tables of {}: {error}", paper.name()))
+            })
+        });
+        &PAPERS[self as usize]
+    }
+
+    fn text(self) -> &'static str {
         match self {
-            Paper::Tc => tc_gs::specs(),
-            Paper::Gemm => gemm_gs::specs(),
-            Paper::Tensor => tensor_gs::specs(),
-            Paper::Atomic => atomic::specs(),
-            Paper::Llm => llm::specs(),
+            Paper::Tc => include_str!("tables/tc-gs.toml"),
+            Paper::Gemm => include_str!("tables/gemm-gs.toml"),
+            Paper::Tensor => include_str!("tables/tensor-gs.toml"),
+            Paper::Atomic => include_str!("tables/atomic-aggregation.toml"),
+            Paper::Llm => include_str!("tables/llm.toml"),
         }
     }
 }

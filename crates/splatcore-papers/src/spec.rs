@@ -30,69 +30,10 @@ pub struct Line {
     /// speed-ups.
     pub instead: Option<Metric>,
     /// Said in place of numbers.
-    pub note: Option<&'static str>,
+    pub note: Option<String>,
 }
 
 impl Line {
-    fn of(label: impl Into<String>, runs: Vec<Compared>) -> Self {
-        Self {
-            label: label.into(),
-            paper: Vec::new(),
-            runs,
-            on: None,
-            instead: None,
-            note: None,
-        }
-    }
-
-    /// A row of one pipeline.
-    pub fn new(label: impl Into<String>, run: Run, against: Run) -> Self {
-        Self::of(label, vec![Compared { run, against }])
-    }
-
-    /// A row that only the paper has, and why.
-    pub fn elsewhere(label: impl Into<String>, note: &'static str) -> Self {
-        Self {
-            note: Some(note),
-            ..Self::of(label, Vec::new())
-        }
-    }
-
-    /// splatcore's own pipeline, the last row of every table with numbers measured here; compared
-    /// with vanilla in each of so many variants.
-    pub fn splatcore(variants: usize) -> Self {
-        let one = Compared {
-            run: Run::splatcore(1),
-            against: Run::vanilla(1),
-        };
-        let label = format!("splatcore ({})", one.run.pipeline);
-        Self::of(label, vec![one; variants])
-    }
-
-    /// Of a compressed model.
-    pub fn on(mut self, compression: Option<Compression>) -> Self {
-        self.on = compression;
-        self
-    }
-
-    /// With one more variant.
-    pub fn and(mut self, run: Run, against: Run) -> Self {
-        self.runs.push(Compared { run, against });
-        self
-    }
-
-    /// With the paper's numbers.
-    pub fn paper(mut self, values: &[f64]) -> Self {
-        self.paper = values.iter().map(|&value| Some(value)).collect();
-        self
-    }
-
-    /// With the paper's numbers, some of which it does not give.
-    pub fn paper_some(mut self, values: &[Option<f64>]) -> Self {
-        self.paper = values.to_vec();
-        self
-    }
-
     /// The number in our column `i`.
     fn metric(&self, i: usize, here: &Here) -> Option<Metric> {
         match self.instead {
@@ -102,45 +43,28 @@ impl Line {
             None => Some(here.metric),
         }
     }
-
-    /// A row of ratios below rows of times.
-    pub fn ratios(mut self, metric: Metric) -> Self {
-        self.instead = Some(metric);
-        self
-    }
 }
 
 /// A column that every scene has.
-#[derive(Clone, Copy)]
 pub struct Here {
-    /// In place of the metric's own heading.
-    pub heading: Option<&'static str>,
+    /// Its heading.
+    pub heading: String,
     /// The number.
     pub metric: Metric,
     /// Which of [`Line::runs`].
     pub variant: usize,
 }
 
-impl From<Metric> for Here {
-    fn from(metric: Metric) -> Self {
-        Self {
-            heading: None,
-            metric,
-            variant: 0,
-        }
-    }
-}
-
 /// A table before it has numbers.
 pub struct Spec {
     /// `Table 3`.
-    pub name: &'static str,
+    pub name: String,
     /// What it shows.
-    pub caption: &'static str,
+    pub caption: String,
     /// What to know when reading it.
-    pub remarks: Vec<&'static str>,
+    pub remarks: Vec<String>,
     /// The paper's columns: a heading for several, their own headings, how numbers are written.
-    pub paper: Vec<(&'static str, Vec<(&'static str, Format)>)>,
+    pub paper: Vec<(String, Vec<(String, Format)>)>,
     /// Columns of each scene.
     pub here: Vec<Here>,
     /// Rows.
@@ -196,9 +120,9 @@ impl Spec {
                 },
                 columns: columns
                     .iter()
-                    .map(|&(name, format)| Column {
-                        name: name.into(),
-                        format,
+                    .map(|(name, format)| Column {
+                        name: name.clone(),
+                        format: *format,
                         from_paper: true,
                     })
                     .collect(),
@@ -209,8 +133,8 @@ impl Spec {
         let first_of_paper = ours * self.here.len();
         let plotted = (0..ours).map(|group| group * self.here.len() + here);
         Table {
-            name: self.name,
-            caption: self.caption,
+            name: self.name.clone(),
+            caption: self.caption.clone(),
             remarks: self.remarks.clone(),
             groups,
             rows: self
@@ -259,10 +183,7 @@ impl Spec {
             label: line.label.clone(),
             pipelines: line.runs.iter().map(|c| c.run.pipeline.clone()).collect(),
             format: line.instead.map(Metric::format),
-            note: match line.note {
-                Some(note) => Some(note.into()),
-                None => missing(line, scenes),
-            },
+            note: line.note.clone().or_else(|| missing(line, scenes)),
             cells,
         }
     }
@@ -301,7 +222,7 @@ fn missing(line: &Line, scenes: &[Scene]) -> Option<String> {
 
 fn column_here(here: &Here) -> Column {
     Column {
-        name: here.heading.unwrap_or(here.metric.heading()).into(),
+        name: here.heading.clone(),
         format: here.metric.format(),
         from_paper: false,
     }
@@ -310,33 +231,31 @@ fn column_here(here: &Here) -> Column {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::described::Described;
     use crate::test_data::row;
 
     fn spec() -> Spec {
-        let vanilla = || Run::vanilla(1);
-        let matrix = || Run::new("aabb", "tc-gs");
-        Spec {
-            name: "Table 0",
-            caption: "a test",
-            remarks: vec![],
-            paper: vec![(
-                "truck",
-                vec![("FPS", Format::Fps), ("speed-up", Format::Times)],
-            )],
-            here: vec![
-                Metric::Ms.into(),
-                Metric::SpeedUp.into(),
-                Metric::BlendSpeedUp.into(),
-            ],
-            lines: vec![
-                Line::new("3DGS", vanilla(), vanilla()).paper(&[100.0, 1.0]),
-                Line::new("+ TC-GS", matrix(), vanilla()).paper_some(&[None, Some(2.0)]),
-                Line::new("Speedup", matrix(), vanilla()).ratios(Metric::SpeedUp),
-                Line::elsewhere("gsplat", "another renderer").paper(&[300.0]),
-                Line::splatcore(1),
-            ],
-            plot: (1, vec![1]),
-        }
+        let text = r#"
+            contents = "a test"
+            about = { name = "", title = "", reference = "", card = "" }
+            [row]
+            matrix = { label = "+ TC-GS", runs = ["aabb+tc-gs"] }
+            [[table]]
+            name = "Table 0"
+            caption = "a test"
+            here = ["ms", "speed-up", "blend-speed-up"]
+            paper = [["truck", "FPS: fps", "speed-up: times"]]
+            plot = 1
+            beside = [1]
+            rows = [
+                { label = "3DGS", runs = ["aabb+scalar"], paper = [100.0, 1.0] },
+                { like = "matrix", paper = [nan, 2.0] },
+                { like = "matrix", label = "Speedup", ratios = "speed-up" },
+                { label = "gsplat", note = "another renderer", paper = [300.0] },
+                { label = "splatcore ({pipeline})", runs = ["splatcore"] },
+            ]
+        "#;
+        Described::read(text).unwrap().specs.remove(0)
     }
 
     fn scene(matrix: Outcome) -> Scene {

@@ -45,11 +45,11 @@ pub struct TableRow {
 #[derive(Serialize)]
 pub struct Table {
     /// `Table 3`.
-    pub name: &'static str,
+    pub name: String,
     /// What it shows.
-    pub caption: &'static str,
+    pub caption: String,
     /// What to know when reading it.
-    pub remarks: Vec<&'static str>,
+    pub remarks: Vec<String>,
     /// Columns.
     pub groups: Vec<Group>,
     /// Rows.

@@ -2,7 +2,7 @@
 
 use crate::metric::Format;
 use crate::table::{Column, Group, Table, TableRow};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use splatcore_core::Pipeline;
 
 /// A training that has ended.
@@ -27,19 +27,21 @@ pub struct Training {
 }
 
 /// Columns and rows of a table of trainings.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TrainingSpec {
     /// `Table 3`.
-    pub name: &'static str,
+    pub name: String,
     /// What it shows.
-    pub caption: &'static str,
+    pub caption: String,
     /// What to know when reading it.
-    pub remarks: Vec<&'static str>,
+    pub remarks: Vec<String>,
     /// Pipelines with their headings.
-    pub methods: Vec<(&'static str, &'static str)>,
+    pub methods: Vec<(String, String)>,
     /// The paper's columns: a heading for several, and their own.
-    pub paper: Vec<(&'static str, Vec<&'static str>)>,
+    pub paper: Vec<(String, Vec<String>)>,
     /// The paper's datasets, with a PSNR for each of its columns.
-    pub datasets: Vec<(&'static str, Vec<f64>)>,
+    pub datasets: Vec<(String, Vec<f64>)>,
 }
 
 impl TrainingSpec {
@@ -47,7 +49,7 @@ impl TrainingSpec {
     pub fn fill(&self, trainings: &[Training]) -> Table {
         let ours = |title: &str, format| Group {
             title: format!("here: {title}"),
-            columns: self.columns(self.methods.iter().map(|m| m.0), format, false),
+            columns: self.columns(self.methods.iter().map(|m| &m.0), format, false),
         };
         let mut groups = vec![
             ours("PSNR", Format::Decibels),
@@ -55,7 +57,7 @@ impl TrainingSpec {
         ];
         groups.extend(self.paper.iter().map(|(title, columns)| Group {
             title: format!("paper: {title}"),
-            columns: self.columns(columns.iter().copied(), Format::Decibels, true),
+            columns: self.columns(columns.iter(), Format::Decibels, true),
         }));
         let mut rows: Vec<TableRow> = Vec::new();
         for (dataset, psnr) in &self.datasets {
@@ -72,8 +74,8 @@ impl TrainingSpec {
         }
         rows.extend(others.iter().map(|name| self.row(name, None, trainings)));
         Table {
-            name: self.name,
-            caption: self.caption,
+            name: self.name.clone(),
+            caption: self.caption.clone(),
             remarks: self.remarks.clone(),
             groups,
             rows,
@@ -83,12 +85,12 @@ impl TrainingSpec {
 
     fn columns<'a>(
         &self,
-        names: impl Iterator<Item = &'a str>,
+        names: impl Iterator<Item = &'a String>,
         format: Format,
         from_paper: bool,
     ) -> Vec<Column> {
-        let column = |name: &str| Column {
-            name: name.into(),
+        let column = |name: &String| Column {
+            name: name.clone(),
             format,
             from_paper,
         };
@@ -110,7 +112,7 @@ impl TrainingSpec {
             let sum: f64 = found.iter().map(|training| of(training)).sum();
             (!found.is_empty()).then(|| sum / found.len() as f64)
         };
-        let methods = || self.methods.iter().map(|(_, pipeline)| *pipeline);
+        let methods = || self.methods.iter().map(|(_, pipeline)| pipeline.as_str());
         let mut cells: Vec<Option<f64>> = methods().map(|m| mean(m, &|t| t.psnr)).collect();
         cells.extend(methods().map(|m| mean(m, &|t| t.steps as f64 / 1e3)));
         let paper_columns = self.paper.iter().map(|(_, columns)| columns.len()).sum();
@@ -132,7 +134,7 @@ impl TrainingSpec {
         }
         let mut parts = Vec::new();
         let absent = self.methods.iter().filter(|(_, method)| missing(method));
-        let absent: Vec<&str> = absent.map(|(heading, _)| *heading).collect();
+        let absent: Vec<&str> = absent.map(|(heading, _)| heading.as_str()).collect();
         if !absent.is_empty() {
             parts.push(format!("not run: {}", absent.join(", ")));
         }
@@ -179,17 +181,18 @@ mod tests {
     }
 
     fn spec() -> TrainingSpec {
-        TrainingSpec {
-            name: "Table 0",
-            caption: "a test",
-            remarks: vec![],
-            methods: vec![
-                ("atomic", "aabb+scalar+atomic"),
-                ("skip", "exact+scalar+warp-reduce-skip"),
-            ],
-            paper: vec![("4090", vec!["Baseline", "Ours"])],
-            datasets: vec![("lego", vec![35.0, 36.0]), ("truck", vec![24.0, 25.0])],
-        }
+        let text = r#"
+            name = "Table 0"
+            caption = "a test"
+            remarks = []
+            methods = [
+                ["atomic", "aabb+scalar+atomic"],
+                ["skip", "exact+scalar+warp-reduce-skip"],
+            ]
+            paper = [["4090", ["Baseline", "Ours"]]]
+            datasets = [["lego", [35.0, 36.0]], ["truck", [24.0, 25.0]]]
+        "#;
+        toml::from_str(text).unwrap()
     }
 
     #[test]
