@@ -44,15 +44,13 @@ fn depth_is_that_of_the_means_and_nothing_is_zero() {
     let both = format!("[{},{}]", entry("a.jpg", -9), entry("sub/b.jpg", -18));
     std::fs::write(&cameras, both).unwrap();
     let out = folder.path().join("out");
-    let args = [
-        "render",
+    let args = format!(
+        "render {} -o {} --cameras {}",
         text(&file),
-        "-o",
         text(&out),
-        "--cameras",
-        text(&cameras),
-    ];
-    succeeds(&[&args[..], &["--backend", "cpu", "--depth", "--alpha"]].concat());
+        text(&cameras)
+    );
+    succeeds(&format!("{args} --backend cpu --depth --alpha"));
 
     let scale = json(&std::fs::read_to_string(out.join("depth.json")).unwrap());
     let white = scale["white"].as_f64().unwrap();
@@ -127,29 +125,16 @@ fn half_scenes_are_for_cards_and_without_gradients() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let out = folder.path().join("out");
-    let line = fails(&[
-        "render",
+    let line = fails(&format!(
+        "render {} -o {} --orbit 1 --backend cpu --half-scene",
         text(&scene),
-        "-o",
-        text(&out),
-        "--orbit",
-        "1",
-        "--backend",
-        "cpu",
-        "--half-scene",
-    ]);
+        text(&out)
+    ));
     assert!(
         line.contains("--half-scene is of the cuda backend alone"),
         "{line}"
     );
-    let both = [
-        "bench",
-        text(&scene),
-        "--orbit",
-        "1",
-        "--half-scene",
-        "--backward",
-    ];
+    let both = format!("bench {} --orbit 1 --half-scene --backward", text(&scene));
     let output = splatcore(&both).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }

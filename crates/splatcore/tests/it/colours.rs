@@ -11,17 +11,9 @@ fn read(folder: &Path, name: &str) -> Vec<u8> {
 fn a_run_with_exposures_writes_them_and_measures_aligned_colours() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let flags = [
-        "--backend",
-        "cpu",
-        "--threads",
-        "2",
-        "--sh-degree",
-        "0",
-        "--iterations",
-    ];
-    let train = ["train", photos(), "-o", text(&run)];
-    let stdout = succeeds(&[&train[..], &flags, &["60", "--exposure"]].concat());
+    let flags = "--backend cpu --threads 2 --sh-degree 0 --iterations";
+    let train = format!("train {} -o {}", photos(), text(&run));
+    let stdout = succeeds(&format!("{train} {flags} 60 --exposure"));
     assert!(stdout.contains("with colours aligned"), "{stdout}");
 
     let exposures = json(&String::from_utf8(read(&run, "exposures.json")).unwrap());
@@ -46,8 +38,8 @@ fn a_run_with_exposures_writes_them_and_measures_aligned_colours() {
 
     let metrics = json(&String::from_utf8(read(&run, "metrics.json")).unwrap());
     let scene = run.join("scene.ply");
-    let eval = ["eval", text(&scene), "--dataset", photos(), "--json"];
-    let aligned = json(&succeeds(&[&eval[..], &["--align-colour"]].concat()));
+    let eval = format!("eval {} --dataset {} --json", text(&scene), photos());
+    let aligned = json(&succeeds(&format!("{eval} --align-colour")));
     let plain = json(&succeeds(&eval));
     assert!(plain.get("psnr_aligned").is_none() && plain["views"][0].get("psnr_aligned").is_none());
     for found in [&metrics, &aligned] {
@@ -72,17 +64,15 @@ fn a_run_with_exposures_writes_them_and_measures_aligned_colours() {
         let (a, b) = (metrics[key].as_f64().unwrap(), other[key].as_f64().unwrap());
         assert!((a - b).abs() < 1e-4, "{key}: {a} {b}");
     }
-    let table = succeeds(&[
-        "eval",
+    let table = succeeds(&format!(
+        "eval {} --dataset {} --align-colour",
         text(&scene),
-        "--dataset",
-        photos(),
-        "--align-colour",
-    ]);
+        photos()
+    ));
     assert_eq!(table.matches("colours aligned").count(), 3, "{table}");
 
     // Another run in its place has none.
-    let overwrite = [&train[..], &flags, &["20", "--overwrite"]].concat();
+    let overwrite = format!("{train} {flags} 20 --overwrite");
     let stdout = succeeds(&overwrite);
     assert!(
         !stdout.contains("aligned") && !run.join("exposures.json").exists(),
@@ -96,15 +86,11 @@ fn a_run_with_exposures_writes_them_and_measures_aligned_colours() {
 fn wrong_rates_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let command = [
-        "train",
+    let command = format!(
+        "train {} -o {} --exposure --lr-exposure 0",
         photos(),
-        "-o",
-        text(&run),
-        "--exposure",
-        "--lr-exposure",
-        "0",
-    ];
+        text(&run)
+    );
     let output = splatcore(&command).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
@@ -200,10 +186,10 @@ fn what_transparent_photos_stand_on_is_exposed_too() {
 fn a_scene_is_shown_as_one_of_its_photos() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let flags = ["--backend", "cpu", "--sh-degree", "0", "--iterations", "40"];
-    let model = ["--appearance", "ppisp-linear"];
-    let train = ["train", photos(), "-o", text(&run)];
-    succeeds(&[&train[..], &flags, &model].concat());
+    let flags = "--backend cpu --sh-degree 0 --iterations 40";
+    let model = "--appearance ppisp-linear";
+    let train = format!("train {} -o {}", photos(), text(&run));
+    succeeds(&format!("{train} {flags} {model}"));
     assert!(!run.join("exposures.json").exists());
     let read_json = |name: &str| json(&String::from_utf8(read(&run, name)).unwrap());
     let appearance = read_json("appearance.json");
@@ -257,16 +243,11 @@ fn a_scene_is_shown_as_one_of_its_photos() {
     assert!(exported(name).contains("\"look\":\"") && !exported("mean").contains("\"look\":"));
 
     let out = folder.path().join("none");
-    let render = [
-        "render",
+    let render = format!(
+        "render {} -o {} --orbit 1 --look x.png",
         text(&run),
-        "-o",
-        text(&out),
-        "--orbit",
-        "1",
-        "--look",
-        "x.png",
-    ];
+        text(&out)
+    );
     let error = fails(&render);
     assert!(
         error.contains("'x.png'") && error.contains(name.as_str()),

@@ -5,6 +5,8 @@ use splatcore::core::Gaussians;
 use splatcore::core::random::Rng;
 use splatcore::data::procedural::{ProceduralOptions, write_dataset};
 use splatcore::data::scene::write_ply;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -20,15 +22,51 @@ pub fn program() -> PathBuf {
     )
 }
 
+/// Arguments of the program: a line as one types it, without quotes, or one by one.
+pub trait Arguments: Debug {
+    /// One by one.
+    fn list(&self) -> Vec<OsString>;
+}
+
+impl Arguments for str {
+    fn list(&self) -> Vec<OsString> {
+        self.split_whitespace().map(OsString::from).collect()
+    }
+}
+
+impl Arguments for String {
+    fn list(&self) -> Vec<OsString> {
+        self.as_str().list()
+    }
+}
+
+impl<S: AsRef<OsStr> + Debug> Arguments for [S] {
+    fn list(&self) -> Vec<OsString> {
+        self.iter().map(|arg| arg.as_ref().to_owned()).collect()
+    }
+}
+
+impl<S: AsRef<OsStr> + Debug, const N: usize> Arguments for [S; N] {
+    fn list(&self) -> Vec<OsString> {
+        self.as_slice().list()
+    }
+}
+
+impl<S: AsRef<OsStr> + Debug> Arguments for Vec<S> {
+    fn list(&self) -> Vec<OsString> {
+        self.as_slice().list()
+    }
+}
+
 /// The program under test with arguments.
-pub fn splatcore<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Command {
+pub fn splatcore(args: &(impl Arguments + ?Sized)) -> Command {
     let mut command = Command::new(program());
-    command.args(args);
+    command.args(args.list());
     command
 }
 
 /// Runs, must exit 0; returns stdout.
-pub fn succeeds(args: &[&str]) -> String {
+pub fn succeeds(args: &(impl Arguments + ?Sized)) -> String {
     let output = splatcore(args).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert_eq!(
@@ -41,7 +79,7 @@ pub fn succeeds(args: &[&str]) -> String {
 }
 
 /// Runs, must exit 1 with nothing on stdout and one line on stderr; returns that line.
-pub fn fails(args: &[&str]) -> String {
+pub fn fails(args: &(impl Arguments + ?Sized)) -> String {
     let output = splatcore(args).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");

@@ -24,24 +24,20 @@ fn convert_writes_what_it_read() {
     }
     row[24..32].copy_from_slice(&[255, 128, 0, 200, 255, 128, 128, 128]);
     std::fs::write(path("one.splat"), row).unwrap();
-    let said = succeeds(&[
-        "convert",
+    let said = succeeds(&format!(
+        "convert {} -o {}",
         text(&path("one.splat")),
-        "-o",
-        text(&path("one.ply")),
-    ]);
+        text(&path("one.ply"))
+    ));
     assert!(said.starts_with("1 Gaussian of SH degree 0 in "), "{said}");
     let info = json(&succeeds(&["info", text(&path("one.ply")), "--json"]));
     assert_eq!(info["bounds"]["min"], serde_json::json!([1.0, 2.0, 3.0]));
 
-    succeeds(&[
-        "convert",
+    succeeds(&format!(
+        "convert {} -o {} --sh-degree 0",
         text(&scene),
-        "-o",
-        text(&flat),
-        "--sh-degree",
-        "0",
-    ]);
+        text(&flat)
+    ));
     let info = json(&succeeds(&["info", text(&flat), "--json"]));
     assert_eq!(
         (&info["gaussians"], &info["sh_degree"]),
@@ -74,16 +70,9 @@ fn convert_leaves_out_floaters() {
         folder.path().join("clean.ply"),
     );
     write_ply(&whole, &scene, false).unwrap();
-    let args = [
-        "convert",
-        text(&whole),
-        "-o",
-        text(&clean),
-        "--backend",
-        "cpu",
-    ];
-    let flags = ["--prune-floaters", "0.8", "--dataset", photos()];
-    let output = splatcore(&[&args[..], &flags].concat()).output().unwrap();
+    let args = format!("convert {} -o {} --backend cpu", text(&whole), text(&clean));
+    let flags = format!("--prune-floaters 0.8 --dataset {}", photos());
+    let output = splatcore(&format!("{args} {flags}")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let last = said.lines().last().unwrap_or_default();
     assert_eq!(last, "left out 3 floaters of 300 Gaussians", "{said}");
@@ -108,16 +97,9 @@ fn convert_limits_sizes() {
         folder.path().join("clean.ply"),
     );
     write_ply(&whole, &scene, false).unwrap();
-    let args = [
-        "convert",
-        text(&whole),
-        "-o",
-        text(&clean),
-        "--backend",
-        "cpu",
-    ];
-    let flags = ["--max-scale", "0.25", "--dataset", photos()];
-    let output = splatcore(&[&args[..], &flags].concat()).output().unwrap();
+    let args = format!("convert {} -o {} --backend cpu", text(&whole), text(&clean));
+    let flags = format!("--max-scale 0.25 --dataset {}", photos());
+    let output = splatcore(&format!("{args} {flags}")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let last = said.lines().last().unwrap_or_default();
     assert_eq!(last, "made 5 of 50 Gaussians smaller", "{said}");
@@ -183,31 +165,23 @@ fn convert_asks_the_photos_where_the_scene_is() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let out = folder.path().join("out.ply");
-    let base = [
-        "convert",
+    let base = format!(
+        "convert {} --dataset {} -o {}",
         text(&scene),
-        "--dataset",
         photos(),
-        "-o",
-        text(&out),
-    ];
-    fn with<'a>(base: &[&'a str], flags: &[&'a str]) -> Vec<&'a str> {
-        [base, flags].concat()
-    }
+        text(&out)
+    );
     // The cameras' mean up is -y or near it, so a scene on its side is put upright by a turn back.
-    succeeds(&with(
-        &base,
-        &["--rotate", "x:90", "--up", "dataset", "--dry-run"],
-    ));
+    succeeds(&format!("{base} --rotate x:90 --up dataset --dry-run"));
     let names = some_photos(&folder.path().join("some"), 2);
     let metric = format!("{},{}=7", names[0], names[1]);
-    succeeds(&with(&base, &["--metric", &metric, "--dry-run"]));
+    succeeds(&format!("{base} --metric {metric} --dry-run"));
     assert!(!out.exists());
-    let line = splatcore(&with(&base, &["--scale", "2", "--max-scale", "0.2"]));
-    let said = { line }.output().unwrap();
+    let args = format!("{base} --scale 2 --max-scale 0.2");
+    let said = splatcore(&args).output().unwrap();
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(said.contains("write it before the moves"), "{said}");
-    let line = fails(&with(&base, &["--metric", "none.jpg,no.jpg=1"]));
+    let line = fails(&format!("{base} --metric none.jpg,no.jpg=1"));
     assert!(line.contains("has no photo none.jpg"), "{line}");
 }
 
@@ -230,14 +204,11 @@ fn convert_prints_values_and_keeps_properties() {
     assert_eq!(stats["properties"][3]["name"], "opacity");
     let opacity = stats["properties"][3]["mean"].as_f64().unwrap();
     assert!((opacity - 0.7310586).abs() < 1e-6, "{opacity}");
-    let args = [
-        "convert",
+    let args = format!(
+        "convert {} --stats -o {} --dry-run",
         text(&scene),
-        "--stats",
-        "-o",
-        text(&out),
-        "--dry-run",
-    ];
+        text(&out)
+    );
     assert!(succeeds(&args).contains("elongation"));
     assert!(!out.exists());
 }

@@ -5,16 +5,7 @@ use splatcore::data::dataset::{Dataset, OpenOptions};
 use splatcore::data::picture;
 use std::path::Path;
 
-const FLAGS: [&str; 8] = [
-    "--backend",
-    "cpu",
-    "--threads",
-    "2",
-    "--sh-degree",
-    "0",
-    "--iterations",
-    "30",
-];
+const FLAGS: &str = "--backend cpu --threads 2 --sh-degree 0 --iterations 30";
 
 /// Maps that say 6 m everywhere, of all photos but the first.
 fn write_maps(folder: &Path) {
@@ -38,8 +29,8 @@ fn a_run_with_depths_measures_them() {
     let folder = tempfile::tempdir().unwrap();
     let (run, maps) = (folder.path().join("run"), folder.path().join("maps"));
     write_maps(&maps);
-    let train = ["train", photos(), "-o", text(&run), "--depths", text(&maps)];
-    let stdout = succeeds(&[&train[..], &FLAGS, &["--init", "depths"]].concat());
+    let train = format!("train {} -o {} {FLAGS}", photos(), text(&run));
+    let stdout = succeeds(&format!("{train} --depths {} --init depths", text(&maps)));
     assert!(
         stdout.contains("\ndepth    ") && stdout.contains("held-out"),
         "{stdout}"
@@ -63,8 +54,8 @@ fn a_run_with_depths_measures_them() {
 fn what_cannot_be_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let refused = |flags: &[&str], code, wanted: &str| {
-        let train = [&["train", photos(), "-o", text(&run)][..], &FLAGS, flags].concat();
+    let refused = |flags: &str, code, wanted: &str| {
+        let train = format!("train {} -o {} {FLAGS} {flags}", photos(), text(&run));
         let output = splatcore(&train).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{stderr}");
@@ -73,21 +64,9 @@ fn what_cannot_be_is_refused() {
             "{stderr}"
         );
     };
-    refused(&["--depths", "auto"], 1, "no photo has depths");
-    refused(&["--init", "depths"], 2, "add --depths auto");
-    refused(
-        &["--depth-weight", "3"],
-        2,
-        "depth-weight has no effect here",
-    );
-    refused(
-        &["--depths", "auto", "--depth-loss", "chamfer"],
-        2,
-        "no loss on depth",
-    );
-    refused(
-        &["--depths", "auto", "--depth-unit", "0"],
-        2,
-        "must be above 0",
-    );
+    refused("--depths auto", 1, "no photo has depths");
+    refused("--init depths", 2, "add --depths auto");
+    refused("--depth-weight 3", 2, "depth-weight has no effect here");
+    refused("--depths auto --depth-loss chamfer", 2, "no loss on depth");
+    refused("--depths auto --depth-unit 0", 2, "must be above 0");
 }

@@ -28,28 +28,22 @@ fn the_page_holds_scene_views_and_path() {
          {{\"time\": 3, \"position\": [1,0,-4], \"rotation\": {rows}, \"fov\": 50}}]}}"
     );
     std::fs::write(&keyframes, path).unwrap();
-    let more = [
-        "--views",
+    let more = format!(
+        "--views {} --path {} --background 0.5,0,1",
         photos(),
-        "--path",
-        text(&keyframes),
-        "--background",
-        "0.5,0,1",
-    ];
+        text(&keyframes)
+    );
     let hotspots = folder.path().join("hotspots.json");
     let text_of = "[{\"position\": [1, 2, 3], \"title\": \"<i>Wheel</i>\", \"text\": \"of oak\"}]";
     std::fs::write(&hotspots, text_of).unwrap();
-    let more = [&more[..], &["--turn", "--hotspots", text(&hotspots)]].concat();
+    let more = format!("{more} --turn --hotspots {}", text(&hotspots));
     let title = "<b>Mill</b>";
-    let start = [
-        "export",
+    let start = format!(
+        "export {} -o {} --title {title}",
         text(&scene_path),
-        "-o",
-        text(&page),
-        "--title",
-        title,
-    ];
-    let stdout = succeeds(&[&start[..], &more].concat());
+        text(&page)
+    );
+    let stdout = succeeds(&format!("{start} {more}"));
     assert!(
         stdout.starts_with("50 Gaussians in ") && stdout.contains(" MB)"),
         "{stdout}"
@@ -83,16 +77,11 @@ fn the_page_holds_scene_views_and_path() {
     );
 
     // Without views the page begins at the view that shows most.
-    succeeds(&[
-        "export",
+    succeeds(&format!(
+        "export {} -o {} --up z --sh-degree 0",
         text(&scene_path),
-        "-o",
-        text(&page),
-        "--up",
-        "z",
-        "--sh-degree",
-        "0",
-    ]);
+        text(&page)
+    ));
     let found = settings(&page);
     assert_eq!(
         (&found["title"], &found["up"][2]),
@@ -150,8 +139,8 @@ fn views_come_from_each_kind_of_file() {
     }
     let dataset = Path::new(photos()).join("transforms.json");
     if dataset.is_file() {
-        let command = ["export", text(&scene), "-o", text(&page), "--views"];
-        succeeds(&[&command[..], &[text(&dataset)]].concat());
+        let command = format!("export {} -o {} --views", text(&scene), text(&page));
+        succeeds(&format!("{command} {}", text(&dataset)));
         assert_eq!(settings(&page)["views"].as_array().unwrap().len(), 10);
     }
 }
@@ -206,8 +195,8 @@ fn a_site_is_a_page_and_a_streamed_scene() {
     let folder = tempfile::tempdir().unwrap();
     let scene_path = write_scene(folder.path());
     let site = folder.path().join("site");
-    let command = ["export", text(&scene_path), "--site", "-o", text(&site)];
-    let stdout = succeeds(&[&command[..], &["--budget", "5000", "--turn"]].concat());
+    let command = format!("export {} --site -o {}", text(&scene_path), text(&site));
+    let stdout = succeeds(&format!("{command} --budget 5000 --turn"));
     assert!(stdout.contains("before the first picture"), "{stdout}");
     let found = settings(&site.join("index.html"));
     assert_eq!(found["stream"]["budget"], 5000);
@@ -220,16 +209,13 @@ fn a_site_is_a_page_and_a_streamed_scene() {
     std::fs::write(site.join("index.html"), "<h1>Home</h1>").unwrap();
     let line = fails(&command);
     assert!(line.contains("is a page of something else"), "{line}");
-    splatcore(&[&command[..], &["--max-size", "3"]].concat())
+    splatcore(&format!("{command} --max-size 3"))
         .assert()
         .code(2);
-    let one = [
-        "export",
+    let one = format!(
+        "export {} -o {} --budget 5000",
         text(&scene_path),
-        "-o",
-        text(&site),
-        "--budget",
-        "5000",
-    ];
+        text(&site)
+    );
     splatcore(&one).assert().code(2);
 }

@@ -2,7 +2,7 @@
 //! did since the last checkpoint and nothing else.
 #![cfg(unix)]
 
-use crate::common::{is_writing, photos, program, succeeds, text, unfinished};
+use crate::common::{Arguments, is_writing, photos, program, succeeds, text, unfinished};
 use splatcore_core::random::Rng;
 use splatcore_train::Checkpoint;
 use std::path::{Path, PathBuf};
@@ -20,34 +20,15 @@ const STEPS: &str = "150";
 /// So many Gaussians that writing takes longer than a step; the points are 400.
 const GAUSSIANS: &str = "2000";
 
-fn arguments<'a>(out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
-    let flags = [
-        "train",
+fn arguments(out: &Path, more: &str) -> String {
+    let train = format!(
+        "train {} -o {} --backend cpu --threads 1",
         photos(),
-        "-o",
-        text(out),
-        "--backend",
-        "cpu",
-        "--threads",
-        "1",
-        "--iterations",
-        STEPS,
-        "--max-gaussians",
-        GAUSSIANS,
-        "--strategy",
-        "mcmc",
-        "--growth",
-        "0.5",
-        "--densify-from",
-        "1",
-        "--densify-every",
-        "10",
-        "--densify-until",
-        "60",
-        "--checkpoint-every",
-        "1",
-    ];
-    [&flags[..], more].concat()
+        text(out)
+    );
+    let sizes = format!("--iterations {STEPS} --max-gaussians {GAUSSIANS}");
+    let growth = "--strategy mcmc --growth 0.5 --densify-from 1 --densify-every 10";
+    format!("{train} {sizes} {growth} --densify-until 60 --checkpoint-every 1 {more}")
 }
 
 /// Whether this came true before the child ended.
@@ -66,7 +47,7 @@ fn wait(child: &mut Child, mut condition: impl FnMut() -> bool) -> bool {
 fn killed_at_any_moment_a_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
-    succeeds(&arguments(&whole, &[]));
+    succeeds(&arguments(&whole, ""));
 
     let checkpoint = parts.join("checkpoint.safetensors");
     let mut rng = Rng::new(11, 0);
@@ -78,13 +59,9 @@ fn killed_at_any_moment_a_run_goes_on() {
             legs < MAX_LEGS,
             "only {halves} of {kills} kills met a checkpoint in the making"
         );
-        let more: &[&str] = if step == 0 {
-            &["--overwrite"]
-        } else {
-            &["--resume"]
-        };
+        let more = if step == 0 { "--overwrite" } else { "--resume" };
         let mut child = Command::new(program())
-            .args(arguments(&parts, more))
+            .args(arguments(&parts, more).list())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -135,7 +112,7 @@ fn killed_at_any_moment_a_run_goes_on() {
         step = found.step;
     }
 
-    succeeds(&arguments(&parts, &["--resume"]));
+    succeeds(&arguments(&parts, "--resume"));
     assert_eq!(unfinished(&parts), Vec::<PathBuf>::new());
     let scene = |folder: &Path| std::fs::read(folder.join("scene.ply")).unwrap();
     assert!(

@@ -3,7 +3,7 @@
 
 use crate::common::{program, succeeds};
 use crate::fake_colmap::FakeColmap;
-use crate::make::{SHORT, until, words};
+use crate::make::{SHORT, until};
 use splatcore_core::random::Rng;
 use splatcore_train::Checkpoint;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ fn kill(kills: usize, each: usize, seed: u64) {
             assert!(now >= before, "{where_}: from {before:?} back to {now:?}");
             before = now;
         }
-        succeeds(&words(&fake.make(&out, &SHORT)));
+        succeeds(&fake.make(&out, &SHORT));
         let ended = std::fs::read(out.join("run/scene.ply")).unwrap();
         assert!(ended == scene, "life {life} ends with another scene");
         assert!(out.join("page.html").is_file());

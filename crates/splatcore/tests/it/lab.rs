@@ -108,15 +108,7 @@ fn a_folder_of_kernels_is_judged() {
     let folder = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(kernels().join("blend/blend_early_cull.cu")).unwrap();
     let path = folder.path().to_str().unwrap();
-    let check = [
-        "lab",
-        "check",
-        path,
-        "--pipeline",
-        "exact+early-cull",
-        "--on",
-        "emulator",
-    ];
+    let check = format!("lab check {path} --pipeline exact+early-cull --on emulator");
     let error = fails(&check);
     assert!(error.contains("holds no kernel file"), "{error}");
 
@@ -173,17 +165,7 @@ fn an_experiment_is_begun_packed_and_merged() {
     let said = succeeds(&["lab", "merge", &experiment, &at("packed/experiment")]);
     assert_eq!(said, "0 events are new\n");
     let other = at("other");
-    let again = [
-        "lab",
-        "new",
-        &other,
-        "--task",
-        "blend",
-        "--pipeline",
-        "aabb+scalar",
-        "--seed",
-        "1",
-    ];
+    let again = format!("lab new {other} --task blend --pipeline aabb+scalar --seed 1");
     succeeds(&again);
     let error = fails(&["lab", "merge", &other, &at("packed/experiment")]);
     assert!(error.contains("another experiment"), "{error}");
@@ -230,15 +212,7 @@ fn a_program_proposes_and_its_record_repeats_it() {
         line.split_once("\"event\"").unwrap().1.to_owned()
     };
     assert_eq!(judged(&first), judged(&second));
-    let lonely = [
-        "lab",
-        "run",
-        &second,
-        "--on",
-        "emulator",
-        "--proposer",
-        "model",
-    ];
+    let lonely = format!("lab run {second} --on emulator --proposer model");
     splatcore(&lonely).assert().code(2);
     let both = at("both.html");
     succeeds(&["lab", "report", &first, &second, "-o", &both]);
@@ -285,15 +259,9 @@ fn a_killed_run_goes_on() {
         before.contains("\"proposed\"") && !before.contains("\"stopped\""),
         "{before}"
     );
-    let said = succeeds(&[
-        "lab",
-        "resume",
-        &experiment,
-        "--on",
-        "emulator",
-        "--proposer",
-        "random",
-    ]);
+    let said = succeeds(&format!(
+        "lab resume {experiment} --on emulator --proposer random"
+    ));
     assert!(
         said.contains("2 candidates: 0 faster, 0 rejected"),
         "{said}"

@@ -30,18 +30,7 @@ fn a_run_as_the_photos_were_taken_stays_so() {
     let folder = tempfile::tempdir().unwrap();
     let (photos, run) = (photos(folder.path()), folder.path().join("run"));
     let (dataset, out) = (text(&photos), text(&run));
-    let train = [
-        "train",
-        dataset,
-        "-o",
-        out,
-        "--backend",
-        "cpu",
-        "--iterations",
-        "20",
-        "--lens",
-        "as-taken",
-    ];
+    let train = format!("train {dataset} -o {out} --backend cpu --iterations 20 --lens as-taken");
     succeeds(&train);
     let cameras = json(&std::fs::read_to_string(run.join("cameras.json")).unwrap());
     assert_eq!(cameras[0]["lens"]["model"], "fisheye");
@@ -82,8 +71,8 @@ fn a_lens_that_cannot_be_rendered_through_is_named() {
     let cameras = photos.join("sparse/0/cameras.txt");
     std::fs::write(cameras, "1 FOV 64 48 40 40 32 24 0.9\n").unwrap();
     let out = folder.path().join("run");
-    let train = ["train", text(&photos), "-o", text(&out), "--backend", "cpu"];
-    let args = [&train[..], &["--lens", "as-taken"]].concat();
+    let train = format!("train {} -o {} --backend cpu", text(&photos), text(&out));
+    let args = format!("{train} --lens as-taken");
     let output = splatcore(&args).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     let error = stderr.lines().find(|line| line.starts_with("error: "));

@@ -1,6 +1,6 @@
 //! One process at a time writes a folder of results, and a process that dies leaves it free.
 
-use crate::common::{fails, photos, program, succeeds, text, write_scene};
+use crate::common::{Arguments, fails, photos, program, succeeds, text, write_scene};
 use splatcore::data::lock::FolderLock;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -8,28 +8,19 @@ use std::time::{Duration, Instant};
 
 const IN_USE: &str = "another splatcore process works in this folder";
 
-fn training<'a>(out: &'a Path, steps: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let flags = [
-        "train",
+fn training(out: &Path, steps: &str, more: &str) -> String {
+    let train = format!(
+        "train {} -o {} --backend cpu --threads 1",
         photos(),
-        "-o",
-        text(out),
-        "--backend",
-        "cpu",
-        "--threads",
-        "1",
-        "--iterations",
-        steps,
-        "--checkpoint-every",
-        "1",
-    ];
-    [&flags[..], more].concat()
+        text(out)
+    );
+    format!("{train} --iterations {steps} --checkpoint-every 1 {more}")
 }
 
 /// A run that has saved a checkpoint and goes on.
 fn begun(out: &Path) -> Child {
     let mut child = Command::new(program())
-        .args(training(out, "100000", &[]))
+        .args(training(out, "100000", "").list())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -57,7 +48,7 @@ fn a_second_run_in_a_folder_is_refused_and_a_killed_one_holds_nobody_back() {
     let mut first = begun(&out);
     let config = std::fs::read(out.join("config.toml")).unwrap();
     let process = format!("(`train`, process {})", first.id());
-    for more in [&["--overwrite"][..], &["--resume"], &[]] {
+    for more in ["--overwrite", "--resume", ""] {
         let said = fails(&training(&out, "5", more));
         assert!(said.contains(IN_USE), "{said}");
         // Windows lets nobody read a file that is locked.
@@ -66,9 +57,9 @@ fn a_second_run_in_a_folder_is_refused_and_a_killed_one_holds_nobody_back() {
     assert_eq!(std::fs::read(out.join("config.toml")).unwrap(), config);
     first.kill().unwrap();
     first.wait().unwrap();
-    let said = fails(&training(&out, "5", &[]));
+    let said = fails(&training(&out, "5", ""));
     assert!(said.contains("add --resume"), "{said}");
-    succeeds(&training(&out, "5", &["--overwrite"]));
+    succeeds(&training(&out, "5", "--overwrite"));
     let hidden = |name: &String| name.starts_with('.') && cfg!(unix);
     assert_eq!(names(&out).into_iter().find(hidden), None);
 }
@@ -120,12 +111,12 @@ fn whatever_writes_many_files_into_a_folder_that_is_in_use_is_refused() {
 fn a_lock_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("new");
-    let said = fails(&training(&out, "5", &["--resume"]));
+    let said = fails(&training(&out, "5", "--resume"));
     assert!(said.contains("no checkpoint to resume from"), "{said}");
     assert!(!out.exists());
     std::fs::create_dir(&out).unwrap();
     std::fs::write(out.join("mine"), "").unwrap();
-    let said = fails(&training(&out, "5", &[]));
+    let said = fails(&training(&out, "5", ""));
     assert!(said.contains("is not empty"), "{said}");
     let left: Vec<String> = names(&out);
     assert!(left.contains(&"mine".into()));

@@ -22,10 +22,6 @@ pub const SHORT: [&str; 12] = [
     "1",
 ];
 
-pub fn words(arguments: &[String]) -> Vec<&str> {
-    arguments.iter().map(String::as_str).collect()
-}
-
 #[test]
 fn photos_become_a_page_and_the_second_call_does_nothing() {
     let fake = FakeColmap::new("0");
@@ -80,7 +76,7 @@ fn photos_become_a_page_and_the_second_call_does_nothing() {
     assert_eq!(before, after);
     // What is missing is made, and nothing else.
     std::fs::remove_file(out.join("page.html")).unwrap();
-    succeeds(&words(&arguments));
+    succeeds(&arguments);
     assert!(out.join("page.html").is_file());
     assert_eq!(written("run/scene.ply"), after[0]);
 }
@@ -89,18 +85,18 @@ fn photos_become_a_page_and_the_second_call_does_nothing() {
 fn what_changed_is_said_and_made_anew_on_request() {
     let fake = FakeColmap::new("0");
     let out = fake.at("out");
-    succeeds(&words(&fake.make(&out, &SHORT)));
+    succeeds(&fake.make(&out, &SHORT));
     fake.calls();
     let mut more = SHORT;
     more[9] = "30";
-    let line = fails(&words(&fake.make(&out, &more)));
+    let line = fails(&fake.make(&out, &more));
     assert!(
         line.contains("was made with iterations 40, not 30; add --overwrite to train anew"),
         "{line}"
     );
     let page = std::fs::read(out.join("page.html")).unwrap();
     let anew: Vec<&str> = more.iter().copied().chain(["--overwrite"]).collect();
-    succeeds(&words(&fake.make(&out, &anew)));
+    succeeds(&fake.make(&out, &anew));
     assert_eq!(fake.calls(), Vec::<String>::new(), "the cameras are kept");
     assert!(std::fs::read(out.join("page.html")).unwrap() != page);
     // The input.
@@ -236,11 +232,11 @@ fn a_phase_that_fails_says_how_to_go_on() {
     let stderr = String::from_utf8(run.stderr).unwrap();
     assert_eq!(run.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("error: matching failed"), "{stderr}");
-    let on = format!("this goes on: splatcore {}", words(&arguments).join(" "));
+    let on = format!("this goes on: splatcore {}", arguments.join(" "));
     assert!(stderr.contains(&on), "{stderr}");
     std::fs::remove_file(fake.at("fail_exhaustive_matcher")).unwrap();
     fake.calls();
-    succeeds(&words(&arguments));
+    succeeds(&arguments);
     assert_eq!(fake.calls(), ["exhaustive_matcher", "mapper"]);
 }
 
@@ -248,16 +244,11 @@ fn a_phase_that_fails_says_how_to_go_on() {
 fn a_dataset_needs_no_cameras_and_a_size_is_chosen_for_this_machine() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let arguments = [
-        "make",
+    let arguments = format!(
+        "make {} -o {} --backend cpu --iterations 20",
         photos(),
-        "-o",
-        text(&out),
-        "--backend",
-        "cpu",
-        "--iterations",
-        "20",
-    ];
+        text(&out)
+    );
     let run = splatcore(&arguments).output().unwrap();
     let stderr = String::from_utf8(run.stderr).unwrap();
     assert_eq!(run.status.code(), Some(0), "{stderr}");
@@ -300,10 +291,10 @@ fn ctrl_c_outside_of_a_phase_says_what_goes_on() {
     let ended = child.wait_with_output().unwrap();
     std::fs::remove_file(fake.at("hold")).unwrap();
     let stderr = String::from_utf8(ended.stderr).unwrap();
-    let on = format!("this goes on: splatcore {}", words(&arguments).join(" "));
+    let on = format!("this goes on: splatcore {}", arguments.join(" "));
     assert!(stderr.contains(&on), "{stderr}");
     assert_eq!(ended.status.code(), Some(130), "{stderr}");
-    succeeds(&words(&arguments));
+    succeeds(&arguments);
 }
 
 #[test]
@@ -311,16 +302,16 @@ fn the_scene_is_turned_upright_on_request_and_no_run_changes_it_in_silence() {
     let fake = FakeColmap::new("0");
     let out = fake.at("out");
     let upright: Vec<&str> = SHORT.iter().copied().chain(["--upright"]).collect();
-    succeeds(&words(&fake.make(&out, &upright)));
+    succeeds(&fake.make(&out, &upright));
     let facts = std::fs::read_to_string(out.join("run/run.json")).unwrap();
     let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
     let up: Vec<f64> = serde_json::from_value(facts["up"]["direction"].clone()).unwrap();
     assert!(up[1] < -0.999_999, "{up:?}");
     assert!(facts["turned"].is_array(), "{facts}");
-    let line = fails(&words(&fake.make(&out, &SHORT)));
+    let line = fails(&fake.make(&out, &SHORT));
     assert!(
         line.contains("was made with --upright, not without; add --overwrite"),
         "{line}"
     );
-    succeeds(&words(&fake.make(&out, &upright)));
+    succeeds(&fake.make(&out, &upright));
 }

@@ -388,40 +388,15 @@ fn several_scenes_stand_beside_one_another() {
         "{row}"
     );
 
+    let bench = format!("bench {} --orbit 1", text(&first));
     for wrong in [
-        [&scenes[..], &["--orbit", "1"]].concat(),
-        vec!["bench", text(&first), "--orbit", "1", "--html", "x.html"],
-        vec![
-            "bench",
-            text(&first),
-            "--orbit",
-            "1",
-            "--paper",
-            "tc-gs",
-            "--pipeline",
-            "all",
-        ],
-        vec![
-            "bench",
-            text(&first),
-            "--orbit",
-            "1",
-            "--paper",
-            "tc-gs",
-            "--backward",
-        ],
-        vec!["bench", text(&first), "--orbit", "1", "--paper", "bitcoin"],
-        vec!["bench", text(&first), "--orbit", "1", "--trainings", "x"],
-        vec![
-            "bench",
-            text(&first),
-            "--orbit",
-            "1",
-            "--paper",
-            "tc-gs",
-            "--trainings",
-            "x",
-        ],
+        [&scenes[..], &["--orbit", "1"]].concat().join(" "),
+        format!("{bench} --html x.html"),
+        format!("{bench} --paper tc-gs --pipeline all"),
+        format!("{bench} --paper tc-gs --backward"),
+        format!("{bench} --paper bitcoin"),
+        format!("{bench} --trainings x"),
+        format!("{bench} --paper tc-gs --trainings x"),
     ] {
         let output = splatcore(&wrong).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");

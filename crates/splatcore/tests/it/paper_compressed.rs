@@ -12,15 +12,8 @@ fn compressed_models_fill_the_rows_that_name_them() {
     let scene = write_scene(folder.path());
     let [second, c3dgs] = ["second.ply", "c3dgs.ply"].map(|name| folder.path().join(name));
     std::fs::copy(&scene, &second).unwrap();
-    let prune = [
-        "prune",
-        text(&scene),
-        "--dataset",
-        photos(),
-        "--keep",
-        "40%",
-    ];
-    succeeds(&[&prune[..], &["--backend", "cpu", "-o", text(&c3dgs)]].concat());
+    let prune = format!("prune {} --dataset {} --keep 40%", text(&scene), photos());
+    succeeds(&format!("{prune} --backend cpu -o {}", text(&c3dgs)));
     let file = folder.path().join("paper.json");
     let option = |name: &str, file: &Path| format!("{name}={}", text(file));
     let [c3dgs, light] = [option("c3dgs", &c3dgs), option("lightgaussian", &second)];

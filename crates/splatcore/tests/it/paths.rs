@@ -361,31 +361,16 @@ fn mistakes_are_said_before_anything_is_rendered() {
         .stderr(predicates::str::contains("50 frames a second"));
     assert!(!Path::new(&gif).exists());
     for usage in [
-        &["--path", "ellipse"][..],
-        &[
-            "--path",
-            "orbit",
-            "--projection",
-            "equirect",
-            "--size",
-            "30x30",
-        ],
-        &["--path", "orbit", "--orbit", "3"],
-        &["--fps", "30", "--orbit", "3"],
-        &[
-            "--projection",
-            "equirect",
-            "--orbit",
-            "3",
-            "--size",
-            "30x30",
-        ],
-        &["--quality", "50", "--orbit", "3"],
-        &["--path", "orbit", "--max-size", "64"],
-        &["--path", "orbit", "--samples", "9"],
+        "--path ellipse",
+        "--path orbit --projection equirect --size 30x30",
+        "--path orbit --orbit 3",
+        "--fps 30 --orbit 3",
+        "--projection equirect --orbit 3 --size 30x30",
+        "--quality 50 --orbit 3",
+        "--path orbit --max-size 64",
+        "--path orbit --samples 9",
     ] {
-        let base = ["render", text(&scene), "-o", &out];
-        splatcore(&[&base[..], usage].concat())
+        splatcore(&format!("render {} -o {out} {usage}", text(&scene)))
             .assert()
             .code(2)
             .stdout("");

@@ -3,10 +3,9 @@
 use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
 use splatcore::data::scene;
 
-fn prune<'a>(scene: &'a str, output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let first = ["prune", scene, "--dataset", photos(), "-o", output];
-    let cpu = ["--backend", "cpu", "--threads", "2"];
-    [&first[..], &cpu, more].concat()
+fn prune(scene: &str, output: &str, more: &str) -> String {
+    let prune = format!("prune {scene} --dataset {} -o {output}", photos());
+    format!("{prune} --backend cpu --threads 2 {more}")
 }
 
 #[test]
@@ -14,7 +13,7 @@ fn the_best_stay_and_learn_on() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let (ply, sog) = (folder.path().join("a.ply"), folder.path().join("a.sog"));
-    let args = prune(text(&scene), text(&ply), &["--keep", "40%", "--json"]);
+    let args = prune(text(&scene), text(&ply), "--keep 40% --json");
     let report = json(&succeeds(&args));
     assert_eq!(report["before"]["gaussians"], 50);
     assert_eq!(report["after"]["gaussians"], 20);
@@ -35,16 +34,8 @@ fn the_best_stay_and_learn_on() {
             .all(|mean| rest.any(|other| other == mean))
     );
 
-    let more = [
-        "--keep",
-        "30",
-        "--sh-degree",
-        "0",
-        "--finetune",
-        "40",
-        "--json",
-    ];
-    let report = json(&succeeds(&prune(text(&scene), text(&sog), &more)));
+    let more = "--keep 30 --sh-degree 0 --finetune 40 --json";
+    let report = json(&succeeds(&prune(text(&scene), text(&sog), more)));
     let psnr = |stage: &str| report[stage]["psnr"].as_f64().unwrap();
     assert!(psnr("after") > psnr("pruned"), "{report}");
     assert_eq!(report["after"]["sh_degree"], 0);
@@ -57,17 +48,17 @@ fn what_cannot_be_done_is_said_first() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let output = folder.path().join("out.ply");
-    let usage = |more: &[&str], output: &str| {
+    let usage = |more: &str, output: &str| {
         let args = prune(text(&scene), output, more);
         let found = splatcore(&args).output().unwrap();
         assert_eq!(found.status.code(), Some(2), "{more:?}");
         String::from_utf8(found.stderr).unwrap()
     };
-    assert!(usage(&[], text(&output)).contains("nothing to do"));
-    assert!(usage(&["--keep", "0%"], text(&output)).contains("write 40%"));
-    assert!(usage(&["--keep", "40%"], "a.xyz").contains("a.xyz"));
+    assert!(usage("", text(&output)).contains("nothing to do"));
+    assert!(usage("--keep 0%", text(&output)).contains("write 40%"));
+    assert!(usage("--keep 40%", "a.xyz").contains("a.xyz"));
     assert!(!output.exists());
-    let error = fails(&prune(text(&scene), text(&scene), &["--keep", "40%"]));
+    let error = fails(&prune(text(&scene), text(&scene), "--keep 40%"));
     assert!(error.contains("--overwrite"), "{error}");
 }
 
@@ -104,18 +95,11 @@ fn training_starts_from_a_scene() {
 fn the_small_preset_also_writes_sog() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    succeeds(&[
-        "train",
+    succeeds(&format!(
+        "train {} -o {} --preset small --backend cpu --iterations 20",
         photos(),
-        "-o",
-        text(&run),
-        "--preset",
-        "small",
-        "--backend",
-        "cpu",
-        "--iterations",
-        "20",
-    ]);
+        text(&run)
+    ));
     let [ply, sog] =
         ["scene.ply", "scene.sog"].map(|name| scene::read(&run.join(name)).unwrap().gaussians);
     assert_eq!((ply.len(), ply.sh_degree), (sog.len(), sog.sh_degree));

@@ -52,16 +52,8 @@ fn a_run_writes_refined_cameras_and_both_numbers() {
 
     // What was written is a dataset: measured with it, the poses are the refined ones.
     let (scene, refined) = (run.join("scene.ply"), run.join("transforms.json"));
-    let eval = [
-        "eval",
-        text(&scene),
-        "--max-size",
-        "24",
-        "--json",
-        "--backend",
-        "cpu",
-    ];
-    let of = |dataset: &str| json(&succeeds(&[&eval[..], &["--dataset", dataset]].concat()));
+    let eval = format!("eval {} --max-size 24 --json --backend cpu", text(&scene));
+    let of = |dataset: &str| json(&succeeds(&format!("{eval} --dataset {dataset}")));
     let psnr = |found: &serde_json::Value| found["psnr"].as_f64().unwrap();
     let (with, without) = (of(text(&refined)), of(photos()));
     assert!(

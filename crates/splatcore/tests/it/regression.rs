@@ -1,10 +1,12 @@
 //! One test for each thing that went wrong when somebody used the program.
 
-use crate::common::{fails, json, photos, some_photos, splatcore, succeeds, text, write_scene};
+use crate::common::{
+    Arguments, fails, json, photos, some_photos, splatcore, succeeds, text, write_scene,
+};
 
 /// Runs, must exit 2 with one line that begins with `error: ` first on stderr; returns all of
 /// stderr.
-fn is_wrong_usage(args: &[&str]) -> String {
+fn is_wrong_usage(args: &(impl Arguments + ?Sized)) -> String {
     let output = splatcore(args).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
@@ -16,7 +18,7 @@ fn is_wrong_usage(args: &[&str]) -> String {
 }
 
 /// Runs, must exit 1 whatever else is said on the way; returns the last line of stderr, the error.
-fn ends_in_error(args: &[&str]) -> String {
+fn ends_in_error(args: &(impl Arguments + ?Sized)) -> String {
     let output = splatcore(args).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
@@ -25,7 +27,7 @@ fn ends_in_error(args: &[&str]) -> String {
     last
 }
 
-fn stderr_of(args: &[&str]) -> String {
+fn stderr_of(args: &(impl Arguments + ?Sized)) -> String {
     let output = splatcore(args).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{args:?}: {stderr}");
@@ -37,25 +39,13 @@ fn stderr_of(args: &[&str]) -> String {
 fn a_diverged_training_is_a_failure() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let rates = [
-        "--lr-means",
-        "1e38",
-        "--lr-sh-base",
-        "1e38",
-        "--lr-opacity",
-        "1e38",
-    ];
-    let args = [
-        "train",
+    let rates = "--lr-means 1e38 --lr-sh-base 1e38 --lr-opacity 1e38";
+    let args = format!(
+        "train {} -o {} --backend cpu --iterations 60",
         photos(),
-        "-o",
-        text(&out),
-        "--backend",
-        "cpu",
-        "--iterations",
-        "60",
-    ];
-    let line = ends_in_error(&[&args[..], &rates].concat());
+        text(&out)
+    );
+    let line = ends_in_error(&format!("{args} {rates}"));
     assert!(
         line.contains("diverged") || line.contains("the loss is"),
         "{line}"
@@ -70,17 +60,12 @@ fn thousands_of_threads_are_not_started() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let out = folder.path().join("out");
-    let args = [
-        "render",
+    let args = format!(
+        "render {} -o {} --backend cpu --threads 65535",
         text(&scene),
-        "-o",
-        text(&out),
-        "--backend",
-        "cpu",
-        "--threads",
-        "65535",
-    ];
-    let said = stderr_of(&[&args[..], &["--orbit", "1", "--size", "32x24"]].concat());
+        text(&out)
+    );
+    let said = stderr_of(&format!("{args} --orbit 1 --size 32x24"));
     assert!(said.contains("--threads 65535: "), "{said}");
     assert!(!said.contains("65535 threads"), "{said}");
 }
@@ -91,23 +76,12 @@ fn four_billion_steps_begin_at_once() {
     let folder = tempfile::tempdir().unwrap();
     for strategy in ["adc", "mcmc"] {
         let out = folder.path().join(strategy);
-        let args = [
-            "train",
+        let args = format!(
+            "train {} -o {} --backend cpu --strategy {strategy}",
             photos(),
-            "-o",
-            text(&out),
-            "--backend",
-            "cpu",
-            "--strategy",
-            strategy,
-        ];
-        succeeds(
-            &[
-                &args[..],
-                &["--iterations", "4294967295", "--time-limit", "0.1"],
-            ]
-            .concat(),
+            text(&out)
         );
+        succeeds(&format!("{args} --iterations 4294967295 --time-limit 0.1"));
         let metrics = std::fs::read_to_string(out.join("metrics.json")).unwrap();
         assert_eq!(json(&metrics)["stopped"], "time limit");
     }
@@ -118,7 +92,7 @@ fn four_billion_steps_begin_at_once() {
 fn values_that_make_no_sense_are_wrong_usage() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let train = ["train", photos(), "-o", text(&out)];
+    let train = format!("train {} -o {}", photos(), text(&out));
     for [flag, value] in [
         ["--iterations", "0"],
         ["--iterations", "-1"],
@@ -129,17 +103,17 @@ fn values_that_make_no_sense_are_wrong_usage() {
         ["--test-every", "1"],
         ["--seed", "-1"],
     ] {
-        let said = is_wrong_usage(&[&train[..], &[flag, value]].concat());
+        let said = is_wrong_usage(&format!("{train} {flag} {value}"));
         let lower = said.to_lowercase();
         assert!(lower.contains(flag) && lower.contains(value), "{said}");
         assert!(!said.contains("unexpected"), "{said}");
     }
-    let said = is_wrong_usage(&[&train[..], &["--device", "1", "--backend", "cpu"]].concat());
+    let said = is_wrong_usage(&format!("{train} --device 1 --backend cpu"));
     assert!(said.contains("--device 1 names an NVIDIA card"), "{said}");
     // In a file it is the file that is wrong.
     let config = folder.path().join("c.toml");
     std::fs::write(&config, "ssim-weight = 2.0\n").unwrap();
-    let line = fails(&[&train[..], &["--config", text(&config)]].concat());
+    let line = fails(&format!("{train} --config {}", text(&config)));
     assert!(line.contains("ssim-weight = 2"), "{line}");
     assert!(!out.exists());
 }
@@ -147,28 +121,20 @@ fn values_that_make_no_sense_are_wrong_usage() {
 /// They were taken and had no effect.
 #[test]
 fn flags_of_other_cameras_are_wrong_usage() {
-    let render = ["render", "scene.ply", "-o", "out"];
     for (flags, named) in [
-        (&["--orbit", "2", "--split", "train"][..], "--split"),
-        (&["--orbit", "2", "--test-every", "3"], "--test-every"),
-        (&["--cameras", "c.json", "--max-size", "9"], "--max-size"),
-        (&["--orbit", "2", "--images", "images_4"], "--images"),
-        (&["--dataset", "photos", "--up", "z"], "--up"),
-        (&["--cameras", "c.json", "--distance", "2"], "--distance"),
-        (&["--orbit", "2", "--background", "random"], "random"),
+        ("--orbit 2 --split train", "--split"),
+        ("--orbit 2 --test-every 3", "--test-every"),
+        ("--cameras c.json --max-size 9", "--max-size"),
+        ("--orbit 2 --images images_4", "--images"),
+        ("--dataset photos --up z", "--up"),
+        ("--cameras c.json --distance 2", "--distance"),
+        ("--orbit 2 --background random", "random"),
     ] {
-        let said = is_wrong_usage(&[&render[..], flags].concat());
+        let said = is_wrong_usage(&format!("render scene.ply -o out {flags}"));
         assert!(said.contains(named), "{said}");
     }
-    let eval = [
-        "eval",
-        "scene.ply",
-        "--dataset",
-        "photos",
-        "--background",
-        "random",
-    ];
-    assert!(is_wrong_usage(&eval).contains("for training"));
+    let eval = "eval scene.ply --dataset photos --background random";
+    assert!(is_wrong_usage(eval).contains("for training"));
 }
 
 /// `eval` of a run's scene gave lower numbers than its metrics.json, without a word.
@@ -177,13 +143,13 @@ fn eval_says_when_the_run_measured_at_another_size() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     std::fs::write(folder.path().join("config.toml"), "max-size = 32\n").unwrap();
-    let eval = ["eval", text(&scene), "--dataset", photos()];
+    let eval = format!("eval {} --dataset {}", text(&scene), photos());
     let said = stderr_of(&eval);
     assert!(
         said.contains("--max-size 32") && said.contains("64 pixels"),
         "{said}"
     );
-    let said = stderr_of(&[&eval[..], &["--max-size", "32"]].concat());
+    let said = stderr_of(&format!("{eval} --max-size 32"));
     assert!(!said.contains("warning"), "{said}");
     // The file is somebody else's, or was edited badly: its settings were left out in silence.
     std::fs::write(folder.path().join("config.toml"), "[package]\n").unwrap();
@@ -200,22 +166,17 @@ fn one_photo_can_be_trained_on() {
     let folder = tempfile::tempdir().unwrap();
     let (dataset, out) = (folder.path().join("photos"), folder.path().join("out"));
     some_photos(&dataset, 1);
-    let args = [
-        "train",
+    let args = format!(
+        "train {} -o {} --backend cpu --iterations 2",
         text(&dataset),
-        "-o",
-        text(&out),
-        "--backend",
-        "cpu",
-        "--iterations",
-        "2",
-    ];
+        text(&out)
+    );
     let line = ends_in_error(&args);
     assert!(
         line.contains("1 photo,") && line.contains("--test-every 0"),
         "{line}"
     );
-    let stdout = succeeds(&[&args[..], &["--test-every", "0"]].concat());
+    let stdout = succeeds(&format!("{args} --test-every 0"));
     assert!(
         stdout.contains("on 1 training photo\n") && stdout.contains(" 2 steps in"),
         "{stdout}"
@@ -269,26 +230,20 @@ fn a_place_that_cannot_be_written_is_told_with_what_helps() {
         "{line}"
     );
     let below = scene.join("b.json");
-    let line = fails(&[
-        "bench",
+    let line = fails(&format!(
+        "bench {} --orbit 1 --json {}",
         text(&scene),
-        "--orbit",
-        "1",
-        "--json",
-        text(&below),
-    ]);
+        text(&below)
+    ));
     assert!(
         line.contains("with --json") && !line.contains("-o "),
         "{line}"
     );
-    let line = fails(&[
-        "bench",
+    let line = fails(&format!(
+        "bench {} --orbit 1 --json {}",
         text(&scene),
-        "--orbit",
-        "1",
-        "--json",
-        text(folder.path()),
-    ]);
+        text(folder.path())
+    ));
     assert!(
         line.contains("is a folder") && line.contains("--json"),
         "{line}"

@@ -97,15 +97,9 @@ fn a_run_records_its_photos_and_every_command_takes_its_folder() {
     let (own, read_back) = (at("own"), at("read"));
     succeeds(&["render", text(&out), "-o", text(&own)]);
     let file = out.join("cameras.json");
-    let by_file = [
-        "render",
-        text(&out),
-        "-o",
-        text(&read_back),
-        "--cameras",
-        text(&file),
-    ];
-    succeeds(&by_file);
+    let (run, own_dir) = (text(&out), text(&own));
+    let by_file = format!("render {run} -o {} --cameras", text(&read_back));
+    succeeds(&format!("{by_file} {}", text(&file)));
     let pictures: Vec<_> = std::fs::read_dir(&own).unwrap().collect();
     assert_eq!(pictures.len(), 2);
     for picture in pictures {
@@ -113,16 +107,7 @@ fn a_run_records_its_photos_and_every_command_takes_its_folder() {
         let other = read_back.join(picture.file_name().unwrap());
         assert!(std::fs::read(picture).unwrap() == std::fs::read(other).unwrap());
     }
-    succeeds(&[
-        "render",
-        text(&out),
-        "-o",
-        text(&own),
-        "--orbit",
-        "1",
-        "--size",
-        "64x48",
-    ]);
+    succeeds(&format!("render {run} -o {own_dir} --orbit 1 --size 64x48"));
     succeeds(&["bench", text(&out), "--passes", "1"]);
 
     let page = at("page.html");
@@ -135,26 +120,14 @@ fn a_run_records_its_photos_and_every_command_takes_its_folder() {
 
     let small = at("small").join("scene.ply");
     std::fs::create_dir(small.parent().unwrap()).unwrap();
-    succeeds(&[
-        "prune",
-        text(&out),
-        "--keep",
-        "50%",
-        "-o",
-        text(&small),
-        "--backend",
-        "cpu",
-    ]);
+    let prune = format!("prune {run} --keep 50% -o {}", text(&small));
+    succeeds(&format!("{prune} --backend cpu"));
     succeeds(&["eval", text(small.parent().unwrap())]);
     let turned = at("turned.ply");
-    succeeds(&[
-        "convert",
-        text(&out),
-        "--up",
-        "dataset:z",
-        "-o",
-        text(&turned),
-    ]);
+    succeeds(&format!(
+        "convert {run} --up dataset:z -o {}",
+        text(&turned)
+    ));
     let report = at("report.html");
     succeeds(&["report", text(&out), "--pictures", "-o", text(&report)]);
     let html = std::fs::read_to_string(&report).unwrap();
@@ -251,8 +224,8 @@ fn a_run_is_turned_upright_and_stays_so() {
     let scene = |out: &Path| std::fs::read(out.join("scene.ply")).unwrap();
     assert!(scene(&upright) == scene(&whole));
     assert!(up(&upright)[1].as_f64().unwrap() < -0.999_999);
-    let again = ["train", text(&dataset), "-o", text(&lies), "--resume"];
-    let line = fails(&[&again[..], &["--upright"]].concat());
+    let again = format!("train {} -o {} --resume", text(&dataset), text(&lies));
+    let line = fails(&format!("{again} --upright"));
     assert!(line.contains("--upright"), "{line}");
 
     // --overwrite begins anew.
@@ -325,13 +298,11 @@ fn what_a_run_knows_goes_with_a_scene_that_is_moved() {
     convert(&moved, &back, &moved);
     let found = up(&moved);
     assert!((0..3).all(|k| (found[k] - first[k]).abs() < 1e-9));
-    let line = fails(&[
-        "train",
+    let line = fails(&format!(
+        "train {} -o {} --init {}",
         photos(),
-        "-o",
         text(&at("other")),
-        "--init",
-        text(&again),
-    ]);
+        text(&again)
+    ));
     assert!(line.contains("was moved since its run wrote it"), "{line}");
 }

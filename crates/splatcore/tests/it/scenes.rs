@@ -31,16 +31,11 @@ fn render_from_an_orbit_a_dataset_and_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let out = folder.path().join("out");
-    succeeds(&[
-        "render",
+    succeeds(&format!(
+        "render {} -o {} --orbit 3 --size 40x30",
         text(&scene),
-        "-o",
-        text(&out),
-        "--orbit",
-        "3",
-        "--size",
-        "40x30",
-    ]);
+        text(&out)
+    ));
     for i in 0..3 {
         let picture = image::open(out.join(format!("orbit_000{i}.png")))
             .unwrap()
@@ -54,21 +49,12 @@ fn render_from_an_orbit_a_dataset_and_a_file() {
         assert!((100..1190).contains(&bright), "{bright}");
     }
 
-    let dataset = [
-        "--dataset",
-        photos(),
-        "--split",
-        "test",
-        "--background",
-        "0,0,1",
-    ];
-    succeeds(
-        &[
-            &["render", text(&scene), "-o", text(&out), "--max-size", "32"],
-            &dataset[..],
-        ]
-        .concat(),
-    );
+    let dataset = format!("--dataset {} --split test --background 0,0,1", photos());
+    succeeds(&format!(
+        "render {} -o {} --max-size 32 {dataset}",
+        text(&scene),
+        text(&out)
+    ));
     let picture = image::open(out.join("view_0008.png")).unwrap().to_rgb8();
     assert_eq!(picture.dimensions(), (32, 24));
     assert_eq!(picture.get_pixel(0, 0).0, [0, 0, 255]);
@@ -78,16 +64,14 @@ fn render_from_an_orbit_a_dataset_and_a_file() {
     let entry = r#"[{"id":0,"img_name":"sub/a.jpg","width":20,"height":10,"position":[0,0,-9],
         "fx":9,"fy":9,"rotation":[[1,0,0],[0,1,0],[0,0,1]]}]"#;
     std::fs::write(&cameras, entry).unwrap();
-    let pipeline = ["--pipeline", "vanilla", "--threads", "1"];
-    let args = [
-        "render",
+    let pipeline = "--pipeline vanilla --threads 1";
+    let args = format!(
+        "render {} -o {} --cameras {}",
         text(&scene),
-        "-o",
         text(&out),
-        "--cameras",
-        text(&cameras),
-    ];
-    succeeds(&[&args[..], &pipeline].concat());
+        text(&cameras)
+    );
+    succeeds(&format!("{args} {pipeline}"));
     assert_eq!(
         image::image_dimensions(out.join("sub/a.png")).unwrap(),
         (20, 10)
@@ -99,20 +83,9 @@ fn bench_fills_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let file = folder.path().join("bench.json");
-    let args = [
-        "bench",
-        text(&scene),
-        "--backend",
-        "cpu",
-        "--orbit",
-        "2",
-        "--size",
-        "64x48",
-        "--backward",
-        "--pipeline",
-        "all",
-    ];
-    let people = succeeds(&[&args[..], &["--passes", "3", "--json", text(&file)]].concat());
+    let (model, to) = (text(&scene), text(&file));
+    let flags = "--backend cpu --orbit 2 --size 64x48 --backward --pipeline all --passes 3";
+    let people = succeeds(&format!("bench {model} {flags} --json {to}"));
     assert!(people.contains("exact+splatcore+splatcore"), "{people}");
     let bench = json(&std::fs::read_to_string(&file).unwrap());
     assert_eq!(
@@ -221,9 +194,9 @@ fn bench_compares_backward_methods_and_says_which_are_missing() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let file = folder.path().join("bench.json");
-    let cameras = ["--dataset", photos(), "--max-size", "32", "--passes", "1"];
-    let args = [&["bench", text(&scene), "--backend", "cpu"][..], &cameras].concat();
-    let people = succeeds(&[&args[..], &["--backward", "--json", text(&file)]].concat());
+    let cameras = format!("--dataset {} --max-size 32 --passes 1", photos());
+    let args = format!("bench {} --backend cpu {cameras}", text(&scene));
+    let people = succeeds(&format!("{args} --backward --json {}", text(&file)));
     assert!(
         people.contains("skipped: the cpu backend has no"),
         "{people}"
@@ -258,8 +231,8 @@ fn bench_compares_backward_methods_and_says_which_are_missing() {
     );
 
     // Alone it is an error, but only for who needs gradients.
-    let missing = ["--pipeline", "exact+scalar+warp-reduce"];
-    let output = splatcore(&[&args[..], &missing, &["--backward"]].concat())
+    let missing = "--pipeline exact+scalar+warp-reduce";
+    let output = splatcore(&format!("{args} {missing} --backward"))
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -269,7 +242,7 @@ fn bench_compares_backward_methods_and_says_which_are_missing() {
         last.starts_with("error: ") && last.contains("only the cuda backend"),
         "{stderr}"
     );
-    succeeds(&[&args[..], &missing].concat());
+    succeeds(&format!("{args} {missing}"));
 }
 
 #[test]
@@ -277,17 +250,12 @@ fn eval_reports_every_view() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let report = folder.path().join("r.html");
-    let args = [
-        "eval",
+    let args = format!(
+        "eval {} --dataset {} --split all --json --report {}",
         text(&scene),
-        "--dataset",
         photos(),
-        "--split",
-        "all",
-        "--json",
-        "--report",
-        text(&report),
-    ];
+        text(&report)
+    );
     let found = json(&succeeds(&args));
     let views = found["views"].as_array().unwrap();
     assert_eq!((views.len(), &found["gaussians"]), (10, &50.into()));

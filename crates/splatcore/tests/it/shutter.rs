@@ -35,9 +35,9 @@ fn a_run_keeps_the_motion_of_each_photo() {
     let info = succeeds(&["info", dataset]);
     assert!(info.contains("10 with a rolling shutter"), "{info}");
 
-    let train = ["train", dataset, "-o", out, "--backend", "cpu"];
-    let flags = ["--iterations", "40", "--sh-degree", "0", "--refine-poses"];
-    succeeds(&[&train[..], &flags].concat());
+    let train = format!("train {dataset} -o {out} --backend cpu");
+    let flags = "--iterations 40 --sh-degree 0 --refine-poses";
+    succeeds(&format!("{train} {flags}"));
     let read = |name: &str| json(&std::fs::read_to_string(run.join(name)).unwrap());
     let shutter = &read("cameras.json")[0]["shutter"];
     assert_eq!(shutter["readout"], "bottom-to-top");
@@ -85,8 +85,8 @@ fn what_does_not_go_together_is_said() {
     };
     let photos = photos(folder.path(), lens);
     let out = folder.path().join("run");
-    let train = ["train", text(&photos), "-o", text(&out), "--backend", "cpu"];
-    let train = [&train[..], &["--iterations", "2"]].concat();
+    let train = format!("train {} -o {} --backend cpu", text(&photos), text(&out));
+    let train = format!("{train} --iterations 2");
     let output = splatcore(&train).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     let error = stderr.lines().find(|line| line.starts_with("error: "));
@@ -96,5 +96,5 @@ fn what_does_not_go_together_is_said() {
         error.contains("view_0001.png") && error.contains("its shutter is rolling"),
         "{stderr}"
     );
-    succeeds(&[&train[..], &["--lens", "as-taken"]].concat());
+    succeeds(&format!("{train} --lens as-taken"));
 }

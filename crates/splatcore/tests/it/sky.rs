@@ -1,22 +1,13 @@
 //! A learned sky from the command line: what is written beside the scene, who shows it, what is
 //! refused.
 
-use crate::common::{photos, splatcore, succeeds, text};
+use crate::common::{Arguments, photos, splatcore, succeeds, text};
 use splatcore::data::dataset::{Dataset, OpenOptions};
 use splatcore::data::picture;
 use std::path::Path;
 use std::process::Output;
 
-const FLAGS: [&str; 8] = [
-    "--backend",
-    "cpu",
-    "--threads",
-    "2",
-    "--sh-degree",
-    "0",
-    "--iterations",
-    "40",
-];
+const FLAGS: &str = "--backend cpu --threads 2 --sh-degree 0 --iterations 40";
 
 /// Masks of all photos but the first: sky in the upper third.
 fn write_masks(folder: &Path) {
@@ -31,7 +22,7 @@ fn write_masks(folder: &Path) {
     }
 }
 
-fn output(args: &[&str]) -> (Output, String) {
+fn output(args: &(impl Arguments + ?Sized)) -> (Output, String) {
     let output = splatcore(args).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     (output, stderr)
@@ -64,16 +55,13 @@ fn a_sky_is_written_and_shown() {
     let at = |name: &str| folder.path().join(name);
     let (run, masks) = (at("run"), at("sky"));
     write_masks(&masks);
-    let train = [
-        "train",
+    let train = format!(
+        "train {} -o {} --sky --sky-masks {} {FLAGS}",
         photos(),
-        "-o",
         text(&run),
-        "--sky",
-        "--sky-masks",
-        text(&masks),
-    ];
-    succeeds(&[&train[..], &FLAGS].concat());
+        text(&masks)
+    );
+    succeeds(&train);
     let file = run.join("sky.json");
     let sky = std::fs::read_to_string(&file).unwrap();
     assert!(
@@ -87,40 +75,36 @@ fn a_sky_is_written_and_shown() {
     );
 
     // Pictures of the run have it; a colour that is typed stands in its place.
-    let pictures = |name: &str, more: &[&str]| {
+    let pictures = |name: &str, more: &str| {
         let to = at(name);
-        let render = ["render", text(&run), "-o", text(&to), "--backend", "cpu"];
-        let view = ["--orbit", "1", "--size", "48x32", "--distance", "3"];
-        let (output, stderr) = output(&[&render[..], &view, more].concat());
+        let render = format!("render {} -o {} --backend cpu", text(&run), text(&to));
+        let view = "--orbit 1 --size 48x32 --distance 3";
+        let (output, stderr) = output(&format!("{render} {view} {more}"));
         assert!(output.status.success(), "{stderr}");
         (brightness(&to), stderr)
     };
-    let (under_sky, stderr) = pictures("a", &[]);
+    let (under_sky, stderr) = pictures("a", "");
     assert!(stderr.contains("sky.json: the sky"), "{stderr}");
-    let (on_black, stderr) = pictures("b", &["--background", "black"]);
+    let (on_black, stderr) = pictures("b", "--background black");
     assert!(!stderr.contains("sky.json"), "{stderr}");
     assert!(under_sky > on_black + 20.0, "{under_sky} {on_black}");
 
     // It is measured with, and the page has it.
-    let eval = |more: &[&str]| {
-        let eval = ["eval", text(&run), "--backend", "cpu", "--json"];
-        let found = succeeds(&[&eval[..], more].concat());
+    let eval = |more: &str| {
+        let found = succeeds(&format!("eval {} --backend cpu --json {more}", text(&run)));
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
         found["psnr"].as_f64().unwrap()
     };
-    assert!(eval(&[]) != eval(&["--background", "black"]));
+    assert!(eval("") != eval("--background black"));
     let page = at("page.html");
     succeeds(&["export", text(&run), "-o", text(&page)]);
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("\"sky\":[["));
-    succeeds(&[
-        "export",
+    succeeds(&format!(
+        "export {} -o {} --background white",
         text(&run),
-        "-o",
-        text(&page),
-        "--background",
-        "white",
-    ]);
+        text(&page)
+    ));
     assert!(
         !std::fs::read_to_string(&page)
             .unwrap()
@@ -135,8 +119,7 @@ fn a_sky_is_written_and_shown() {
     assert_eq!(stderr.matches(line).count(), 1, "{stderr}");
 
     // A resumed run ends with the same.
-    let resume = [&train[..], &FLAGS, &["--resume"]].concat();
-    succeeds(&resume);
+    succeeds(&format!("{train} --resume"));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), sky);
 
     std::fs::write(&file, "{\"degree\": 3}").unwrap();
@@ -149,8 +132,8 @@ fn a_sky_is_written_and_shown() {
 fn what_cannot_be_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let refused = |flags: &[&str], code, wanted: &str| {
-        let train = [&["train", photos(), "-o", text(&run)][..], &FLAGS, flags].concat();
+    let refused = |flags: &str, code, wanted: &str| {
+        let train = format!("train {} -o {} {FLAGS} {flags}", photos(), text(&run));
         let (output, stderr) = output(&train);
         assert_eq!(output.status.code(), Some(code), "{stderr}");
         assert!(
@@ -158,14 +141,10 @@ fn what_cannot_be_is_refused() {
             "{stderr}"
         );
     };
-    refused(&["--sky-masks", "sky"], 2, "sky-masks has no effect here");
-    refused(
-        &["--sky", "--sky-weight", "1"],
-        2,
-        "sky-weight has no effect here",
-    );
-    refused(&["--sky", "--lr-sky", "0"], 2, "must be above 0");
-    refused(&["--sky", "--background", "white"], 2, "on top of the sky");
-    let masks = ["--sky", "--sky-masks", "nowhere"];
-    refused(&masks, 1, "no photo has a mask there that shows sky");
+    refused("--sky-masks sky", 2, "sky-masks has no effect here");
+    refused("--sky --sky-weight 1", 2, "sky-weight has no effect here");
+    refused("--sky --lr-sky 0", 2, "must be above 0");
+    refused("--sky --background white", 2, "on top of the sky");
+    let masks = "--sky --sky-masks nowhere";
+    refused(masks, 1, "no photo has a mask there that shows sky");
 }

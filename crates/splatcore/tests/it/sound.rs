@@ -198,33 +198,20 @@ fn the_page_of_an_evaluation_points_at_weak_views() {
         .save(&spoilt)
         .unwrap();
     let out = folder.path().join("run");
-    let args = [
-        "train",
+    let args = format!(
+        "train {} -o {} --iterations 300 --backend cpu",
         text(folder.path()),
-        "-o",
-        text(&out),
-        "--iterations",
-        "300",
-        "--backend",
-        "cpu",
-    ];
+        text(&out)
+    );
     succeeds(&args);
     let page = folder.path().join("page.html");
     let scene = out.join("scene.ply");
-    let output = splatcore(&[
-        "eval",
+    let output = splatcore(&format!(
+        "eval {} --dataset {} --split test --test-every 1 --report {} --backend cpu",
         text(&scene),
-        "--dataset",
         text(folder.path()),
-        "--split",
-        "test",
-        "--test-every",
-        "1",
-        "--report",
-        text(&page),
-        "--backend",
-        "cpu",
-    ])
+        text(&page)
+    ))
     .output()
     .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -12,19 +12,8 @@ fn read(folder: &Path, name: &str) -> Vec<u8> {
 fn a_run_writes_everything_and_repeats_from_its_config() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("a"), folder.path().join("b"));
-    let flags = [
-        "--backend",
-        "cpu",
-        "--iterations",
-        "120",
-        "--sh-degree",
-        "1",
-        "--eval-every",
-        "60",
-        "--threads",
-        "2",
-    ];
-    let stdout = succeeds(&[&["train", photos(), "-o", text(&first)][..], &flags].concat());
+    let flags = "--backend cpu --iterations 120 --sh-degree 1 --eval-every 60 --threads 2";
+    let stdout = succeeds(&format!("train {} -o {} {flags}", photos(), text(&first)));
     assert!(
         stdout.contains("held-out") && stdout.contains("scene.ply"),
         "{stdout}"
@@ -47,29 +36,23 @@ fn a_run_writes_everything_and_repeats_from_its_config() {
 
     // The scene on disk is what was measured.
     let scene = first.join("scene.ply");
-    let again = json(&succeeds(&[
-        "eval",
+    let again = json(&succeeds(&format!(
+        "eval {} --dataset {} --json",
         text(&scene),
-        "--dataset",
-        photos(),
-        "--json",
-    ]));
+        photos()
+    )));
     for key in ["psnr", "ssim"] {
         let (a, b) = (again[key].as_f64().unwrap(), metrics[key].as_f64().unwrap());
         assert!((a - b).abs() < 1e-4, "{key}: {a} {b}");
     }
     assert_eq!(again["gaussians"], metrics["gaussians"]);
     let config = first.join("config.toml");
-    let args = [
-        "train",
+    let args = format!(
+        "train {} -o {} --config {} --threads 1",
         photos(),
-        "-o",
         text(&second),
-        "--config",
-        text(&config),
-        "--threads",
-        "1",
-    ];
+        text(&config)
+    );
     succeeds(&args);
     assert!(
         read(&first, "scene.ply") == read(&second, "scene.ply"),
@@ -82,15 +65,11 @@ fn a_run_writes_everything_and_repeats_from_its_config() {
         "{line}"
     );
     std::fs::write(first.join("notes.txt"), "mine").unwrap();
-    succeeds(&[
-        "train",
+    succeeds(&format!(
+        "train {} -o {} --overwrite --iterations 3",
         photos(),
-        "-o",
-        text(&first),
-        "--overwrite",
-        "--iterations",
-        "3",
-    ]);
+        text(&first)
+    ));
     let short = json(&String::from_utf8(read(&first, "metrics.json")).unwrap());
     assert_eq!(short["steps"], 3);
     let learnt = metrics["psnr"].as_f64().unwrap() - short["psnr"].as_f64().unwrap();
@@ -140,16 +119,11 @@ fn check_breakdown(breakdown: &serde_json::Value) {
 fn without_held_out_photos_it_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let args = [
-        "train",
+    let args = format!(
+        "train {} -o {} --iterations 2 --test-every 0",
         photos(),
-        "-o",
-        text(&out),
-        "--iterations",
-        "2",
-        "--test-every",
-        "0",
-    ];
+        text(&out)
+    );
     let output = splatcore(&args).output().unwrap();
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("no photo is held out"));
@@ -206,15 +180,11 @@ fn an_interrupted_run_goes_on_bit_for_bit() {
     );
     assert!(!parts.join("scene.ply").exists());
 
-    let changed = splatcore(&[
-        "train",
+    let changed = splatcore(&format!(
+        "train {} -o {} --resume --iterations 301",
         photos(),
-        "-o",
-        text(&parts),
-        "--resume",
-        "--iterations",
-        "301",
-    ])
+        text(&parts)
+    ))
     .output()
     .unwrap();
     let stderr = String::from_utf8_lossy(&changed.stderr).into_owned();
@@ -279,13 +249,11 @@ fn a_time_limit_ends_a_run_like_any_other() {
     assert!((1..400).contains(&steps), "{stopped}");
     assert!(stopped["seconds"].as_f64().unwrap() >= limit, "{stopped}");
     let scene = parts.join("scene.ply");
-    let again = json(&succeeds(&[
-        "eval",
+    let again = json(&succeeds(&format!(
+        "eval {} --dataset {} --json",
         text(&scene),
-        "--dataset",
-        photos(),
-        "--json",
-    ]));
+        photos()
+    )));
     // Not to the last digit: eval uses all degrees of the harmonics, as the run did in the end.
     let gap = again["psnr"].as_f64().unwrap() - stopped["psnr"].as_f64().unwrap();
     assert!(gap.abs() < 1e-4, "{gap}");

@@ -80,56 +80,24 @@ fn every_command_explains_every_flag() {
 #[test]
 fn wrong_usage_exits_2() {
     for args in [
-        &["nonsense"][..],
-        &["train"],
-        &["train", "photos", "-o", "out", "--iterations", "many"],
-        &["train", "photos", "-o", "out", "--sh-degree", "4"],
-        &["train", "photos", "-o", "out", "--time-limit", "0"],
-        &["train", "photos", "-o", "out", "--resume", "--overwrite"],
-        &["render", "scene.ply", "-o", "out"],
-        &[
-            "render",
-            "scene.ply",
-            "-o",
-            "out",
-            "--orbit",
-            "3",
-            "--dataset",
-            "x",
-        ],
-        &[
-            "render",
-            "scene.ply",
-            "-o",
-            "out",
-            "--orbit",
-            "3",
-            "--size",
-            "huge",
-        ],
-        &[
-            "bench",
-            "scene.ply",
-            "--orbit",
-            "1",
-            "--pipeline",
-            "exact+fancy",
-        ],
-        &["eval", "scene.ply"],
-        &["convert", "scene.ply", "-o", "scene.obj"],
-        &["convert", "--scale", "2", "scene.ply", "-o", "a.ply"],
-        &["convert", "scene.ply", "--rotate", "90", "-o", "a.ply"],
-        &[
-            "convert",
-            "scene.ply",
-            "-o",
-            "a.ply",
-            "--prune-floaters",
-            "0.8",
-        ],
-        &["convert", "scene.ply", "-o", "a.ply", "--max-scale", "0.25"],
-        &["convert", "scene.ply", "-o", "a.ply", "--dataset", "photos"],
-        &["convert", "scene.ply", "-o", "a.ply", "--max-size", "9"],
+        "nonsense",
+        "train",
+        "train photos -o out --iterations many",
+        "train photos -o out --sh-degree 4",
+        "train photos -o out --time-limit 0",
+        "train photos -o out --resume --overwrite",
+        "render scene.ply -o out",
+        "render scene.ply -o out --orbit 3 --dataset x",
+        "render scene.ply -o out --orbit 3 --size huge",
+        "bench scene.ply --orbit 1 --pipeline exact+fancy",
+        "eval scene.ply",
+        "convert scene.ply -o scene.obj",
+        "convert --scale 2 scene.ply -o a.ply",
+        "convert scene.ply --rotate 90 -o a.ply",
+        "convert scene.ply -o a.ply --prune-floaters 0.8",
+        "convert scene.ply -o a.ply --max-scale 0.25",
+        "convert scene.ply -o a.ply --dataset photos",
+        "convert scene.ply -o a.ply --max-size 9",
     ] {
         splatcore(args)
             .assert()
@@ -151,20 +119,14 @@ fn bad_input_is_answered_with_one_line() {
 
     let bytes = std::fs::read(scene).unwrap();
     std::fs::write(path("cut.ply"), &bytes[..bytes.len() - 100]).unwrap();
+    let cut = path("cut.ply");
     for args in [
-        &["info", &path("cut.ply")][..],
-        &[
-            "render",
-            &path("cut.ply"),
-            "-o",
-            &path("out"),
-            "--orbit",
-            "1",
-        ],
-        &["bench", &path("cut.ply"), "--orbit", "1"],
-        &["eval", &path("cut.ply"), "--dataset", photos()],
+        format!("info {cut}"),
+        format!("render {cut} -o {} --orbit 1", path("out")),
+        format!("bench {cut} --orbit 1"),
+        format!("eval {cut} --dataset {}", photos()),
     ] {
-        let line = fails(args);
+        let line = fails(&args);
         assert!(line.contains("cut.ply"), "{line}");
     }
     assert!(!folder.path().join("out").exists());
@@ -188,27 +150,16 @@ fn bad_input_is_answered_with_one_line() {
     // Below a file no folder can be made, whoever asks.
     let below = format!("{scene}/out");
     for args in [
-        &["train", photos(), "-o", &below][..],
-        &["render", scene, "-o", &below, "--orbit", "1"],
-        &[
-            "bench",
-            scene,
-            "--orbit",
-            "1",
-            "--json",
-            &format!("{below}/b.json"),
-        ],
-        &[
-            "eval",
-            scene,
-            "--dataset",
-            photos(),
-            "--report",
-            &format!("{below}/r.html"),
-        ],
-        &["demo", "-o", &below],
+        format!("train {} -o {below}", photos()),
+        format!("render {scene} -o {below} --orbit 1"),
+        format!("bench {scene} --orbit 1 --json {below}/b.json"),
+        format!(
+            "eval {scene} --dataset {} --report {below}/r.html",
+            photos()
+        ),
+        format!("demo -o {below}"),
     ] {
-        let line = fails(args);
+        let line = fails(&args);
         assert!(line.contains("no file can be written"), "{line}");
     }
 }
@@ -260,14 +211,12 @@ fn cameras_that_make_no_sense_are_refused() {
     let out = folder.path().join("out");
     let render = |text_of_file: &str| {
         std::fs::write(&file, text_of_file).unwrap();
-        let args = [
-            "render",
+        let args = format!(
+            "render {} -o {} --cameras {}",
             text(&scene),
-            "-o",
             text(&out),
-            "--cameras",
-            text(&file),
-        ];
+            text(&file)
+        );
         let output = splatcore(&args).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{stderr}");
@@ -320,8 +269,8 @@ fn what_was_left_out_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let film = folder.path().join("film.mp4");
-    let to = ["-o", text(&film), "--codec", "built-in", "--size", "32x32"];
-    let orbit = ["render", text(&scene), "--path", "orbit"];
-    let line = fails(&[&orbit[..], &to].concat());
+    let to = format!("-o {} --codec built-in --size 32x32", text(&film));
+    let orbit = format!("render {} --path orbit", text(&scene));
+    let line = fails(&format!("{orbit} {to}"));
     assert!(line.contains("--features av1"), "{line}");
 }

@@ -1,6 +1,6 @@
 //! `splatcore view` and `train --view`: a browser's side by hand.
 
-use crate::common::{json, photos, program, splatcore, succeeds, text, write_scene};
+use crate::common::{Arguments, json, photos, program, splatcore, succeeds, text, write_scene};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,9 +20,9 @@ pub struct Program {
 }
 
 impl Program {
-    pub fn start(args: &[&str]) -> Self {
+    pub fn start(args: &(impl Arguments + ?Sized)) -> Self {
         let mut child = Command::new(program())
-            .args(args)
+            .args(args.list())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -77,7 +77,7 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(args: &[&str]) -> Self {
+    fn start(args: &(impl Arguments + ?Sized)) -> Self {
         let program = Program::start(args);
         let (socket, _) = connect(program.request()).unwrap();
         let hello = serde_json::json!({"type": "hello", "token": program.token});
@@ -249,7 +249,7 @@ fn a_view_that_is_stored_is_begun_with() {
     let most = first.iter().zip(&typed).map(|(a, b)| a.abs_diff(*b)).max();
     assert!(most <= Some(2), "{most:?}");
     assert!(typed.iter().any(|v| *v > 30));
-    let wrong = ["render", text(&alone), "-o", text(&one), "--start", "a.jpg"];
+    let wrong = format!("render {} -o {} --start a.jpg", text(&alone), text(&one));
     splatcore(&wrong).assert().code(2);
 }
 
@@ -267,26 +267,15 @@ const MODES: [(&str, &str); 5] = [
 fn a_run_that_is_watched_ends_as_one_that_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let (seen, unseen) = (folder.path().join("seen"), folder.path().join("unseen"));
-    let train = |out: &Path, more: &[&str]| {
-        let base = [
-            "train",
+    let train = |out: &Path, more: &str| {
+        format!(
+            "train {} -o {} --iterations 300 --backend cpu {more}",
             photos(),
-            "-o",
-            text(out),
-            "--iterations",
-            "300",
-            "--backend",
-            "cpu",
-        ];
-        let args = [&base[..], more].concat();
-        args.iter()
-            .map(|arg| arg.to_string())
-            .collect::<Vec<String>>()
+            text(out)
+        )
     };
-    let words = train(&unseen, &[]);
-    succeeds(&words.iter().map(|s| &**s).collect::<Vec<_>>());
-    let words = train(&seen, &["--view", "--no-browser", "--view-share", "1"]);
-    let mut watched = Watched::start(&words.iter().map(|s| &**s).collect::<Vec<_>>());
+    succeeds(&train(&unseen, ""));
+    let mut watched = Watched::start(&train(&seen, "--view --no-browser --view-share 1"));
     watched.ask(0);
     let (mut frames, mut ended) = (Vec::new(), false);
     let (mut paused, mut refused) = (0, 0);

@@ -49,20 +49,16 @@ fn training(out: &Path, steps: u64, more: &[&str]) -> Vec<String> {
     all.map(|word| (*word).to_owned()).collect()
 }
 
-fn words(words: &[String]) -> Vec<&str> {
-    words.iter().map(|word| &**word).collect()
-}
-
 #[test]
 fn a_day_of_browsers_leaves_nothing_behind() {
     let steps = setting("SPLATCORE_SOAK_STEPS", 700);
     let seconds = Duration::from_secs(setting("SPLATCORE_SOAK_SECONDS", 3));
     let folder = tempfile::tempdir().unwrap();
     let (seen, unseen) = (folder.path().join("seen"), folder.path().join("unseen"));
-    succeeds(&words(&training(&unseen, steps, &[])));
+    succeeds(&training(&unseen, steps, &[]));
 
     let view = ["--view", "--no-browser", "--view-share", "0.5"];
-    let program = Program::start(&words(&training(&seen, steps, &view)));
+    let program = Program::start(&training(&seen, steps, &view));
     let mut samples = Samples::of(program.child.id());
     let before = samples.look();
     let tally = Arc::new(Tally::default());
