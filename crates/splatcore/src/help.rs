@@ -8,224 +8,84 @@ use clap::{Arg, Command};
 
 /// The flags of the first screen, by command, beside those that must be given. A command that is
 /// not listed shows all of its flags.
-const FIRST: [(&str, &[&str]); 13] = [
+const FIRST: [(&str, &str); 13] = [
     (
         "train",
-        &[
-            "output",
-            "preset",
-            "iterations",
-            "budget",
-            "quality_target",
-            "max_gaussians",
-            "max_size",
-            "images",
-            "test_every",
-            "background",
-            "view",
-            "resume",
-            "overwrite",
-            "backend",
-        ],
+        "output preset iterations budget quality_target max_gaussians max_size images test_every \
+         background view resume overwrite backend",
     ),
     (
         "poses",
-        &[
-            "output",
-            "in_place",
-            "overwrite",
-            "matching",
-            "mapper",
-            "camera_model",
-            "cameras",
-            "max_size",
-            "frames",
-            "colmap",
-            "python",
-        ],
+        "output in_place overwrite matching mapper camera_model cameras max_size frames colmap \
+         python",
     ),
     (
         "eval",
-        &[
-            "dataset",
-            "split",
-            "test_every",
-            "images",
-            "max_size",
-            "lpips",
-            "report",
-            "json",
-            "backend",
-        ],
+        "dataset split test_every images max_size lpips report json backend",
     ),
     (
         "render",
-        &[
-            "output",
-            "dataset",
-            "cameras",
-            "orbit",
-            "split",
-            "up",
-            "distance",
-            "size",
-            "background",
-            "path",
-            "seconds",
-            "depth",
-            "backend",
-            "start",
-        ],
+        "output dataset cameras orbit split up distance size background path seconds depth backend \
+         start",
     ),
     (
         "bench",
-        &[
-            "dataset", "cameras", "orbit", "size", "pipeline", "backward", "passes", "paper",
-            "json", "backend",
-        ],
+        "dataset cameras orbit size pipeline backward passes paper json backend",
     ),
     (
         "view",
-        &[
-            "dataset",
-            "images",
-            "up",
-            "start",
-            "distance",
-            "port",
-            "listen",
-            "no_browser",
-            "backend",
-        ],
+        "dataset images up start distance port listen no_browser backend",
     ),
     (
         "export",
-        &[
-            "output",
-            "title",
-            "views",
-            "path",
-            "site",
-            "hotspots",
-            "turn",
-            "up",
-            "start",
-            "distance",
-            "background",
-            "sh_degree",
-            "max_size",
-        ],
+        "output title views path site hotspots turn up start distance background sh_degree \
+         max_size",
     ),
     (
         "convert",
-        &[
-            "output",
-            "overwrite",
-            "dry_run",
-            "up",
-            "crop",
-            "filter",
-            "scale",
-            "rotate",
-            "translate",
-            "sh_degree",
-            "decimate",
-            "stats",
-            "dataset",
-        ],
+        "output overwrite dry_run up crop filter scale rotate translate sh_degree decimate stats \
+         dataset",
     ),
     (
         "prune",
-        &[
-            "dataset",
-            "keep",
-            "finetune",
-            "sh_degree",
-            "output",
-            "overwrite",
-            "max_size",
-            "backend",
-        ],
+        "dataset keep finetune sh_degree output overwrite max_size backend",
     ),
     (
         "demo",
-        &[
-            "output",
-            "photos_only",
-            "iterations",
-            "no_view",
-            "overwrite",
-            "backend",
-        ],
+        "output photos_only iterations no_view overwrite backend",
     ),
     (
         "lab new",
-        &[
-            "scene",
-            "held_out",
-            "size",
-            "pipeline",
-            "task",
-            "candidates",
-            "device_seconds",
-        ],
+        "scene held_out size pipeline task candidates device_seconds",
     ),
-    ("lab run", &["proposer", "llm", "guidance", "on", "device"]),
+    ("lab run", "proposer llm guidance on device"),
     (
         "make",
-        &[
-            "output",
-            "preset",
-            "iterations",
-            "budget",
-            "max_gaussians",
-            "max_size",
-            "images",
-            "frames",
-            "view",
-            "overwrite",
-            "backend",
-        ],
+        "output preset iterations budget max_gaussians max_size images frames view overwrite \
+         backend",
     ),
 ];
 
 /// Headings of flags that several commands have, for `--help`.
-const HEADINGS: [(&str, &[&str]); 3] = [
+const HEADINGS: [(&str, &str); 3] = [
     (
         "Computing",
-        &[
-            "backend",
-            "device",
-            "threads",
-            "half_scene",
-            "deterministic",
-            "moments",
-        ],
+        "backend device threads half_scene deterministic moments",
     ),
     (
         "Viewer",
-        &[
-            "view",
-            "view_share",
-            "allow_control",
-            "port",
-            "listen",
-            "no_browser",
-            "no_view",
-        ],
+        "view view_share allow_control port listen no_browser no_view",
     ),
     (
         "Files that are written",
-        &[
-            "spz_axes",
-            "spz_version",
-            "sog_palette",
-            "keep_order",
-            "keep_properties",
-            "lod",
-        ],
+        "spz_axes spz_version sog_palette keep_order keep_properties lod",
     ),
 ];
+
+/// Whether a flag is one of these.
+fn is_one_of(flags: &str, flag: &str) -> bool {
+    flags.split(' ').any(|known| known == flag)
+}
 
 /// The command with a first screen, and those below it.
 pub fn arranged(command: Command) -> Command {
@@ -241,7 +101,7 @@ fn below(command: Command, path: &str) -> Command {
     let mut hides = false;
     let command = command
         .mut_args(|arg| {
-            let is_first = first.is_none_or(|(_, flags)| flags.contains(&arg.get_id().as_str()));
+            let is_first = first.is_none_or(|(_, flags)| is_one_of(flags, arg.get_id().as_str()));
             let shown = is_first || arg.is_positional() || arg.is_required_set();
             hides |= !shown && !arg.is_hide_set();
             in_a_sentence(under_its_heading(arg)).hide_short_help(!shown)
@@ -260,7 +120,7 @@ fn below(command: Command, path: &str) -> Command {
 
 fn under_its_heading(arg: Arg) -> Arg {
     let id = arg.get_id().as_str();
-    let heading = HEADINGS.iter().find(|(_, flags)| flags.contains(&id));
+    let heading = HEADINGS.iter().find(|(_, flags)| is_one_of(flags, id));
     match heading {
         Some((heading, _)) if arg.get_help_heading().is_none() => arg.help_heading(*heading),
         _ => arg,
