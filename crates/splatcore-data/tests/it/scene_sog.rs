@@ -1,7 +1,7 @@
 //! SOG in.
 
 use crate::scene_support::sog::{Image, Sog, zip};
-use crate::scene_support::{decodes_as_a_peer, shared};
+use crate::scene_support::{decodes_as_a_peer, is_near_the_model, shared};
 use serde_json::json;
 use splatcore_core::gaussians::sigmoid;
 use splatcore_data::scene::{self, SceneFile};
@@ -22,29 +22,7 @@ fn real_files_decode_as_a_peer_decodes_them() {
 /// Errors as shared/data's README measured them.
 #[test]
 fn a_real_file_is_near_the_unrounded_model() {
-    let (Some(path), Some(model)) = (
-        shared("formats/splat22k/model.sog"),
-        shared("formats/splat22k/model.ply"),
-    ) else {
-        return;
-    };
-    let (got, want) = (
-        scene::read(&path).unwrap().gaussians,
-        scene::read(&model).unwrap().gaussians,
-    );
-    let mut square = 0.0;
-    for i in 0..want.len() {
-        for c in 0..3 {
-            assert!((got.means[i][c] - want.means[i][c]).abs() < 5.3e-4);
-            assert!((got.log_scales[i][c] - want.log_scales[i][c]).abs() < 0.043);
-        }
-        assert!((sigmoid(got.opacity_logits[i]) - sigmoid(want.opacity_logits[i])).abs() < 0.004);
-        for (a, b) in got.sh_of(i)[1..].iter().zip(&want.sh_of(i)[1..]) {
-            square += (0..3).map(|c| f64::from(a[c] - b[c]).powi(2)).sum::<f64>();
-        }
-    }
-    let rms = (square / (want.len() * 45) as f64).sqrt();
-    assert!((rms - 0.0005).abs() < 1e-4, "{rms}");
+    is_near_the_model("model.sog", [5.3e-4, 0.043, 0.004], 0.0005);
 }
 
 #[test]

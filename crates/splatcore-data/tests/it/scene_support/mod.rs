@@ -231,6 +231,32 @@ pub fn decodes_as_a_peer(name: &str, format: &str, sh_degree: u8) {
     agrees_with_peer(&file.gaussians, &expected);
 }
 
+/// Compares a real file with the model that it was made of: the largest errors of means, log scales
+/// and opacities, and the root mean square of the harmonics' above degree 0.
+pub fn is_near_the_model(name: &str, [means, log_scales, opacities]: [f32; 3], sh: f64) {
+    let (Some(path), Some(model)) = (
+        shared(&format!("formats/splat22k/{name}")),
+        shared("formats/splat22k/model.ply"),
+    ) else {
+        return;
+    };
+    let [got, want] = [path, model].map(|path| scene::read(&path).unwrap().gaussians);
+    let mut square = 0.0;
+    for i in 0..want.len() {
+        for c in 0..3 {
+            assert!((got.means[i][c] - want.means[i][c]).abs() < means);
+            assert!((got.log_scales[i][c] - want.log_scales[i][c]).abs() < log_scales);
+        }
+        let [a, b] = [&got, &want].map(|scene| sigmoid(scene.opacity_logits[i]));
+        assert!((a - b).abs() < opacities);
+        for (a, b) in got.sh_of(i)[1..].iter().zip(&want.sh_of(i)[1..]) {
+            square += (0..3).map(|c| f64::from(a[c] - b[c]).powi(2)).sum::<f64>();
+        }
+    }
+    let rms = (square / (want.len() * 45) as f64).sqrt();
+    assert!((rms - sh).abs() < 1e-4, "{rms}");
+}
+
 /// The message for a broken file: one line that starts with the file's name.
 pub fn error_of(name: &str, bytes: &[u8]) -> String {
     let error = scene::parse(bytes, Path::new(name)).unwrap_err();
