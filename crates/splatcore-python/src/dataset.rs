@@ -192,10 +192,8 @@ impl Dataset {
         LoadOptions {
             max_size: self.given.max_size,
             background: background.colour(),
-            keep_alpha: false,
             keep_lens: self.given.lens == Some(PhotoLens::AsTaken),
-            depths: None,
-            sky_masks: None,
+            ..LoadOptions::default()
         }
     }
 

@@ -8,7 +8,7 @@
 //! The trainer (`splatcore::train::Trainer`) does the same with schedules, checkpoints and
 //! resuming; this is where to start for a method that it does not have.
 
-use splatcore::core::backend::{BETAS, LearningRates, Refine, RenderOptions, Statistic, StepPlan};
+use splatcore::core::backend::{LearningRates, Refine, RenderOptions, Statistic, StepPlan};
 use splatcore::core::{Backend, Learner, View, camera};
 use splatcore::cpu::CpuBackend;
 use splatcore::data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
@@ -71,15 +71,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// scale, as in INRIA's code.
 fn plan(step: u32, view: usize, extent: f32) -> StepPlan {
     let done = step as f32 / STEPS as f32;
+    let render = RenderOptions {
+        // Degree 0 first: what does not depend on the direction of view.
+        sh_degree: u8::from(step > STEPS / 3),
+        ..RenderOptions::default()
+    };
     StepPlan {
-        step,
-        betas: BETAS,
-        views: vec![view],
-        render: RenderOptions {
-            // Degree 0 first: what does not depend on the direction of view.
-            sh_degree: u8::from(step > STEPS / 3),
-            ..RenderOptions::default()
-        },
         rates: LearningRates {
             means: 1.6e-4 * 0.01f32.powf(done) * extent,
             log_scales: 5e-3,
@@ -88,22 +85,8 @@ fn plan(step: u32, view: usize, extent: f32) -> StepPlan {
             sh_base: 2.5e-3,
             sh_rest: 1.25e-4,
         },
-        ssim_weight: 0.2,
-        opacity_regulariser: 0.0,
-        scale_regulariser: 0.0,
-        sh_regulariser: 0.0,
-        bias_correction: true,
-        sparse_adam: false,
-        scale: 1,
         statistics: (step < DENSIFY_UNTIL).then_some(Statistic::Mean),
-        noise: None,
-        colour: None,
-        sky: None,
-        depth: None,
-        masks: None,
-        pose_gradients: false,
-        intrinsics_gradients: false,
-        seed: 0,
+        ..StepPlan::of(step, vec![view], render)
     }
 }
 

@@ -375,10 +375,8 @@ impl CameraArgs {
             &LoadOptions {
                 max_size: self.max_size,
                 background,
-                keep_alpha: false,
                 keep_lens: source.keep_lens(self.lens),
-                depths: None,
-                sky_masks: None,
+                ..LoadOptions::default()
             },
         )?;
         Ok(views

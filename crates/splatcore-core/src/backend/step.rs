@@ -105,6 +105,37 @@ pub struct StepPlan {
     pub seed: u64,
 }
 
+impl StepPlan {
+    /// A step of these views at their own size that moves nothing and collects nothing: rates of 0,
+    /// [`BETAS`] with bias correction, INRIA's weight of SSIM, and none of what else may be learnt.
+    /// To be changed with the fields that a step wants.
+    pub fn of(step: u32, views: Vec<usize>, render: RenderOptions) -> Self {
+        Self {
+            step,
+            bias_correction: true,
+            betas: BETAS,
+            views,
+            render,
+            rates: LearningRates::default(),
+            ssim_weight: 0.2,
+            opacity_regulariser: 0.0,
+            scale_regulariser: 0.0,
+            sh_regulariser: 0.0,
+            sparse_adam: false,
+            scale: 1,
+            statistics: None,
+            noise: None,
+            colour: None,
+            sky: None,
+            depth: None,
+            masks: None,
+            pose_gradients: false,
+            intrinsics_gradients: false,
+            seed: 0,
+        }
+    }
+}
+
 /// Which norm of the gradient of a Gaussian's 2D mean adaptive density control looks at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Statistic {

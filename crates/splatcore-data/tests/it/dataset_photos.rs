@@ -87,10 +87,7 @@ fn alpha_is_straight_and_composited_on_the_background() {
     let options = LoadOptions {
         max_size: None,
         background: [1.0, 0.5, 0.0],
-        keep_alpha: false,
-        keep_lens: false,
-        depths: None,
-        sky_masks: None,
+        ..LoadOptions::default()
     };
     let views = open(root)
         .load_views(&[0, 1], &options, &|_, _| {})
@@ -127,9 +124,7 @@ fn alpha_that_is_kept_gives_the_same_photo_on_any_background() {
                 max_size,
                 background,
                 keep_alpha,
-                keep_lens: false,
-                depths: None,
-                sky_masks: None,
+                ..LoadOptions::default()
             };
             open(root)
                 .load_views(&[0, 1, 2], &options, &|_, _| {})

@@ -189,10 +189,7 @@ fn chair_has_declared_splits_and_points_like_inrias() {
     let white = LoadOptions {
         max_size: None,
         background: [1.0; 3],
-        keep_alpha: false,
-        keep_lens: false,
-        depths: None,
-        sky_masks: None,
+        ..LoadOptions::default()
     };
     let on_white = dataset.load_views(&test[..1], &white, &|_, _| {}).unwrap();
     let on_black = dataset

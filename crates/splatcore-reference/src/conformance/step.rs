@@ -10,7 +10,7 @@ use crate::twin::intersect::in_view;
 use crate::twin::{self, CutOffs, Group, Lists, Scene, adam, colour, depth_loss, loss, sky};
 use rayon::prelude::*;
 use splatcore_core::backend::{
-    BETAS, Backend, BackendError, LearnerState, LearningRates, RenderOptions, Statistic, StepPlan,
+    Backend, BackendError, LearnerState, LearningRates, RenderOptions, Statistic, StepPlan,
 };
 use splatcore_core::{Gaussians, IntrinsicsGradient, Learner, Pipeline, View};
 use std::sync::Arc;
@@ -24,15 +24,12 @@ const NEAR: f64 = 0.06;
 
 /// A plain step: INRIA's rates, no regulariser, no noise, statistics on.
 pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
+    let render = RenderOptions {
+        pipeline,
+        background: [0.13, 0.57, 0.31],
+        ..RenderOptions::default()
+    };
     StepPlan {
-        step,
-        betas: BETAS,
-        views: vec![view],
-        render: RenderOptions {
-            pipeline,
-            background: [0.13, 0.57, 0.31],
-            ..RenderOptions::default()
-        },
         rates: LearningRates {
             means: 1.6e-4,
             log_scales: 5e-3,
@@ -41,22 +38,9 @@ pub fn plan(pipeline: Pipeline, step: u32, view: usize) -> StepPlan {
             sh_base: 2.5e-3,
             sh_rest: 1.25e-4,
         },
-        ssim_weight: 0.2,
-        opacity_regulariser: 0.0,
-        scale_regulariser: 0.0,
-        sh_regulariser: 0.0,
-        bias_correction: true,
-        sparse_adam: false,
-        scale: 1,
         statistics: Some(Statistic::Mean),
-        noise: None,
-        colour: None,
-        sky: None,
-        depth: None,
-        masks: None,
-        pose_gradients: false,
-        intrinsics_gradients: false,
         seed: 9,
+        ..StepPlan::of(step, vec![view], render)
     }
 }
 

@@ -3,9 +3,7 @@
 use super::{Offset, Poses};
 use crate::config::PoseSettings;
 use crate::schedule::log_linear;
-use splatcore_core::backend::{
-    BETAS, Backend, BackendError, LearningRates, RenderOptions, StepPlan,
-};
+use splatcore_core::backend::{Backend, BackendError, RenderOptions, StepPlan};
 use splatcore_core::{Camera, Gaussians, PoseGradient, View};
 use std::sync::Arc;
 
@@ -149,27 +147,9 @@ pub fn fit(
 /// A step that moves nothing.
 fn plan(fit: &Fit, step: u32, view: usize) -> StepPlan {
     StepPlan {
-        step,
-        bias_correction: true,
-        betas: BETAS,
-        views: vec![view],
-        render: fit.render.clone(),
-        rates: LearningRates::default(),
         ssim_weight: fit.ssim_weight,
-        opacity_regulariser: 0.0,
-        scale_regulariser: 0.0,
-        sh_regulariser: 0.0,
-        sparse_adam: false,
-        scale: 1,
-        statistics: None,
-        noise: None,
-        colour: None,
-        sky: None,
-        depth: None,
-        masks: None,
         pose_gradients: true,
-        intrinsics_gradients: false,
-        seed: 0,
+        ..StepPlan::of(step, vec![view], fit.render.clone())
     }
 }
 

@@ -106,10 +106,8 @@ pub fn run(args: Args) -> Result<()> {
     let options = LoadOptions {
         max_size: args.max_size.or(own),
         background: background_colour,
-        keep_alpha: false,
         keep_lens: source.keep_lens(args.lens),
-        depths: None,
-        sky_masks: None,
+        ..LoadOptions::default()
     };
     let views = load::views(&dataset, &indices, &options)?;
     let longest = views

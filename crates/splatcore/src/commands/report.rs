@@ -125,10 +125,8 @@ fn pictures(
     let options = LoadOptions {
         max_size: source.max_size(),
         background: background.colour(),
-        keep_alpha: false,
         keep_lens: source.keep_lens(None),
-        depths: None,
-        sky_masks: None,
+        ..LoadOptions::default()
     };
     let views = load::views(dataset, indices, &options)?;
     if views.len() < indices.len() {

@@ -171,11 +171,7 @@ fn photos(dataset: Dataset) -> Photos {
         }
         let options = LoadOptions {
             max_size: Some(size),
-            background: [0.0; 3],
-            keep_alpha: false,
-            keep_lens: false,
-            depths: None,
-            sky_masks: None,
+            ..LoadOptions::default()
         };
         let views = dataset.load_views(&[index], &options, &|_, _| ());
         let views = views.map_err(|error| error.to_string())?;

@@ -4,8 +4,7 @@
 use super::samples::{Samples, add, median};
 use crate::cameras::NamedCamera;
 use splatcore_core::backend::{
-    BETAS, Backend, BackendError, Learner, LearningRates, RenderOptions, Renderer, StageTimes,
-    Statistic, StepPlan,
+    Backend, BackendError, Learner, RenderOptions, Renderer, StageTimes, Statistic, StepPlan,
 };
 use splatcore_core::{Gaussians, Photo, View};
 use splatcore_papers::StagesMs;
@@ -66,27 +65,8 @@ impl Steps {
     fn plan(&mut self, view: usize, options: &RenderOptions) -> StepPlan {
         self.taken += 1;
         StepPlan {
-            step: self.taken,
-            betas: BETAS,
-            views: vec![view],
-            render: options.clone(),
-            rates: LearningRates::default(),
-            ssim_weight: 0.2,
-            opacity_regulariser: 0.0,
-            scale_regulariser: 0.0,
-            sh_regulariser: 0.0,
-            bias_correction: true,
-            sparse_adam: false,
-            scale: 1,
             statistics: Some(Statistic::Mean),
-            noise: None,
-            colour: None,
-            sky: None,
-            depth: None,
-            masks: None,
-            pose_gradients: false,
-            intrinsics_gradients: false,
-            seed: 0,
+            ..StepPlan::of(self.taken, vec![view], options.clone())
         }
     }
 

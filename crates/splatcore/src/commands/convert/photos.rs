@@ -148,10 +148,7 @@ impl<'a> Photos<'a> {
         let options = LoadOptions {
             max_size: Some(args.max_size.unwrap_or(MAX_SIZE)),
             background: background.colour(),
-            keep_alpha: false,
-            keep_lens: false,
-            depths: None,
-            sky_masks: None,
+            ..LoadOptions::default()
         };
         let views = load::views(dataset, &indices, &options)?;
         Ok(self.backend.open()?.learner(gaussians, Arc::new(views))?)

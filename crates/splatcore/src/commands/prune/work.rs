@@ -44,8 +44,7 @@ pub(super) fn prepare(
         // What they stand on changes with the step.
         keep_alpha: background == Background::Random,
         keep_lens: source.keep_lens(None),
-        depths: None,
-        sky_masks: None,
+        ..LoadOptions::default()
     };
     let train = load::select(&dataset, &folder, Split::Train, test_every)?;
     let [train, test] = load::train_and_test(&dataset, train, test_every as usize, &options)?;
