@@ -28,6 +28,23 @@ fn kernels() -> Texts {
     texts
 }
 
+/// Edits of a file of tests: a line `=== HEAD`, the lines that are replaced behind `-`, and what
+/// takes their place behind `+`. Lines `=== # ...` say what follows.
+fn edits(text: &str) -> Vec<(&str, String, String)> {
+    let parts = text.split("=== ").skip(1);
+    let parts = parts.filter(|part| !part.starts_with('#'));
+    let edit = |part| {
+        let (head, lines): (&str, &str) = str::split_once(part, '\n').unwrap();
+        let behind = |sign: char| {
+            let own = lines.lines().filter_map(|line| line.strip_prefix(sign));
+            let own = own.map(|line| line.strip_prefix(' ').unwrap_or(line));
+            own.collect::<Vec<_>>().join("\n")
+        };
+        (head, behind('-'), behind('+'))
+    };
+    parts.map(edit).collect()
+}
+
 /// The baseline, read once.
 struct Baseline<'a> {
     texts: &'a Texts,
