@@ -6,6 +6,7 @@
 //! | in which planes do lenses act, and where in them is a point | `plane.rs` |
 //! | where does a ray land, which ray lands here, where does a lens fold | `rays.rs` |
 //! | what do the models have in common that are polynomials | `polynomial.rs` |
+//! | which lens is an f-theta camera whose polynomial is of pixels | `f_theta.rs` |
 //! | what does a camera with a lens see | `of_camera.rs` |
 //! | where in the image is a point, and how does that change with the point | `projection.rs` |
 //! | the same where rows are read while the camera moves | `moving.rs`, `rolling.rs` |
@@ -13,6 +14,7 @@
 //! A new model is a variant here; one that is no polynomial in a known plane is a plane too, in
 //! `plane.rs` and in the CUDA crate's `ops/shared/lens.cuh`. Backends know planes, not models.
 
+mod f_theta;
 mod moving;
 mod of_camera;
 mod plane;
@@ -25,6 +27,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use f_theta::{FThetaCamera, Reference};
 pub use plane::Plane;
 pub use polynomial::Polynomial;
 pub use projection::Projection;
@@ -87,6 +90,16 @@ pub enum Lens {
         /// s0 to s3.
         s: [f64; 4],
     },
+    /// NVIDIA's f-theta ([`FThetaCamera`]): radius `theta (1 + k[0] theta + k[1] theta² + ...)` of
+    /// all powers, then x' and y' of the real image plane are `x + skew[0] y` and `y + skew[1] x`.
+    FTheta {
+        /// Coefficients of theta¹ to theta¹² in the factor.
+        k: [f64; 12],
+        /// Of y added to x, of x added to y.
+        skew: [f64; 2],
+        /// Radians from the axis beyond which there is no image.
+        max_angle: Option<f64>,
+    },
     /// Field-of-view model (Devernay and Faugeras 2001): radius `atan(2 r tan(omega / 2)) / omega`.
     Fov {
         /// In radians, not 0.
@@ -128,6 +141,7 @@ impl Lens {
             Lens::Eucm { alpha, .. } => alpha == 0.0,
             Lens::Fisheye { .. }
             | Lens::RadTanThinPrism { .. }
+            | Lens::FTheta { .. }
             | Lens::Equirectangular
             | Lens::Orthographic => false,
         };
@@ -144,6 +158,7 @@ impl Lens {
             Lens::Brown { .. } => "brown",
             Lens::Fisheye { .. } => "fisheye",
             Lens::RadTanThinPrism { .. } => "rad-tan-thin-prism-fisheye",
+            Lens::FTheta { .. } => "f-theta",
             Lens::Fov { .. } => "fov",
             Lens::Division { .. } => "division",
             Lens::Eucm { .. } => "eucm",
@@ -155,7 +170,7 @@ impl Lens {
     /// Whether rays are bent to the plane of angles first, so that they may come from behind.
     pub fn is_fisheye(&self) -> bool {
         match self {
-            Lens::Fisheye { .. } | Lens::RadTanThinPrism { .. } => true,
+            Lens::Fisheye { .. } | Lens::RadTanThinPrism { .. } | Lens::FTheta { .. } => true,
             Lens::Brown { fisheye, .. } => *fisheye,
             _ => false,
         }
@@ -178,7 +193,9 @@ impl Lens {
         let named = |names: &[&'static str], values: &[f64]| -> Vec<(&'static str, f64)> {
             names.iter().copied().zip(values.iter().copied()).collect()
         };
-        const K: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "k6"];
+        const K: [&str; 12] = [
+            "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "k10", "k11", "k12",
+        ];
         const P: [&str; 4] = ["p1", "p2", "p3", "p4"];
         const S: [&str; 4] = ["s1", "s2", "s3", "s4"];
         match self {
@@ -190,6 +207,11 @@ impl Lens {
             Lens::Fisheye { k, p, s } => [named(&K, k), named(&P, p), named(&S, s)].concat(),
             Lens::RadTanThinPrism { k, p, s } => {
                 [named(&K, k), named(&P, p), named(&S, s)].concat()
+            }
+            Lens::FTheta { k, skew, max_angle } => {
+                let limit = max_angle.map(|angle| ("max_angle", angle));
+                let linear = [("skew", skew[0]), ("skew of y", skew[1])];
+                [named(&K, k), linear.to_vec(), Vec::from_iter(limit)].concat()
             }
             Lens::Fov { omega } => vec![("omega", *omega)],
             Lens::Division { k } => vec![("k", *k)],
@@ -220,7 +242,7 @@ impl Lens {
                 radial: six(k),
                 tangential: [p[1], p[0]],
                 growth: [p[2], p[3]],
-                skew,
+                skew: [skew, 0.0],
                 ..none
             },
             Lens::Fisheye { k, p, s } => Polynomial {
@@ -236,6 +258,14 @@ impl Lens {
                 tangential: [p[1], p[0]],
                 prism: s,
                 radial_first: true,
+                ..none
+            },
+            Lens::FTheta { k, skew, max_angle } => Polynomial {
+                plane: Plane::Angle,
+                radial: std::array::from_fn(|i| k[2 * i + 1]),
+                odd: std::array::from_fn(|i| k[2 * i]),
+                skew,
+                max_radius: max_angle,
                 ..none
             },
             Lens::Equirectangular => Polynomial {
@@ -272,6 +302,10 @@ impl Lens {
                 add(&mut k[..4]);
                 (p[1], p[0]) = (p[1] + p1, p[0] + p2);
             }
+            Lens::FTheta { k, .. } => {
+                let even = k.iter_mut().skip(1).step_by(2);
+                even.zip(radial).for_each(|(k, more)| *k += more);
+            }
             Lens::Pinhole
             | Lens::Fov { .. }
             | Lens::Division { .. }
@@ -292,6 +326,10 @@ impl Lens {
             }
             Lens::Fisheye { k, p, s } => k.iter().chain(p).chain(s).all(|v| v.is_finite()),
             Lens::RadTanThinPrism { k, p, s } => k.iter().chain(p).chain(s).all(|v| v.is_finite()),
+            Lens::FTheta { k, skew, max_angle } => {
+                let limit = max_angle.unwrap_or(1.0);
+                k.iter().chain(skew).all(|v| v.is_finite()) && limit.is_finite() && limit > 0.0
+            }
             Lens::Fov { omega } => omega.is_finite() && omega.abs() < std::f64::consts::PI,
             Lens::Division { k } => k.is_finite(),
             Lens::Eucm { alpha, beta } => {

@@ -4,22 +4,29 @@ use super::plane::Plane;
 
 type Point = [f64; 2];
 
+/// A corner of the image is not beyond `max_radius` by roundings of the file.
+const SLACK: f64 = 1e-3;
+/// On the axis the derivative of an odd power is that at this squared distance from it.
+const TINY: f64 = 1e-30;
+
 /// The map of a plane to the real image plane. With s = x² + y², the radial factor g = (1 + sum
-/// of `radial[i]` s^(i+1)) / (1 + sum of `divisor[i]` s^(i+1)), and m = 1 + `growth[0]` s +
-/// `growth[1]` s²:
+/// of `radial[i]` s^(i+1) + sum of `odd[i]` s^(i+1/2)) / (1 + sum of `divisor[i]` s^(i+1)), and m =
+/// 1 + `growth[0]` s + `growth[1]` s²:
 ///
 /// ```text
 /// x' = g x + m (2 p1 x y + p2 (s + 2 x²)) + s1 s + s2 s²
 /// y' = g y + m (2 p2 x y + p1 (s + 2 y²)) + s3 s + s4 s²
 /// ```
 ///
-/// then `x' + skew y'`. The default leaves every point where it is.
+/// then `(x' + skew[0] y', y' + skew[1] x')`. The default leaves every point where it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Polynomial {
     /// The plane of x and y.
     pub plane: Plane,
     /// Coefficients of the numerator of g.
     pub radial: [f64; 6],
+    /// Those of the odd powers of the distance from the axis in the numerator, from the first one.
+    pub odd: [f64; 6],
     /// Coefficients of its denominator.
     pub divisor: [f64; 3],
     /// p1, p2.
@@ -28,8 +35,10 @@ pub struct Polynomial {
     pub growth: [f64; 2],
     /// Thin prism, s1 to s4.
     pub prism: [f64; 4],
-    /// Of y' added to x'.
-    pub skew: f64,
+    /// Of y' added to x', of x' added to y'.
+    pub skew: [f64; 2],
+    /// The distance from the axis beyond which the lens forms no image.
+    pub max_radius: Option<f64>,
     /// The point is multiplied by g first; the other terms are those of the product.
     pub radial_first: bool,
 }
@@ -42,6 +51,12 @@ impl Polynomial {
             true => self.rest(at.map(|v| v * radial), 1.0),
             false => self.rest(at, radial),
         }
+    }
+
+    /// Whether a point of the plane is not beyond `max_radius`.
+    pub fn reaches(&self, at: Point) -> bool {
+        let within = |most: f64| square(at) <= (most * (1.0 + SLACK)).powi(2);
+        self.max_radius.is_none_or(within)
     }
 
     /// The derivative of [`Polynomial::bend`]: rows are outputs.
@@ -69,7 +84,7 @@ impl Polynomial {
                 let inner = at.map(|v| v * self.radial(s).0);
                 (inner, self.rest_jacobian(inner, 1.0, 0.0))
             }
-            false => (at, [[1.0, self.skew], [0.0, 1.0]]),
+            false => (at, [[1.0, self.skew[0]], [self.skew[1], 1.0]]),
         };
         let mut out = [[0.0; 2]; 6];
         let mut power = s / horner(&self.divisor, s).0;
@@ -85,13 +100,13 @@ impl Polynomial {
             [s + 2.0 * x * x, 2.0 * x * y],
         ];
         for (term, [a, b]) in out[4..].iter_mut().zip(tangential) {
-            *term = [more * (a + self.skew * b), more * b];
+            *term = self.sheared([more * a, more * b]);
         }
         out
     }
 
     /// Inverse of [`Polynomial::bend`] by damped Newton steps from the point itself, to 1e-10;
-    /// `None` where there is none or the plane is folded.
+    /// `None` where there is none, beyond `max_radius`, or where the plane is folded.
     pub fn unbend(&self, target: Point) -> Option<Point> {
         let miss = |a: Point| {
             let b = self.bend(a);
@@ -130,7 +145,7 @@ impl Polynomial {
             }
         }
         let unfolded = determinant(self.jacobian(at)) > 0.0;
-        (unfolded && size(error) <= tolerance).then_some(at)
+        (unfolded && self.reaches(at) && size(error) <= tolerance).then_some(at)
     }
 
     /// The largest distance from the axis, up to `limit`, at which points further out still land
@@ -158,7 +173,9 @@ impl Polynomial {
 
     /// The radial factor at a squared distance from the axis, and its derivative by that square.
     pub fn radial(&self, s: f64) -> (f64, f64) {
-        let (above, above_slope) = horner(&self.radial, s);
+        let (even, even_slope) = horner(&self.radial, s);
+        let (odd, odd_slope) = odd_powers(&self.odd, s);
+        let (above, above_slope) = (even + odd, even_slope + odd_slope);
         let (below, below_slope) = horner(&self.divisor, s);
         let factor = above / below;
         (factor, (above_slope - factor * below_slope) / below)
@@ -173,7 +190,11 @@ impl Polynomial {
         let tangential_y = 2.0 * p2 * x * y + p1 * (s + 2.0 * y * y);
         let bent_x = x * radial + more * tangential_x + s * (s1 + s * s2);
         let bent_y = y * radial + more * tangential_y + s * (s3 + s * s4);
-        [bent_x + self.skew * bent_y, bent_y]
+        self.sheared([bent_x, bent_y])
+    }
+
+    fn sheared(&self, [x, y]: Point) -> Point {
+        [x + self.skew[0] * y, y + self.skew[1] * x]
     }
 
     /// Its derivative; `slope` is that of the radial factor by s.
@@ -196,7 +217,8 @@ impl Polynomial {
             radial + 2.0 * x * of_x + more * (2.0 * p1 * y + 6.0 * p2 * x),
             2.0 * y * of_x + cross,
         ];
-        [[0, 1].map(|j| row_x[j] + self.skew * row_y[j]), row_y]
+        let columns = [0, 1].map(|j| self.sheared([row_x[j], row_y[j]]));
+        [0, 1].map(|i| [columns[0][i], columns[1][i]])
     }
 }
 
@@ -206,6 +228,15 @@ fn horner(k: &[f64], s: f64) -> (f64, f64) {
         (k + s * value, value + s * slope)
     });
     (1.0 + s * value, value + s * slope)
+}
+
+/// Sum of k[i] s^(i+1/2), and its derivative.
+fn odd_powers(k: &[f64; 6], s: f64) -> (f64, f64) {
+    let root = s.max(TINY).sqrt();
+    let (value, slope) = k.iter().rev().fold((0.0, 0.0), |(value, slope), &k| {
+        (k + s * value, value + s * slope)
+    });
+    (root * value, root * slope + 0.5 * value / root)
 }
 
 fn square([x, y]: Point) -> f64 {

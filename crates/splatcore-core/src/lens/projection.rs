@@ -105,11 +105,13 @@ impl Projection {
         };
         let (w, h) = (f64::from(camera.width), f64::from(camera.height));
         let corners = [(0.0, 0.0), (w, 0.0), (0.0, h), (w, h)].map(|(x, y)| corner(x, y));
+        let most = polynomial.max_radius.map_or(std::f64::consts::PI, to_angle);
         let farthest = corners
             .iter()
-            .try_fold(0.0f64, |most, c| c.map(|c| most.max(c)))
+            .try_fold(0.0f64, |farthest, c| c.map(|c| farthest.max(c)))
+            .map(|farthest| farthest.min(most))
             .filter(|&farthest| farthest < fold);
-        let max_angle = farthest.unwrap_or(fold);
+        let max_angle = farthest.unwrap_or(fold.min(most));
         let edge = to_plane(max_angle);
         let (radial, radial_slope) = polynomial.radial(edge * edge);
         let by_plane = radial + 2.0 * edge * edge * radial_slope;

@@ -40,7 +40,11 @@ impl Lens {
                     Plane::Angle => {
                         let r = r2.sqrt();
                         let scale = if r < 1e-9 { 1.0 } else { r.atan() / r };
-                        polynomial.bend(ray.map(|v| v * scale))
+                        let plane = ray.map(|v| v * scale);
+                        if !polynomial.reaches(plane) {
+                            return None;
+                        }
+                        polynomial.bend(plane)
                     }
                     straight => straight.of_ray(ray)?,
                 }
@@ -156,7 +160,11 @@ impl Lens {
             } else {
                 r.atan2(z) / r
             };
-            let bent = polynomial.bend([x * scale, y * scale]);
+            let plane = [x * scale, y * scale];
+            if !polynomial.reaches(plane) {
+                return None;
+            }
+            let bent = polynomial.bend(plane);
             return bent.iter().all(|v| v.is_finite()).then_some(bent);
         }
         if z <= 0.0 {
@@ -179,6 +187,7 @@ impl Lens {
             for d in 0..DIRECTIONS {
                 let (sin, cos) = (d as f64 * std::f64::consts::TAU / DIRECTIONS as f64).sin_cos();
                 let ray = [radius * cos, radius * sin];
+                // Beyond the largest angle of a lens that has one no ray lands anywhere.
                 let unfolded =
                     jacobian(|r| self.distort(r), ray).is_some_and(|j| determinant(j) > 0.0);
                 if !unfolded {

@@ -31,7 +31,18 @@ fn lenses() -> Vec<Lens> {
         },
         Lens::Equirectangular,
         Lens::Orthographic,
+        f_theta(),
     ]
+}
+
+fn f_theta() -> Lens {
+    let mut k = [0.0; 12];
+    k[..4].copy_from_slice(&[-0.02, 0.05, -0.08, 0.03]);
+    Lens::FTheta {
+        k,
+        skew: [0.001, -0.002],
+        max_angle: None,
+    }
 }
 
 /// Those about the axis, of which a polynomial bends the plane.
@@ -201,7 +212,10 @@ fn models_say_what_they_are() {
     let fisheyes = lenses().into_iter().map(|lens| lens.is_fisheye());
     assert!(planes.map(|plane| plane == Plane::Angle).eq(fisheyes));
     let by_distance: Vec<bool> = lenses().iter().map(Lens::depth_is_distance).collect();
-    assert_eq!(by_distance, [false, false, false, true, true, true, false]);
+    assert_eq!(
+        by_distance,
+        [false, false, false, true, true, true, false, true]
+    );
     assert!(Projection::new(&camera(Lens::Fov { omega: 0.9 })).is_none());
     assert_eq!(Lens::default(), Lens::Pinhole);
     let mut bad = camera(lenses()[1]);

@@ -38,11 +38,13 @@ impl LensKind {
 #[repr(C)]
 pub struct KernelLens {
     radial: [f32; 6],
+    odd: [f32; 6],
     divisor: [f32; 3],
     tangential: [f32; 2],
     growth: [f32; 2],
     prism: [f32; 4],
-    skew: f32,
+    skew: [f32; 2],
+    has_odd: u32,
     radial_first: u32,
     plane: u32,
     max_angle: f32,
@@ -63,11 +65,13 @@ impl KernelLens {
     pub(crate) const LAYOUT: &'static Layout = layout!(
         Self as "Lens";
         radial: [f32; 6],
+        odd: [f32; 6],
         divisor: [f32; 3],
         tangential: [f32; 2],
         growth: [f32; 2],
         prism: [f32; 4],
-        skew: f32,
+        skew: [f32; 2],
+        has_odd: u32,
         radial_first: u32,
         plane: u32,
         max_angle: f32,
@@ -92,11 +96,13 @@ impl KernelLens {
         let polynomial = projection.polynomial;
         let still = Self {
             radial: polynomial.radial.map(|v| v as f32),
+            odd: polynomial.odd.map(|v| v as f32),
             divisor: polynomial.divisor.map(|v| v as f32),
             tangential: polynomial.tangential.map(|v| v as f32),
             growth: polynomial.growth.map(|v| v as f32),
             prism: polynomial.prism.map(|v| v as f32),
-            skew: polynomial.skew as f32,
+            skew: polynomial.skew.map(|v| v as f32),
+            has_odd: (polynomial.odd != [0.0; 6]).into(),
             radial_first: polynomial.radial_first.into(),
             plane: polynomial.plane as u32,
             max_angle: projection.max_angle as f32,

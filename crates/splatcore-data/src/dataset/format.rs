@@ -110,8 +110,8 @@ impl Format {
         match self {
             Format::ColmapBinary | Format::ColmapText => "every camera model",
             Format::Transforms => {
-                "camera models: pinholes, OPENCV, OPENCV_FISHEYE, FISHEYE624, EQUIRECTANGULAR, \
-                 ORTHOPHOTO; rolling shutters"
+                "camera models: pinholes, OPENCV, OPENCV_FISHEYE, FISHEYE624, FTHETA, \
+                 EQUIRECTANGULAR, ORTHOPHOTO; rolling shutters"
             }
             Format::TransformsSplit => "`transforms_val.json` if there is no test file",
             Format::Polycam => "corrected cameras and images are preferred; has depth maps",

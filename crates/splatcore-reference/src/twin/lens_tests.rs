@@ -12,7 +12,7 @@ use splatcore_core::{Camera, Gaussians, Lens, pose_gradient};
 
 /// A camera of each kind of lens; two stand among the Gaussians and see what is behind them. Two
 /// move while they read their photos.
-pub(super) fn cameras() -> [Camera; 9] {
+pub(super) fn cameras() -> [Camera; 10] {
     let camera = |lens, focal: f64| Camera {
         fx: focal * 1.15,
         fy: focal,
@@ -73,9 +73,20 @@ pub(super) fn cameras() -> [Camera; 9] {
             ..camera(Lens::Equirectangular, 1.0)
         },
         camera(Lens::Orthographic, 6.0),
+        camera(f_theta(), 14.0),
         rolling(camera(Lens::Pinhole, 18.6), Readout::TopToBottom),
         rolling(camera(fisheye, 14.0), Readout::RightToLeft),
     ]
+}
+
+fn f_theta() -> Lens {
+    let mut k = [0.0; 12];
+    k[..6].copy_from_slice(&[-0.02, 0.05, -0.08, 0.03, 0.01, -0.004]);
+    Lens::FTheta {
+        k,
+        skew: [0.02, -0.03],
+        max_angle: None,
+    }
 }
 
 fn rolling(camera: Camera, readout: Readout) -> Camera {

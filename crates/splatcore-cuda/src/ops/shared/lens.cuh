@@ -9,11 +9,13 @@
 // and the rest of splatcore_core::lens::Projection.
 struct Lens {
     float radial[6];
+    float odd[6];
     float divisor[3];
     float tangential[2];
     float growth[2];
     float prism[4];
-    float skew;
+    float skew[2];
+    u32 has_odd;          // 0: no term of `odd` is used
     u32 radial_first;     // 1: the other terms are those of the point times the radial factor
     u32 plane;            // in which it acts, below
     float max_angle;      // radians from the axis up to which the polynomial is used
@@ -38,6 +40,8 @@ struct Lens {
 #define PLANE_PARALLEL 1
 #define PLANE_ANGLE 2
 #define PLANE_SPHERE 3
+// On the axis the derivative of an odd power is that at this squared distance from it.
+#define TINY_SQUARE 1e-20f
 // At the poles the derivative of the longitude is that at this share of the distance from them.
 #define POLE 1e-6f
 
@@ -139,6 +143,16 @@ __device__ __forceinline__ float lens_radial(const Lens& lens, float s, float& s
     below_slope = fmaf(s, below_slope, below);
     above = fmaf(s, above, 1.0f);
     below = fmaf(s, below, 1.0f);
+    if (lens.has_odd) {
+        float odd = 0.0f, odd_slope = 0.0f, root = sqrtf(fmaxf(s, TINY_SQUARE));
+#pragma unroll
+        for (int i = 5; i >= 0; --i) {
+            odd_slope = fmaf(s, odd_slope, odd);
+            odd = fmaf(s, odd, lens.odd[i]);
+        }
+        above = fmaf(root, odd, above);
+        above_slope += fmaf(root, odd_slope, 0.5f * odd / root);
+    }
     float inverse = 1.0f / below, factor = above * inverse;
     slope = (above_slope - factor * below_slope) * inverse;
     return factor;
@@ -177,14 +191,14 @@ __device__ __forceinline__ Vec2 lens_bend(const Lens& lens, Vec2 at, Rows2x2& ro
         then.yy = radial + 2.0f * y * of_y + more * fmaf(2.0f * p2, x, 6.0f * p1 * y);
         then.xx = radial + 2.0f * x * of_x + more * fmaf(2.0f * p1, y, 6.0f * p2 * x);
         then.xy = fmaf(2.0f * y, of_x, cross);
-        then.xx = fmaf(lens.skew, then.yx, then.xx);
-        then.xy = fmaf(lens.skew, then.yy, then.xy);
+        then = {fmaf(lens.skew[0], then.yx, then.xx), fmaf(lens.skew[0], then.yy, then.xy),
+                fmaf(lens.skew[1], then.xx, then.yx), fmaf(lens.skew[1], then.xy, then.yy)};
         rows = {fmaf(then.xx, first.xx, then.xy * first.yx),
                 fmaf(then.xx, first.xy, then.xy * first.yy),
                 fmaf(then.yx, first.xx, then.yy * first.yx),
                 fmaf(then.yx, first.xy, then.yy * first.yy)};
     }
-    return {fmaf(lens.skew, bent_y, bent_x), bent_y};
+    return {fmaf(lens.skew[0], bent_y, bent_x), fmaf(lens.skew[1], bent_x, bent_y)};
 }
 
 #if INTRINSICS
@@ -199,14 +213,15 @@ __device__ __forceinline__ void lens_coefficients_backward(const Lens& lens, con
     float below =
         fmaf(s, fmaf(s, fmaf(s, lens.divisor[2], lens.divisor[1]), lens.divisor[0]), 1.0f);
     float power = s / below;
-    Vec2 inner = at, radial = {d.x, fmaf(lens.skew, d.x, d.y)};
+    Vec2 inner = at, sheared = {fmaf(lens.skew[1], d.y, d.x), fmaf(lens.skew[0], d.x, d.y)};
+    Vec2 radial = sheared;
     if (lens.radial_first) {
         float factor = lens_radial(lens, s, slope);
         inner = {at.x * factor, at.y * factor};
         // Of the other terms alone: a lens whose radial factor is 1.
         Lens rest = lens;
         for (int k = 0; k < 6; ++k) rest.radial[k] = 0.0f;
-        rest.radial_first = 0;
+        rest.has_odd = rest.radial_first = 0;
         Rows2x2 rows = {};
         lens_bend<true>(rest, inner, rows);
         radial = {fmaf(rows.xx, d.x, rows.yx * d.y), fmaf(rows.xy, d.x, rows.yy * d.y)};
@@ -218,9 +233,11 @@ __device__ __forceinline__ void lens_coefficients_backward(const Lens& lens, con
     }
     s = fmaf(inner.x, inner.x, inner.y * inner.y);
     float more = fmaf(s, fmaf(s, lens.growth[1], lens.growth[0]), 1.0f);
-    float cross = 2.0f * inner.x * inner.y, d_y = fmaf(lens.skew, d.x, d.y);
-    out[4] = fmaf(more, fmaf(cross, d.x, fmaf(2.0f * inner.y, inner.y, s) * d_y), out[4]);
-    out[5] = fmaf(more, fmaf(fmaf(2.0f * inner.x, inner.x, s), d.x, cross * d_y), out[5]);
+    float cross = 2.0f * inner.x * inner.y;
+    out[4] =
+        fmaf(more, fmaf(cross, sheared.x, fmaf(2.0f * inner.y, inner.y, s) * sheared.y), out[4]);
+    out[5] =
+        fmaf(more, fmaf(fmaf(2.0f * inner.x, inner.x, s), sheared.x, cross * sheared.y), out[5]);
 }
 #endif
 

@@ -1,5 +1,6 @@
 //! From a frame's numbers to a camera.
 
+use super::f_theta;
 use super::json::Intrinsics;
 use crate::dataset::finding::Finding;
 use crate::dataset::plausible::values;
@@ -48,8 +49,12 @@ pub(super) struct LensProblem {
     pub remedy: &'static str,
 }
 
-/// The lens that the coefficients describe.
+/// The lens that the coefficients describe; that of an f-theta camera depends on its size
+/// ([`f_theta::camera`]).
 pub(super) fn lens(i: &Intrinsics) -> Result<Lens, LensProblem> {
+    if f_theta::is_meant(i) {
+        return Ok(Lens::Pinhole);
+    }
     let spelled = i.camera_model.as_deref().unwrap_or("OPENCV");
     let model = spelled.to_ascii_uppercase();
     let is = |models: &[&str]| models.contains(&model.as_str());
@@ -71,8 +76,8 @@ pub(super) fn lens(i: &Intrinsics) -> Result<Lens, LensProblem> {
     if !fisheye && !is(&PERSPECTIVE) {
         return Err(LensProblem {
             problem: format!("unknown camera model {}", quoted(spelled)),
-            remedy: "undistort the photos, or use OPENCV, OPENCV_FISHEYE, FISHEYE624, PINHOLE, \
-                     EQUIRECTANGULAR or ORTHOPHOTO",
+            remedy: "undistort the photos, or use OPENCV, OPENCV_FISHEYE, FISHEYE624, FTHETA, \
+                     PINHOLE, EQUIRECTANGULAR or ORTHOPHOTO",
         });
     }
     let listed = i.distortion_params.as_deref().unwrap_or_default();
@@ -148,7 +153,7 @@ pub(super) fn camera(
         (Some(fx), Some(fy)) => (fx, fy),
         (Some(f), None) | (None, Some(f)) => (f, f),
         // What files say of it is of no use, and replaced below.
-        (None, None) if whole => (1.0, 1.0),
+        (None, None) if whole || f_theta::is_meant(i) => (1.0, 1.0),
         (None, None) => {
             let expected = "fl_x or camera_angle_x";
             return Err(Finding::refused("the focal length", "not given", expected));
@@ -172,6 +177,9 @@ pub(super) fn camera(
         lens,
         shutter: None,
     };
+    if f_theta::is_meant(i) {
+        return f_theta::camera(i, camera);
+    }
     Ok(match whole {
         true => panorama::whole(&camera, size.0, size.1),
         false => camera,

@@ -1,5 +1,6 @@
 //! What a `transforms.json` says, as written.
 
+use super::f_theta_keys;
 use crate::words::one_line;
 use crate::{DataError, Place};
 use serde::Deserialize;
@@ -37,6 +38,9 @@ pub struct Intrinsics {
     pub shutter_type: Option<String>,
     /// Seconds from the reading of the photo's one edge to that of the other.
     pub rolling_shutter_time: Option<f64>,
+    /// Of the f-theta model alone.
+    #[serde(flatten)]
+    pub f_theta: f_theta_keys::Keys,
 }
 
 /// One photo.
@@ -198,6 +202,7 @@ impl Intrinsics {
                 .clone()
                 .or_else(|| general.shutter_type.clone()),
             rolling_shutter_time: self.rolling_shutter_time.or(general.rolling_shutter_time),
+            f_theta: self.f_theta.or(&general.f_theta),
         }
     }
 }

@@ -2,11 +2,14 @@
 //! with siblings.
 
 mod camera;
+mod f_theta;
+mod f_theta_keys;
 mod json;
 mod points;
 mod shutter;
 mod write;
 
+pub use f_theta_keys::Keys as FThetaKeys;
 use json::plain;
 pub use json::{Frame, Intrinsics, Transforms, parse};
 pub use write::{PosedPhoto, write};

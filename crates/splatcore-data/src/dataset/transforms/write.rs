@@ -4,6 +4,7 @@ use super::shutter::type_of;
 use crate::DataError;
 use crate::file::write_bytes;
 use serde_json::{Map, Value, json};
+use splatcore_core::lens::FThetaCamera;
 use splatcore_core::{Camera, Lens};
 use std::path::Path;
 
@@ -92,6 +93,17 @@ fn intrinsics(camera: &Camera) -> Option<Map<String, Value>> {
         Lens::RadTanThinPrism { k, p, s } => {
             let numbers: Vec<f64> = k.into_iter().chain(p).chain(s).collect();
             ("FISHEYE624", json!({ "distortion_params": numbers }))
+        }
+        Lens::FTheta { .. } => {
+            let of = FThetaCamera::of(camera)?;
+            let mut lens = json!({
+                "reference_poly": "ANGLE_TO_PIXELDIST", "angle_to_pixeldist_poly": of.polynomial,
+                "linear_cde": of.linear,
+            });
+            if let Some(angle) = of.max_angle {
+                lens["max_angle"] = json!(angle);
+            }
+            ("FTHETA", lens)
         }
         Lens::Equirectangular => ("EQUIRECTANGULAR", json!({})),
         Lens::Orthographic => ("ORTHOPHOTO", json!({})),
