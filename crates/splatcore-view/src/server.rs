@@ -31,7 +31,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       frame-ancestors 'none'";
 
 /// The page's files: name, type, content.
-const FILES: [(&str, &str, &str); 19] = [
+const FILES: [(&str, &str, &str); 20] = [
     (
         "index.html",
         "text/html; charset=utf-8",
@@ -45,6 +45,7 @@ const FILES: [(&str, &str, &str); 19] = [
     ("input.js", JS, shared::INPUT),
     ("overlay.js", JS, include_str!("page/overlay.js")),
     ("panel.js", JS, include_str!("page/panel.js")),
+    ("projection.js", JS, include_str!("page/projection.js")),
     ("curves.js", JS, include_str!("page/curves.js")),
     ("theme.js", JS, shared::THEME),
     ("tools.js", JS, include_str!("page/tools.js")),

@@ -3,7 +3,7 @@
 use crate::connections::Guest;
 use crate::drawing;
 use crate::hub::{Hub, Made, Work};
-use crate::protocol::{Reply, Request, SceneInfo};
+use crate::protocol::{Reply, Request, SceneInfo, ViewRequest};
 use crate::shared::{Photos, Shared};
 use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket};
@@ -169,7 +169,8 @@ impl Session<'_> {
     async fn hear(&mut self, text: &str) -> Result<(), Gone> {
         let request = serde_json::from_str(text).map_err(|_| Gone)?;
         let hub = &self.shared.hub;
-        let looked = |view: &crate::protocol::ViewRequest| view.look().map_err(|_| Gone);
+        let shared = self.shared;
+        let looked = |view: &ViewRequest| view.look(&shared.info.cameras).map_err(|_| Gone);
         let changes = matches!(
             request,
             Request::Control { .. }
@@ -186,8 +187,17 @@ impl Session<'_> {
         let work = match request {
             Request::Hello { .. } => return Err(Gone),
             Request::View(view) => Work::View(looked(&view)?),
-            Request::Pick { view, x, y, tag } => Work::Pick(looked(&view)?, [x, y], tag),
+            Request::Pick { view, x, y, tag } => {
+                let look = looked(&view)?;
+                let place = view.in_image(&look.camera, [x, y]);
+                Work::Pick(look, place, tag)
+            }
             Request::Picture { view } => Work::Picture(looked(&view)?),
+            Request::Sight { view } | Request::Start { view } if !view.is_pinhole() => {
+                let message = "this is not done in a view with distortion; choose the projection \
+                               of a camera without one";
+                return self.refuse(message.into()).await;
+            }
             Request::Sight { view } => Work::Sight(looked(&view)?),
             Request::Edit { edit } => match edit.edit() {
                 Ok(edit) => Work::Edit(edit),
@@ -202,7 +212,11 @@ impl Session<'_> {
                 looked(&view)?;
                 return self.store_start(view.pose()).await;
             }
-            Request::Photo { index, size } => return self.photo(index, size).await,
+            Request::Photo {
+                index,
+                size,
+                as_taken,
+            } => return self.photo(index, size, as_taken).await,
             Request::Control { action } => {
                 hub.act(action);
                 return Ok(());
@@ -221,12 +235,12 @@ impl Session<'_> {
         say(&mut self.socket, &Reply::Error { message }).await
     }
 
-    async fn photo(&mut self, index: usize, size: u32) -> Result<(), Gone> {
+    async fn photo(&mut self, index: usize, size: u32, as_taken: bool) -> Result<(), Gone> {
         let Some(photos) = self.shared.photos.clone() else {
             return Err(Gone);
         };
         let size = size.clamp(16, MAX_PHOTO);
-        let read = tokio::task::spawn_blocking(move || encoded(&photos, index, size));
+        let read = tokio::task::spawn_blocking(move || encoded(&photos, index, size, as_taken));
         match read.await.map_err(|_| Gone)? {
             Ok(bytes) => send(&mut self.socket, Message::Binary(bytes.into())).await,
             Err(message) => say(&mut self.socket, &Reply::Error { message }).await,
@@ -254,9 +268,9 @@ impl Session<'_> {
     }
 }
 
-fn encoded(photos: &Photos, index: usize, size: u32) -> Result<Vec<u8>, String> {
-    let (rgb, width, height) = photos(index, size)?;
-    Ok(drawing::photo(index as u32, &rgb, width, height))
+fn encoded(photos: &Photos, index: usize, size: u32, as_taken: bool) -> Result<Vec<u8>, String> {
+    let (rgb, width, height) = photos(index, size, as_taken)?;
+    Ok(drawing::photo(index as u32, as_taken, &rgb, width, height))
 }
 
 async fn say(socket: &mut WebSocket, reply: &Reply<'_>) -> Result<(), Gone> {

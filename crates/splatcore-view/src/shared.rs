@@ -8,9 +8,11 @@ use splatcore_page::Pose;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
-/// Reads a photo by its index, at most so many pixels on the longer side: r, g, b, a pixel after
-/// the other, width, height; or one line that says why not.
-pub type Photos = Arc<dyn Fn(usize, u32) -> Result<(Vec<u8>, u32, u32), String> + Send + Sync>;
+/// Reads a photo by its index, at most so many pixels on the longer side, and either as it was
+/// taken or as a camera without distortion takes it: r, g, b, a pixel after the other, width,
+/// height; or one line that says why not.
+pub type Photos =
+    Arc<dyn Fn(usize, u32, bool) -> Result<(Vec<u8>, u32, u32), String> + Send + Sync>;
 
 /// Stores a view to begin with: one line that says where, or why not.
 pub type StoreStart = Arc<dyn Fn(Pose) -> Result<String, String> + Send + Sync>;

@@ -54,6 +54,7 @@ mod output;
 )]
 mod program;
 mod progress;
+mod projection;
 mod ranks;
 mod remedy;
 mod report;

@@ -103,6 +103,7 @@ pub fn scene_info<'a>(
             fov: 2.0 * camera.tan_half_fov()[1].atan().to_degrees(),
             aspect: camera.tan_half_fov()[0] / camera.tan_half_fov()[1],
             held_out,
+            as_taken: camera.lens.polynomial().map(|_| camera.clone()),
         })
         .collect();
     SceneInfo {
@@ -132,9 +133,9 @@ fn bounds(means: &[[f32; 3]]) -> [[f32; 3]; 2] {
     bounds
 }
 
-/// Photos that are in memory.
+/// Photos that are in memory, as they are trained on.
 pub fn photos_of(views: Vec<Arc<Vec<View>>>) -> Photos {
-    Arc::new(move |index, size| {
+    Arc::new(move |index, size, _| {
         let view = views.iter().flat_map(|views| views.iter()).nth(index);
         let view = view.ok_or_else(|| format!("there is no photo {index}"))?;
         shrunk(view, size)

@@ -40,8 +40,9 @@ fn png_with(
     bytes
 }
 
-/// A message with a photo: bytes of r, g, b, a pixel after the other.
-pub fn photo(index: u32, rgb: &[u8], width: u32, height: u32) -> Vec<u8> {
+/// A message with a photo: bytes of r, g, b, a pixel after the other. `as_taken` comes back as it
+/// was asked.
+pub fn photo(index: u32, as_taken: bool, rgb: &[u8], width: u32, height: u32) -> Vec<u8> {
     let header = Header {
         kind: Kind::Photo,
         seq: index,
@@ -50,7 +51,7 @@ pub fn photo(index: u32, rgb: &[u8], width: u32, height: u32) -> Vec<u8> {
         height,
         render_us: 0,
         encode_us: 0,
-        step: 0,
+        step: as_taken.into(),
     };
     let mut message = header.to_bytes().to_vec();
     message.extend(strips::jpeg(rgb, width, height, PHOTO));

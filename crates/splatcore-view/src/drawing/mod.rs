@@ -13,7 +13,7 @@ pub use variant::Variants;
 
 use crate::protocol::{Channel, Codec, Header, Kind, Look};
 use splatcore_core::backend::{BackendError, RenderOptions, Rendered, Renderer};
-use splatcore_core::{Image, Pipeline};
+use splatcore_core::{Camera, Image, Lens, Pipeline, panorama};
 use std::time::Instant;
 
 /// Share of a view's depths that are at most as near as white.
@@ -109,16 +109,28 @@ pub fn pick(
     // What is mostly transparent was not meant.
     let solid = rendered.transmittance.get(pixel).is_some_and(|&t| t < 0.5);
     let depth = rendered.depth().and_then(|depth| depth.get(pixel).copied());
-    Ok(depth.filter(|&z| solid && z > 0.0).map(|z| {
-        let z = f64::from(z);
-        let view = [
-            (x - camera.cx) / camera.fx * z,
-            (y - camera.cy) / camera.fy * z,
-            z,
-        ];
+    let view = depth
+        .filter(|&depth| solid && depth > 0.0)
+        .and_then(|depth| at_depth(camera, [x, y], f64::from(depth)));
+    let camera = &camera.at_pixel([x, y]);
+    Ok(view.map(|view| {
         let (r, position) = (&camera.rotation, camera.position());
         std::array::from_fn(|c| (0..3).map(|i| r[i][c] * view[i]).sum::<f64>() + position[c])
     }))
+}
+
+/// The point that a pixel shows at a depth, in the axes that the camera has then.
+fn at_depth(camera: &Camera, [x, y]: [f64; 2], depth: f64) -> Option<[f64; 3]> {
+    let across = [(x - camera.cx) / camera.fx, (y - camera.cy) / camera.fy];
+    if camera.lens == Lens::Orthographic {
+        return Some([across[0], across[1], depth]);
+    }
+    let direction = camera.direction([x, y])?;
+    let along = match camera.lens.depth_is_distance() {
+        true => 1.0,
+        false => direction[2],
+    };
+    Some(direction.map(|v| v * depth / along))
 }
 
 /// Bytes of r, g, b, a pixel after the other.
@@ -128,6 +140,9 @@ fn picture(
     look: &Look,
 ) -> Result<Vec<u8>, BackendError> {
     let image = match look.channel {
+        Channel::Colour if panorama::is_whole(&look.camera) => {
+            render(renderer, options, look, false)?.image
+        }
         Channel::Colour => {
             let options = options_of(options, look, false);
             return renderer.render_bytes(&look.camera, &options);
@@ -137,6 +152,10 @@ fn picture(
             grey(&rendered, rendered.transmittance.iter().map(|t| 1.0 - t))
         }
         Channel::Depth => depth(&render(renderer, options, look, true)?),
+        Channel::Heat if panorama::is_whole(&look.camera) => {
+            let problem = "an image of 360 degrees is drawn as four, which have tiles each";
+            return Err(BackendError::Input(problem.into()));
+        }
         Channel::Heat => {
             let counts = renderer.tile_counts(&look.camera, options)?;
             heat::image(&counts, &look.camera)
@@ -166,7 +185,8 @@ fn render(
     look: &Look,
     inverse_depth: bool,
 ) -> Result<Rendered, BackendError> {
-    renderer.render(&look.camera, &options_of(options, look, inverse_depth))
+    let options = options_of(options, look, inverse_depth);
+    panorama::render(renderer, &look.camera, &options)
 }
 
 fn grey(rendered: &Rendered, values: impl Iterator<Item = f32>) -> Image {

@@ -8,6 +8,7 @@ import { Overlay } from './overlay.js';
 import { Measuring } from './measuring.js';
 import { PathPanel } from './path_panel.js';
 import { redrawCurves, say, showFacts, showHeat, showScene, showStatus, showTimes } from './panel.js';
+import { Projection } from './projection.js';
 import { Saving } from './saving.js';
 import { Selecting } from './selecting.js';
 import { theme } from './theme.js';
@@ -37,6 +38,7 @@ let share = 1; // of the full size, while moving
 let moved = false;
 let stillTimer = 0;
 let photo = null;
+let askedAsTaken = false; // how the photo was asked for
 
 function request(still) {
   const ratio = Math.min(devicePixelRatio, 2);
@@ -51,7 +53,7 @@ function request(still) {
     seq: ++seq,
     position: pose.position,
     rotation: pose.rotation,
-    fov: pose.fov,
+    ...projection.request(),
     width: Math.max(16, Math.round(full[0] * fit)),
     height: Math.max(16, Math.round(full[1] * fit)),
     channel,
@@ -72,8 +74,7 @@ function ask(still) {
 }
 
 function showSliders() {
-  element('fov').value = camera.fov;
-  element('fov').nextElementSibling.value = `${Math.round(camera.fov)}\u00b0`;
+  projection.showAngle();
   const size = 2 ** (element('scale').value / 3);
   element('scale').nextElementSibling.value = `${size.toFixed(2)}\u00d7`;
 }
@@ -100,7 +101,10 @@ async function show(header, blob) {
   }
   const bitmap = await createImageBitmap(blob);
   if (header.kind === 2) {
-    photo = { index: header.seq, bitmap };
+    // One that was asked for before the projection changed may come last.
+    const asTaken = header.step === 1;
+    if (asTaken !== projection.asTaken) return;
+    photo = { index: header.seq, bitmap, asTaken };
     drawPhoto();
     return;
   }
@@ -126,26 +130,31 @@ async function show(header, blob) {
 function drawPhoto() {
   const canvas = element('photo');
   const chosen = overlay.chosen;
-  const visible = photo && photo.index === chosen && camera.exact;
+  const visible = photo && photo.index === chosen && camera.exact
+    && photo.asTaken === projection.asTaken && (projection.isPinhole || projection.asTaken);
   canvas.hidden = !visible;
   element('wipe').style.display = visible && element('compare').value === 'wipe' ? 'block' : 'none';
   if (!visible) return;
   canvas.width = canvas.clientWidth;
   canvas.height = canvas.clientHeight;
   const context = canvas.getContext('2d');
-  // The render fills the height with the photo's field of view.
-  const height = canvas.height;
-  const width = height * info.cameras[chosen].aspect;
-  const left = (canvas.width - width) / 2;
+  // The render fills the height with the photo's field of view, or as the photo was taken has its
+  // shape.
+  const render = element('view');
+  const shape = projection.asTaken ? render.width / render.height : info.cameras[chosen].aspect;
+  const height = projection.asTaken ? Math.min(canvas.height, canvas.width / shape) : canvas.height;
+  const width = height * shape;
+  const [left, top] = [(canvas.width - width) / 2, (canvas.height - height) / 2];
   const error = element('compare').value === 'error';
   const from = error ? 0 : (element('wipe').value / 1000) * canvas.width;
   context.beginPath();
   context.rect(from, 0, canvas.width, height);
   context.clip();
-  context.drawImage(photo.bitmap, left, 0, width, height);
+  context.drawImage(photo.bitmap, left, top, width, height);
   if (error) {
     context.globalCompositeOperation = 'difference';
-    context.drawImage(element('view'), 0, 0, canvas.width, height);
+    if (projection.asTaken) context.drawImage(render, left, top, width, height);
+    else context.drawImage(render, 0, 0, canvas.width, height);
   }
 }
 
@@ -154,11 +163,36 @@ function chooseCamera(index) {
   element('camera').value = index < 0 ? '' : index;
   if (index >= 0) {
     camera.goTo(info.cameras[index]);
-    if (info.photos) connection.send({ type: 'photo', index, size: 1280 });
+    askPhoto();
   }
+  projection.photoChosen(index);
   drawPhoto();
   change();
 }
+
+function askPhoto() {
+  if (!info.photos || overlay.chosen < 0) return;
+  askedAsTaken = projection.asTaken;
+  connection.send({ type: 'photo', index: overlay.chosen, size: 1280, as_taken: askedAsTaken });
+}
+
+const projection = new Projection(camera, {
+  info: () => info,
+  chosen: () => overlay.chosen,
+  choose: chooseCamera,
+  changed() {
+    overlay.hidden = !projection.isPinhole;
+    tools.see(projection.why);
+    if (projection.kind === 'equirect' && element('channel').value === 'heat') {
+      element('channel').value = 'colour';
+      showChannel();
+    }
+    if (projection.asTaken !== askedAsTaken) askPhoto();
+    drawPhoto();
+    change();
+  },
+  say: sayFor,
+});
 
 const path = new PathPanel(element('path'), new Keyframes(''), {
   pose: () => camera.pose(),
@@ -214,6 +248,7 @@ const picks = new Map();
 let tags = 0;
 function pick(x, y) {
   const view = page.view();
+  // Of the window; the server knows where in it the picture is.
   const scale = view.height / stage.clientHeight;
   tags += 1;
   connection.send({ type: 'pick', view, x: x * scale, y: y * scale, tag: tags });
@@ -251,6 +286,7 @@ function begin(scene) {
   selecting.begin();
   overlay.cameras = info.cameras;
   if (first) {
+    projection.set(info.projection);
     camera.setUp(info.up);
     camera.frame(info.frame, stage.clientWidth / stage.clientHeight);
     overlay.size = camera.distance / 40;
@@ -326,6 +362,7 @@ listen(stage, camera, {
     };
     keys[key]?.();
     const channel = ['colour', 'depth', 'alpha', 'heat'][Number(key) - 1];
+    if (channel === 'heat' && projection.kind === 'equirect') return;
     if (channel) element('channel').value = channel;
     if (channel) showChannel();
   },
@@ -338,7 +375,6 @@ function showChannel() {
 
 element('channel').oninput = showChannel;
 for (const id of ['style', 'scale', 'sh', 'background']) element(id).oninput = change;
-element('fov').oninput = () => { camera.release(); camera.fov = Number(element('fov').value); change(); };
 element('up').oninput = () => {
   const value = element('up').value;
   camera.release();
@@ -346,7 +382,10 @@ element('up').oninput = () => {
   change();
 };
 element('frame').onclick = frameAll;
-element('start').onclick = () => connection.send({ type: 'start', view: page.view() });
+element('start').onclick = () => {
+  const view = { ...page.view(), projection: 'pinhole', fov: camera.fov };
+  connection.send({ type: 'start', view });
+};
 element('frusta').onchange = () => { overlay.showCameras = element('frusta').checked; change(); };
 element('camera').onchange = () => {
   const value = element('camera').value;

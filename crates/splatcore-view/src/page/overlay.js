@@ -18,6 +18,7 @@ export class Overlay {
     this.stroke = null; // points in pixels, radius, join
     this.marks = []; // points in the world, text, whether they are a closed outline
     this.showCameras = false;
+    this.hidden = false; // the picture is none of a camera without distortion
   }
 
   draw(pose) {
@@ -26,6 +27,10 @@ export class Overlay {
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
     canvas.width = width * ratio;
     canvas.height = height * ratio;
+    if (this.hidden) {
+      canvas.dataset.handles = '[]';
+      return;
+    }
     const context = canvas.getContext('2d');
     context.scale(ratio, ratio);
     const line = (a, b) => {
@@ -133,7 +138,7 @@ export class Overlay {
 
   // The camera whose place is shown within 14 pixels, or -1.
   cameraAt(pose, x, y) {
-    if (!this.showCameras) return -1;
+    if (!this.showCameras || this.hidden) return -1;
     let [best, nearest] = [-1, 14];
     this.cameras.forEach((camera, i) => {
       const at = project(pose, camera.position, this.canvas.clientWidth, this.canvas.clientHeight);

@@ -10,6 +10,8 @@ export class Tools {
     this.changed = changed;
     this.bar = document.getElementById('bar');
     this.current = 'move';
+    this.editing = { may: false, why: '' };
+    this.blind = ''; // why no tool works in this view
     this.buttons = new Map(NAMES.map((name) => [name, document.getElementById(`tool-${name}`)]));
     for (const [name, button] of this.buttons) {
       button.onclick = () => this.choose(name === this.current ? 'move' : name);
@@ -32,13 +34,26 @@ export class Tools {
 
   // Whether there is something to edit and this browser may; `why` not.
   allow(editing, why) {
-    for (const name of EDITS) {
+    this.editing = { may: editing, why };
+    this.enable();
+  }
+
+  // Why the picture is none that tools work on, or nothing.
+  see(why) {
+    this.blind = why;
+    this.enable();
+  }
+
+  enable() {
+    for (const name of NAMES.slice(1)) {
       const button = this.buttons.get(name);
-      button.disabled = !editing;
+      const { may, why } = EDITS.includes(name) ? this.editing : { may: true };
+      const problem = this.blind || (may ? '' : why);
+      button.disabled = Boolean(problem);
       button.dataset.title ??= button.title;
-      button.title = editing ? button.dataset.title : `${button.dataset.title}. ${why}`;
+      button.title = problem ? `${button.dataset.title}. ${problem}` : button.dataset.title;
+      if (problem && name === this.current) this.choose('move');
     }
-    if (!editing && EDITS.includes(this.current)) this.choose('move');
   }
 
   show() {

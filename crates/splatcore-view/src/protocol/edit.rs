@@ -199,8 +199,11 @@ fn stroke(
     if !(0.0..=MAX_BRUSH).contains(&radius) {
         return Err(format!("a brush of {radius} pixels"));
     }
+    if !view.is_pinhole() {
+        return Err("a stroke over a view with distortion".into());
+    }
     Ok(Stroke {
-        camera: view.look()?.camera,
+        camera: view.look(&[])?.camera,
         points: points.to_vec(),
         radius,
         through,
@@ -265,6 +268,7 @@ mod tests {
             &STROKE.replace("\"radius\":9", "\"radius\":-9"),
             &STROKE.replace("\"radius\":9", "\"radius\":90000"),
             &STROKE.replace("\"fov\":90", "\"fov\":0"),
+            &STROKE.replace("\"fov\":90", "\"fov\":90,\"projection\":\"fisheye\""),
         ] {
             assert!(edit(text).is_err(), "{text:.120}");
         }

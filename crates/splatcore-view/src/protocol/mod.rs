@@ -14,4 +14,4 @@ pub use edit::{EditRequest, JoinRequest};
 pub use header::{Codec, Header, Kind};
 pub use reply::{CameraInfo, HeatScale, Reply, SceneInfo, Status};
 pub use request::{Action, Request};
-pub use view::{Channel, Look, Style, ViewRequest};
+pub use view::{Channel, Look, Seen, Style, ViewRequest};

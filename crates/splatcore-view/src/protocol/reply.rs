@@ -1,7 +1,9 @@
 //! What the server tells a browser.
 
 use crate::edit::EditStatus;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use splatcore_core::Camera;
+use splatcore_core::ProjectionKind;
 use splatcore_page::Pose;
 
 /// A text message of the server.
@@ -62,6 +64,8 @@ pub struct SceneInfo {
     pub frame: [[f64; 3]; 2],
     /// The direction that is up, unit length.
     pub up: [f64; 3],
+    /// How the scene is seen at first.
+    pub projection: ProjectionKind,
     /// Where to begin; if not given at the first camera, or with the whole frame.
     pub start: Option<Pose>,
     /// Whether this browser may store another view to begin with.
@@ -106,6 +110,13 @@ pub struct CameraInfo {
     pub aspect: f64,
     /// Held out of training.
     pub held_out: bool,
+    /// With its lens and its motion, if they can be rendered; browsers are told whether.
+    #[serde(serialize_with = "is_some")]
+    pub as_taken: Option<Camera>,
+}
+
+fn is_some<S: Serializer>(camera: &Option<Camera>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(camera.is_some())
 }
 
 /// Where a run is.

@@ -24,9 +24,9 @@ pub enum Request {
     Pick {
         /// The view that shows it.
         view: ViewRequest,
-        /// Pixel position, x to the right.
+        /// Position in the view's window, pixels, x to the right.
         x: f64,
-        /// Pixel position, y down.
+        /// The same, y down.
         y: f64,
         /// Comes back with the answer.
         #[serde(default)]
@@ -61,6 +61,9 @@ pub enum Request {
         index: usize,
         /// Pixels of the longer side, at most.
         size: u32,
+        /// As it was taken, not as a camera without distortion takes it.
+        #[serde(default)]
+        as_taken: bool,
     },
     /// Begin with this view from now on: it is stored with the scene.
     Start {

@@ -10,6 +10,9 @@ mod connections;
 mod edit_browser;
 mod editing;
 mod handles_browser;
+mod projections;
+#[cfg(unix)]
+mod projections_browser;
 mod server;
 mod start;
 mod support;

@@ -1,7 +1,7 @@
 //! A server with a drawing thread, for all tests.
 
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::{Camera, Gaussians, random::Rng};
+use splatcore_core::{Camera, Gaussians, Lens, random::Rng};
 use splatcore_cpu::CpuBackend;
 use splatcore_page::Pose;
 use splatcore_view::drawing::Variants;
@@ -45,7 +45,7 @@ impl Viewer {
     /// Of a run, which is over if its scene is drawn.
     pub fn start(control: bool) -> Self {
         let hub = Arc::new(Hub::default());
-        let photos = |index: usize, size: u32| match index {
+        let photos = |index: usize, size: u32, _: bool| match index {
             0 => Ok((vec![200u8; (size * size * 3) as usize], size, size)),
             _ => Err(format!("there is no photo {index}")),
         };
@@ -129,6 +129,12 @@ impl Drop for Viewer {
     }
 }
 
+const LENS: Lens = Lens::OpenCv {
+    k: [-0.2, 0.05, 0.0, 0.0, 0.0, 0.0],
+    p: [0.0; 2],
+    s: [0.0; 4],
+};
+
 /// The one photo's camera, in front of the cloud.
 fn camera() -> CameraInfo {
     let camera = Camera::look_at([0.0, 0.0, -6.0], [0.0; 3], [0.0, -1.0, 0.0], 0.7, 64, 64);
@@ -139,5 +145,9 @@ fn camera() -> CameraInfo {
         fov: 0.7f64.to_degrees(),
         aspect: 1.0,
         held_out: false,
+        as_taken: Some(Camera {
+            lens: LENS,
+            ..camera
+        }),
     }
 }

@@ -4,6 +4,7 @@ use crate::backends::BackendArgs;
 use crate::cameras::NamedCamera;
 use crate::looks::LookArgs;
 use crate::output::{counted, one_line};
+use crate::projection::Projection;
 use crate::scene_source::{SceneSource, Typed};
 use crate::start::StartArgs;
 use crate::up::{Evidence, Up};
@@ -11,7 +12,7 @@ use crate::viewing::{self, ViewerArgs, scene_info, shrunk};
 use crate::{load, looks, sharing};
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::{Gaussians, camera};
+use splatcore_core::{Gaussians, camera, panorama};
 use splatcore_data::dataset::{Dataset, Entry, LoadOptions, Split};
 use splatcore_page::View;
 use splatcore_train::{Config, init};
@@ -42,6 +43,10 @@ pub struct Args {
     start: StartArgs,
     #[command(flatten)]
     viewer: ViewerArgs,
+    /// How the scene is seen at first: pinhole, fisheye, equirect or ortho, as of `splatcore render
+    /// --projection`; the page can change it, and see through the camera of a photo
+    #[arg(long, value_name = "KIND", default_value = "pinhole")]
+    projection: Projection,
     #[command(flatten)]
     look: LookArgs,
     #[command(flatten)]
@@ -124,6 +129,7 @@ fn info(
         .iter()
         .map(|named| (&*named.name, &named.camera, named.held_out));
     Ok(SceneInfo {
+        projection: args.projection.kind(),
         start: args.start.pose(source, gaussians, up.direction, &views)?,
         ..scene_info(title.into_owned(), gaussians, shown, Some(up))
     })
@@ -134,7 +140,7 @@ fn of_dataset(dataset: &Dataset) -> Vec<NamedCamera> {
     let held_out = dataset.select(Split::Test, 8);
     let named = |(i, entry): (usize, &Entry)| NamedCamera {
         held_out: held_out.binary_search(&i).is_ok(),
-        ..NamedCamera::new(entry.name.clone(), entry.camera.without_lens())
+        ..NamedCamera::new(entry.name.clone(), entry.camera.clone())
     };
     dataset.entries.iter().enumerate().map(named).collect()
 }
@@ -165,12 +171,16 @@ fn points(dataset: &Dataset) -> Result<Gaussians> {
 
 /// Photos that are read when they are asked for, one at a time.
 fn photos(dataset: Dataset) -> Photos {
-    Arc::new(move |index, size| {
+    Arc::new(move |index, size, as_taken| {
         if index >= dataset.entries.len() {
             return Err(format!("there is no photo {index}"));
         }
+        if as_taken && panorama::is_whole(&dataset.entries[index].camera) {
+            return Err("a photo of 360 degrees is not laid over the render".into());
+        }
         let options = LoadOptions {
             max_size: Some(size),
+            keep_lens: as_taken,
             ..LoadOptions::default()
         };
         let views = dataset.load_views(&[index], &options, &|_, _| ());

@@ -328,6 +328,10 @@ fn pictures_have_other_projections_too() {
     let flat = shown("ortho", vec![entry("a", &look)], &["--projection", "ortho"]);
     let bright = |picture: &RgbImage| picture.pixels().filter(|p| p.0[0] > 30).count();
     assert!(bright(&flat) > 100 && bright(&flat) < 2 * bright(&plain) && flat != plain);
+    // Three times the angle in the same picture.
+    let fisheye = ["--projection", "fisheye"];
+    let wide = shown("fisheye", vec![entry("a", &look)], &fisheye);
+    assert!(bright(&wide) > 10 && 3 * bright(&wide) < bright(&plain));
 }
 
 #[test]

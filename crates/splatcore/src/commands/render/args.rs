@@ -1,10 +1,10 @@
 //! What `render` is told.
 
 use super::path_args::PathArgs;
-use super::projection::Projection;
 use crate::backends::{BackendArgs, CardsArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
 use crate::looks::{self, LookArgs};
+use crate::projection::Projection;
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::colour::Look;
@@ -30,11 +30,12 @@ pub struct Args {
     pub output: PathBuf,
     #[command(flatten)]
     pub cameras: CameraArgs,
-    /// How the places of the cameras are seen: pinhole; equirect: 360 degrees around, twice as wide
-    /// as high, the camera's forward in the middle, whatever its field of view; or ortho: parallel
-    /// rays, as of a map, what lies as far away as the scene's middle as large as the camera shows
-    /// it, and nothing of what lies behind the camera [through the cameras' own lens; with --path
-    /// pinhole]. equirect takes the time of four pictures
+    /// How the places of the cameras are seen: pinhole; fisheye: 180 degrees from top to bottom,
+    /// and equirect: 360 degrees around, twice as wide as high, both with the camera's forward in
+    /// the middle, whatever its field of view; or ortho: parallel rays, as of a map, what lies as
+    /// far away as the scene's middle as large as the camera shows it, and nothing of what lies
+    /// behind the camera [through the cameras' own lens; with --path pinhole]. equirect takes the
+    /// time of four pictures
     #[arg(long, value_name = "KIND")]
     pub projection: Option<Projection>,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! Pictures of cameras.
 
 use super::args::Args;
+use super::projection;
 use crate::backends;
 use crate::cameras::NamedCamera;
 use crate::cameras::surroundings::surroundings;
@@ -25,7 +26,7 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     let (mut cameras, background) = args.cameras.resolve(source, &scene)?;
     if let Some(projection) = args.projection {
         let centre = surroundings(&scene).map_or([0.0; 3], |(centre, _)| centre);
-        cameras = projection.of_all(cameras, args.cameras.size(), centre)?;
+        cameras = projection::of_all(projection, cameras, args.cameras.size(), centre)?;
     }
     let mut renderers = backends::renderers(&backends, &scene)?;
     drop(scene);

@@ -2,10 +2,11 @@
 
 use super::args::Args;
 use super::path_args::{FrameRange, Kind};
-use super::projection::{self, Projection};
+use super::projection;
 use crate::cameras::surroundings::surroundings;
 use crate::cameras::{MAX_SIDE, Size};
 use crate::output::{WrongUsage, counted};
+use crate::projection::Projection;
 use crate::scene_source::SceneSource;
 use anyhow::{Result, bail};
 use splatcore_core::{Camera, Gaussians};
@@ -107,7 +108,7 @@ impl Plan {
     /// Its camera with an image of this size.
     pub fn camera(&self, index: f64, [width, height]: [u32; 2]) -> Camera {
         let camera = self.pose(index).camera(width, height);
-        self.projection.of(&camera, self.centre)
+        self.projection.kind().of(&camera, self.centre)
     }
 }
 

@@ -1,67 +1,34 @@
-//! `--projection`: how the places of cameras are seen.
+//! `render --projection`: pictures of cameras that are seen otherwise.
 
 use crate::cameras::{NamedCamera, Size};
 use crate::output::WrongUsage;
+use crate::projection::Projection;
 use anyhow::Result;
-use splatcore_core::{Camera, Lens, panorama};
+use splatcore_core::panorama;
 
-/// `--projection`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Projection {
-    /// As a camera without distortion sees
-    Pinhole,
-    /// 360 degrees around
-    Equirect,
-    /// With parallel rays, as a map or a plan
-    Ortho,
-}
-
-impl Projection {
-    /// A camera at the same place. Parallel rays show what lies as far away as `centre` as large as
-    /// the camera shows it.
-    pub fn of(self, camera: &Camera, centre: [f64; 3]) -> Camera {
-        match self {
-            Self::Pinhole => camera.without_lens(),
-            Self::Equirect => panorama::whole(camera, camera.width, camera.height),
-            Self::Ortho => {
-                let [x, y, z] = camera.to_view(centre);
-                let distance = (x * x + y * y + z * z).sqrt();
-                let depth = if z > 0.1 * distance { z } else { distance };
-                let depth = if depth > 0.0 { depth } else { 1.0 };
-                Camera {
-                    fx: camera.fx / depth,
-                    fy: camera.fy / depth,
-                    lens: Lens::Orthographic,
-                    shutter: None,
-                    ..camera.clone()
-                }
-            }
-        }
+/// Cameras of pictures seen so; the parts of a panorama are one.
+///
+/// # Errors
+/// If a size was typed that is no panorama's.
+pub fn of_all(
+    projection: Projection,
+    mut cameras: Vec<NamedCamera>,
+    typed: Option<Size>,
+    centre: [f64; 3],
+) -> Result<Vec<NamedCamera>> {
+    let around = projection == Projection::Equirect;
+    if around {
+        check(typed)?;
+        cameras = uncut(cameras);
     }
-
-    /// Cameras of pictures seen so; the parts of a panorama are one.
-    ///
-    /// # Errors
-    /// If a size was typed that is no panorama's.
-    pub fn of_all(
-        self,
-        mut cameras: Vec<NamedCamera>,
-        typed: Option<Size>,
-        centre: [f64; 3],
-    ) -> Result<Vec<NamedCamera>> {
-        if self == Self::Equirect {
-            check(typed)?;
-            cameras = uncut(cameras);
+    for named in &mut cameras {
+        let camera = &mut named.camera;
+        if around && typed.is_none() && !panorama::is_whole(camera) {
+            [camera.width, camera.height] = size(camera.width);
         }
-        for named in &mut cameras {
-            let camera = &mut named.camera;
-            if self == Self::Equirect && typed.is_none() && !panorama::is_whole(camera) {
-                [camera.width, camera.height] = size(camera.width);
-            }
-            *camera = self.of(camera, centre);
-        }
-        Ok(cameras)
+        *camera = projection.kind().of(camera, centre);
     }
+    Ok(cameras)
 }
 
 /// Puts one camera in place of those that are parts of one photo.
