@@ -26,10 +26,15 @@ pub fn ssim_window() -> [f64; 2 * SSIM_RADIUS + 1] {
 /// Peak signal-to-noise ratio in dB over the pixels that count; infinite for equal images.
 /// The image is clamped to [0, 1] first.
 pub fn psnr(image: &Image, photo: &Photo) -> f64 {
+    psnr_where(image, photo, |_| true)
+}
+
+/// [`psnr`] over those of the pixels, by their index, that `counts` holds for; infinite of none.
+pub fn psnr_where(image: &Image, photo: &Photo, counts: impl Fn(usize) -> bool) -> f64 {
     let mut error = 0.0f64;
     let mut count = 0usize;
     for (i, (a, b)) in image.data.iter().zip(photo.rgb.chunks_exact(3)).enumerate() {
-        if photo.mask.as_ref().is_some_and(|mask| mask[i] == 0) {
+        if photo.mask.as_ref().is_some_and(|mask| mask[i] == 0) || !counts(i) {
             continue;
         }
         for c in 0..3 {

@@ -1,13 +1,13 @@
 //! `densify`: changes of the set of Gaussians. One thread: it runs once in a hundred steps and
 //! touches each Gaussian once. Twin: `splatcore_reference::twin::densify`.
 
-use splatcore_core::Gaussians;
 use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores, budget_room};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::learned_masks::is_on;
 use splatcore_core::random::{Rng, draw_key, normal3};
 use splatcore_core::smoothing::ceiling_logit;
+use splatcore_core::{Gaussians, Region};
 
 /// INRIA's split replaces a Gaussian by this many.
 const SPLIT_INTO: usize = 2;
@@ -65,12 +65,17 @@ pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores
             min_opacity,
             growth,
             max_gaussians,
+            region,
             seed,
             step,
         } => {
             let mut rng = Rng::new(seed, (step as u64) << 1 | 1);
-            let relocated = relocate(state, min_opacity, &mut rng);
-            let added = add(state, growth, max_gaussians, min_opacity, &mut rng);
+            let drawn = Drawn {
+                region,
+                min_opacity,
+            };
+            let relocated = relocate(state, drawn, &mut rng);
+            let added = add(state, drawn, (growth, max_gaussians), &mut rng);
             clear_statistics(state);
             RefineReport {
                 relocated,
@@ -93,6 +98,7 @@ fn adc(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> Re
         max_gaussians,
         ref consistency,
         budget,
+        region,
         seed,
         step,
     } = refine
@@ -105,11 +111,12 @@ fn adc(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> Re
         }
         _ => true,
     };
+    let may = |i: usize| agreed(i) && is_inside(&state.gaussians, region, i);
     let chosen = match budget {
-        None => largest_gradients(state, gradient_threshold, agreed, max_gaussians),
+        None => largest_gradients(state, gradient_threshold, may, max_gaussians),
         Some(share) => {
             let room = budget_room(share, state.gaussians.len(), max_gaussians);
-            drawn_by_gradient(state, agreed, room, (seed, step))
+            drawn_by_gradient(state, may, room, (seed, step))
         }
     };
     let mut report = clone_and_split(state, chosen, split_scale, (seed, step));
@@ -120,6 +127,11 @@ fn adc(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> Re
 /// Whether Gaussian `i` is not masked.
 fn is_there(state: &LearnerState, i: usize) -> bool {
     state.masks.logits.get(i).is_none_or(|&mask| is_on(mask))
+}
+
+/// Whether Gaussian `i` is in the region, if there is one.
+fn is_inside(gaussians: &Gaussians, region: Option<Region>, i: usize) -> bool {
+    region.is_none_or(|region| region.contains(gaussians.means[i]))
 }
 
 fn largest_scale(gaussians: &Gaussians, i: usize) -> f32 {
@@ -154,24 +166,24 @@ fn append_copy(state: &mut LearnerState, i: usize) {
 fn largest_gradients(
     state: &LearnerState,
     threshold: f32,
-    agreed: impl Fn(usize) -> bool,
+    may: impl Fn(usize) -> bool,
     limit: usize,
 ) -> Vec<usize> {
     let n = state.gaussians.len();
     let gradient = |i: usize| state.gradient_sum[i] / state.seen[i].max(1) as f32;
-    let chosen = (0..n).filter(|&i| gradient(i) >= threshold && agreed(i));
+    let chosen = (0..n).filter(|&i| gradient(i) >= threshold && may(i));
     largest(chosen.collect(), gradient, limit.saturating_sub(n))
 }
 
 /// A draw of `room` without replacement in proportion to the sum of gradients, in order.
 fn drawn_by_gradient(
     state: &LearnerState,
-    agreed: impl Fn(usize) -> bool,
+    may: impl Fn(usize) -> bool,
     room: usize,
     (seed, step): (u64, u32),
 ) -> Vec<usize> {
     let key = |i: usize| draw_key(seed, step.into(), i as u64, state.gradient_sum[i]);
-    let chosen = (0..state.gaussians.len()).filter(|&i| key(i) > 0.0 && agreed(i));
+    let chosen = (0..state.gaussians.len()).filter(|&i| key(i) > 0.0 && may(i));
     largest(chosen.collect(), key, room)
 }
 
@@ -350,16 +362,34 @@ fn share_among(state: &mut LearnerState, drawn: &[usize], min_opacity: f32) {
     }
 }
 
-fn relocate(state: &mut LearnerState, min_opacity: f32, rng: &mut Rng) -> usize {
-    let (alive, dead): (Vec<usize>, Vec<usize>) = (0..state.gaussians.len())
-        .partition(|&i| sigmoid(state.gaussians.opacity_logits[i]) > min_opacity);
-    if alive.is_empty() || dead.is_empty() {
+/// Whom MCMC draws.
+#[derive(Clone, Copy)]
+struct Drawn {
+    region: Option<Region>,
+    /// Dead at or below; the least that a share of an opacity is.
+    min_opacity: f32,
+}
+
+impl Drawn {
+    /// Those of the Gaussians that are in the region.
+    fn among(self, gaussians: &Gaussians, of: impl Iterator<Item = usize>) -> Vec<usize> {
+        of.filter(|&i| is_inside(gaussians, self.region, i))
+            .collect()
+    }
+}
+
+fn relocate(state: &mut LearnerState, drawn: Drawn, rng: &mut Rng) -> usize {
+    let gaussians = &state.gaussians;
+    let (alive, dead): (Vec<usize>, Vec<usize>) = (0..gaussians.len())
+        .partition(|&i| sigmoid(gaussians.opacity_logits[i]) > drawn.min_opacity);
+    let candidates = drawn.among(gaussians, alive.into_iter());
+    if candidates.is_empty() || dead.is_empty() {
         return 0;
     }
-    let drawn = draw(&state.gaussians, &alive, dead.len(), rng);
-    share_among(state, &drawn, min_opacity);
+    let sources = draw(gaussians, &candidates, dead.len(), rng);
+    share_among(state, &sources, drawn.min_opacity);
     let zero = Gaussians::zeros(1, state.gaussians.sh_degree);
-    for (&to, &from) in dead.iter().zip(&drawn) {
+    for (&to, &from) in dead.iter().zip(&sources) {
         let copy = state.gaussians.clone_row(from);
         state.gaussians.copy_row(to, &copy, 0);
         state.first.copy_row(to, &zero, 0);
@@ -374,21 +404,20 @@ fn relocate(state: &mut LearnerState, min_opacity: f32, rng: &mut Rng) -> usize 
 
 fn add(
     state: &mut LearnerState,
-    growth: f32,
-    limit: usize,
-    min_opacity: f32,
+    drawn: Drawn,
+    (growth, limit): (f32, usize),
     rng: &mut Rng,
 ) -> usize {
     let n = state.gaussians.len();
     let target = ((n as f64 * (1.0 + growth as f64)) as usize).min(limit);
     let count = target.saturating_sub(n);
-    if count == 0 || n == 0 {
+    let candidates = drawn.among(&state.gaussians, 0..n);
+    if count == 0 || candidates.is_empty() {
         return 0;
     }
-    let candidates: Vec<usize> = (0..n).collect();
-    let drawn = draw(&state.gaussians, &candidates, count, rng);
-    share_among(state, &drawn, min_opacity);
-    for &i in &drawn {
+    let sources = draw(&state.gaussians, &candidates, count, rng);
+    share_among(state, &sources, drawn.min_opacity);
+    for &i in &sources {
         append_copy(state, i);
     }
     count

@@ -1,12 +1,16 @@
 //! How good a scene is: PSNR and SSIM against photos, and LPIPS if there are weights for it.
 
+mod region;
+
+pub use region::RegionScore;
+
 use crate::lpips::Lpips;
 use rayon::prelude::*;
 use serde::Serialize;
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
 use splatcore_core::depth::DepthError;
 use splatcore_core::spread::in_order;
-use splatcore_core::{Image, View, metrics};
+use splatcore_core::{Image, Region, View, metrics};
 
 /// The highest PSNR reported, in dB. An image equal to its photo has an infinite one, which JSON
 /// cannot hold and which would swallow every other view in the mean; 100 dB is a root mean square
@@ -52,11 +56,15 @@ pub struct ViewScore {
     /// How wrong its depths are, where the photo knows them.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub depth: Option<DepthScore>,
+    /// Of the pixels that show a region, if asked for, and if the view shows it.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub region: Option<RegionScore>,
 }
 
 /// Scores of a scene. Serialises as `{"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]}`,
-/// with `psnr_aligned` and `lpips` beside each `ssim` if they were asked for, and
-/// `depth_absolute_relative` and `depth_rmse` where depths are known.
+/// with `psnr_aligned` and `lpips` beside each `ssim` if they were asked for,
+/// `depth_absolute_relative` and `depth_rmse` where depths are known, and `psnr_region` and
+/// `region_share` where a region is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
     /// Mean over the views.
@@ -75,6 +83,9 @@ pub struct Evaluation {
     /// Mean over the views of which depths are known, if there are any.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub depth: Option<DepthScore>,
+    /// Mean over the views that show the region that was asked for, if there are any.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub region: Option<RegionScore>,
     /// Gaussians in the scene.
     pub gaussians: usize,
     /// One entry a view, in the order given.
@@ -88,6 +99,8 @@ pub struct Extras<'a> {
     pub align_colour: bool,
     /// LPIPS, with these weights.
     pub lpips: Option<&'a Lpips>,
+    /// PSNR of the pixels that show this region.
+    pub region: Option<Region>,
 }
 
 /// What [`evaluate`] calls for every view: its number among the scored ones, the view, its image,
@@ -144,30 +157,33 @@ pub fn evaluate_over(
     let mut scores: Vec<ViewScore> = Vec::with_capacity(scored.len());
     let batch_size = rayon::current_num_threads().max(1);
     let mut images = Vec::with_capacity(batch_size);
-    let mut depths = Vec::with_capacity(batch_size);
-    let mut errors = Vec::new();
+    let mut measured = Vec::with_capacity(batch_size);
     let render = |renderer: &mut &mut dyn Renderer, view: &&View| {
         let known = &view.photo.depth;
         let options = RenderOptions {
-            inverse_depth: known.is_some(),
+            inverse_depth: known.is_some() || extras.region.is_some(),
             ..options.clone()
         };
         let rendered = renderer.render(&view.camera, &options)?;
         let error = known
             .as_ref()
             .and_then(|map| DepthError::of(&rendered, map));
-        Ok((rendered.image, error))
+        let geometry = Geometry {
+            depth: error,
+            region: (extras.region)
+                .and_then(|region| RegionScore::of(&rendered, view, region, MAX_PSNR)),
+        };
+        Ok((rendered.image, geometry))
     };
-    in_order(renderers, &scored, render, |_, (image, depth)| {
+    in_order(renderers, &scored, render, |_, (image, geometry)| {
         images.push(image);
-        depths.push(depth);
+        measured.push(geometry);
         if images.len() == batch_size || scores.len() + images.len() == scored.len() {
             let batch = &scored[scores.len()..][..images.len()];
-            let found = score_all(batch, (&images, &depths), extras, scores.len(), each)?;
+            let measured = &measured[scores.len()..];
+            let found = score_all(batch, (&images, measured), extras, scores.len(), each)?;
             scores.extend(found);
             images.clear();
-            errors.extend(depths.iter().flatten().copied());
-            depths.clear();
         }
         Ok(())
     })?;
@@ -186,16 +202,28 @@ pub fn evaluate_over(
             .then(|| mean(|s| s.psnr_aligned.unwrap_or(0.0))),
         lpips: extras.lpips.map(|_| mean(|s| s.lpips.unwrap_or(1.0))),
         lpips_network: extras.lpips.map(|lpips| lpips.network().name()),
-        depth: DepthError::mean(&errors).map(DepthScore::from),
+        depth: DepthError::mean(&all(&measured, |g| g.depth)).map(DepthScore::from),
+        region: RegionScore::mean(&all(&measured, |g| g.region)),
         gaussians: renderers.first().map_or(0, |renderer| renderer.count()),
         views: scores,
     })
 }
 
+/// What was measured of a frame by its depths.
+#[derive(Clone, Copy)]
+struct Geometry {
+    depth: Option<DepthError>,
+    region: Option<RegionScore>,
+}
+
+fn all<T>(measured: &[Geometry], of: fn(&Geometry) -> Option<T>) -> Vec<T> {
+    measured.iter().filter_map(of).collect()
+}
+
 /// Scores of a batch of views, the first of which is number `first`.
 fn score_all(
     views: &[&View],
-    (images, depths): (&[Image], &[Option<DepthError>]),
+    (images, measured): (&[Image], &[Geometry]),
     extras: Extras<'_>,
     first: usize,
     each: Each<'_>,
@@ -206,7 +234,8 @@ fn score_all(
         .map(|(i, (view, image))| {
             let found = ViewScore {
                 lpips: distances.get(i).copied(),
-                depth: depths.get(i).copied().flatten().map(DepthScore::from),
+                depth: measured.get(i).and_then(|g| g.depth).map(DepthScore::from),
+                region: measured.get(i).and_then(|g| g.region),
                 ..score(view, image, extras.align_colour)?
             };
             each(first + i, view, image, &found);
@@ -265,5 +294,6 @@ pub fn score(view: &View, image: &Image, align_colour: bool) -> Result<ViewScore
         psnr_aligned: align_colour.then(aligned),
         lpips: None,
         depth: None,
+        region: None,
     })
 }

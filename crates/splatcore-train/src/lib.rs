@@ -45,7 +45,9 @@ pub use checkpoint::Checkpoint;
 pub use clock::Now;
 pub use config::{Config, ResolvedConfig};
 pub use error::{Difference, TrainError};
-pub use evaluate::{DepthScore, Evaluation, Extras, evaluate, evaluate_over, evaluate_with};
+pub use evaluate::{
+    DepthScore, Evaluation, Extras, RegionScore, evaluate, evaluate_over, evaluate_with,
+};
 pub use lpips::Lpips;
 pub use observer::{CurvePoint, Event, Observer, Progress, Signal};
 pub use together::{Decision, Together};

@@ -17,6 +17,8 @@ mod course;
 mod depth;
 mod depth_unit;
 mod growth;
+mod pruning;
+mod region;
 mod replan;
 mod sky;
 
@@ -28,7 +30,6 @@ use crate::config::{
     ResolutionSchedule, ResolvedConfig, Strategy,
 };
 use crate::{intrinsics, poses};
-use splatcore_core::View;
 use splatcore_core::backend::{
     BETAS, Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
 };
@@ -36,6 +37,7 @@ use splatcore_core::colour::camera_count;
 use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::random::uniform_at;
 use splatcore_core::semantics::Semantics;
+use splatcore_core::{Region, View};
 
 /// Where colours of backgrounds are among a step's random numbers; the small numbers are Gaussians.
 const BACKGROUND: u64 = u64::MAX;
@@ -76,6 +78,8 @@ pub struct Schedule {
     cameras: u32,
     /// A depth of about the scene's size, if depths of photos are known.
     depth_unit: Option<f32>,
+    /// Where the set of Gaussians grows; `None` for everywhere.
+    region: Option<Region>,
     /// Of a run whose end was moved while it ran.
     course: Option<Course>,
 }
@@ -92,6 +96,7 @@ impl Schedule {
             pixels: 0,
             cameras: 1,
             depth_unit: None,
+            region: None,
             course: None,
         }
     }
@@ -354,6 +359,7 @@ impl Schedule {
                 }),
                 budget: (densify.growing == DensifyGrowth::Budget)
                     .then(|| self.share_of_budget(step)),
+                region: self.region,
                 seed: c.seed,
                 step,
             },
@@ -361,6 +367,7 @@ impl Schedule {
                 min_opacity: densify.min_opacity as f32,
                 growth: densify.growth as f32,
                 max_gaussians,
+                region: self.region,
                 seed: c.seed,
                 step,
             },
@@ -408,38 +415,6 @@ impl Schedule {
         self.smoothing(0)
     }
 
-    /// Whether step `step` has a round of the pruning that looks at the views.
-    fn prunes(&self, step: u32) -> bool {
-        let c = &self.config;
-        // What goes shortly before the end is not made up for; where the end moves, it may be near.
-        let early = self
-            .course
-            .as_ref()
-            .is_none_or(|course| course.share(step) <= LAST_PRUNING);
-        step.is_multiple_of(c.prune.every) && step > c.densify.from && step < c.iterations && early
-    }
-
-    /// Rounds of that pruning after step `step`.
-    pub(crate) fn prunings_left(&self, step: u32) -> u32 {
-        let prune = &self.config.prune;
-        let asked = prune.floaters.is_some_and(|share| share > 0.0) || self.prunes_by_scores();
-        let all = self.config.iterations / prune.every;
-        let rounds = (step / prune.every + 1)..=all;
-        match asked {
-            true => rounds.filter(|i| self.prunes(i * prune.every)).count() as u32,
-            false => 0,
-        }
-    }
-
-    /// From the end of densification on every [`PRUNE_MASKED_EVERY`] steps, and after the last:
-    /// masked Gaussians are drawn no more, but take memory and time. Before, rounds of adc remove
-    /// them.
-    fn mask_pruning(&self, step: u32) -> Option<Refine> {
-        let c = &self.config;
-        let due = step >= c.densify.until && step.is_multiple_of(PRUNE_MASKED_EVERY);
-        (c.loss.masks.is_some() && (due || step == c.iterations)).then_some(Refine::PruneMasked)
-    }
-
     /// From the end of densification on, every `densify-every` steps, and after the last: scales
     /// grow with every step. Limits from the start cost half a decibel, as few Gaussians must cover
     /// everything then.
@@ -448,30 +423,6 @@ impl Schedule {
         let share = c.prune.max_scale? as f32;
         let due = step >= c.densify.until && step.is_multiple_of(c.densify.every);
         (share > 0.0 && (due || step == c.iterations)).then_some(Refine::LimitScales { share })
-    }
-
-    fn floaters(&self, step: u32) -> Option<Refine> {
-        let share = self.config.prune.floaters? as f32;
-        (share > 0.0 && self.prunes(step)).then(|| Refine::PruneFloaters {
-            render: self.render(step),
-            depth_share: share,
-        })
-    }
-
-    fn prunes_by_scores(&self) -> bool {
-        let prune = &self.config.prune;
-        prune.importance > 0.0 || prune.bad_share < 1.0
-    }
-
-    fn pruning(&self, step: u32) -> Option<Refine> {
-        let prune = &self.config.prune;
-        (self.prunes_by_scores() && self.prunes(step)).then(|| Refine::Prune {
-            // All of them: what no photo shows is gone, and a sample would take what only others
-            // show.
-            scoring: self.scoring(step, usize::MAX),
-            min_importance: prune.importance as f32,
-            max_bad_share: prune.bad_share as f32,
-        })
     }
 
     /// Images and photos are compared as step `step` compared them.

@@ -27,7 +27,7 @@ use ends::Ends;
 use splatcore_core::backend::{Backend, HostMemory, RefineReport, RenderOptions};
 use splatcore_core::colour::ColourState;
 use splatcore_core::sky::Sky;
-use splatcore_core::{Camera, Gaussians, Learner, Pipeline, View, camera};
+use splatcore_core::{Camera, Gaussians, Learner, Pipeline, Region, View, camera};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -127,7 +127,9 @@ impl Trainer {
             false => init.with_sh_degree(config.scene.sh_degree),
         };
         let extent = camera::extent(views.iter().map(|view| &view.camera));
-        let schedule = Schedule::new(config, extent).with_photos(views.iter(), usable.len());
+        let schedule = Schedule::new(config, extent)
+            .with_photos(views.iter(), usable.len())
+            .within(views.iter().map(|view| &view.camera))?;
         let mut learner = backend.learner(&scene, Arc::clone(&views))?;
         learner.reserve(schedule.gaussians_in_the_end(0, scene.len()))?;
         if let Some(refine) = schedule.preparations() {
@@ -218,6 +220,7 @@ impl Trainer {
         }
         let schedule = Schedule::new(config, extent)
             .with_photos(views.iter(), usable.len())
+            .within(views.iter().map(|view| &view.camera))?
             .on(checkpoint.course);
         let now = clock::real();
         learner.reserve(schedule.gaussians_in_the_end(checkpoint.step, learner.count()))?;
@@ -366,6 +369,11 @@ impl Trainer {
     /// Extent of the training cameras in world units.
     pub fn extent(&self) -> f64 {
         self.extent
+    }
+
+    /// Where the set of Gaussians grows; `None` for everywhere.
+    pub fn region(&self) -> Option<Region> {
+        self.schedule.region()
     }
 
     /// The config; of a run whose end was moved, as it is planned now.

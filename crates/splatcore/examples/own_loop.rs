@@ -104,6 +104,7 @@ fn densify(
         max_gaussians: 20_000,
         consistency: None,
         budget: None,
+        region: None,
         seed: 0,
         step,
     })?;

@@ -1,6 +1,7 @@
 //! A training run from a dataset to the files in its folder; `train` and `demo` share it.
 
 mod afterwards;
+mod begin;
 mod facts;
 mod job;
 mod memory;
@@ -16,7 +17,7 @@ pub use metrics::{Measured, Metrics, Written};
 
 use crate::commands::eval::measure;
 use crate::interrupt::Guard;
-use crate::output::{self, counted, thousands};
+use crate::output::{self, counted};
 use crate::ranks::Rank;
 use crate::report::{Scene, ViewPictures};
 use crate::scene_source::{SceneSource, store_start};
@@ -26,19 +27,20 @@ use crate::viewing::{Live, photos_of, scene_info};
 use crate::{backends, load, sizing, sky};
 use afterwards::afterwards;
 use anyhow::{Context, Result, bail};
+use begin::{Begin, start};
 use job::prepare_folder;
-use memory::{host_memory, plan_memory};
+use memory::host_memory;
 use photos::{Photos, load_photos};
 use poses::Refined;
 use result::{report, write_colours, write_sky};
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::{Backend, Gaussians, View, camera};
+use splatcore_core::{Backend, View};
 use splatcore_data::dataset::Dataset;
 use splatcore_data::{file, scene};
 use splatcore_train::config::Preset;
 use splatcore_train::memory::Bytes;
 use splatcore_train::trainer::Outcome;
-use splatcore_train::{Checkpoint, Evaluation, Extras, ResolvedConfig, Trainer, init};
+use splatcore_train::{Checkpoint, Evaluation, Extras, ResolvedConfig, Trainer};
 use splatcore_view::protocol::SceneInfo;
 use std::path::Path;
 use std::sync::Arc;
@@ -344,75 +346,6 @@ fn watched(
     Ok(Some(live))
 }
 
-/// What a run begins with.
-enum Begin {
-    /// These Gaussians, at the first step.
-    Fresh(Gaussians),
-    /// Where a checkpoint left off.
-    Resumed(Box<Checkpoint>),
-}
-
-impl Begin {
-    fn of(
-        config: &ResolvedConfig,
-        dataset: &Dataset,
-        photos: &Photos,
-        checkpoint: Option<Checkpoint>,
-        scene: Option<(Gaussians, bool)>,
-    ) -> Self {
-        match (checkpoint, scene) {
-            (Some(checkpoint), _) => Self::Resumed(Box::new(checkpoint)),
-            (None, Some((scene, _))) => Self::Fresh(scene),
-            (None, None) => Self::Fresh(of_points(config, dataset, &photos.train)),
-        }
-    }
-}
-
-/// A trainer that is ready to take steps.
-fn start(
-    config: &ResolvedConfig,
-    backend: &dyn Backend,
-    photos: &Photos,
-    begin: Begin,
-) -> Result<Trainer> {
-    let train = &photos.train;
-    match begin {
-        Begin::Resumed(checkpoint) => {
-            let planned = checkpoint.course.map(|course| course.iterations);
-            eprintln!(
-                "resuming at step {} of {}",
-                checkpoint.step,
-                planned.unwrap_or(config.iterations)
-            );
-            plan_memory(config, backend, checkpoint.state.gaussians.len(), photos);
-            Ok(Trainer::resume(
-                config,
-                backend,
-                Arc::clone(train),
-                *checkpoint,
-            )?)
-        }
-        Begin::Fresh(start) => {
-            plan_memory(config, backend, start.len(), photos);
-            Ok(Trainer::new(config, backend, Arc::clone(train), start)?)
-        }
-    }
-}
-
-/// The Gaussians of the dataset's points.
-fn of_points(config: &ResolvedConfig, dataset: &Dataset, train: &[View]) -> Gaussians {
-    let extent = camera::extent(train.iter().map(|view| &view.camera));
-    let points = &dataset.points;
-    let start = init::from_points(&points.positions, &points.colours, config, extent);
-    if start.surplus > 0 {
-        eprintln!(
-            "{} starting points are left out: --max-gaussians",
-            thousands(start.surplus as u64)
-        );
-    }
-    start.gaussians
-}
-
 /// Why a run ended before its last step, for the metrics.
 ///
 /// # Errors
@@ -465,9 +398,11 @@ fn write_and_measure(
                 false => Ok(()),
             }
         });
+        let region = trainer.region();
         let (renderer, options) = trainer.renderer()?;
         let extras = Extras {
             align_colour: config.loss.colour.is_some(),
+            region,
             ..Extras::default()
         };
         let (mut evaluation, pictures) = measure(renderer, measured, &options, extras, true)?;

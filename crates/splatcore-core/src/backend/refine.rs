@@ -1,6 +1,7 @@
 //! Changes of the set of Gaussians, and the scores that some of them ask for.
 
 use super::frame::RenderOptions;
+use crate::Region;
 use crate::colour::ColourModel;
 
 /// How Gaussians are scored over several of the learner's views, after FastGS (Ren et al. 2025,
@@ -94,6 +95,8 @@ pub enum Refine {
         /// without replacement, in proportion to the sum of their gradient norms since the last
         /// refinement ([`crate::random::draw_key`]). What no view saw is not drawn.
         budget: Option<f32>,
+        /// Only Gaussians with their mean in it grow; `None`: all may.
+        region: Option<Region>,
         /// Of the run.
         seed: u64,
         /// Of this refinement.
@@ -158,6 +161,9 @@ pub enum Refine {
         growth: f32,
         /// Never grow beyond this many.
         max_gaussians: usize,
+        /// Only Gaussians with their mean in it are drawn, nobody if there are none; `None`: all
+        /// may be.
+        region: Option<Region>,
         /// Of the run.
         seed: u64,
         /// Of this refinement.

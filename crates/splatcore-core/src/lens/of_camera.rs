@@ -36,6 +36,29 @@ impl Camera {
         self.lens.direction(self.unscaled(pixel))
     }
 
+    /// The world point that a pixel shows, when it is read, at a depth: along the view axis, or for
+    /// lenses whose depth is a distance ([`Lens::depth_is_distance`]) along the ray. `None` where
+    /// the lens forms no image, or for a depth along the axis beyond 90 degrees.
+    pub fn point_at(&self, pixel: [f64; 2], depth: f64) -> Option<[f64; 3]> {
+        if self.shutter.is_some() {
+            return self.at_pixel(pixel).point_at(pixel, depth);
+        }
+        let view = match self.lens {
+            Lens::Orthographic => {
+                let [x, y] = self.unscaled(pixel);
+                [x, y, depth]
+            }
+            lens if lens.depth_is_distance() => self.direction(pixel)?.map(|v| v * depth),
+            _ => {
+                let [x, y] = self.ray(pixel)?;
+                [x * depth, y * depth, depth]
+            }
+        };
+        let (r, t) = (&self.rotation, self.translation);
+        let axis = |j: usize| (0..3).map(|k| r[k][j] * (view[k] - t[k])).sum();
+        Some([axis(0), axis(1), axis(2)])
+    }
+
     /// The pixel of a world point that the lens images, in or out of the image, when its row is
     /// read.
     pub fn project(&self, point: [f64; 3]) -> Option<[f64; 2]> {

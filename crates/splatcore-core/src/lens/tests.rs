@@ -2,6 +2,7 @@
 
 use super::{Lens, Plane, Projection};
 use crate::camera::{Camera, normalize};
+use crate::shutter::{Readout, Shutter};
 use std::f64::consts::{PI, TAU};
 
 /// One of each model, with coefficients of the size that calibrations find.
@@ -64,6 +65,14 @@ fn camera(lens: Lens) -> Camera {
     }
 }
 
+fn moving() -> Shutter {
+    Shutter {
+        readout: Readout::TopToBottom,
+        turn: [0.04, -0.05, 0.06],
+        shift: [-0.1, 0.12, 0.07],
+    }
+}
+
 /// A point in camera axes, in the world.
 fn world(camera: &Camera, view: [f64; 3]) -> [f64; 3] {
     let from = [0, 1, 2].map(|k| view[k] - camera.translation[k]);
@@ -116,6 +125,34 @@ fn derivatives_match_finite_differences() {
                 }
                 assert!((depth[axis] - slope(&|p| projection.depth(p))).abs() < 1e-8);
             }
+        }
+    }
+}
+
+/// A pixel at a depth is a point of the world that the pixel shows and that has this depth.
+#[test]
+fn points_at_a_depth_come_back() {
+    for lens in lenses() {
+        for shutter in [None, Some(moving())] {
+            let camera = Camera {
+                shutter,
+                ..camera(lens)
+            };
+            let mut found = 0;
+            for i in 0..=100 {
+                let pixel = [(i % 10) as f64 * 10.0 + 3.0, (i / 10) as f64 * 7.0 + 2.0];
+                let Some(point) = camera.point_at(pixel, 2.5) else {
+                    continue;
+                };
+                let then = camera.at_pixel(pixel);
+                let depth = Projection::new(&then).unwrap().depth(then.to_view(point));
+                assert!((depth - 2.5).abs() < 1e-9, "{lens:?} {pixel:?}: {depth}");
+                let back = then.project(point).unwrap();
+                let off = (back[0] - pixel[0]).hypot(back[1] - pixel[1]);
+                assert!(off < 1e-7, "{lens:?}: {pixel:?} came back as {back:?}");
+                found += 1;
+            }
+            assert_eq!(found, 101, "{lens:?}");
         }
     }
 }

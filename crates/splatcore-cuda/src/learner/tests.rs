@@ -50,6 +50,7 @@ fn refine(step: u32) -> Refine {
         max_gaussians: 160,
         consistency: None,
         budget: None,
+        region: None,
         seed: 5,
         step,
     }
@@ -327,6 +328,7 @@ fn nothing_in_view() {
             min_opacity: 0.005,
             growth: 0.05,
             max_gaussians: 1000,
+            region: None,
             seed: 1,
             step: 18,
         };

@@ -297,6 +297,7 @@ fn refinements(max_gaussians: usize) -> [Refine; 3] {
         max_gaussians,
         consistency: None,
         budget: None,
+        region: None,
         seed: 1,
         step: 1,
     };
@@ -304,6 +305,7 @@ fn refinements(max_gaussians: usize) -> [Refine; 3] {
         min_opacity: 0.005,
         growth: 0.1,
         max_gaussians,
+        region: None,
         seed: 1,
         step: 2,
     };

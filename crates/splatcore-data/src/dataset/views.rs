@@ -83,9 +83,7 @@ impl Dataset {
         })?;
         let views: Vec<View> = views.into_iter().flatten().collect();
         match &options.depths {
-            Some(depths) if views.iter().all(|view| view.photo.depth.is_none()) => {
-                Err(depth::none_found(self, depths))
-            }
+            Some(depths) if !views.iter().any(knows_depths) => Err(depth::none_found(self, depths)),
             _ => match &options.sky_masks {
                 Some(folder) => depth::check_sky(self, folder, &views).map(|()| views),
                 None => Ok(views),
@@ -146,6 +144,10 @@ impl Dataset {
         };
         self.entries.par_iter().filter_map(defect).collect()
     }
+}
+
+fn knows_depths(view: &View) -> bool {
+    view.photo.depth.as_ref().is_some_and(|map| map.known() > 0)
 }
 
 /// What to add to an error about a photo when others have one too.

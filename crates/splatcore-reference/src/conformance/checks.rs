@@ -228,6 +228,10 @@ pub const CHECKS: &[Check] = &[
     ("mcmc relocates", refine::mcmc_relocates),
     ("mcmc grows", refine::mcmc_grows),
     (
+        "growth stays in the region",
+        refine::growth_stays_in_the_region,
+    ),
+    (
         "contradictions are errors",
         errors::contradictions_are_errors,
     ),

@@ -129,6 +129,7 @@ fn go_on(learner: &mut dyn Learner, from: u32, extras: bool) -> Result<Vec<u32>,
                 max_gaussians: 260,
                 consistency: None,
                 budget: None,
+                region: None,
                 seed: 5,
                 step,
             };

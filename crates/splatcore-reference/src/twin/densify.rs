@@ -54,6 +54,12 @@ pub fn growth(
     decisions
 }
 
+/// Whether a Gaussian may grow or be drawn in a run about a region: its mean lies between two
+/// corners of a box along the axes of the world, or on a face.
+pub fn is_within(mean: [f64; 3], low: [f64; 3], high: [f64; 3]) -> bool {
+    (0..3).all(|axis| (low[axis]..=high[axis]).contains(&mean[axis]))
+}
+
 /// The largest standard deviation, world units.
 pub fn largest_scale(log_scales: [f64; 3]) -> f64 {
     log_scales

@@ -1,6 +1,7 @@
 //! The settings that are a choice among names.
 
 use serde::{Deserialize, Serialize};
+use splatcore_core::Region;
 use splatcore_core::colour::ColourModel;
 use splatcore_core::depth::DepthLoss;
 use std::convert::Infallible;
@@ -60,6 +61,53 @@ pub enum DensifyGrowth {
     Threshold,
     /// As many as bring the set on a straight line to its limit, drawn by their gradients.
     Budget,
+}
+
+/// Where the set of Gaussians grows: `none`, `auto`, or the corners of a box.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum GrowthRegion {
+    /// Everywhere.
+    #[default]
+    None,
+    /// Around the place that the cameras look at ([`Region::looked_at`]).
+    Auto,
+    /// In this box.
+    Box(Region),
+}
+
+impl fmt::Display for GrowthRegion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Auto => f.write_str("auto"),
+            Self::Box(region) => region.fmt(f),
+        }
+    }
+}
+
+impl FromStr for GrowthRegion {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            "auto" => Ok(Self::Auto),
+            corners => corners.parse().map(Self::Box),
+        }
+    }
+}
+
+impl From<GrowthRegion> for String {
+    fn from(region: GrowthRegion) -> String {
+        region.to_string()
+    }
+}
+
+impl TryFrom<String> for GrowthRegion {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
 }
 
 /// Where the arithmetic happens.
@@ -341,6 +389,15 @@ impl TryFrom<String> for Background {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn regions_survive_their_names() {
+        for text in ["none", "auto", "-1,0,0,1,2.5,3"] {
+            let region: GrowthRegion = text.parse().unwrap();
+            assert_eq!(region.to_string(), text);
+        }
+        assert!("everywhere".parse::<GrowthRegion>().is_err());
+    }
 
     #[test]
     fn backgrounds_survive_their_names() {

@@ -21,6 +21,7 @@ const COARSE: Setting = Setting::new("resolution-schedule", "coarse-to-fine");
 const FULL: Setting = Setting::new("resolution-schedule", "full");
 const BATCH: Setting = Setting::on("batch");
 const AFFINE: Setting = Setting::new("appearance", "affine");
+const APPEARANCE: Setting = Setting::new("appearance", "ppisp-linear");
 const DEPTHS: Setting = Setting::new("depths", "auto");
 const SKY: Setting = Setting::on("sky");
 const SKY_MASKS: Setting = Setting::on("sky-masks");

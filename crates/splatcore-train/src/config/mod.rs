@@ -39,11 +39,11 @@ mod time;
 
 pub use choices::{
     Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
-    DensifyStatistic, DepthKind, Depths, Moments, NamedDepthLoss, Optimizer, PhotoLens,
-    ResolutionSchedule, Strategy,
+    DensifyStatistic, DepthKind, Depths, GrowthRegion, Moments, NamedDepthLoss,
+    Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
-pub use depth::DepthSettings;
 pub(crate) use depth::FINAL_SHARE as DEPTH_FINAL_SHARE;
+pub use depth::DepthSettings;
 pub use error::{ConfigError, Idle, Setting};
 pub use files::HARMLESS_ON_RESUME;
 pub use flags::Flags;

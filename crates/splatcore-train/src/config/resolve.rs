@@ -368,6 +368,7 @@ impl Given {
                 .filter(|every| every.steps(1) > 0),
             growth: c.growth.unwrap_or(self.growth()),
             noise_rate: c.noise_rate.unwrap_or(5e5),
+            region: c.region.unwrap_or_default(),
         }
     }
 

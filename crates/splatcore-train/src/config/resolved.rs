@@ -5,8 +5,8 @@ use super::from_steps::follows_from_steps;
 use super::sky::SkySettings;
 use super::{
     Appearance, BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyScore,
-    DensifyStatistic, Interval, Moments, Optimizer, PhotoLens, Preset, ResolutionSchedule,
-    Strategy, WallTime,
+    DensifyStatistic, GrowthRegion, Interval, Moments, Optimizer, PhotoLens, Preset,
+    ResolutionSchedule, Strategy, WallTime,
 };
 use splatcore_core::Pipeline;
 use splatcore_core::colour::ColourModel;
@@ -260,6 +260,8 @@ pub struct Densify {
     pub growth: f64,
     /// mcmc: random walk, times the means' learning rate; 0 for none.
     pub noise_rate: f64,
+    /// Where the set grows.
+    pub region: GrowthRegion,
 }
 
 /// How Gaussians are scored over several views.
@@ -455,6 +457,7 @@ impl Densify {
     /// These settings one by one.
     fn to_settings(&self) -> Config {
         Config {
+            region: Some(self.region),
             noise_rate: Some(self.noise_rate),
             densify_from: Some(self.from),
             densify_until: Some(self.until),

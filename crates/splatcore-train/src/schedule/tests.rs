@@ -1,5 +1,6 @@
 mod growth;
 mod refinements;
+mod region;
 
 use super::*;
 use crate::config::{Config, Preset};

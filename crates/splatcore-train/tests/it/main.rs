@@ -16,6 +16,7 @@ mod lens;
 mod options;
 mod poses;
 mod prune;
+mod region;
 mod runs;
 mod sky;
 mod trainer;

@@ -35,7 +35,7 @@ fn camera(angle: f64) -> Camera {
 }
 
 /// Photos of the cloud from a circle on black, with alpha if wanted.
-fn photos(backend: &CpuBackend, n: usize, alpha: bool) -> Arc<Vec<View>> {
+pub fn photos(backend: &CpuBackend, n: usize, alpha: bool) -> Arc<Vec<View>> {
     let mut renderer = backend.renderer(&truth()).unwrap();
     let view = |i: usize| {
         let camera = camera(i as f64 * std::f64::consts::TAU / n as f64);
@@ -84,7 +84,7 @@ fn all_options(strategy: Strategy) -> Config {
     }
 }
 
-fn trained(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
+pub fn trained(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
     let mut trainer = Trainer::new(
         &config.complete(),
         backend,

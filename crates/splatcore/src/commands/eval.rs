@@ -9,10 +9,10 @@ use crate::table::Table;
 use crate::{interrupt, load};
 use anyhow::{Context, Result};
 use splatcore_core::backend::{RenderOptions, Renderer};
-use splatcore_core::{Pipeline, View};
+use splatcore_core::{Pipeline, Region, View};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_train::config::{Background, PhotoLens};
-use splatcore_train::{Evaluation, Extras, Lpips, evaluate_over};
+use splatcore_train::{Evaluation, Extras, Lpips, RegionScore, evaluate_over};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
@@ -70,12 +70,17 @@ pub struct Args {
     /// seconds a view and 0.8 kB of memory a pixel, with alex a fraction of both
     #[arg(long, value_name = "FILE.safetensors")]
     lpips: Option<PathBuf>,
+    /// Also give psnr_region: the PSNR of the pixels whose point, at the depth that the scene has
+    /// there, lies in the box X0,Y0,Z0,X1,Y1,Z1 in the scene's units and axes. Takes a moment
+    #[arg(long, value_name = "BOX", allow_hyphen_values = true)]
+    region: Option<Region>,
     /// Also write a page with photo, render and error of up to 40 views. Takes some time and 0.3 MB
     /// a view
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
     /// Print one JSON object: {"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]},
-    /// "psnr_aligned" with --align-colour, and "lpips" with --lpips
+    /// "psnr_aligned" with --align-colour, "lpips" with --lpips, and "psnr_region" and
+    /// "region_share" with --region
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -142,6 +147,7 @@ pub fn run(args: Args) -> Result<()> {
         Extras {
             align_colour: args.align_colour,
             lpips: lpips.as_ref(),
+            region: args.region,
         },
         args.report.is_some(),
     )?;
@@ -195,12 +201,20 @@ fn write_report(
         ..Report::default()
     };
     report.summary.extend(aligned);
+    report.summary.extend(evaluation.region.map(in_region));
     let lpips = evaluation.lpips.zip(evaluation.lpips_network);
     let lpips = lpips.map(|(lpips, network)| (format!("LPIPS ({network})"), format!("{lpips:.4}")));
     report.summary.extend(lpips);
     report.write(path)?;
     eprintln!("report: {}", path.display());
     Ok(())
+}
+
+/// A line of a report.
+pub fn in_region(score: RegionScore) -> (String, String) {
+    let share = 100.0 * score.share;
+    let value = format!("{} dB ({share:.0} % of the pixels)", decibels(score.psnr));
+    ("PSNR in the region".into(), value)
 }
 
 /// Renders and scores every view with a progress bar; with `want_pictures` also encodes some for a
@@ -269,28 +283,33 @@ fn measure_over(
 /// The scores for people: a line a view, then their mean.
 fn table(evaluation: &Evaluation) -> String {
     let mut table = Table::default();
-    let mut row = |name: &str, psnr: f64, ssim: f64, aligned: Option<f64>, lpips: Option<f64>| {
-        let mut cells = vec![
-            name.to_owned(),
-            format!("{psnr:.2} dB"),
-            format!("SSIM {ssim:.4}"),
-        ];
-        cells.extend(aligned.map(|psnr| format!("colours aligned {psnr:.2} dB")));
-        cells.extend(lpips.map(|lpips| format!("LPIPS {lpips:.4}")));
-        table.row(cells);
-    };
     for view in &evaluation.views {
-        row(
-            &view.name,
-            view.psnr,
-            view.ssim,
-            view.psnr_aligned,
-            view.lpips,
-        );
+        let scores = [Some(view.psnr), view.psnr_aligned, view.lpips];
+        table.row(cells(&view.name, scores, view.ssim, view.region));
     }
     let all = evaluation;
-    row("mean", all.psnr, all.ssim, all.psnr_aligned, all.lpips);
+    let scores = [Some(all.psnr), all.psnr_aligned, all.lpips];
+    table.row(cells("mean", scores, all.ssim, all.region));
     let mut lines = table.lines(false);
     lines.push(counted(evaluation.gaussians, "Gaussian"));
     lines.join("\n")
+}
+
+/// A line of it.
+fn cells(
+    name: &str,
+    [psnr, aligned, lpips]: [Option<f64>; 3],
+    ssim: f64,
+    region: Option<RegionScore>,
+) -> Vec<String> {
+    let mut cells = vec![name.to_owned()];
+    cells.extend(psnr.map(|psnr| format!("{psnr:.2} dB")));
+    cells.push(format!("SSIM {ssim:.4}"));
+    cells.extend(aligned.map(|psnr| format!("colours aligned {psnr:.2} dB")));
+    cells.extend(lpips.map(|lpips| format!("LPIPS {lpips:.4}")));
+    cells.extend(region.map(|score| {
+        let share = 100.0 * score.share;
+        format!("region {:.2} dB, {share:.0} % of the pixels", score.psnr)
+    }));
+    cells
 }

@@ -9,7 +9,7 @@ use crate::{program, remedy};
 use anyhow::{Result, bail};
 use splatcore_train::config::{ConfigError, Depths, Flags};
 use splatcore_train::memory::Bytes;
-use splatcore_train::{Config, DepthScore, ResolvedConfig};
+use splatcore_train::{Config, DepthScore, RegionScore, ResolvedConfig};
 use std::path::{Path, PathBuf};
 
 /// Turn posed photos into a scene of Gaussians.
@@ -172,8 +172,11 @@ fn say(metrics: &Written, files: &Files) -> Result<()> {
     let depth = found
         .depth
         .map_or(String::new(), |score| told(score, measured));
+    let region = found.region.map_or(String::new(), |score| {
+        format!("\nregion   {}", shown(score))
+    });
     output::print(&format!(
-        "PSNR {:.2} dB, SSIM {:.4}{aligned} on {}{depth}\n{}, {} in {}{time}\nscene    {}\n\
+        "PSNR {:.2} dB, SSIM {:.4}{aligned} on {}{depth}{region}\n{}, {} in {}{time}\nscene    {}\n\
          report   {}",
         found.psnr,
         found.ssim,
@@ -194,6 +197,15 @@ fn start_of(typed: Option<PathBuf>, config: &ResolvedConfig) -> Result<Option<In
         bail!(WrongUsage(message.into()));
     }
     Ok(init)
+}
+
+/// How good the pixels are that show a region.
+fn shown(score: RegionScore) -> String {
+    format!(
+        "PSNR {:.2} dB where it is shown, {:.0} % of the pixels",
+        score.psnr,
+        100.0 * score.share
+    )
 }
 
 /// A line of how wrong the depths of `measured` photos are.

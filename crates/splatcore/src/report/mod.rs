@@ -198,6 +198,7 @@ mod tests {
             psnr_aligned: None,
             lpips: Some(0.25),
             depth: None,
+            region: None,
         };
         Report {
             title: "a & b".into(),

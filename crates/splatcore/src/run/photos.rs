@@ -6,7 +6,7 @@ use crate::output::counted;
 use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
 use splatcore_core::{View, panorama};
-use splatcore_data::dataset::{Dataset, Entry, Split, points_of};
+use splatcore_data::dataset::{Dataset, Entry, LoadOptions, Split, points_of};
 use splatcore_train::ResolvedConfig;
 use splatcore_train::config::Depths;
 use std::sync::Arc;
@@ -28,6 +28,9 @@ impl Photos {
         hash.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
+
+/// So many names are listed.
+const SHOWN: usize = 5;
 
 /// Points of the depths to start from: as many as a large reconstruction has.
 const DEPTH_POINTS: usize = 100_000;
@@ -110,6 +113,7 @@ fn about_panoramas(dataset: &Dataset, config: &ResolvedConfig) -> Result<()> {
 fn say_depths(train: &[View], test: &[View]) {
     let maps = |views: &[View]| {
         let maps = views.iter().filter_map(|view| view.photo.depth.clone());
+        let maps = maps.filter(|map| map.known() > 0);
         maps.collect::<Vec<_>>()
     };
     let (own, held_out) = (maps(train), maps(test));

@@ -1,6 +1,7 @@
 //! What a run writes beside scene and checkpoint.
 
 use super::metrics::Written;
+use crate::commands::eval::in_region;
 use crate::looks::Looks;
 use crate::output::{duration, thousands};
 use crate::report::{
@@ -90,6 +91,7 @@ pub fn report(
             format!("{} dB", decibels(psnr)),
         ));
     }
+    summary.extend(found.region.map(in_region));
     let poses = metrics.cameras.poses.iter();
     summary.extend(poses.flat_map(MeasuredPoses::summary));
     if let Some(reason) = metrics.stopped {

@@ -28,6 +28,7 @@ mod prune;
 mod ranks;
 mod refine_intrinsics;
 mod refine_poses;
+mod region;
 mod regression;
 mod report;
 mod run_folder;

@@ -154,6 +154,7 @@ fn adc(learner: &mut dyn Learner) -> Said {
         max_gaussians,
         consistency,
         budget: None,
+        region: None,
         seed: 7,
         step: 100,
     };
@@ -180,6 +181,7 @@ fn mcmc(learner: &mut dyn Learner) -> Said {
             min_opacity: 0.2,
             growth: 0.2,
             max_gaussians: 1000,
+            region: None,
             seed: 7,
             step,
         })?;

@@ -8,6 +8,7 @@ fn mcmc(step: u32) -> Refine {
         min_opacity: 0.3,
         growth: 0.1,
         max_gaussians: 1000,
+        region: None,
         seed: 7,
         step,
     }
@@ -23,6 +24,7 @@ fn adc(step: u32) -> Refine {
         max_gaussians: 300,
         consistency: None,
         budget: None,
+        region: None,
         seed: 5,
         step,
     }
@@ -123,6 +125,7 @@ fn rounds_may_outgrow_their_room() {
             max_gaussians: usize::MAX,
             consistency: None,
             budget: None,
+            region: None,
             seed: 5,
             step: 3,
         };
@@ -174,6 +177,7 @@ fn the_count_is_what_was_seen() {
         max_gaussians: 1000,
         consistency: None,
         budget: None,
+        region: None,
         seed: 5,
         step,
     };

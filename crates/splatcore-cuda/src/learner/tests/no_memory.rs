@@ -39,6 +39,7 @@ fn mcmc(growth: f32, max_gaussians: usize) -> Refine {
         min_opacity: 0.005,
         growth,
         max_gaussians,
+        region: None,
         seed: 2,
         step: 3,
     }
@@ -58,6 +59,7 @@ fn adc_above(gradient_threshold: f32, max_gaussians: usize) -> Refine {
         max_gaussians,
         consistency: None,
         budget: None,
+        region: None,
         seed: 1,
         step: 6,
     }

@@ -301,6 +301,7 @@ fn refinements_keep_moments_with_their_rows() {
         max_gaussians: 260,
         consistency: None,
         budget: None,
+        region: None,
         seed: 5,
         step: 6,
     };
@@ -308,6 +309,7 @@ fn refinements_keep_moments_with_their_rows() {
         min_opacity: 0.1,
         growth: 0.2,
         max_gaussians: 1000,
+        region: None,
         seed: 5,
         step: 6,
     };
@@ -411,6 +413,7 @@ fn at_most_450_bytes_a_gaussian() {
         min_opacity: 0.005,
         growth: 0.05,
         max_gaussians: n + n / 20,
+        region: None,
         seed: 1,
         step: 1,
     };
@@ -422,6 +425,7 @@ fn at_most_450_bytes_a_gaussian() {
         max_gaussians: n,
         consistency: None,
         budget: None,
+        region: None,
         seed: 1,
         step: 1,
     };

@@ -1,6 +1,7 @@
 //! Adaptive density control (Kerbl et al. 2023, section 5.2): decide, make room, append, compact.
 
 use super::actions::{CLONED, KEPT, SPLIT};
+use super::adc_choose::Asked;
 use super::densifier::{Densify, Waits, Work};
 use super::kernels::SPLIT_INTO;
 use super::params::{AdcDecideParams, SplitChildrenParams};
@@ -59,6 +60,7 @@ impl Densify {
             max_gaussians,
             ref consistency,
             budget,
+            region,
             seed,
             step,
             ..
@@ -68,22 +70,15 @@ impl Densify {
         };
         let n = state.count;
         let work = self.work(n, numbers)?;
-        // Whose bad pixels count, and how many are enough; no address: nobody asks.
-        let agreement = match (consistency, scores) {
-            (Some(consistency), Some(scores)) => (
-                scores.bad.address(),
-                consistency.min_bad * scores.views as f32,
-            ),
-            _ => (0, 0.0),
-        };
+        let asked = Asked::new(state, (consistency.as_ref(), scores), region);
         let room = match budget {
             None => max_gaussians.saturating_sub(n),
             Some(share) => budget_room(share, n, max_gaussians),
         };
         match budget {
-            None => self.choose(state, &work, gradient_threshold, agreement, room)?,
+            None => self.choose(state, &work, gradient_threshold, asked, room)?,
             Some(_) => {
-                self.draw_by_gradient(state, &work, (seed, step.into()), agreement, room)?;
+                self.draw_by_gradient(state, &work, (seed, step.into()), asked, room)?;
             }
         }
         self.decide(state, refine, &work)?;

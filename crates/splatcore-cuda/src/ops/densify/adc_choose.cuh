@@ -65,6 +65,7 @@ struct SelectHistogramParams {
     float threshold;
     ReadOnly<float> bad;  // [count], weight on pixels with large errors
     float min_bad;
+    Within within;  // who may grow
     u32 shift;
     const Selection* selection;
     u32* histogram;
@@ -81,7 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const u32 key = sortable(gradient);
         const bool shares =
             args.shift == FIRST_SHIFT || key >> (args.shift + DIGIT_BITS) == args.selection->prefix;
-        if (gradient >= args.threshold && agreed(args.bad, args.min_bad, i) && shares)
+        if (gradient >= args.threshold && agreed(args.bad, args.min_bad, i) && shares &&
+            is_within(args.within, i))
             atomicAdd(&counts[key >> args.shift & (DIGITS - 1)], 1u);
     }
     __syncthreads();
@@ -120,6 +122,7 @@ struct AdcChooseParams {
     float threshold;
     ReadOnly<float> bad;  // [count], weight on pixels with large errors
     float min_bad;
+    Within within;  // who may grow
     const Selection* selection;
     u8* actions;  // [n], bits of a Gaussian's fate
 };
@@ -130,7 +133,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (i >= args.n) return;
     const float gradient = mean_gradient(args.gradient_sum, args.seen, i);
     u32 action = 0;
-    if (gradient >= args.threshold && agreed(args.bad, args.min_bad, i)) {
+    if (gradient >= args.threshold && agreed(args.bad, args.min_bad, i) &&
+        is_within(args.within, i)) {
         const u32 key = sortable(gradient);
         if (!args.selection || args.selection->all || key > args.selection->prefix)
             action = CHOSEN;

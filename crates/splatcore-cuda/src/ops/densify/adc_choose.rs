@@ -8,31 +8,64 @@ use super::params::{
 };
 use super::pool::Lent;
 use super::totals;
+use super::within::Within;
 use crate::device::params::Address;
+use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
-use splatcore_core::BackendError;
+use splatcore_core::backend::Consistency;
+use splatcore_core::{BackendError, Region};
 
-/// Who may grow: those whose mean gradient is at least `threshold`, and of whose weight at least
-/// `min_bad` lies on bad pixels (`bad`, no address: nobody asks).
+/// Of whom the views must agree that the image is bad there, and where they may be.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// Weight of each Gaussian on bad pixels; no address: nobody asks.
+    pub bad: Address,
+    /// At least so much of it.
+    pub min_bad: f32,
+    pub within: Within,
+}
+
+impl Asked {
+    /// With consistency, of the scores that it asked for.
+    pub fn new(
+        state: &State,
+        agreement: (Option<&Consistency>, Option<&DeviceScores>),
+        region: Option<Region>,
+    ) -> Self {
+        let (bad, min_bad) = match agreement {
+            (Some(consistency), Some(scores)) => (
+                scores.bad.address(),
+                consistency.min_bad * scores.views as f32,
+            ),
+            _ => (0, 0.0),
+        };
+        Self {
+            bad,
+            min_bad,
+            within: Within::new(state, region),
+        }
+    }
+}
+
+/// Who may grow: those whose mean gradient is at least `threshold`, and who are as asked.
 #[derive(Clone, Copy)]
 struct Candidates {
     gradient_sum: Address,
     seen: Address,
     n: u32,
     threshold: f32,
-    bad: Address,
-    min_bad: f32,
+    asked: Asked,
 }
 
 impl Densify {
-    /// Marks who grows: those at the threshold on whom the views agree, or if they are more than
+    /// Marks who grows: those at the threshold who are as asked, or if they are more than
     /// `room`, the largest gradients, ties by index.
     pub(super) fn choose(
         &self,
         state: &State,
         work: &Work<'_>,
         threshold: f32,
-        (bad, min_bad): (u64, f32),
+        asked: Asked,
         room: usize,
     ) -> Result<(), BackendError> {
         let candidates = Candidates {
@@ -40,20 +73,19 @@ impl Densify {
             seen: state.seen.address(),
             n: state.count as u32,
             threshold,
-            bad,
-            min_bad,
+            asked,
         };
         self.choose_among(candidates, work, room)
     }
 
-    /// Marks who grows: `room` Gaussians drawn without replacement in proportion to the sum of
-    /// their gradients.
+    /// Marks who grows: of those who are as asked `room` Gaussians, drawn without replacement in
+    /// proportion to the sum of their gradients.
     pub(super) fn draw_by_gradient(
         &self,
         state: &State,
         work: &Work<'_>,
         (seed, step): (u64, u64),
-        (bad, min_bad): (u64, f32),
+        asked: Asked,
         room: usize,
     ) -> Result<(), BackendError> {
         let n = state.count;
@@ -63,8 +95,7 @@ impl Densify {
             seen: ones.address(),
             n: n as u32,
             threshold: f32::MIN_POSITIVE,
-            bad,
-            min_bad,
+            asked,
         };
         self.each(
             self.kernels.draw_keys,
@@ -124,8 +155,12 @@ impl Densify {
             seen,
             n,
             threshold,
-            bad,
-            min_bad,
+            asked:
+                Asked {
+                    bad,
+                    min_bad,
+                    within,
+                },
         } = candidates;
         for shift in (0..u32::BITS).step_by(DIGIT_BITS as usize).rev() {
             self.each(
@@ -138,6 +173,7 @@ impl Densify {
                     threshold,
                     bad,
                     min_bad,
+                    within,
                     shift,
                     selection,
                     histogram,
@@ -170,8 +206,12 @@ impl Densify {
             seen,
             n,
             threshold,
-            bad,
-            min_bad,
+            asked:
+                Asked {
+                    bad,
+                    min_bad,
+                    within,
+                },
         } = candidates;
         self.each(
             self.kernels.adc_choose,
@@ -183,6 +223,7 @@ impl Densify {
                 threshold,
                 bad,
                 min_bad,
+                within,
                 selection,
                 actions: work.actions.address(),
             },

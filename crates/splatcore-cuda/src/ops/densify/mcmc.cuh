@@ -25,11 +25,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         args.actions[i] = opacity_of(args.opacity_logits[i]) > args.min_opacity ? 0 : DEAD;
 }
 
-// A Gaussian's opacity in units of 2^-32: 0 for dead ones, at least 1 for others. `actions` may be
-// null: none is dead.
-__device__ __forceinline__ u64 weight(const float* opacity_logits, const u8* actions, u32 i) {
-    if (actions && (actions[i] & DEAD)) return 0;
-    const float opacity = opacity_of(opacity_logits[i]);
+// A Gaussian's opacity in units of 2^-32: 0 for dead ones and outside of the region, at least 1 for
+// others. `actions` may be null: none is dead.
+template <typename Params>
+__device__ __forceinline__ u64 weight(const Params& args, u32 i) {
+    if (args.actions && (args.actions[i] & DEAD)) return 0;
+    if (!is_within(args.within, i)) return 0;
+    const float opacity = opacity_of(args.opacity_logits[i]);
     return opacity > 0.0f ? max(u64(double(opacity) * 4294967296.0), u64(1)) : u64(1);
 }
 
@@ -37,16 +39,16 @@ __device__ __forceinline__ u64 weight(const float* opacity_logits, const u8* act
 struct WeightSumsParams {
     ReadOnly<float> opacity_logits;  // [count]
     ReadOnly<u8> actions;            // [n], bits of a Gaussian's fate
+    Within within;                   // who may be drawn
     u32 n;                           // Gaussians
-    u64* sums;                       // a row of 12 floats for each compacted index
+    u64* sums;                       // one a block
 };
 extern "C" __global__ void __launch_bounds__(THREADS)
     weight_sums(const __grid_constant__ WeightSumsParams args) {
     begin_kernel();
     __shared__ u64 warps[WARPS];
     const u32 i = item();
-    const u64 sum =
-        sum_block(i < args.n ? weight(args.opacity_logits, args.actions, i) : u64(0), warps);
+    const u64 sum = sum_block(i < args.n ? weight(args, i) : u64(0), warps);
     if (threadIdx.x == 0) args.sums[blockIdx.x] = sum;
 }
 
@@ -55,8 +57,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 struct WeightScanParams {
     ReadOnly<float> opacity_logits;  // [count]
     ReadOnly<u8> actions;            // [n], bits of a Gaussian's fate
+    Within within;                   // who may be drawn
     u32 n;                           // Gaussians
-    ReadOnly<u64> sums;              // a row of 12 floats for each compacted index
+    ReadOnly<u64> sums;              // one a block
     u64* cumulative;                 // [n], sums of the weights up to each Gaussian
 };
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -64,8 +67,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     begin_kernel();
     __shared__ u64 warps[WARPS];
     const u32 i = item();
-    const u64 through =
-        scan_block(i < args.n ? weight(args.opacity_logits, args.actions, i) : u64(0), warps);
+    const u64 through = scan_block(i < args.n ? weight(args, i) : u64(0), warps);
     if (i < args.n) args.cumulative[i] = args.sums[blockIdx.x] + through;
 }
 

@@ -9,9 +9,10 @@ use super::params::{
 use super::pool::Lent;
 use super::reserve::{check_rows, reserve};
 use super::totals::{self, Numbers};
+use super::within::Within;
 use crate::ops::state::{LOG_SCALES, OPACITIES, State};
-use splatcore_core::BackendError;
 use splatcore_core::backend::Refine;
+use splatcore_core::{BackendError, Region};
 
 /// Lanes of the random numbers; splits and noise have 0 to 3.
 const LANE_RELOCATE: u64 = 4;
@@ -39,6 +40,7 @@ impl Densify {
             min_opacity,
             growth,
             max_gaussians,
+            region,
             seed,
             step,
         } = refine
@@ -79,7 +81,7 @@ impl Densify {
         self.list(&work, (DEAD, totals::LISTED), n, &dead_sums, &dead)?;
 
         let random = (seed, step as u64, LANE_RELOCATE);
-        self.weigh(state, &work, &draw, actions)?;
+        self.weigh(state, &work, &draw, (actions, region))?;
         let listed = (numbers.at(totals::LISTED), 0);
         self.draw(state, &work, &draw, listed, random, totals::MOVED)?;
         let moved = numbers.at(totals::MOVED);
@@ -88,7 +90,7 @@ impl Densify {
 
         if added > 0 {
             let random = (seed, step as u64, LANE_ADD);
-            self.weigh(state, &work, &draw, 0)?;
+            self.weigh(state, &work, &draw, (0, region))?;
             self.draw(state, &work, &draw, (0, added), random, totals::ADDED)?;
             let drawn = numbers.at(totals::ADDED);
             self.share(state, &draw, min_opacity, drawn, added)?;
@@ -99,23 +101,26 @@ impl Densify {
         Ok(())
     }
 
-    /// Opacities as cumulative weights, without those marked dead in `actions` (0: with all).
+    /// Opacities as cumulative weights, without those marked dead in `actions` (0: with all) and
+    /// those out of the region.
     fn weigh(
         &self,
         state: &State,
         work: &Work<'_>,
         draw: &Draw<'_>,
-        actions: u64,
+        (actions, region): (u64, Option<Region>),
     ) -> Result<(), BackendError> {
         let n = state.count;
         let (logits, count) = (state.groups[OPACITIES].parameters.address(), n as u32);
         let (sums, cumulative) = (draw.sums.address(), draw.cumulative.address());
+        let within = Within::new(state, region);
         self.each(
             self.kernels.weight_sums,
             n,
             &WeightSumsParams {
                 opacity_logits: logits,
                 actions,
+                within,
                 n: count,
                 sums,
             },
@@ -127,6 +132,7 @@ impl Densify {
             &WeightScanParams {
                 opacity_logits: logits,
                 actions,
+                within,
                 n: count,
                 sums,
                 cumulative,

@@ -5,9 +5,9 @@
 //! `densifier` declares [`Densify`] and what all rounds share. `refinement` takes a refinement and
 //! launches its beginning and end. Between them stand the steps of a method: `adc` (with
 //! `adc_choose`), `mcmc`, `prune`, `reset_opacity`. They share `lists` of Gaussians with some
-//! `actions`, `totals` (the counts, on the device), `rows` (append, overwrite, compact) of `arrays`
-//! of the state, `reserve` (room for more) and `pool` (memory beside the state). `kernels` names
-//! the kernels, `params` declares their parameters.
+//! `actions`, who is `within` a region, `totals` (the counts, on the device), `rows` (append,
+//! overwrite, compact) of `arrays` of the state, `reserve` (room for more) and `pool` (memory
+//! beside the state). `kernels` names the kernels, `params` declares their parameters.
 //!
 //! Memory beside the state: lists of some 5 (adc) to 21 (mcmc) bytes a Gaussian, and scratch of 32
 //! bytes a Gaussian to compact through; kept for the next refinement where memory is plenty
@@ -39,6 +39,7 @@ mod reserve;
 mod reset_opacity;
 mod rows;
 mod totals;
+mod within;
 
 pub use arrays::arrays;
 pub use densifier::Densify;

@@ -1,5 +1,6 @@
 //! The parameters of the kernels of densify.cu, by the header that each is in.
 
+use super::within::Within;
 use crate::device::params::{Address, kernel_params};
 
 kernel_params! {
@@ -57,6 +58,7 @@ kernel_params! {
         threshold: f32,
         bad: Address,
         min_bad: f32,
+        within: Within,
         shift: u32,
         selection: Address,
         histogram: Address,
@@ -78,6 +80,7 @@ kernel_params! {
         threshold: f32,
         bad: Address,
         min_bad: f32,
+        within: Within,
         selection: Address,
         actions: Address,
     }
@@ -166,6 +169,7 @@ kernel_params! {
     pub struct WeightSumsParams {
         opacity_logits: Address,
         actions: Address,
+        within: Within,
         n: u32,
         sums: Address,
     }
@@ -174,6 +178,7 @@ kernel_params! {
     pub struct WeightScanParams {
         opacity_logits: Address,
         actions: Address,
+        within: Within,
         n: u32,
         sums: Address,
         cumulative: Address,

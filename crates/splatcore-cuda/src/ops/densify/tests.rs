@@ -56,6 +56,7 @@ fn adc(gradient_threshold: f32, max_scale: Option<f32>, max_gaussians: usize) ->
         max_gaussians,
         consistency: None,
         budget: None,
+        region: None,
         seed: 3,
         step: 600,
     }
@@ -251,6 +252,7 @@ fn growth_by_agreement_is_the_cpus() {
                 scoring: scoring(),
                 min_bad,
             }),
+            region: None,
             seed,
             step,
         },
@@ -318,6 +320,7 @@ fn mcmc(min_opacity: f32, growth: f32, max_gaussians: usize) -> Refine {
         min_opacity,
         growth,
         max_gaussians,
+        region: None,
         seed: 3,
         step: 700,
     }

@@ -1,8 +1,8 @@
 //! Points on the surfaces that depths show, to start from.
 
 use crate::dataset::found::Points;
+use splatcore_core::View;
 use splatcore_core::random::Rng;
-use splatcore_core::{Camera, View};
 
 /// About so many points of the depths of these views, as many of each view, at random places, with
 /// the photos' colours. The same seed gives the same points.
@@ -25,7 +25,7 @@ pub fn points_of<'a>(views: impl IntoIterator<Item = &'a View>, count: usize, se
                 (row as f64 + 0.5) * f64::from(view.camera.height) / f64::from(map.height),
             ];
             let depth = 1.0 / f64::from(map.inverse[i]);
-            if let Some(position) = at_depth(&view.camera, pixel, depth) {
+            if let Some(position) = view.camera.point_at(pixel, depth) {
                 let [x, y] = pixel.map(|v| v as usize);
                 let at = 3 * (y * view.photo.width as usize + x);
                 points.positions.push(position.map(|v| v as f32));
@@ -36,16 +36,4 @@ pub fn points_of<'a>(views: impl IntoIterator<Item = &'a View>, count: usize, se
         }
     }
     points
-}
-
-/// The point of the world that a pixel shows at a depth, when it is read.
-fn at_depth(camera: &Camera, pixel: [f64; 2], depth: f64) -> Option<[f64; 3]> {
-    if camera.shutter.is_some() {
-        return at_depth(&camera.at_pixel(pixel), pixel, depth);
-    }
-    let ray = camera.ray(pixel)?;
-    let t = camera.translation;
-    let view = [ray[0] * depth - t[0], ray[1] * depth - t[1], depth - t[2]];
-    let axis = |j: usize| (0..3).map(|k| camera.rotation[k][j] * view[k]).sum();
-    Some([axis(0), axis(1), axis(2)])
 }

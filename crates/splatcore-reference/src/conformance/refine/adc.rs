@@ -18,6 +18,7 @@ fn adc(gradient_threshold: f32, min_opacity: f32, max_gaussians: usize) -> Refin
         max_gaussians,
         consistency: None,
         budget: None,
+        region: None,
         seed: 3,
         step: 600,
     }

@@ -14,6 +14,7 @@ fn mcmc(growth: f32, max_gaussians: usize) -> Refine {
         min_opacity: 0.02,
         growth,
         max_gaussians,
+        region: None,
         seed: 3,
         step: 700,
     }

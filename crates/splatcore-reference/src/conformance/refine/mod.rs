@@ -6,6 +6,7 @@ mod filters;
 mod floaters;
 mod masks;
 mod mcmc;
+mod region;
 mod scales;
 mod scores;
 
@@ -14,6 +15,7 @@ pub use filters::{filters_stay_with_their_gaussians, opacity_reset_caps_filtered
 pub use floaters::{floaters_go, floaters_go_in, floaters_go_through};
 pub use masks::masks_stay_with_their_gaussians;
 pub use mcmc::{mcmc_grows, mcmc_relocates};
+pub use region::growth_stays_in_the_region;
 pub use scales::scales_keep_to_their_limit;
 pub use scores::{growth_wants_agreement, pruning_follows_scores, scores_see_what_steps_see};
 
@@ -66,6 +68,7 @@ fn both_strategies(min_opacity_of_adc: f32) -> [Refine; 2] {
         max_gaussians,
         consistency: None,
         budget: None,
+        region: None,
         seed,
         step,
     };
@@ -73,6 +76,7 @@ fn both_strategies(min_opacity_of_adc: f32) -> [Refine; 2] {
         min_opacity: 0.1,
         growth: 0.2,
         max_gaussians,
+        region: None,
         seed,
         step,
     };

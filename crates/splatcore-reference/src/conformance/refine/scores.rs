@@ -260,6 +260,7 @@ fn growth(backend: &dyn Backend, pipeline: Pipeline, before: &LearnerState, seen
             scoring: scoring(pipeline, 2, seen),
             min_bad: MIN_BAD as f32,
         }),
+        region: None,
         seed: 3,
         step: 700,
     };

@@ -37,6 +37,7 @@ fn adc_refines_when_inria_does() {
             max_gaussians: usize::MAX,
             consistency: None,
             budget: None,
+            region: None,
             seed: 0,
             step: 600,
         }
@@ -82,6 +83,7 @@ fn mcmc_relocates_and_walks_but_never_resets() {
             min_opacity: 0.005,
             growth: 0.05,
             max_gaussians: 1_000_000,
+            region: None,
             seed: 0,
             step: 600,
         }

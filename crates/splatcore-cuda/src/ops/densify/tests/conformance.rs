@@ -136,7 +136,7 @@ fn the_conformance_suite_agrees() {
     let Some(device) = device() else { return };
     let backend = OnlyRefines(device);
     type Check = fn(&dyn Backend) -> Outcome;
-    let checks: [(&str, Check); 5] = [
+    let checks: [(&str, Check); 6] = [
         ("adc clones and splits", refine::adc_clones_and_splits),
         (
             "adc prunes and respects the limit",
@@ -145,6 +145,10 @@ fn the_conformance_suite_agrees() {
         ("opacity reset caps", refine::opacity_reset_caps),
         ("mcmc relocates", refine::mcmc_relocates),
         ("mcmc grows", refine::mcmc_grows),
+        (
+            "growth stays in the region",
+            refine::growth_stays_in_the_region,
+        ),
     ];
     let wrong: Vec<String> = checks
         .iter()

@@ -1,0 +1,63 @@
+//! When Gaussians are removed that the views have no use for.
+
+use super::course::LAST_PRUNING;
+use super::{PRUNE_MASKED_EVERY, Schedule};
+use splatcore_core::backend::Refine;
+
+impl Schedule {
+    /// Whether step `step` has a round of the pruning that looks at the views.
+    fn prunes(&self, step: u32) -> bool {
+        let c = &self.config;
+        // What goes shortly before the end is not made up for; where the end moves, it may be near.
+        let early = self
+            .course
+            .as_ref()
+            .is_none_or(|course| course.share(step) <= LAST_PRUNING);
+        step.is_multiple_of(c.prune.every) && step > c.densify.from && step < c.iterations && early
+    }
+
+    /// Rounds of that pruning after step `step`.
+    pub(crate) fn prunings_left(&self, step: u32) -> u32 {
+        let prune = &self.config.prune;
+        let asked = prune.floaters.is_some_and(|share| share > 0.0) || self.prunes_by_scores();
+        let all = self.config.iterations / prune.every;
+        let rounds = (step / prune.every + 1)..=all;
+        match asked {
+            true => rounds.filter(|i| self.prunes(i * prune.every)).count() as u32,
+            false => 0,
+        }
+    }
+
+    /// From the end of densification on every [`PRUNE_MASKED_EVERY`] steps, and after the last:
+    /// masked Gaussians are drawn no more, but take memory and time. Before, rounds of adc remove
+    /// them.
+    pub(super) fn mask_pruning(&self, step: u32) -> Option<Refine> {
+        let c = &self.config;
+        let due = step >= c.densify.until && step.is_multiple_of(PRUNE_MASKED_EVERY);
+        (c.loss.masks.is_some() && (due || step == c.iterations)).then_some(Refine::PruneMasked)
+    }
+
+    pub(super) fn floaters(&self, step: u32) -> Option<Refine> {
+        let share = self.config.prune.floaters? as f32;
+        (share > 0.0 && self.prunes(step)).then(|| Refine::PruneFloaters {
+            render: self.render(step),
+            depth_share: share,
+        })
+    }
+
+    fn prunes_by_scores(&self) -> bool {
+        let prune = &self.config.prune;
+        prune.importance > 0.0 || prune.bad_share < 1.0
+    }
+
+    pub(super) fn pruning(&self, step: u32) -> Option<Refine> {
+        let prune = &self.config.prune;
+        (self.prunes_by_scores() && self.prunes(step)).then(|| Refine::Prune {
+            // All of them: what no photo shows is gone, and a sample would take what only others
+            // show.
+            scoring: self.scoring(step, usize::MAX),
+            min_importance: prune.importance as f32,
+            max_bad_share: prune.bad_share as f32,
+        })
+    }
+}

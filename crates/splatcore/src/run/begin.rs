@@ -1,0 +1,79 @@
+//! What a run begins with, and the trainer that begins with it.
+
+use super::memory::plan_memory;
+use super::photos::Photos;
+use crate::output::thousands;
+use anyhow::Result;
+use splatcore_core::{Backend, Gaussians, View, camera};
+use splatcore_data::dataset::Dataset;
+use splatcore_train::{Checkpoint, ResolvedConfig, Trainer, init};
+use std::sync::Arc;
+
+/// What a run begins with.
+pub enum Begin {
+    /// These Gaussians, at the first step.
+    Fresh(Gaussians),
+    /// Where a checkpoint left off.
+    Resumed(Box<Checkpoint>),
+}
+
+impl Begin {
+    /// The state of a checkpoint, else a scene, else the dataset's points.
+    pub fn of(
+        config: &ResolvedConfig,
+        dataset: &Dataset,
+        photos: &Photos,
+        checkpoint: Option<Checkpoint>,
+        scene: Option<(Gaussians, bool)>,
+    ) -> Self {
+        match (checkpoint, scene) {
+            (Some(checkpoint), _) => Self::Resumed(Box::new(checkpoint)),
+            (None, Some((scene, _))) => Self::Fresh(scene),
+            (None, None) => Self::Fresh(of_points(config, dataset, &photos.train)),
+        }
+    }
+}
+
+/// A trainer that is ready to take steps.
+pub fn start(
+    config: &ResolvedConfig,
+    backend: &dyn Backend,
+    photos: &Photos,
+    begin: Begin,
+) -> Result<Trainer> {
+    let train = &photos.train;
+    let trainer = match begin {
+        Begin::Resumed(checkpoint) => {
+            let planned = checkpoint.course.map(|course| course.iterations);
+            eprintln!(
+                "resuming at step {} of {}",
+                checkpoint.step,
+                planned.unwrap_or(config.iterations)
+            );
+            plan_memory(config, backend, checkpoint.state.gaussians.len(), photos);
+            Trainer::resume(config, backend, Arc::clone(train), *checkpoint)?
+        }
+        Begin::Fresh(start) => {
+            plan_memory(config, backend, start.len(), photos);
+            Trainer::new(config, backend, Arc::clone(train), start)?
+        }
+    };
+    if let Some(region) = trainer.region() {
+        eprintln!("region: the set grows inside {region} only");
+    }
+    Ok(trainer)
+}
+
+/// The Gaussians of the dataset's points.
+fn of_points(config: &ResolvedConfig, dataset: &Dataset, train: &[View]) -> Gaussians {
+    let extent = camera::extent(train.iter().map(|view| &view.camera));
+    let points = &dataset.points;
+    let start = init::from_points(&points.positions, &points.colours, config, extent);
+    if start.surplus > 0 {
+        eprintln!(
+            "{} starting points are left out: --max-gaussians",
+            thousands(start.surplus as u64)
+        );
+    }
+    start.gaussians
+}
