@@ -16,6 +16,7 @@ mod colour;
 mod course;
 mod depth;
 mod depth_unit;
+mod exposures;
 mod growth;
 mod pruning;
 mod region;
@@ -23,7 +24,7 @@ mod replan;
 mod sky;
 
 pub use course::Course;
-use course::LAST_PRUNING;
+pub(crate) use exposures::starting_exposures;
 
 use crate::config::{
     Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer,

@@ -19,13 +19,13 @@ use crate::intrinsics::Intrinsics;
 use crate::observer::CurvePoint;
 use crate::poses::Poses;
 use crate::saver::Saver;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, starting_exposures};
 use crate::together::Together;
 use crate::view_order::ViewOrder;
 use crate::view_set::{photos, usable_views};
 use ends::Ends;
-use splatcore_core::backend::{Backend, HostMemory, RefineReport, RenderOptions};
-use splatcore_core::colour::ColourState;
+use splatcore_core::backend::{Backend, BackendError, HostMemory, RefineReport, RenderOptions};
+use splatcore_core::colour::{ColourState, camera_count};
 use splatcore_core::sky::Sky;
 use splatcore_core::{Camera, Gaussians, Learner, Pipeline, Region, View, camera};
 use std::collections::VecDeque;
@@ -250,6 +250,27 @@ impl Trainer {
             ends: Ends::new(config, &now, checkpoint.spending, usable.len()),
             now,
         })
+    }
+
+    /// Lets the photos' exposures start at what is known of them, before the first step of a run
+    /// that learns colours: by how many stops each view's photo took more light than the middle
+    /// one, `None` where that is unknown. The mean over the views is taken for the scene's.
+    ///
+    /// # Errors
+    /// [`BackendError::Input`] if there are more or fewer than views; what the backend reports.
+    pub fn expose(&mut self, noted: &[Option<f32>]) -> Result<(), TrainError> {
+        let Some(model) = self.config().loss.colour else {
+            return Ok(());
+        };
+        if noted.len() != self.views.len() {
+            let (noted, views) = (noted.len(), self.views.len());
+            let problem = format!("exposures of {noted} photos, and there are {views}");
+            return Err(BackendError::Input(problem).into());
+        }
+        let mut state = self.learner.snapshot()?;
+        let cameras = camera_count(self.views.iter());
+        state.colours = ColourState::exposed(model, &starting_exposures(noted), cameras);
+        Ok(self.learner.restore(&state)?)
     }
 
     /// Where [`Trainer::run`] saves checkpoints; without it none are saved.

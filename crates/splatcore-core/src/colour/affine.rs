@@ -26,6 +26,12 @@ impl Model for Affine {
         [0, 4, 8].map(|k: usize| rows[k] * r + (rows[k + 1] * g + (rows[k + 2] * b + rows[k + 3])))
     }
 
+    fn expose(photo: &mut [f32], stops: f32) {
+        for diagonal in [0, 5, 10] {
+            photo[diagonal] = stops.exp2();
+        }
+    }
+
     fn backward(
         rows: &[f32],
         _: [f32; 2],

@@ -63,6 +63,10 @@ pub trait Model {
         sums: &mut [f64],
     ) -> [f32; 3];
 
+    /// Makes numbers that change nothing those of a photo whose values are brighter by so many
+    /// stops.
+    fn expose(photo: &mut [f32], stops: f32);
+
     /// Added to the loss: what holds a camera's numbers where photos do not.
     fn penalty<T: Real>(camera: &[T]) -> T {
         let _ = camera;
@@ -116,6 +120,7 @@ pub struct Entry {
     pub gauge: Gauge,
     /// `Model::RATES`.
     pub rates: Rates,
+    expose: fn(&mut [f32], f32),
     factors: fn(&[f32], &[f32]) -> Vec<f32>,
     apply: Apply,
     backward: Backward,
@@ -133,6 +138,7 @@ impl Entry {
             factor_count: M::FACTORS,
             gauge: M::GAUGE,
             rates: M::RATES,
+            expose: M::expose,
             factors: factors::<M, f32>,
             apply: apply::<M>,
             backward: backward::<M>,
@@ -140,6 +146,13 @@ impl Entry {
             dual_colour: |factors, place, rgb| M::colour(factors, place.map(Dual::constant), rgb),
             dual_penalty: M::penalty::<Dual>,
         }
+    }
+
+    /// The numbers of a photo whose values are brighter by so many stops.
+    pub fn exposed(&self, stops: f32) -> Vec<f32> {
+        let mut numbers = self.photo.to_vec();
+        (self.expose)(&mut numbers, stops);
+        numbers
     }
 
     /// The factors of a photo and its camera.

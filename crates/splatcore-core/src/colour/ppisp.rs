@@ -106,6 +106,10 @@ impl<const HAS_RESPONSE: bool> Model for Ppisp<HAS_RESPONSE> {
         y
     }
 
+    fn expose(photo: &mut [f32], stops: f32) {
+        photo[0] = stops;
+    }
+
     fn backward(
         factors: &[f32],
         place: [f32; 2],

@@ -78,6 +78,15 @@ impl ColourState {
         }
     }
 
+    /// The state in which training starts where it is known by how many stops the values of each
+    /// view's photo are brighter than those of the scene.
+    pub fn exposed(model: ColourModel, stops: &[f32], cameras: usize) -> Self {
+        let mut state = Self::fresh(model, stops.len(), cameras);
+        let rows = stops.iter().flat_map(|&stops| model.entry().exposed(stops));
+        state.photos.parameters = rows.collect();
+        state
+    }
+
     /// Whether no step learned any.
     pub fn is_empty(&self) -> bool {
         self.model.is_none()

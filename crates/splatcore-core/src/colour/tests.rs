@@ -33,6 +33,29 @@ fn the_start_changes_nothing() {
     }
 }
 
+/// Stops make every colour brighter by their power of two, as long as nothing is cut off.
+#[test]
+fn stops_brighten() {
+    for model in ColourModel::ALL {
+        let entry = model.entry();
+        for stops in [-1.5f32, 0.0, 0.75] {
+            let look = Look::new(model, &entry.exposed(stops), entry.camera);
+            let found = entry.of_colour(look.factors(), [0.5, 0.25, 0.1]);
+            for (found, was) in found.into_iter().zip([0.5, 0.25, 0.1]) {
+                let wanted = was * stops.exp2();
+                assert!(
+                    (found - wanted).abs() < 1e-5,
+                    "{model} {stops}: {found} {wanted}"
+                );
+            }
+        }
+        let state = ColourState::exposed(model, &[0.5, -0.5], 3);
+        assert!(state.photos.has_shape(2, entry.photo.len()));
+        assert_eq!(state.photos.row(1), entry.exposed(-0.5));
+        assert_eq!(state.cameras, ColourState::fresh(model, 2, 3).cameras);
+    }
+}
+
 /// By the equations of the paper, in numpy, with the homography from a singular value
 /// decomposition.
 #[test]

@@ -15,12 +15,14 @@
 //! | do points and cameras belong together | `visible.rs`, `remote.rs` |
 //! | how does a lens bend light | `splatcore_core::lens` |
 //! | where are depth maps, what do they say | `depth/` |
+//! | how much light did a photo take | `exposures.rs` |
 //! | how does a photo become a view | `photo.rs`, `linear.rs`, `unread.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
 //! | where do points come from when there are none | `random_points.rs` |
 
 pub mod bundler;
 pub mod colmap;
 mod depth;
+mod exposures;
 mod finding;
 mod folder;
 mod format;

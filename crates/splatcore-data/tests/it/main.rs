@@ -6,6 +6,7 @@ mod dataset_bad_input;
 mod dataset_bundler;
 mod dataset_deep_photos;
 mod dataset_depths;
+mod dataset_exposures;
 mod dataset_f_theta;
 mod dataset_formats;
 mod dataset_lens;

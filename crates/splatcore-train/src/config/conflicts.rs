@@ -128,6 +128,7 @@ impl ResolvedConfig {
             "sky-masks" | "lr-sky" => (self.sky.learn, Idle::Only(&[SKY])),
             "sky-weight" => (self.sky.masks.is_some(), Idle::Only(&[SKY_MASKS])),
             "intrinsics-limit" => (self.intrinsics.refine, Idle::Only(&[REFINE_INTRINSICS])),
+            "exif-exposure" => (self.loss.colour.is_some(), Idle::Only(&[APPEARANCE])),
             "lr-exposure" | "lr-exposure-final" => {
                 let given = |model: ColourModel| model.entry().rates == Rates::Given;
                 (self.loss.colour.is_some_and(given), Idle::Only(&[AFFINE]))

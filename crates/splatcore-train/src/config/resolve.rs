@@ -320,6 +320,7 @@ impl Given {
         Loss {
             ssim_weight: c.ssim_weight.unwrap_or(0.2),
             colour: c.by_one_name().appearance.unwrap_or_default().0,
+            exif_exposure: c.exif_exposure.unwrap_or(false),
             opacity_regulariser: c.opacity_regulariser.unwrap_or(regulariser),
             scale_regulariser: c.scale_regulariser.unwrap_or(regulariser),
             sh_regulariser: c.sh_regulariser.unwrap_or(0.0),

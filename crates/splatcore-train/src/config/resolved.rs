@@ -197,6 +197,8 @@ pub struct Loss {
     pub ssim_weight: f64,
     /// The colour model of photos and cameras that is learned.
     pub colour: Option<ColourModel>,
+    /// Whether photos' exposures start at what EXIF data say.
+    pub exif_exposure: bool,
     /// Weight of the mean opacity.
     pub opacity_regulariser: f64,
     /// Weight of the mean scale.
@@ -400,6 +402,7 @@ impl ResolvedConfig {
             lr_masks: Some(rates.masks),
             ssim_weight: Some(loss.ssim_weight),
             appearance: Some(Appearance(loss.colour)),
+            exif_exposure: Some(loss.exif_exposure),
             opacity_regulariser: Some(loss.opacity_regulariser),
             scale_regulariser: Some(loss.scale_regulariser),
             sh_regulariser: Some(loss.sh_regulariser),

@@ -213,6 +213,11 @@ pub struct Config {
         long, action = ArgAction::SetTrue, conflicts_with = "appearance", help_heading = "Loss"
     )]
     pub exposure: Option<bool>,
+    /// Start the photos' exposures (with --appearance) at what their EXIF data say of time,
+    /// aperture and ISO speed. For one camera in one light; photos that say nothing start at the
+    /// middle. Costs nothing
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Loss")]
+    pub exif_exposure: Option<bool>,
     /// Refine the photos' poses while the scene learns, for poses that are not quite right: of
     /// phones, of video, of a hurried reconstruction. Good ones (COLMAP's) gain nothing and may
     /// lose a little. A step takes a few % longer, memory is the same. Held-out photos get theirs

@@ -55,7 +55,11 @@ pub fn start(
         }
         Begin::Fresh(start) => {
             plan_memory(config, backend, start.len(), photos);
-            Trainer::new(config, backend, Arc::clone(train), start)?
+            let mut trainer = Trainer::new(config, backend, Arc::clone(train), start)?;
+            if let Some(exposures) = &photos.exposures {
+                trainer.expose(exposures)?;
+            }
+            trainer
         }
     };
     if let Some(region) = trainer.region() {

@@ -15,6 +15,9 @@ use std::sync::Arc;
 pub struct Photos {
     pub train: Arc<Vec<View>>,
     pub test: Arc<Vec<View>>,
+    /// How much more light each view's photo to train on took than the middle one, stops, where
+    /// that is known; `None` if it is not asked for.
+    pub exposures: Option<Vec<Option<f32>>>,
 }
 
 impl Photos {
@@ -57,6 +60,8 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
     }
     let options = config.load_options();
     about_panoramas(dataset, config)?;
+    let asked = config.loss.exif_exposure && config.loss.colour.is_some();
+    let exposures = asked.then(|| exposures(dataset, &indices, &options));
     let [train, test] = load::train_and_test(dataset, indices, every, &options)?;
     let reads_depths = config.depth.from != Depths::None;
     if reads_depths {
@@ -80,7 +85,39 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
     Ok(Photos {
         train: Arc::new(train),
         test: Arc::new(test),
+        exposures,
     })
+}
+
+/// What the cameras noted of the photos' exposures, for each view.
+fn exposures(dataset: &Dataset, indices: &[usize], options: &LoadOptions) -> Vec<Option<f32>> {
+    let found = dataset.exposures(indices);
+    let known: Vec<f32> = found.stops.iter().copied().flatten().collect();
+    let [least, most] = [f32::min, f32::max].map(|of| known.iter().copied().fold(0.0, of));
+    eprintln!(
+        "exposures of {} of {} are known by EXIF data, from {least:.1} to {most:+.1} stops",
+        known.len(),
+        counted(indices.len(), "photo")
+    );
+    if !found.nonsense.is_empty() {
+        eprintln!(
+            "warning: the EXIF data of {} say of the exposure what cannot be; they start at the \
+             middle",
+            listed(&found.nonsense)
+        );
+    }
+    let views = indices.iter().zip(&found.stops);
+    let of_photo = |(&index, &stops)| vec![stops; dataset.view_count(index, options)];
+    views.flat_map(of_photo).collect()
+}
+
+/// The first names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    match names.len() - names.len().min(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// Says what becomes of photos of 360 degrees, if there are some.
