@@ -1,4 +1,4 @@
-//! What is known of a photo's depths.
+//! What is known of a photo's depths and normals.
 
 /// In place of an inverse depth: the pixel shows the sky, so nothing stands in its ray.
 pub const SKY: f32 = -1.0;
@@ -14,6 +14,9 @@ pub struct DepthMap {
     /// `[height * width]`, 1 / z with z along the view axis in world units; 0 where it is unknown,
     /// [`SKY`] where nothing stands.
     pub inverse: Vec<f32>,
+    /// `[height * width]`, unit normals of what is shown, camera axes, towards the camera; zero
+    /// where they are unknown. Empty if none is known.
+    pub normals: Vec<[f32; 3]>,
 }
 
 impl DepthMap {
@@ -34,7 +37,8 @@ impl DepthMap {
             .collect()
     }
 
-    /// Whether there are as many values as the size says, all finite, 0, above it, or [`SKY`].
+    /// Whether there are as many values as the size says, inverse depths finite, 0, above it, or
+    /// [`SKY`], and normals zero or of unit length.
     pub fn is_sound(&self) -> bool {
         let values = self.width as usize * self.height as usize;
         values > 0
@@ -43,6 +47,8 @@ impl DepthMap {
                 .inverse
                 .iter()
                 .all(|&q| q.is_finite() && (q >= 0.0 || q == SKY))
+            && (self.normals.is_empty() || self.normals.len() == values)
+            && self.normals.iter().all(is_normal)
     }
 
     /// How many pixels are known.
@@ -66,4 +72,10 @@ impl DepthMap {
             (!known.is_empty()).then(|| *known.select_nth_unstable_by(middle, f32::total_cmp).1);
         found.map(|inverse| 1.0 / inverse)
     }
+}
+
+/// Whether a normal is known, or said to be unknown.
+fn is_normal(normal: &[f32; 3]) -> bool {
+    let square: f32 = normal.iter().map(|v| v * v).sum();
+    *normal == [0.0; 3] || (square - 1.0).abs() < 1e-3
 }

@@ -5,13 +5,15 @@
 //! expected inverse depth there. The loss is smooth-L1 of a *residual* between that and the map's
 //! inverse depth, which a line of the table gives; its mean over all pixels is added to the loss of
 //! the photo. Pixels of which nothing is known have none, nor have those of less alpha than
-//! [`MIN_ALPHA`]. Where a photo shows the sky, the loss is A.
+//! [`MIN_ALPHA`]. Where a photo shows the sky, the loss is A. Where the normal of what it shows is
+//! known, the loss is one minus the cosine to that of the rendered depths ([`normals`]).
 //!
 //! | question | file |
 //! | --- | --- |
 //! | what is known of a photo's depths | `map.rs` |
 //! | what is a residual | `entry.rs` |
 //! | which residuals are there | the table below |
+//! | which normals have rendered depths, how far are they off | `normals.rs` |
 //! | how wrong are the depths of an image | `error.rs` |
 
 mod entry;
@@ -19,6 +21,7 @@ mod error;
 mod inverse;
 mod log;
 mod map;
+pub mod normals;
 
 pub use entry::Entry;
 pub use error::DepthError;
@@ -100,6 +103,8 @@ pub struct DepthPlan {
     pub unit: f32,
     /// Of the mean over a photo's pixels of alpha where it shows the sky.
     pub sky_weight: f32,
+    /// Of the mean over a photo's pixels of one minus the cosine to its normals.
+    pub normal_weight: f32,
 }
 
 impl DepthPlan {

@@ -52,6 +52,7 @@ fn maps_of_another_size_are_read_at_the_nearest_place() {
         width: 2,
         height: 1,
         inverse: vec![0.5, 0.25],
+        normals: Vec::new(),
     };
     assert_eq!(
         map.in_size([4, 2]),
@@ -69,6 +70,7 @@ fn errors_are_those_of_what_is_known() {
         width: 2,
         height: 2,
         inverse: vec![0.5, 0.0, 0.25, 0.25],
+        normals: Vec::new(),
     };
     // Depths 2.2, any, 4 and nothing.
     let rendered = Rendered {
@@ -85,4 +87,19 @@ fn errors_are_those_of_what_is_known() {
         ..map
     };
     assert_eq!(DepthError::of(&rendered, &nothing), None);
+}
+
+#[test]
+fn normals_are_of_unit_length_or_unknown() {
+    let map = |normals: Vec<[f32; 3]>| DepthMap {
+        width: 2,
+        height: 1,
+        inverse: vec![0.0; 2],
+        normals,
+    };
+    assert!(map(Vec::new()).is_sound());
+    assert!(map(vec![[0.0; 3], [0.6, 0.0, -0.8]]).is_sound());
+    assert!(!map(vec![[0.6, 0.0, -0.8]]).is_sound());
+    assert!(!map(vec![[0.0; 3], [0.6, 0.0, -0.9]]).is_sound());
+    assert!(!map(vec![[f32::NAN; 3], [0.6, 0.0, -0.8]]).is_sound());
 }

@@ -18,6 +18,7 @@ use splatcore_core::backend::{
     CameraGradients, Engine, Exchange, Guided, Ranks, Statistic, StepFrame, StepPlan, take_step,
 };
 use splatcore_core::depth::DepthPlan;
+use splatcore_core::depth::normals::PixelRays;
 use splatcore_core::{BackendError, Choice, Pipeline};
 
 fn comparison<'a>(frame: StepFrame<'a>) -> Comparison<'a> {
@@ -71,9 +72,11 @@ impl Guided for CudaLearner {
         };
         let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
         self.passes.depth_image(scene, &camera)?;
+        let seen_by = self.camera_of(frame.view(), frame.plan.scale)?;
         let of_frame = DepthFrame {
             view: frame.view(),
             size: [camera.width, camera.height],
+            rays: PixelRays::of(&seen_by),
             image: self.passes.training.image.address(),
             gradient: self.passes.training.image_gradient.address(),
             value: self.values.address() + (size_of::<f64>() * frame.index) as u64,

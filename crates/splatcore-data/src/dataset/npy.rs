@@ -7,6 +7,7 @@ use crate::{DataError, Place};
 use std::path::Path;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
+const REMEDY: &str = "write it again with numpy.save, as float64";
 /// NumPy writes headers of some hundred bytes.
 const LONGEST_HEADER: usize = 1 << 16;
 
@@ -36,48 +37,11 @@ pub(super) fn is_npy(bytes: &[u8]) -> bool {
 /// Another type or number of dimensions, a header that is no NumPy header, or more or fewer values
 /// than the shape says.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<Matrix, DataError> {
-    let error = |problem: String| {
-        DataError::new(path, problem, "write it again with numpy.save, as float64")
-    };
-    let rest = bytes
-        .strip_prefix(MAGIC)
-        .ok_or_else(|| error("not a .npy file".into()))?;
-    let cut = || error("the file ends inside its header".into());
-    let ([major, _minor], rest) = rest.split_first_chunk().ok_or_else(cut)?;
-    let (length, rest) = match major {
-        1 => {
-            let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-            (u16::from_le_bytes(*length) as usize, rest)
-        }
-        2 | 3 => {
-            let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-            (u32::from_le_bytes(*length) as usize, rest)
-        }
-        _ => return Err(error(format!("version {major} of the format is not known"))),
-    };
-    if length > LONGEST_HEADER {
-        return Err(error(format!("a header of {length} bytes")));
-    }
-    let (header, body) = rest.split_at_checked(length).ok_or_else(cut)?;
-    let header = std::str::from_utf8(header).map_err(|_| error("the header is no text".into()))?;
-    let header = Header::parse(header).map_err(error)?;
-    let [rows, columns] = header.shape;
-    let wanted = rows
-        .checked_mul(columns)
-        .and_then(|count| count.checked_mul(header.size));
-    if wanted != Some(body.len()) || body.is_empty() {
-        return Err(error(format!(
-            "{rows}x{columns} values of {} bytes declared, {} bytes follow the header",
-            header.size,
-            body.len()
-        ))
-        .at(Place::Byte((bytes.len() - body.len()) as u64)));
-    }
-    let mut values: Vec<f64> = body
-        .chunks_exact(header.size)
-        .map(|v| header.value(v))
-        .collect();
-    if header.by_columns {
+    let ([rows, columns], array) = Array::parse(bytes, path, |header| {
+        two_counts(&header.shape).ok_or("its shape has not two dimensions")
+    })?;
+    let mut values = array.values;
+    if array.header.by_columns {
         let stored = values;
         values = Vec::with_capacity(stored.len());
         for row in 0..rows {
@@ -88,8 +52,100 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Matrix, DataError> {
         rows,
         columns,
         values,
-        integers: header.integers,
+        integers: array.header.integers,
     })
+}
+
+/// Three numbers for each place of a matrix, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Vectors {
+    pub rows: usize,
+    pub columns: usize,
+    pub values: Vec<[f64; 3]>,
+}
+
+/// Reads vectors, their three numbers along the last dimension or along the first. Types as
+/// [`parse`]; not stored by columns.
+///
+/// # Errors
+/// As [`parse`].
+pub(super) fn parse_vectors(bytes: &[u8], path: &Path) -> Result<Vectors, DataError> {
+    let ((rows, columns, last), Array { values, .. }) =
+        Array::parse(bytes, path, |header| match header.shape[..] {
+            _ if header.by_columns => Err("it is stored by columns"),
+            [rows, columns, 3] | [1, rows, columns, 3] => Ok((rows, columns, true)),
+            [3, rows, columns] | [1, 3, rows, columns] => Ok((rows, columns, false)),
+            _ => Err("its shape is not that of three numbers for each pixel"),
+        })?;
+    let places = rows * columns;
+    let vector = |i: usize| match last {
+        true => [0, 1, 2].map(|k| values[3 * i + k]),
+        false => [0, 1, 2].map(|k| values[k * places + i]),
+    };
+    Ok(Vectors {
+        rows,
+        columns,
+        values: (0..places).map(vector).collect(),
+    })
+}
+
+/// What a file holds, in its own order.
+struct Array {
+    header: Header,
+    values: Vec<f64>,
+}
+
+impl Array {
+    /// Reads it, if its header is as it should be; also what that says.
+    fn parse<T>(
+        bytes: &[u8],
+        path: &Path,
+        shape: impl Fn(&Header) -> Result<T, &'static str>,
+    ) -> Result<(T, Self), DataError> {
+        let error = |problem: String| DataError::new(path, problem, REMEDY);
+        let rest = bytes
+            .strip_prefix(MAGIC)
+            .ok_or_else(|| error("not a .npy file".into()))?;
+        let cut = || error("the file ends inside its header".into());
+        let ([major, _minor], rest) = rest.split_first_chunk().ok_or_else(cut)?;
+        let (length, rest) = match major {
+            1 => {
+                let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+                (u16::from_le_bytes(*length) as usize, rest)
+            }
+            2 | 3 => {
+                let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+                (u32::from_le_bytes(*length) as usize, rest)
+            }
+            _ => return Err(error(format!("version {major} of the format is not known"))),
+        };
+        if length > LONGEST_HEADER {
+            return Err(error(format!("a header of {length} bytes")));
+        }
+        let (header, body) = rest.split_at_checked(length).ok_or_else(cut)?;
+        let header =
+            std::str::from_utf8(header).map_err(|_| error("the header is no text".into()))?;
+        let header = Header::parse(header).map_err(error)?;
+        let shape = shape(&header).map_err(|problem| error(problem.into()))?;
+        let count = header
+            .shape
+            .iter()
+            .try_fold(1usize, |all, &count| all.checked_mul(count));
+        let wanted = count.and_then(|count| count.checked_mul(header.size));
+        if wanted != Some(body.len()) || body.is_empty() {
+            let counts: Vec<String> = header.shape.iter().map(usize::to_string).collect();
+            return Err(error(format!(
+                "{} values of {} bytes declared, {} bytes follow the header",
+                counts.join("x"),
+                header.size,
+                body.len()
+            ))
+            .at(Place::Byte((bytes.len() - body.len()) as u64)));
+        }
+        let values = body.chunks_exact(header.size).map(|v| header.value(v));
+        let values = values.collect();
+        Ok((shape, Self { header, values }))
+    }
 }
 
 /// What the header's dictionary says.
@@ -99,7 +155,8 @@ struct Header {
     integers: bool,
     big_endian: bool,
     by_columns: bool,
-    shape: [usize; 2],
+    /// Two or more counts.
+    shape: Vec<usize>,
 }
 
 impl Header {
@@ -164,7 +221,7 @@ impl Header {
             Some("True") => true,
             _ => return Err("the header does not say its order".into()),
         };
-        let shape = shape.and_then(two_counts);
+        let shape = shape.and_then(counts).filter(|shape| shape.len() > 1);
         Ok(Self {
             size,
             integers,
@@ -198,14 +255,19 @@ fn string(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix('\'')?.split_once('\'')
 }
 
-/// `(20, 17)`, `(1, 20, 17)` or `(20, 17, 1)`.
-fn two_counts(text: &str) -> Option<[usize; 2]> {
+/// `(20, 17)`, and as many counts as there are.
+fn counts(text: &str) -> Option<Vec<usize>> {
     let inner = text
         .strip_prefix('(')?
         .strip_suffix(')')?
         .trim_end_matches(',');
     let counts = inner.split(',').map(|count| count.trim().parse().ok());
-    match counts.collect::<Option<Vec<usize>>>()?[..] {
+    counts.collect()
+}
+
+/// Of `(20, 17)`, `(1, 20, 17)` or `(20, 17, 1)`.
+fn two_counts(shape: &[usize]) -> Option<[usize; 2]> {
+    match *shape {
         [rows, columns] | [1, rows, columns] | [rows, columns, 1] => Some([rows, columns]),
         _ => None,
     }

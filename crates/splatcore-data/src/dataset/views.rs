@@ -1,6 +1,6 @@
 //! From entries to views: decode, remove distortion, scale.
 
-use super::depth::{self, DepthOptions};
+use super::depth::{self, DepthOptions, NormalOptions};
 use super::{Dataset, Entry, photo, resize, undistort};
 use crate::{DataError, Place};
 use image::imageops::{self, FilterType};
@@ -28,6 +28,8 @@ pub struct LoadOptions {
     pub keep_lens: bool,
     /// Also what depth maps know of the photos; `None` for none.
     pub depths: Option<DepthOptions>,
+    /// Also what maps of normals know of the photos; `None` for none.
+    pub normals: Option<NormalOptions>,
     /// Also which pixels show the sky, by masks in this folder below the dataset's; `None` for
     /// none.
     pub sky_masks: Option<PathBuf>,
@@ -82,6 +84,9 @@ impl Dataset {
             error
         })?;
         let views: Vec<View> = views.into_iter().flatten().collect();
+        if let Some(normals) = &options.normals {
+            depth::check_normals(self, normals, &views)?;
+        }
         match &options.depths {
             Some(depths) if !views.iter().any(knows_depths) => Err(depth::none_found(self, depths)),
             _ => match &options.sky_masks {
@@ -188,7 +193,8 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
     let (camera, (rgb, alpha, mask)) = shrink(camera, (rgb, alpha, mask), options.max_size);
     let mask = undistort::imaged(&camera, mask);
     let mut view = view(entry.name.clone(), camera, (rgb, alpha, mask));
-    if options.depths.is_some() || options.sky_masks.is_some() {
+    let guides = options.depths.is_some() || options.normals.is_some();
+    if guides || options.sky_masks.is_some() {
         let loaded = depth::Loaded {
             source: &source,
             view: &view.camera,
@@ -197,6 +203,10 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
         let known = match &options.depths {
             Some(depths) => depth::load(dataset, entry, &loaded, depths)?,
             None => None,
+        };
+        let known = match &options.normals {
+            Some(normals) => depth::with_normals(dataset, entry, &loaded, normals, known)?,
+            None => known,
         };
         let known = match &options.sky_masks {
             Some(folder) => depth::with_sky(dataset, entry, &loaded, folder, known)?,

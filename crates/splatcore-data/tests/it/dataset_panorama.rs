@@ -11,6 +11,7 @@ const KEPT: LoadOptions = LoadOptions {
     keep_alpha: false,
     keep_lens: true,
     depths: None,
+    normals: None,
     sky_masks: None,
 };
 

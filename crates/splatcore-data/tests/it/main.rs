@@ -13,6 +13,7 @@ mod dataset_lens;
 mod dataset_llff;
 mod dataset_metashape;
 mod dataset_models;
+mod dataset_normals;
 mod dataset_panorama;
 mod dataset_phones;
 mod dataset_photos;

@@ -157,6 +157,10 @@ pub const CHECKS: &[Check] = &[
         depth_guide::guided_steps_match_the_twin,
     ),
     (
+        "steps with normals match the twin",
+        depth_guide::steps_with_normals_match_the_twin,
+    ),
+    (
         "guided poses match the twin",
         depth_guide::guided_poses_match_the_twin,
     ),

@@ -7,6 +7,7 @@ use super::outcome::{Outcome, ensure, gather, said};
 use super::step::{gradient_of, loss_tolerance, plan, scene_and_views, twin_step};
 use crate::twin::{self, CutOffs, Group, Scene};
 use splatcore_core::backend::{Backend, StepPlan};
+use splatcore_core::depth::normals::NEIGHBOURS;
 use splatcore_core::depth::{DepthLoss, DepthMap, DepthPlan, MIN_ALPHA, SKY};
 use splatcore_core::random::Rng;
 use splatcore_core::{Gaussians, Pipeline, View, pose_gradient};
@@ -33,6 +34,7 @@ fn guided(pipeline: Pipeline, loss: DepthLoss, views: &[usize]) -> StepPlan {
             weight,
             unit,
             sky_weight,
+            normal_weight: 0.0,
         }),
         ..plan(pipeline, 1, 0)
     }
@@ -60,6 +62,7 @@ fn scene_and_depths(seed: u64, known_by: [f32; 5]) -> (Gaussians, Arc<Vec<View>>
             width,
             height,
             inverse: vec![f32::NAN; (width * height) as usize],
+            normals: Vec::new(),
         };
         let mut rng = Rng::new(seed, 3);
         for (i, (&sum, &left)) in (0u32..).zip(frame.inverse_depth.iter().zip(&frame.transmittance))
@@ -84,6 +87,83 @@ fn scene_and_depths(seed: u64, known_by: [f32; 5]) -> (Gaussians, Arc<Vec<View>>
         view.photo.depth = Some(Arc::new(map));
     }
     (scene, Arc::new(views))
+}
+
+/// As [`scene_and_depths`], with normals in place of depths: those that face the camera, some
+/// unknown, and all unknown where a neighbour's alpha is about [`MIN_ALPHA`].
+fn scene_and_normals(seed: u64) -> (Gaussians, Arc<Vec<View>>) {
+    let (scene, views) = scene_and_depths(seed, ALL_KINDS);
+    let mut views = views.to_vec();
+    for view in &mut views {
+        let Some(known) = view.photo.depth.as_deref() else {
+            continue;
+        };
+        let (camera, mut map) = (&view.camera, known.clone());
+        let size = [camera.width, camera.height];
+        let frame = twin::render_scene(
+            &Scene::from(&scene),
+            camera,
+            &plan(Pipeline::AUTO, 1, 0).render,
+            CutOffs::Reference,
+        );
+        let mut rng = Rng::new(seed, 4);
+        map.inverse.fill(0.0);
+        map.normals = (map.inverse.iter())
+            .map(|_| {
+                let [x, y] = [0; 2].map(|_| 1.2 * rng.uniform() - 0.6);
+                let z = -(1.0 - x * x - y * y).sqrt();
+                if rng.uniform() < 0.2 {
+                    [0.0; 3]
+                } else {
+                    [x, y, z]
+                }
+            })
+            .collect();
+        for (i, left) in (0u32..).zip(&frame.transmittance) {
+            if (1.0 - left - MIN_ALPHA).abs() > NEAR {
+                continue;
+            }
+            let [x, y] = [i % size[0], i / size[0]].map(|v| v as i32);
+            for [dx, dy] in NEIGHBOURS {
+                let at = [(x + dx) as u32, (y + dy) as u32];
+                if at[0] < size[0] && at[1] < size[1] {
+                    let index = map.index(at, size);
+                    map.normals[index] = [0.0; 3];
+                }
+            }
+        }
+        view.photo.depth = Some(Arc::new(map));
+    }
+    (scene, Arc::new(views))
+}
+
+/// Gradient and loss of steps that learn from normals, of single views and of a batch.
+pub fn steps_with_normals_match_the_twin(backend: &dyn Backend) -> Outcome {
+    let start = scene_and_normals(98);
+    let step = |pipeline, views: &[usize], normal_weight| {
+        let mut plan = guided(pipeline, DepthLoss::Inverse, views);
+        plan.depth = plan.depth.map(|depth| DepthPlan {
+            normal_weight,
+            ..depth
+        });
+        plan
+    };
+    gather([Pipeline::AUTO, Pipeline::VANILLA].map(|pipeline| {
+        gather([&[0][..], &[1], &[1, 2, 0]].map(|views| {
+            let plan = step(pipeline, views, 0.7);
+            matches(backend, &start, &plan).map_err(|e| format!("normals, {views:?}: {e}"))
+        }))
+    }))?;
+    let bits = |weight| -> Result<_, String> {
+        let mut learner = backend.learner(&start.0, start.1.clone()).map_err(said)?;
+        let plan = step(Pipeline::AUTO, &[0], weight);
+        learner.step(&plan).map_err(said)?;
+        Ok(state_bits(&learner.snapshot().map_err(said)?))
+    };
+    ensure(bits(0.7)? == bits(0.7)?, || {
+        "a step with normals gives other bits the second time".into()
+    })?;
+    ensure(bits(0.7)? != bits(0.0)?, || "normals change nothing".into())
 }
 
 /// Gradient and loss of single views and of a batch, by each loss and both kinds of sums.

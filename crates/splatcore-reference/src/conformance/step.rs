@@ -84,7 +84,7 @@ pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> T
         twin::gradients_scene(&smooth, camera, render, CutOffs::Reference, &image_gradient);
     let mut value = loss.value;
     if let (Some(guide), Some(map)) = (&plan.depth, &view.photo.depth) {
-        let (of_depth, by_pixel) = depth_loss::depth_loss(guide, map, &frame);
+        let (of_depth, by_pixel) = depth_loss::depth_loss(guide, map, &frame, camera);
         let lists = Lists::new(&smooth, camera, render, CutOffs::Reference);
         let more = lists.depth_gradients(&smooth, &mut |i, _| by_pixel[i]);
         value += of_depth;

@@ -112,7 +112,10 @@ impl ResolvedConfig {
 
     fn check_depth(&self) -> Result<(), ConfigError> {
         require_all(
-            &[("depth-weight", self.depth.weight)],
+            &[
+                ("depth-weight", self.depth.weight),
+                ("normal-weight", self.depth.normals.weight),
+            ],
             |value| value.is_finite() && value >= 0.0,
             "must be 0 or more, and finite",
         )?;

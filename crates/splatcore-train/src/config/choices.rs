@@ -276,6 +276,19 @@ pub enum DepthKind {
     Disparity,
 }
 
+/// The axes that maps of normals are in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum NormalAxes {
+    /// The camera's: x right, y down, z forward.
+    #[default]
+    Opencv,
+    /// The camera's: x right, y up, z back.
+    Opengl,
+    /// The world's.
+    World,
+}
+
 /// A loss on depth, by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

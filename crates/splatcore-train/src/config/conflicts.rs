@@ -23,6 +23,7 @@ const BATCH: Setting = Setting::on("batch");
 const AFFINE: Setting = Setting::new("appearance", "affine");
 const APPEARANCE: Setting = Setting::new("appearance", "ppisp-linear");
 const DEPTHS: Setting = Setting::new("depths", "auto");
+const NORMALS: Setting = Setting::new("normals", "auto");
 const SKY: Setting = Setting::on("sky");
 const SKY_MASKS: Setting = Setting::on("sky-masks");
 const REFINE_POSES: Setting = Setting::on("refine-poses");
@@ -124,6 +125,10 @@ impl ResolvedConfig {
             }
             "depth-kind" | "depth-unit" | "depth-loss" | "depth-weight" => {
                 (self.depth.from != Depths::None, Idle::Only(&[DEPTHS]))
+            }
+            "normal-frame" | "normal-weight" => {
+                let normals = &self.depth.normals.from;
+                (*normals != Depths::None, Idle::Only(&[NORMALS]))
             }
             "sky-masks" | "lr-sky" => (self.sky.learn, Idle::Only(&[SKY])),
             "sky-weight" => (self.sky.masks.is_some(), Idle::Only(&[SKY_MASKS])),

@@ -1,9 +1,10 @@
-//! Whether and how a run learns from depth maps.
+//! Whether and how a run learns from maps of depths and of normals.
 
-use super::choices::{DepthKind, Depths, NamedDepthLoss};
+use super::choices::{DepthKind, Depths, NamedDepthLoss, NormalAxes};
 use super::settings::Config;
 use splatcore_core::depth::DepthLoss;
-use splatcore_data::dataset::{DepthOptions, DepthValues};
+use splatcore_data::dataset::{DepthOptions, DepthValues, NormalFrame, NormalOptions};
+use std::path::PathBuf;
 
 /// The weight at the last step, as a share of that at the first (Kerbl et al. 2024).
 pub(crate) const FINAL_SHARE: f64 = 0.01;
@@ -32,6 +33,40 @@ pub struct DepthSettings {
     pub loss: DepthLoss,
     /// Weight at the first step.
     pub weight: f64,
+    /// Whether and how maps of normals do.
+    pub normals: NormalSettings,
+}
+
+/// Whether and how maps of normals guide the scene.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NormalSettings {
+    /// Where they are.
+    pub from: Depths,
+    /// Their axes.
+    pub axes: NormalAxes,
+    /// Weight as they begin to count.
+    pub weight: f64,
+}
+
+impl NormalSettings {
+    /// What is loaded with the photos; `None` for nothing.
+    pub fn options(&self) -> Option<NormalOptions> {
+        let frame = match self.axes {
+            NormalAxes::Opencv => NormalFrame::OpenCv,
+            NormalAxes::Opengl => NormalFrame::OpenGl,
+            NormalAxes::World => NormalFrame::World,
+        };
+        folder_of(&self.from).map(|folder| NormalOptions { folder, frame })
+    }
+}
+
+/// The folder of maps, below the dataset's: `None` for the usual ones; `None` for no maps.
+fn folder_of(from: &Depths) -> Option<Option<PathBuf>> {
+    match from {
+        Depths::None => None,
+        Depths::Auto => Some(None),
+        Depths::Folder(folder) => Some(Some(folder.clone())),
+    }
 }
 
 impl DepthSettings {
@@ -43,6 +78,11 @@ impl DepthSettings {
             unit: config.depth_unit,
             loss: config.depth_loss.unwrap_or_default().0,
             weight: config.depth_weight.unwrap_or(2.0),
+            normals: NormalSettings {
+                from: config.normals.clone().unwrap_or_default(),
+                axes: config.normal_frame.unwrap_or_default(),
+                weight: config.normal_weight.unwrap_or(0.05),
+            },
         }
     }
 
@@ -54,18 +94,16 @@ impl DepthSettings {
             depth_unit: self.unit,
             depth_loss: Some(NamedDepthLoss(self.loss)),
             depth_weight: Some(self.weight),
+            normals: Some(self.normals.from.clone()),
+            normal_frame: Some(self.normals.axes),
+            normal_weight: Some(self.normals.weight),
             ..Config::UNSET
         }
     }
 
     /// What is loaded with the photos; `None` for nothing.
     pub fn options(&self) -> Option<DepthOptions> {
-        let folder = match &self.from {
-            Depths::None => return None,
-            Depths::Auto => None,
-            Depths::Folder(folder) => Some(folder.clone()),
-        };
-        Some(DepthOptions {
+        folder_of(&self.from).map(|folder| DepthOptions {
             folder,
             unit: self.unit,
             values: self.kind.into(),
@@ -100,7 +138,14 @@ mod tests {
             unit: Some(0.5),
             loss: DepthLoss::Log,
             weight: 0.25,
+            normals: NormalSettings {
+                from: Depths::Folder("n".into()),
+                axes: NormalAxes::World,
+                weight: 0.5,
+            },
         };
+        let options = settings.normals.options().unwrap();
+        assert_eq!(options.frame, NormalFrame::World);
         assert_eq!(DepthSettings::of(&settings.to_settings()), settings);
     }
 }

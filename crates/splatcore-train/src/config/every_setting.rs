@@ -16,7 +16,7 @@ macro_rules! with_settings {
             lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_final_share lr_exposure
             lr_exposure_final lr_masks ssim_weight appearance exposure exif_exposure refine_poses
             pose_travel pose_degrees pose_shift refine_intrinsics intrinsics_limit depths depth_kind
-            depth_unit depth_loss depth_weight sky sky_masks
+            depth_unit depth_loss depth_weight normals normal_frame normal_weight sky sky_masks
             sky_weight lr_sky opacity_regulariser scale_regulariser
             sh_regulariser learned_masks region noise_rate sh_every densify_from
             densify_until

@@ -39,11 +39,11 @@ mod time;
 
 pub use choices::{
     Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
-    DensifyStatistic, DepthKind, Depths, GrowthRegion, Moments, NamedDepthLoss,
+    DensifyStatistic, DepthKind, Depths, GrowthRegion, Moments, NamedDepthLoss, NormalAxes,
     Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 pub(crate) use depth::FINAL_SHARE as DEPTH_FINAL_SHARE;
-pub use depth::DepthSettings;
+pub use depth::{DepthSettings, NormalSettings};
 pub use error::{ConfigError, Idle, Setting};
 pub use files::HARMLESS_ON_RESUME;
 pub use flags::Flags;

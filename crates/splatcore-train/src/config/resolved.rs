@@ -318,6 +318,7 @@ impl ResolvedConfig {
             keep_alpha: self.data.background == Background::Random || self.loss.colour.is_some(),
             keep_lens: self.data.lens == PhotoLens::AsTaken,
             depths: self.depth.options(),
+            normals: self.depth.normals.options(),
             sky_masks: self.sky.masks.clone(),
         }
     }

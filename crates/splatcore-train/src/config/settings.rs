@@ -2,7 +2,7 @@
 
 use super::choices::{
     Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
-    DensifyStatistic, DepthKind, Depths, GrowthRegion, Moments, NamedDepthLoss,
+    DensifyStatistic, DepthKind, Depths, GrowthRegion, Moments, NamedDepthLoss, NormalAxes,
     Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 use super::interval::Interval;
@@ -274,6 +274,21 @@ pub struct Config {
     /// the last. More follows the maps closer, and their faults; 0 only measures. Quality only
     #[arg(long, value_name = "W", help_heading = "Depth")]
     pub depth_weight: Option<f64>,
+
+    /// Learn from maps of normals too: auto finds those in `normals`, `normal` or COLMAP's
+    /// `stereo/normal_maps`, or a folder, where each is called as its photo (PNG of 8 or 16 bits,
+    /// EXR, npy, npz). For walls and floors that photos tell little of. A step takes half as long
+    /// again
+    #[arg(long, value_name = "none|auto|FOLDER", help_heading = "Depth")]
+    pub normals: Option<Depths>,
+    /// The axes of normals: opencv, the camera's with x right, y down and z forward; opengl, the
+    /// camera's with x right, y up and z back; world, those of the poses
+    #[arg(long, value_name = "NAME", value_enum, help_heading = "Depth")]
+    pub normal_frame: Option<NormalAxes>,
+    /// Weight of the normals in the loss once a tenth of the run is over; it falls exponentially to
+    /// a hundredth at the last step. More follows the maps closer, and their faults. Quality only
+    #[arg(long, value_name = "W", help_heading = "Depth")]
+    pub normal_weight: Option<f64>,
 
     /// Learn the sky: a background infinitely far away whose colour changes smoothly with the
     /// direction, so that no Gaussian has to stand where photos show sky. For outdoor scenes; it is

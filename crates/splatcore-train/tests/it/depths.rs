@@ -45,6 +45,7 @@ fn views(backend: &CpuBackend, angles: &[f64], wrong_every: usize) -> Vec<View> 
                     width: 40,
                     height: 28,
                     inverse: known.collect(),
+                    normals: Vec::new(),
                 })),
                 ..Photo::opaque(40, 28, rendered.image.to_bytes())
             },

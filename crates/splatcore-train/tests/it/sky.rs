@@ -68,6 +68,7 @@ fn views(backend: &CpuBackend, first: f64, count: u32, masks: bool) -> Vec<View>
             width: WIDTH,
             height: HEIGHT,
             inverse: rendered.transmittance.iter().map(shown).collect(),
+            normals: Vec::new(),
         };
         View {
             name: format!("{angle}.png"),

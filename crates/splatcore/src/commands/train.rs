@@ -7,7 +7,7 @@ use crate::run::{self, Files, Finished, Init, Job, Show, Written};
 use crate::viewing::ViewerArgs;
 use crate::{program, remedy};
 use anyhow::{Result, bail};
-use splatcore_train::config::{ConfigError, Depths, Flags};
+use splatcore_train::config::{ConfigError, Depths, Flags, NormalAxes};
 use splatcore_train::memory::Bytes;
 use splatcore_train::{Config, DepthScore, RegionScore, ResolvedConfig};
 use std::path::{Path, PathBuf};
@@ -111,6 +111,14 @@ pub fn run(args: Args) -> Result<()> {
     let config = ResolvedConfig::from_layers(base.as_deref(), &typed)
         .map_err(|error| blame(error, &typed))?;
     let init = start_of(args.init, &config)?;
+    let normals = &config.depth.normals;
+    let of_world = normals.from != Depths::None && normals.axes == NormalAxes::World;
+    if args.upright && of_world {
+        bail!(WrongUsage(
+            "--normal-frame world is of the dataset's axes, which --upright turns: leave one out"
+                .into()
+        ));
+    }
     let resume_command = resume_command(
         &args.dataset,
         &args.output,

@@ -67,6 +67,17 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
     if reads_depths {
         say_depths(&train, &test);
     }
+    if config.depth.normals.from != Depths::None {
+        let known = |view: &&View| {
+            let map = view.photo.depth.as_ref();
+            map.is_some_and(|map| !map.normals.is_empty())
+        };
+        let count = train.iter().filter(known).count();
+        eprintln!(
+            "normals of {count} of {} to train on",
+            counted(train.len(), "photo")
+        );
+    }
     let has_points = !dataset.points.random || job.init.is_some();
     if matches!(job.init, Some(Init::Depths)) || (reads_depths && !has_points) {
         dataset.points = points_of(&train, DEPTH_POINTS, config.seed);

@@ -60,6 +60,7 @@ impl Course {
             weight: 0.5,
             unit: 2.0,
             sky_weight: 0.2,
+            normal_weight: 0.3,
         });
         plan.sky = self.depth.then_some(SkyPlan { rate: 0.01 });
         plan.sparse_adam = self.sparse;
@@ -127,6 +128,7 @@ impl Course {
                 width: 5,
                 height: 4,
                 inverse: (0..20).map(|i| 0.05 * i as f32).collect(),
+                normals: vec![[0.36, -0.48, -0.8]; 20],
             }));
         }
         CudaLearner::new(&state, Arc::new(views), passes, self.moments, offloads)

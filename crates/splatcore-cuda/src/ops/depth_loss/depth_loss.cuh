@@ -8,7 +8,8 @@
 // `gradient` ([3][height][width], f32) gets the gradients by the planes, of the third 0. The loss,
 // `share` times the sum over the pixels of smooth-L1 of the residual and `sky_share` times that of
 // alpha in the sky, is added to `value` (f64). Pixels of less alpha than MIN_ALPHA have none of the
-// former. Constants: BLOCK, BATCH, SMOOTH, MIN_ALPHA. CPU
+// former. `normal_loss` (normal_loss.cuh), of photos with known normals, adds its own.
+// Constants: BLOCK, BATCH, SMOOTH, MIN_ALPHA. CPU
 // twin: splatcore-cpu/src/depth_loss.rs; formulas: splatcore-core/src/depth/mod.rs.
 //
 // Launch. `depth_loss`: blocks of 256, of which a thread takes 8 pixels, 256 apart.
@@ -24,7 +25,7 @@ struct DepthLossParams {
     ReadOnly<float> image;  // [3][height][width]: inverse depth, alpha, nothing
     ReadOnly<float> known;  // [known_height][known_width]
     float* gradient;        // [3][height][width]
-    double* partials;       // [2][blocks], sums of blocks: of depth, of the sky
+    double* partials;       // [3][blocks], sums of blocks: of depth, of the sky, of normals
     u32 width;              // pixels
     u32 height;             // pixels
     u32 known_width;        // pixels
@@ -84,11 +85,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // Parameters of `add_depth_loss`; in Rust by the same name.
 struct AddDepthLossParams {
-    const double* partials;  // [2][blocks]
+    const double* partials;  // [3][blocks]
     double* value;           // the frame's loss
     u32 blocks;
     float share;
     float sky_share;
+    float normal_share;  // 0: there are no partial sums of normals
     const Counters* counters;
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -96,15 +98,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     begin_kernel();
     if (args.counters->overflowed) return;
     __shared__ double warps[BLOCK / WARP];
-    double sum = 0.0, sky_sum = 0.0;
+    double sum = 0.0, sky_sum = 0.0, normal_sum = 0.0;
     for (u32 i = threadIdx.x; i < args.blocks; i += BLOCK) {
         sum += args.partials[i];
         sky_sum += args.partials[args.blocks + i];
+        if (args.normal_share > 0.0f) normal_sum += args.partials[2 * args.blocks + i];
     }
     const double total = block_sum(sum, warps);
     __syncthreads();
     const double sky_total = block_sum(sky_sum, warps);
+    __syncthreads();
+    const double normal_total = block_sum(normal_sum, warps);
     if (threadIdx.x > 0) return;
     *args.value += args.share * total;
     if (sky_total > 0.0) *args.value += args.sky_share * sky_total;
+    if (normal_total > 0.0) *args.value += args.normal_share * normal_total;
 }
+
+#include "normal_loss.cuh"

@@ -1,6 +1,6 @@
-//! `depth_loss`: how far the depths of a frame are from those that its photo knows; launches the
-//! kernels of `ops/depth_loss/depth_loss.cuh`, of the loss's file. Which losses there are:
-//! [`splatcore_core::depth`].
+//! `depth_loss`: how far the depths of a frame, and their normals, are from those that its photo
+//! knows; launches the kernels of `ops/depth_loss/depth_loss.cuh`, of the loss's file. Which losses
+//! there are: [`splatcore_core::depth`].
 
 use crate::device::error::failed;
 use crate::device::params::{Address, Params, kernel_params};
@@ -8,6 +8,7 @@ use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Kernels, Program};
 use crate::ops::constants::float;
 use crate::ops::sources;
+use splatcore_core::depth::normals::PixelRays;
 use splatcore_core::depth::{DepthLoss, DepthPlan, MIN_ALPHA, SMOOTH};
 use splatcore_core::{BackendError, View};
 use std::sync::Arc;
@@ -36,6 +37,23 @@ kernel_params! {
         blocks: u32,
         share: f32,
         sky_share: f32,
+        normal_share: f32,
+        counters: Address,
+    }
+
+    /// Parameters of `normal_loss` (normal_loss.cuh).
+    pub struct NormalLossParams {
+        image: Address,
+        normals: Address,
+        gradient: Address,
+        partials: Address,
+        width: u32,
+        height: u32,
+        known_width: u32,
+        known_height: u32,
+        focal: [f32; 2],
+        centre: [f32; 2],
+        share: f32,
         counters: Address,
     }
 }
@@ -56,6 +74,7 @@ pub fn program(loss: DepthLoss) -> Program {
     let kernels = [
         DepthLossParams::kernel("depth_loss"),
         AddDepthLossParams::kernel("add_depth_loss"),
+        NormalLossParams::kernel("normal_loss"),
     ];
     sources::program(&format!("depth_{loss}.cu"), constants, kernels)
 }
@@ -67,6 +86,8 @@ pub struct DepthFrame {
     pub view: usize,
     /// Width and height.
     pub size: [u32; 2],
+    /// Focal lengths and principal point of the frame's camera.
+    pub rays: PixelRays,
     /// `[3][height * width]` f32: inverse depth, alpha, nothing.
     pub image: Address,
     /// Where the gradients of these go.
@@ -79,13 +100,15 @@ pub struct DepthFrame {
 
 struct Map {
     inverse: Buffer,
+    /// `None` if none is known.
+    normals: Option<Buffer>,
     size: [u32; 2],
 }
 
 /// What is known of the views' depths, on the device, and what lies between the kernels.
 pub struct Depths {
     maps: Vec<Option<Map>>,
-    kernels: Option<(DepthLoss, [Kernel; 2])>,
+    kernels: Option<(DepthLoss, [Kernel; 3])>,
     partials: Buffer,
 }
 
@@ -100,6 +123,12 @@ impl Depths {
             let kept = map.map(|map| {
                 Ok::<_, BackendError>(Map {
                     inverse: Buffer::from_slice(device, "depths of the photos", &map.inverse)?,
+                    normals: (!map.normals.is_empty())
+                        .then(|| {
+                            let normals = map.normals.as_flattened();
+                            Buffer::from_slice(device, "normals of the photos", normals)
+                        })
+                        .transpose()?,
                     size: [map.width, map.height],
                 })
             });
@@ -133,16 +162,17 @@ impl Depths {
         plan: &DepthPlan,
         frame: &DepthFrame,
     ) -> Result<(), BackendError> {
-        let [loss, add] = self.kernels(kernels, plan.loss)?;
+        let [loss, add, normal] = self.kernels(kernels, plan.loss)?;
         let Some(Some(map)) = self.maps.get(frame.view) else {
             return Ok(());
         };
         let pixels = frame.size[0] * frame.size[1];
         let blocks = pixels.div_ceil(BLOCK * BATCH);
         self.partials
-            .reserve_exactly(2 * size_of::<f64>() * blocks as usize)?;
-        let [share, sky_share] = [plan.weight, plan.sky_weight]
+            .reserve_exactly(3 * size_of::<f64>() * blocks as usize)?;
+        let [share, sky_share, normal_share] = [plan.weight, plan.sky_weight, plan.normal_weight]
             .map(|weight| (f64::from(weight) / f64::from(pixels)) as f32);
+        let normals = map.normals.as_ref().filter(|_| normal_share > 0.0);
         let (partials, counters) = (self.partials.address(), frame.counters);
         let params = DepthLossParams {
             image: frame.image,
@@ -159,25 +189,44 @@ impl Depths {
             counters,
         };
         queue.launch(loss, blocks, BLOCK, &params)?;
+        if let Some(normals) = normals {
+            let PixelRays { focal, centre } = frame.rays;
+            let params = NormalLossParams {
+                image: frame.image,
+                normals: normals.address(),
+                gradient: frame.gradient,
+                partials: partials + (2 * size_of::<f64>() * blocks as usize) as u64,
+                width: frame.size[0],
+                height: frame.size[1],
+                known_width: map.size[0],
+                known_height: map.size[1],
+                focal: focal.map(|v| v as f32),
+                centre: centre.map(|v| v as f32),
+                share: normal_share,
+                counters,
+            };
+            queue.launch(normal, blocks, BLOCK, &params)?;
+        }
         let params = AddDepthLossParams {
             partials,
             value: frame.value,
             blocks,
             share,
             sky_share,
+            normal_share: normals.map_or(0.0, |_| normal_share),
             counters,
         };
         queue.launch(add, 1, BLOCK, &params)
     }
 
-    fn kernels(&mut self, kernels: &Kernels, loss: DepthLoss) -> Result<[Kernel; 2], BackendError> {
+    fn kernels(&mut self, kernels: &Kernels, loss: DepthLoss) -> Result<[Kernel; 3], BackendError> {
         if let Some((known, loaded)) = self.kernels
             && known == loss
         {
             return Ok(loaded);
         }
         let loaded = kernels.get(&program(loss)).map_err(failed)?;
-        let loaded: [Kernel; 2] = loaded[..]
+        let loaded: [Kernel; 3] = loaded[..]
             .try_into()
             .map_err(|_| wrong_program("depth_loss"))?;
         self.kernels = Some((loss, loaded));

@@ -1,11 +1,26 @@
-//! Which file holds the depths of a photo.
+//! Which file holds the depths or the normals of a photo.
 
-use super::options::DepthOptions;
 use crate::dataset::found::Entry;
 use std::path::{Path, PathBuf};
 
-/// Folders below the dataset's, and beside the photos', that are looked into.
-pub(super) const FOLDERS: [&str; 3] = ["depths", "depth", "stereo/depth_maps"];
+/// Maps of one kind.
+pub(super) struct Kind {
+    /// Folders below the dataset's, and beside the photos', that are looked into.
+    pub folders: [&'static str; 3],
+    /// Whether a dataset's format may name the file.
+    named: bool,
+}
+
+/// Maps of depths.
+pub(super) const DEPTHS: Kind = Kind {
+    folders: ["depths", "depth", "stereo/depth_maps"],
+    named: true,
+};
+/// Maps of normals.
+pub(super) const NORMALS: Kind = Kind {
+    folders: ["normals", "normal", "stereo/normal_maps"],
+    named: false,
+};
 
 /// Endings in place of the photo's, and behind it.
 const ENDINGS: [&str; 6] = ["png", "exr", "npy", "npz", "tif", "tiff"];
@@ -13,20 +28,27 @@ const ENDINGS: [&str; 6] = ["png", "exr", "npy", "npz", "tif", "tiff"];
 /// COLMAP's, behind the photo's ending: of its geometric pass first.
 const COLMAP: [&str; 2] = ["geometric.bin", "photometric.bin"];
 
-/// The file that the format names, if it exists; else one called as the photo, in these folders. A
-/// first folder of the photo's name (`images/`) may be left out.
-pub(super) fn file_of(root: &Path, entry: &Entry, options: &DepthOptions) -> Option<PathBuf> {
-    let folders: Vec<PathBuf> = match &options.folder {
+/// The file that the format names, if it exists; else one called as the photo, in the folder that
+/// is given or in those of the kind. A first folder of the photo's name (`images/`) may be left
+/// out.
+pub(super) fn file_of(
+    root: &Path,
+    entry: &Entry,
+    folder: Option<&Path>,
+    kind: &Kind,
+) -> Option<PathBuf> {
+    let folders: Vec<PathBuf> = match folder {
         Some(folder) => vec![root.join(folder)],
         None => {
-            let named = entry.depth.as_ref().filter(|path| path.is_file());
+            let named = entry.depth.as_ref().filter(|_| kind.named);
+            let named = named.filter(|path| path.is_file());
             if let Some(named) = named {
                 return Some(named.clone());
             }
             // Polycam's lie in `keyframes`, beside the folder of the photos.
             let beside = entry.image.ancestors().nth(2);
             let places = std::iter::once(root).chain(beside);
-            let all = places.flat_map(|place| FOLDERS.map(|folder| place.join(folder)));
+            let all = places.flat_map(|place| kind.folders.map(|folder| place.join(folder)));
             all.collect()
         }
     };

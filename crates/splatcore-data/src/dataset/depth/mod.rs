@@ -5,22 +5,26 @@
 //! | --- | --- |
 //! | what can be asked for | `options.rs` |
 //! | which file holds a photo's depths | `find.rs` |
-//! | what do the bytes of it mean | `read.rs` |
+//! | what do the bytes of it mean | `read.rs`, of normals `vectors.rs` |
 //! | which measurements are not to be trusted | `trusted.rs` |
 //! | how do depths without a scale get one | `fit.rs` |
 //! | what of it belongs to a view | here |
 //! | which pixels show the sky | `sky.rs` |
+//! | which normals have surfaces | `normals.rs` |
 //! | which points are on the surfaces that depths show | `points.rs` |
 
 mod find;
 mod fit;
+mod normals;
 mod options;
 mod points;
 mod read;
 mod sky;
 mod trusted;
+mod vectors;
 
-pub use options::{DepthOptions, DepthValues};
+pub(super) use normals::{check_normals, with_normals};
+pub use options::{DepthOptions, DepthValues, NormalFrame, NormalOptions};
 pub use points::points_of;
 pub(super) use sky::{check_sky, no_sky_around, with_sky};
 
@@ -31,6 +35,7 @@ use crate::{DataError, Place};
 use read::Measured;
 use splatcore_core::depth::DepthMap;
 use splatcore_core::{Camera, Choice};
+use std::path::Path;
 
 /// The cameras of a photo that is loaded.
 pub(super) struct Loaded<'a> {
@@ -62,7 +67,7 @@ pub(super) fn none_found(dataset: &Dataset, options: &DepthOptions) -> DataError
         Some(folder) => (root.join(folder), String::new()),
         None => (
             root.clone(),
-            format!(" ({} were looked into)", find::FOLDERS.join(", ")),
+            format!(" ({} were looked into)", find::DEPTHS.folders.join(", ")),
         ),
     };
     let problem = format!("no photo has depths that are of use here{where_to}");
@@ -79,13 +84,11 @@ pub(super) fn load(
     loaded: &Loaded<'_>,
     options: &DepthOptions,
 ) -> Result<Option<DepthMap>, DataError> {
-    let Some(file) = find::file_of(&dataset.root, entry, options) else {
+    let folder = options.folder.as_deref();
+    let Some(file) = find::file_of(&dataset.root, entry, folder, &find::DEPTHS) else {
         return Ok(None);
     };
-    let refused = |problem: String, remedy: &str| {
-        let error = DataError::new(&file, problem, remedy);
-        Err(error.at(Place::Part(format!("image '{}'", entry.name))))
-    };
+    let wrong = |problem: String, remedy: &str| Err(refused(&file, entry, problem, remedy));
     let Measured {
         width,
         height,
@@ -93,7 +96,7 @@ pub(super) fn load(
     } = read::read(&file, options.unit.or(entry.depth_unit))?;
     let source = loaded.source;
     if !same_shape((width, height), (source.width, source.height)) {
-        return refused(
+        return wrong(
             format!(
                 "the depths are {width}x{height} values but their photo is {}x{} pixels, which is \
                  another shape",
@@ -103,7 +106,7 @@ pub(super) fn load(
         );
     }
     if loaded.view.lens.is_fisheye() {
-        return refused(
+        return wrong(
             "depths along the axis are not those of a fisheye that is kept".into(),
             "let photos be undistorted as they are loaded, or leave the depths out",
         );
@@ -123,9 +126,16 @@ pub(super) fn load(
         width,
         height,
         inverse,
+        normals: Vec::new(),
     };
     let map = masked(of_view(map, loaded), loaded);
     Ok((map.known() > 0).then_some(map))
+}
+
+/// A map that cannot be of its photo.
+fn refused(file: &Path, entry: &Entry, problem: String, remedy: &str) -> DataError {
+    let error = DataError::new(file, problem, remedy);
+    error.at(Place::Part(format!("image '{}'", entry.name)))
 }
 
 /// Resampled, at the nearest place, where the view is not what the photo shows, or smaller than the
@@ -138,19 +148,26 @@ fn of_view(map: DepthMap, loaded: &Loaded<'_>) -> DepthMap {
         return map;
     }
     let pixels = (0..height).flat_map(|y| (0..width).map(move |x| [x, y]));
-    let inverse = pixels.map(|at| {
+    let place = |at: [u32; 2]| {
         if same {
-            return map.inverse[map.index(at, [width, height])];
+            return Some(map.index(at, [width, height]));
         }
-        let ray = view.ray(at.map(|v| f64::from(v) + 0.5));
-        let shown = ray.and_then(|ray| source.pixel(ray));
-        shown.filter(|&at| source.inside(at)).map_or(0.0, |[x, y]| {
-            let at = [x as u32, y as u32];
-            map.inverse[map.index(at, [source.width, source.height])]
-        })
-    });
+        let ray = view.ray(at.map(|v| f64::from(v) + 0.5))?;
+        let shown = source.pixel(ray).filter(|&at| source.inside(at))?;
+        Some(map.index(shown.map(|v| v as u32), [source.width, source.height]))
+    };
+    let places: Vec<Option<usize>> = pixels.map(place).collect();
+    let normals = match map.normals.is_empty() {
+        true => &[],
+        false => &places[..],
+    };
     DepthMap {
-        inverse: inverse.collect(),
+        inverse: (places.iter())
+            .map(|place| place.map_or(0.0, |i| map.inverse[i]))
+            .collect(),
+        normals: (normals.iter())
+            .map(|place| place.map_or([0.0; 3], |i| map.normals[i]))
+            .collect(),
         width,
         height,
     }
@@ -164,10 +181,15 @@ fn masked(mut map: DepthMap, loaded: &Loaded<'_>) -> DepthMap {
         width: loaded.view.width,
         height: loaded.view.height,
         inverse: Vec::new(),
+        normals: Vec::new(),
     };
-    for (i, inverse) in (0u32..).zip(&mut map.inverse) {
-        if mask[of_mask.index([i % size[0], i / size[0]], size)] == 0 {
-            *inverse = 0.0;
+    for i in 0..map.inverse.len() {
+        let at = [i as u32 % size[0], i as u32 / size[0]];
+        if mask[of_mask.index(at, size)] == 0 {
+            map.inverse[i] = 0.0;
+            if let Some(normal) = map.normals.get_mut(i) {
+                *normal = [0.0; 3];
+            }
         }
     }
     map

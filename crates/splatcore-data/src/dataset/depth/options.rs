@@ -16,6 +16,29 @@ pub struct DepthOptions {
     pub values: DepthValues,
 }
 
+/// Maps of normals to load with the photos.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NormalOptions {
+    /// Their folder, below the dataset's; `None` for `normals`, `normal` and COLMAP's
+    /// `stereo/normal_maps`.
+    pub folder: Option<PathBuf>,
+    /// In which axes they are.
+    pub frame: NormalFrame,
+}
+
+/// The axes that normals are in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NormalFrame {
+    /// The camera's: x right, y down, z forward.
+    #[default]
+    OpenCv,
+    /// The camera's: x right, y up, z back.
+    OpenGl,
+    /// The world's, as the cameras' poses are in.
+    World,
+}
+
 /// What the values of depth maps are. All but the first get their numbers from the dataset's
 /// points, for each photo its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -47,7 +47,7 @@ pub(super) fn read(path: &Path, unit: Option<f64>) -> Result<Measured, DataError
     Ok(measured)
 }
 
-fn broken(path: &Path, problem: impl Into<String>) -> DataError {
+pub(super) fn broken(path: &Path, problem: impl Into<String>) -> DataError {
     let remedy = "write it again as 16-bit grey PNG, or as floats with numpy.save, or remove it";
     DataError::new(path, problem, remedy)
 }
@@ -63,7 +63,7 @@ fn of_matrix(matrix: npy::Matrix) -> (Measured, f64) {
 }
 
 /// The array of an npz file: the one called `depth`, or the first.
-fn inside(bytes: &[u8], path: &Path) -> Result<Vec<u8>, DataError> {
+pub(super) fn inside(bytes: &[u8], path: &Path) -> Result<Vec<u8>, DataError> {
     let wrong = |e: &dyn std::fmt::Display| broken(path, format!("no npz file ({})", one_line(e)));
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| wrong(&e))?;
     let place = archive.index_for_name("depth.npy");
@@ -101,6 +101,34 @@ fn of_image(path: &Path) -> Result<Measured, DataError> {
 }
 
 fn of_exr(bytes: &[u8], path: &Path) -> Result<Measured, DataError> {
+    let Layers {
+        width,
+        height,
+        mut channels,
+    } = layers(bytes, path)?;
+    let called = |wanted: &&str| channels.iter().position(|(name, _)| name == wanted);
+    let only = (channels.len() == 1).then_some(0);
+    let Some(place) = CHANNELS.iter().find_map(called).or(only) else {
+        return Err(broken(
+            path,
+            "none of its channels is called Z, depth, Y, V or R",
+        ));
+    };
+    Ok(Measured {
+        width,
+        height,
+        values: channels.swap_remove(place).1,
+    })
+}
+
+/// The channels of an EXR file, by their names in lower case.
+pub(super) struct Layers {
+    pub width: u32,
+    pub height: u32,
+    pub channels: Vec<(String, Vec<f32>)>,
+}
+
+pub(super) fn layers(bytes: &[u8], path: &Path) -> Result<Layers, DataError> {
     let wrong = |e: &dyn std::fmt::Display| {
         broken(
             path,
@@ -122,38 +150,49 @@ fn of_exr(bytes: &[u8], path: &Path) -> Result<Measured, DataError> {
         .non_parallel()
         .from_buffered(Cursor::new(bytes))
         .map_err(|e| wrong(&e))?;
-    let channels = &image.layer_data.channel_data.list;
     // `left.Z` is a Z too.
     let last = |name: String| name.rsplit('.').next().unwrap_or_default().to_lowercase();
-    let called = |wanted: &&str| {
-        let mut named = channels.iter();
-        named.find(|channel| last(channel.name.to_string()) == **wanted)
-    };
-    let only = channels.first().filter(|_| channels.len() == 1);
-    let Some(channel) = CHANNELS.iter().find_map(called).or(only) else {
-        return Err(broken(
-            path,
-            "none of its channels is called Z, depth, Y, V or R",
-        ));
-    };
-    let values: Vec<f32> = match &channel.sample_data {
-        FlatSamples::F16(values) => values.iter().map(|v| v.to_f32()).collect(),
-        FlatSamples::F32(values) => values.clone(),
-        FlatSamples::U32(values) => values.iter().map(|&v| v as f32).collect(),
-    };
-    if values.len() != size.area() {
-        return Err(broken(path, "its depths are not one for each pixel"));
+    let mut channels = Vec::new();
+    for channel in image.layer_data.channel_data.list {
+        let values: Vec<f32> = match channel.sample_data {
+            FlatSamples::F16(values) => values.iter().map(|v| v.to_f32()).collect(),
+            FlatSamples::F32(values) => values,
+            FlatSamples::U32(values) => values.iter().map(|&v| v as f32).collect(),
+        };
+        if values.len() != size.area() {
+            return Err(broken(path, "its values are not one for each pixel"));
+        }
+        channels.push((last(channel.name.to_string()), values));
     }
-    Ok(Measured {
+    Ok(Layers {
         width: size.width() as u32,
         height: size.height() as u32,
+        channels,
+    })
+}
+
+fn of_colmap(bytes: &[u8], path: &Path) -> Result<Measured, DataError> {
+    let ([width, height], values) = colmap_array(bytes, path, 1)?;
+    Ok(Measured {
+        width,
+        height,
         values,
     })
 }
 
-/// COLMAP's dense maps: `WIDTH&HEIGHT&1&` as text, then floats row by row (src/colmap/mvs/mat.h).
-fn of_colmap(bytes: &[u8], path: &Path) -> Result<Measured, DataError> {
-    let wrong = || broken(path, "no depth map of COLMAP");
+/// COLMAP's dense maps: `WIDTH&HEIGHT&CHANNELS&` as text, then floats, channel by channel and row
+/// by row (src/colmap/mvs/mat.h).
+pub(super) fn colmap_array(
+    bytes: &[u8],
+    path: &Path,
+    wanted: usize,
+) -> Result<([u32; 2], Vec<f32>), DataError> {
+    let what = if wanted == 1 {
+        "depth map"
+    } else {
+        "map of normals"
+    };
+    let wrong = || broken(path, format!("no {what} of COLMAP"));
     let mut rest = bytes;
     let mut sizes = [0usize; 3];
     for size in &mut sizes {
@@ -167,10 +206,10 @@ fn of_colmap(bytes: &[u8], path: &Path) -> Result<Measured, DataError> {
         rest = &rest[end + 1..];
     }
     let [width, height, channels] = sizes;
-    let wanted = width
+    let bytes = width
         .checked_mul(height)
-        .and_then(|values| values.checked_mul(4));
-    if channels != 1 || wanted != Some(rest.len()) || rest.is_empty() {
+        .and_then(|values| values.checked_mul(4 * wanted));
+    if channels != wanted || bytes != Some(rest.len()) || rest.is_empty() {
         return Err(broken(
             path,
             format!(
@@ -180,9 +219,8 @@ fn of_colmap(bytes: &[u8], path: &Path) -> Result<Measured, DataError> {
         ));
     }
     let values = rest.as_chunks::<4>().0.iter();
-    Ok(Measured {
-        width: width as u32,
-        height: height as u32,
-        values: values.map(|bytes| f32::from_le_bytes(*bytes)).collect(),
-    })
+    Ok((
+        [width as u32, height as u32],
+        values.map(|bytes| f32::from_le_bytes(*bytes)).collect(),
+    ))
 }

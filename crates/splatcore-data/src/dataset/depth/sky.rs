@@ -27,6 +27,7 @@ pub(crate) fn with_sky(
         width: source.width,
         height: source.height,
         inverse: mask.as_raw().iter().map(sky).collect(),
+        normals: Vec::new(),
     };
     let mut sky = of_view(of_photo, loaded);
     if !sky.has_sky() {
@@ -34,6 +35,11 @@ pub(crate) fn with_sky(
     }
     if let Some(known) = known {
         let size = [sky.width, sky.height];
+        if !known.normals.is_empty() {
+            let places = (0..sky.inverse.len() as u32).map(|i| [i % size[0], i / size[0]]);
+            let normals = places.map(|at| known.normals[known.index(at, size)]);
+            sky.normals = normals.collect();
+        }
         for (i, value) in (0u32..).zip(&mut sky.inverse) {
             if *value != SKY {
                 *value = known.inverse[known.index([i % size[0], i / size[0]], size)];
