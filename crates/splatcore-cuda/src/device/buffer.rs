@@ -3,6 +3,7 @@
 use super::Device;
 use super::error::{DeviceError, device_error, failed};
 use splatcore_core::{BackendError, Choice};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Which memory a buffer is of. Kernels read and write both; the host's by way of the bus, only
@@ -11,7 +12,7 @@ use std::sync::Arc;
 pub enum Place {
     /// The device's.
     Device,
-    /// The host's, pinned.
+    /// The host's: pinned, or mapped files ([`Device`]'s `allocate_host`).
     Host,
 }
 
@@ -51,7 +52,7 @@ impl Buffer {
         let bytes = bytes.max(4);
         let allocated = match place {
             Place::Device => device.allocate(bytes),
-            Place::Host => device.allocate_pinned(bytes).map(|address| address as u64),
+            Place::Host => device.allocate_host(bytes).map(|address| address as u64),
         };
         let address = allocated.map_err(|error| match (error, place) {
             (DeviceError::OutOfMemory { bytes, free }, Place::Device) => {
@@ -65,7 +66,7 @@ impl Buffer {
             }
             (DeviceError::OutOfMemory { bytes, .. }, Place::Host) => BackendError::OutOfMemory {
                 backend: "cuda",
-                buffer: format!("{name} in pinned memory of the host"),
+                buffer: format!("{name} in the host's memory"),
                 bytes,
                 free: None,
                 depends_on: depends_on(name),
@@ -213,7 +214,7 @@ impl Buffer {
                 // The queue may still be at it.
                 let _ = self.device.synchronize();
                 // SAFETY: as above.
-                unsafe { self.device.release_pinned(address as *mut u8) }
+                unsafe { self.device.release_host(address as *mut u8) }
             }
         }
     }
@@ -278,6 +279,16 @@ impl Buffer {
         let mut data = vec![T::zeroed(); count];
         self.read(0, &mut data)?;
         Ok(data)
+    }
+
+    /// Waits for the queue and copies a range of bytes.
+    ///
+    /// # Errors
+    /// As [`Buffer::read`].
+    pub fn slice(&self, range: Range<usize>) -> Result<Vec<u8>, BackendError> {
+        let mut bytes = vec![0; range.len()];
+        self.read(range.start, &mut bytes)?;
+        Ok(bytes)
     }
 
     /// Sets the first `bytes` bytes.

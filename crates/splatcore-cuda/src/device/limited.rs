@@ -82,6 +82,15 @@ impl Allocations for Limited {
     unsafe fn release_pinned(&self, address: *mut u8) {
         unsafe { self.device.release_pinned(address) }
     }
+
+    unsafe fn reach(
+        &self,
+        address: *mut u8,
+        bytes: usize,
+        is_reached: bool,
+    ) -> Result<(), DeviceError> {
+        unsafe { self.device.reach(address, bytes, is_reached) }
+    }
 }
 
 forward!(Limited);

@@ -10,6 +10,7 @@ pub mod driver;
 pub mod dry;
 pub mod emulated;
 pub mod error;
+pub mod filed;
 pub mod find;
 mod forward;
 pub mod guarded;
@@ -29,6 +30,7 @@ pub mod tunables;
 
 pub use buffer::{Buffer, Place};
 pub use error::DeviceError;
+pub use filed::Filed;
 pub use kernels::Kernels;
 pub use limited::Limited;
 pub use params::{Address, Layout, Params, Signature};
@@ -112,6 +114,40 @@ pub trait Allocations {
     /// # Safety
     /// `address` came from `allocate_pinned` and is not used again, by the queue either.
     unsafe fn release_pinned(&self, address: *mut u8);
+    /// Host memory that kernels read and write, for arrays that the device has no memory for;
+    /// aligned to 64, zeroed. Pinned, unless it lies in files ([`Filed`]).
+    ///
+    /// # Errors
+    /// If there is not so much.
+    fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        self.allocate_pinned(bytes)
+    }
+    /// Gives such memory back.
+    ///
+    /// # Safety
+    /// `address` came from `allocate_host` and is not used again, by the queue either.
+    unsafe fn release_host(&self, address: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { self.release_pinned(address) }
+    }
+    /// Lets kernels reach memory of the host that is not pinned, or ends that.
+    ///
+    /// # Safety
+    /// The memory is alive as long as it is reached.
+    ///
+    /// # Errors
+    /// If the device cannot.
+    unsafe fn reach(
+        &self,
+        address: *mut u8,
+        bytes: usize,
+        is_reached: bool,
+    ) -> Result<(), DeviceError> {
+        let _ = (address, bytes, is_reached);
+        Err(DeviceError::Failed(
+            "this device reaches pinned memory of the host alone".into(),
+        ))
+    }
 }
 
 /// Copies in the queue, between host and device and on the device. Unsafe as [`Allocations`] are.

@@ -1,6 +1,6 @@
 //! A card as a device: memory, copies, kernels and events through the driver.
 
-use super::{MIN_CAPABILITY, NoCard, driver_info, no_such_card, words};
+use super::{MIN_CAPABILITY, NoCard, driver_info, no_such_card, pageable, words};
 use crate::device::machine_code::{self, Code, Origin};
 use crate::device::{Allocations, Copies, Device, Events, Launches};
 use crate::device::{DeviceError, Event, Kernel, Program, Signature, Tuned};
@@ -263,6 +263,15 @@ impl Allocations for Card {
         if self.current().is_ok() {
             // SAFETY: the caller's promise.
             let _ = unsafe { result::free_host(address.cast()) };
+        }
+    }
+
+    unsafe fn reach(&self, _: *mut u8, _: usize, is_reached: bool) -> Result<(), DeviceError> {
+        self.current()?;
+        // SAFETY: the context is current.
+        match is_reached {
+            true => unsafe { pageable::check() },
+            false => Ok(()),
         }
     }
 }

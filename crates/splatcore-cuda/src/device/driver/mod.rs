@@ -3,6 +3,7 @@
 //! [`super::Device`].
 
 mod card;
+mod pageable;
 mod restore;
 
 pub use card::Card;

@@ -19,6 +19,8 @@ struct Block {
     bytes: usize,
     /// Host memory, which does not count as used.
     pinned: bool,
+    /// Not allocated here, and without guard zones.
+    is_foreign: bool,
 }
 
 /// Bytes that were given back and are not handed out again yet, if `is_kept`.
@@ -94,7 +96,12 @@ impl Memory {
             }
         }
         let address = base as u64 + ZONE as u64;
-        self.blocks.insert(address, Block { bytes, pinned });
+        let block = Block {
+            bytes,
+            pinned,
+            is_foreign: false,
+        };
+        self.blocks.insert(address, block);
         if !pinned {
             self.used += bytes as u64;
         }
@@ -107,7 +114,7 @@ impl Memory {
     /// If `address` is none of ours, or its guard zones are damaged (it is given back all the
     /// same).
     pub fn release(&mut self, address: u64) -> Result<(), DeviceError> {
-        let Some(Block { bytes, pinned }) = self.blocks.remove(&address) else {
+        let Some(Block { bytes, pinned, .. }) = self.blocks.remove(&address) else {
             return Err(DeviceError::Failed(format!(
                 "release of {address:#x}, which is no allocation"
             )));
@@ -124,6 +131,19 @@ impl Memory {
         self.gone_bytes += bytes as u64;
         self.forget(if self.is_kept { KEPT } else { 0 });
         damage.map_or(Ok(()), |words| Err(DeviceError::Failed(words)))
+    }
+
+    /// Memory of somebody else's that kernels may access, or no longer.
+    pub fn reach(&mut self, address: u64, bytes: usize, is_reached: bool) {
+        let block = Block {
+            bytes,
+            pinned: true,
+            is_foreign: true,
+        };
+        match is_reached {
+            true => self.blocks.insert(address, block),
+            false => self.blocks.remove(&address),
+        };
     }
 
     /// Gives the system what was given back first, until `kept` bytes are left.
@@ -147,7 +167,8 @@ impl Memory {
     /// The first allocation beside which something was written.
     pub fn check(&self) -> Result<(), DeviceError> {
         let mut first = None;
-        for (&address, block) in &self.blocks {
+        let own = self.blocks.iter().filter(|(_, block)| !block.is_foreign);
+        for (&address, block) in own {
             let damage = damage(address, block.bytes);
             first = first.or(damage);
         }
@@ -180,6 +201,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
+        self.blocks.retain(|_, block| !block.is_foreign);
         for address in self.blocks.keys().copied().collect::<Vec<_>>() {
             // Nobody can hear of damage any more.
             let _ = self.release(address);

@@ -192,6 +192,17 @@ impl Allocations for Emulated {
     unsafe fn release_pinned(&self, address: *mut u8) {
         self.state().release(address as u64);
     }
+
+    unsafe fn reach(
+        &self,
+        address: *mut u8,
+        bytes: usize,
+        is_reached: bool,
+    ) -> Result<(), DeviceError> {
+        let mut state = self.state();
+        state.memory.reach(address as u64, bytes, is_reached);
+        Ok(())
+    }
 }
 
 impl Copies for Emulated {
