@@ -6,7 +6,7 @@ use crate::device::machine_code;
 use crate::device::nvrtc;
 use crate::device::queue::Queue;
 use crate::device::replaced;
-use crate::device::{Device, Kernels, Limited, Program, Replacements};
+use crate::device::{Device, Filed, Kernels, Limited, Program, Replacements};
 use crate::learner::{CudaLearner, memory};
 use crate::ops::SOURCES;
 use crate::ops::adam::moments::Moments;
@@ -20,6 +20,7 @@ use splatcore_core::backend::{
     Backend, BackendError, Learner, LearnerState, MemoryPlan, Ranks, Renderer,
 };
 use splatcore_core::{Gaussians, View};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,8 +38,8 @@ pub struct Options {
     pub half_scene: bool,
     /// Bytes of the card's memory that may be used; all of it if not given.
     pub memory: Option<u64>,
-    /// Learners and renderers keep in the host's memory what the card has no memory for, learners
-    /// unless there are several ranks. Takes time, and changes no bit.
+    /// Learners and renderers keep in the host's memory what the card has no memory for. Takes
+    /// time, and changes no bit.
     pub offload: bool,
 }
 
@@ -65,15 +66,7 @@ impl CudaBackend {
     /// If there is no driver, no card, neither kernels that are built in for the card nor a
     /// compiler, or the card is too old.
     pub fn open(options: Options) -> Result<Self, OpenError> {
-        let card: Arc<dyn Device> = Arc::new(Self::open_card(options)?);
-        let device = match options.memory {
-            Some(limit) => Arc::new(Limited::new(card, limit)),
-            None => card,
-        };
-        Ok(Self::on(device, options.deterministic)
-            .with_moments(options.moments)
-            .with_half_scene(options.half_scene)
-            .with_offload(options.offload))
+        Ok(Self::within(Self::open_card(options)?, options))
     }
 
     fn open_card(options: Options) -> Result<Card, OpenError> {
@@ -101,10 +94,47 @@ impl CudaBackend {
             reason: error.to_string(),
             remedy: "check that every rank has a card of its own".into(),
         })?;
-        let backend = Self::on(Arc::new(card), options.deterministic);
-        Ok(backend
+        Ok(Self::within(card, options).with_peers(Arc::new(peers)))
+    }
+
+    /// On a card, of whose memory no more is used than the options say.
+    fn within(card: Card, options: Options) -> Self {
+        let card: Arc<dyn Device> = Arc::new(card);
+        let device = match options.memory {
+            Some(limit) => Arc::new(Limited::new(card, limit)),
+            None => card,
+        };
+        Self::on(device, options.deterministic)
             .with_moments(options.moments)
-            .with_peers(Arc::new(peers)))
+            .with_half_scene(options.half_scene)
+            .with_offload(options.offload)
+    }
+
+    /// The same, but what lies in the host's memory for want of the card's lies in files of this
+    /// folder, of which nothing is left when the process ends.
+    ///
+    /// # Errors
+    /// If there can be no files, or the card does not reach their memory.
+    pub fn with_files(self, folder: &Path) -> Result<Self, OpenError> {
+        let filed = Filed::new(Arc::clone(&self.device), folder);
+        let device = filed.map_err(|error| NoCard {
+            reason: error.to_string(),
+            remedy: "leave out the folder: the computer's memory takes its place".into(),
+        })?;
+        let on = Self::on(Arc::new(device), self.deterministic);
+        Ok(Self {
+            device: on.device,
+            kernels: on.kernels,
+            ..self
+        })
+    }
+
+    /// The same card, but learners take their steps alone.
+    pub fn alone(&self) -> Self {
+        Self {
+            peers: None,
+            ..self.clone()
+        }
     }
 
     /// As [`CudaBackend::open`], with the card's memory guarded; [`Guarded::check`] tells what was
@@ -237,8 +267,8 @@ impl Backend for CudaBackend {
     ) -> Result<Box<dyn Learner>, BackendError> {
         scene::check(scene)?;
         let state = LearnerState::fresh(scene.clone());
-        let (passes, offload) = (self.passes()?, self.offload && self.peers.is_none());
-        let learner = CudaLearner::new(&state, views, passes, self.moments, offload)?;
+        let passes = self.passes()?;
+        let learner = CudaLearner::new(&state, views, passes, self.moments, self.offload)?;
         Ok(Box::new(match &self.peers {
             Some(peers) => learner.with_peers(Arc::clone(peers))?,
             None => learner,
@@ -246,7 +276,7 @@ impl Backend for CudaBackend {
     }
 
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan {
-        let free = (self.offload && self.peers.is_none()).then(|| self.device.memory().0);
+        let free = self.offload.then(|| self.device.memory().0);
         memory::plan(gaussians, sh_degree, largest_view, self.moments, free)
     }
 }

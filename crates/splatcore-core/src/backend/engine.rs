@@ -20,7 +20,8 @@
 //! Several *ranks* may take a step together, each on a card of its own. The frames of a step are
 //! then taken in rounds of as many frames as there are ranks. Each rank projects its own Gaussians
 //! into all frames of the round, gets the splats of the frame that it renders from the others, and
-//! gives each its sums. A rank moves its own Gaussians alone.
+//! gives each its sums. A rank moves its own Gaussians alone. Gradients of a camera are sums over
+//! the Gaussians of all ranks.
 
 use super::error::BackendError;
 use super::step::StepPlan;
@@ -97,8 +98,9 @@ pub trait Exchange {
     }
 }
 
-/// The calls of a step by which cameras get gradients, after [`Engine::backward`]. They leave the
-/// sums as they are. Only of who takes steps alone.
+/// The calls of a step by which cameras get gradients, after [`Exchange::exchange_sums`]. They
+/// leave the sums as they are. All ranks make them for every frame, each has its own Gaussians'
+/// part, and all get the gradient of all.
 ///
 /// # Errors
 /// As those of [`Engine`].
@@ -151,17 +153,12 @@ pub trait Engine: Exchange + CameraGradients + Guided {
 /// A training step of one or more frames.
 ///
 /// # Errors
-/// [`BackendError::Input`] if the plan has no view, or asks several ranks for gradients of cameras;
-/// what the calls report.
+/// [`BackendError::Input`] if the plan has no view; what the calls report.
 pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), BackendError> {
     if plan.views.is_empty() {
         return Err(BackendError::Input("a step without a view".into()));
     }
     let (ranks, frames) = (engine.ranks(), plan.views.len());
-    if (plan.pose_gradients || plan.intrinsics_gradients) && ranks.count > 1 {
-        let alone = "gradients of cameras are of one rank alone, and there are several";
-        return Err(BackendError::Input(alone.into()));
-    }
     let frame = |index| StepFrame { plan, index };
     for first in (0..frames).step_by(ranks.count) {
         let round = ranks.round(first, frames);
@@ -177,16 +174,16 @@ pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), Backen
             if plan.depth.is_some() {
                 engine.guide(frame(here))?;
             }
-            if plan.pose_gradients {
-                engine.pose_gradient(frame(here))?;
-            }
-            if plan.intrinsics_gradients {
-                engine.intrinsics_gradient(frame(here))?;
-            }
         }
         engine.exchange_sums(frame(first))?;
-        if frames > 1 {
-            for index in round {
+        for index in round {
+            if plan.pose_gradients {
+                engine.pose_gradient(frame(index))?;
+            }
+            if plan.intrinsics_gradients {
+                engine.intrinsics_gradient(frame(index))?;
+            }
+            if frames > 1 {
                 engine.accumulate(frame(index))?;
             }
         }

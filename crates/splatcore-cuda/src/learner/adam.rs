@@ -27,7 +27,7 @@ impl CudaLearner {
             ));
         };
         let rates = Rates::new(plan);
-        let (rows, [splats, splat_of, sums]) = self.frame_of_step();
+        let (rows, [splats, splat_of, sums]) = self.rows_of_frame(0);
         let group = |k: usize| {
             let group = &self.state.groups[k];
             [

@@ -4,12 +4,13 @@
 use super::CudaLearner;
 use super::compared::Comparison;
 use super::floaters;
+use super::sharing::share_sums;
 use crate::device::Program;
 use crate::device::error::failed;
 use crate::ops;
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
-use crate::ops::camera_gradients::{CameraFrame, CameraKind};
+use crate::ops::camera_gradients::{CameraFrame, CameraKind, Share};
 use crate::ops::depth_loss::{self, DepthFrame};
 use crate::ops::lens::LensKind;
 use crate::ops::sky;
@@ -51,22 +52,97 @@ impl Exchange for CudaLearner {
 
 impl CameraGradients for CudaLearner {
     fn pose_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
-        let (scene, of_frame) = (self.scene_addresses(), self.posed(frame)?);
-        let queue = self.passes.queue();
-        self.poses
-            .add(queue, &self.kernels, scene, frame, &of_frame)
+        self.in_step(|learner| {
+            let (scene, of_frame) = (learner.scene_addresses(), learner.posed(frame)?);
+            let (sharing, queue) = (learner.sharing.as_ref(), learner.passes.queue());
+            let share: Share<'_> = &|at, bytes| share_sums(sharing, queue, at, bytes);
+            let of = (scene, frame);
+            let kernels = &learner.kernels;
+            learner.poses.add(queue, kernels, of, &of_frame, share)
+        })
     }
 
     fn intrinsics_gradient(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
-        let (scene, of_frame) = (self.scene_addresses(), self.posed(frame)?);
-        let queue = self.passes.queue();
-        self.intrinsics
-            .add(queue, &self.kernels, scene, frame, &of_frame)
+        self.in_step(|learner| {
+            let (scene, of_frame) = (learner.scene_addresses(), learner.posed(frame)?);
+            let (sharing, queue) = (learner.sharing.as_ref(), learner.passes.queue());
+            let share: Share<'_> = &|at, bytes| share_sums(sharing, queue, at, bytes);
+            let of = (scene, frame);
+            let kernels = &learner.kernels;
+            learner.intrinsics.add(queue, kernels, of, &of_frame, share)
+        })
     }
 }
 
 impl Guided for CudaLearner {
     fn guide(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        self.in_step(|learner| learner.guide_by_depth(frame))
+    }
+}
+
+impl Engine for CudaLearner {
+    fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        self.in_step(|learner| learner.project_frame(frame))
+    }
+
+    fn image(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
+        self.passes.image(scene, &camera)?;
+        let (plan, given) = (frame.plan, frame.plan.render.sky.as_ref());
+        if plan.sky.is_none() && given.is_none() {
+            return Ok(());
+        }
+        let seen_by = self.camera_of(frame.view(), plan.scale)?;
+        let given = given.filter(|_| plan.sky.is_none());
+        self.in_step(|learner| learner.passes.put_sky(&seen_by, &camera, given))
+    }
+
+    fn compare(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        self.in_step(|learner| learner.compare_frame(frame))
+    }
+
+    fn backward(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
+        if frame.plan.sky.is_some() {
+            let seen_by = self.camera_of(frame.view(), frame.plan.scale)?;
+            self.in_step(|learner| {
+                let passes = &mut learner.passes;
+                passes.sky_backward(&seen_by, &camera, frame.index)
+            })?;
+        }
+        // Of each splat; the first sum is the opacity's gradient.
+        self.frame.sums = self.passes.backward(scene, &camera, &frame.plan.render)?;
+        Ok(())
+    }
+
+    fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+        self.in_step(|learner| learner.accumulate_frame(frame))
+    }
+
+    fn apply(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        let (camera, scene) = (self.camera_of_frame(0)?, self.scene_addresses());
+        self.adam(scene, &camera, plan)?;
+        self.passes.queue().mark("adam")?;
+        if let Some(sky) = &plan.sky {
+            let counters = self.passes.work.counters();
+            let (work, skies) = (&self.passes.work, &mut self.passes.skies);
+            let device = (&work.queue, &*work.kernels);
+            skies.update(device, sky.rate, plan.views.len(), counters)?;
+        }
+        let Some(colour) = &plan.colour else {
+            return Ok(());
+        };
+        let (counters, queue) = (self.passes.work.counters(), self.passes.queue());
+        for frame in plan.views.iter().copied().enumerate() {
+            self.coloured
+                .update((queue, &self.kernels), colour, frame, counters)?;
+        }
+        queue.mark("colour")
+    }
+}
+
+impl CudaLearner {
+    fn guide_by_depth(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let Some(plan) = frame.plan.depth.filter(|_| self.depths.knows(frame.view())) else {
             return Ok(());
         };
@@ -89,10 +165,8 @@ impl Guided for CudaLearner {
         self.frame.sums = self.passes.depth_sums(scene, &camera, render)?;
         self.passes.queue().mark("depth_sums")
     }
-}
 
-impl Engine for CudaLearner {
-    fn project(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+    fn project_frame(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let plan = frame.plan;
         let mut missing = None;
         if frame.index == 0 {
@@ -123,19 +197,7 @@ impl Engine for CudaLearner {
         Ok(())
     }
 
-    fn image(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
-        let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
-        self.passes.image(scene, &camera)?;
-        let (plan, given) = (frame.plan, frame.plan.render.sky.as_ref());
-        if plan.sky.is_none() && given.is_none() {
-            return Ok(());
-        }
-        let seen_by = self.camera_of(frame.view(), plan.scale)?;
-        let given = given.filter(|_| plan.sky.is_none());
-        self.passes.put_sky(&seen_by, &camera, given)
-    }
-
-    fn compare(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+    fn compare_frame(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let (plan, camera) = (frame.plan, self.frame.camera()?);
         let compared = self.compared(&comparison(frame), &camera)?;
         // SAFETY: image and gradient have the camera's size, which is the photo's.
@@ -167,18 +229,7 @@ impl Engine for CudaLearner {
         self.passes.queue().mark("colour")
     }
 
-    fn backward(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
-        let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
-        if frame.plan.sky.is_some() {
-            let seen_by = self.camera_of(frame.view(), frame.plan.scale)?;
-            self.passes.sky_backward(&seen_by, &camera, frame.index)?;
-        }
-        // Of each splat; the first sum is the opacity's gradient.
-        self.frame.sums = self.passes.backward(scene, &camera, &frame.plan.render)?;
-        Ok(())
-    }
-
-    fn accumulate(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
+    fn accumulate_frame(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let scene = self.scene_addresses();
         if frame.index == 0 {
             self.batch.reserve(self.state.count, self.state.sh_degree)?;
@@ -202,40 +253,23 @@ impl Engine for CudaLearner {
         let queue = self.passes.queue();
         self.batch.add(queue, &self.kernels, scene, &camera, &part)
     }
-
-    fn apply(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        let (camera, scene) = (self.camera_of_step()?, self.scene_addresses());
-        self.adam(scene, &camera, plan)?;
-        self.passes.queue().mark("adam")?;
-        if let Some(sky) = &plan.sky {
-            let counters = self.passes.work.counters();
-            let (work, skies) = (&self.passes.work, &mut self.passes.skies);
-            let device = (&work.queue, &*work.kernels);
-            skies.update(device, sky.rate, plan.views.len(), counters)?;
-        }
-        let Some(colour) = &plan.colour else {
-            return Ok(());
-        };
-        let (counters, queue) = (self.passes.work.counters(), self.passes.queue());
-        for frame in plan.views.iter().copied().enumerate() {
-            self.coloured
-                .update((queue, &self.kernels), colour, frame, counters)?;
-        }
-        queue.mark("colour")
-    }
 }
 
 impl CudaLearner {
     /// What gradients of cameras read of a frame whose sums are made.
-    fn posed(&self, frame: StepFrame<'_>) -> Result<CameraFrame, BackendError> {
-        let (scene, work) = (self.scene_addresses(), &self.passes.work);
+    fn posed(&mut self, frame: StepFrame<'_>) -> Result<CameraFrame, BackendError> {
+        let scene = self.scene_addresses();
+        let camera = self.camera_of_frame(frame.index)?;
+        let (of, [splats, splat_of, sums]) = self.rows_of_frame(frame.index);
+        let work = &self.passes.work;
         Ok(CameraFrame {
-            camera: self.frame.camera()?,
+            camera,
             lens: work.kernel_lens(),
-            splats: [self.passes.splat_of(), work.splats()],
-            sums: self.frame.sums,
+            splats: [splat_of, splats],
+            sums,
             counters: work.counters(),
             kind: CameraKind::new(scene, frame, work.lens_kind()),
+            of,
         })
     }
 
@@ -275,7 +309,7 @@ impl CudaLearner {
             .reserve_exactly(size_of::<f64>() * plan.views.len())?;
         self.frames = plan.views.len();
         self.leaves_unseen = plan.sparse_adam;
-        self.share_rows();
+        self.share_rows()?;
         let lens = plan.views.first().map(|&view| self.lens_kind(view));
         let lens = lens.unwrap_or_default();
         let wanted = AdamKind::new(plan, &self.state, lens, self.sharing.is_some());

@@ -15,7 +15,7 @@
 //! | how much does each Gaussian show, and how wrongly | `score.rs` |
 //! | which of them hang before what the views show | `floaters.rs` |
 //! | how are images of it made | `render.rs` |
-//! | what do ranks exchange that take steps together | `sharing.rs`, `shared.rs` |
+//! | what do ranks exchange that take steps together | `sharing.rs`, `shared.rs`, `whole.rs` |
 //!
 //! Here: what a learner holds, and what it answers to the trainer. Whatever reads the state first
 //! waits until all steps and refinements asked for are done (`synchronise`); those themselves wait
@@ -36,6 +36,7 @@ mod score;
 mod shared;
 mod sharing;
 mod synchronise;
+mod whole;
 
 use crate::device::Kernels;
 use crate::device::queue::Marks;

@@ -3,7 +3,8 @@
 //! If it may offload (`CudaLearner::offloads`), it first keeps room for the splats that frames have
 //! and no longer for one of each Gaussian, then moves arrays of the state to the host's memory
 //! ([`crate::ops::offload`]), one after another, until what found no memory finds it. Neither
-//! changes a bit.
+//! changes a bit. In a step that is taken together with other ranks arrays alone move, and the call
+//! that found no memory is made again, not the step: others have gone on with it.
 
 use super::CudaLearner;
 use super::memory::first_splats;
@@ -30,12 +31,25 @@ impl CudaLearner {
         }
     }
 
+    /// A call of a step, which ranks try until there is memory. It launches nothing before it has
+    /// all that it allocates.
+    pub(super) fn in_step<T>(
+        &mut self,
+        mut call: impl FnMut(&mut Self) -> Result<T, BackendError>,
+    ) -> Result<T, BackendError> {
+        match self.sharing {
+            Some(_) => self.with_memory(call),
+            None => call(self),
+        }
+    }
+
     /// Takes less memory of the device, if it can.
     fn make_memory(&mut self) -> Result<bool, BackendError> {
-        if !self.offloads || self.sharing.is_some() {
+        if !self.offloads {
             return Ok(false);
         }
-        if self.passes.work.is_narrow() {
+        let in_step = (self.sharing.as_ref()).is_some_and(|sharing| !sharing.is_whole);
+        if in_step || self.passes.work.is_narrow() {
             return self.state.offload_next();
         }
         self.narrow().map(|()| true)

@@ -1,9 +1,11 @@
 //! What a learner holds that takes steps together with other ranks (`sharing.rs`).
 
+use super::memory::first_splats;
 use crate::device::{Buffer, Device};
-use crate::passes::ShardSplats;
+use crate::passes::{Gathered, SHARD_COUNTS, ShardSplats};
 use crate::peers::{Peers, Shards};
 use splatcore_core::BackendError;
+use splatcore_core::backend::Ranks;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,8 +17,15 @@ pub(super) struct Sharing {
     pub is_whole: bool,
     /// The own rows of each frame of a round.
     pub frames: Vec<ShardSplats>,
-    /// Whether each rank has overflowed, u32.
-    pub overflowed: Buffer,
+    /// Splats of each rank's rows that a frame has room for; all ranks know the same numbers.
+    rooms: Vec<usize>,
+    /// Where each rank's compacted indices begin where all come together, u32, and where the last
+    /// one's end.
+    firsts: Buffer,
+    /// How many splats and pairs each rank has in the frame that is rendered here.
+    pub counts: Buffer,
+    /// Whether each rank has overflowed, u32, then how many splats it wanted room for, u32.
+    pub agreed: Buffer,
 }
 
 impl Sharing {
@@ -29,17 +38,96 @@ impl Sharing {
             shards: Shards::default(),
             is_whole: true,
             frames: frames?,
-            overflowed: Buffer::new(device, "overflows of the ranks", 4 * ranks)?,
+            rooms: vec![0; ranks],
+            firsts: Buffer::new(device, "rooms of the ranks", 4 * (ranks + 1))?,
+            counts: Buffer::new(device, "counts of the ranks", SHARD_COUNTS * ranks)?,
+            agreed: Buffer::new(device, "overflows of the ranks", 8 * ranks)?,
         })
+    }
+
+    /// Who takes the steps.
+    pub fn ranks(&self) -> Ranks {
+        self.peers.ranks()
+    }
+
+    /// Begins to share so many Gaussians, all of which are as they should be.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn begin(&mut self, gaussians: usize) -> Result<(), BackendError> {
+        self.shards = Shards::new(gaussians, self.ranks().count);
+        self.is_whole = false;
+        let first = |rank| first_splats(self.shards.of(rank).len());
+        let rooms = self.rooms.iter().enumerate();
+        let rooms = rooms.map(|(rank, &room)| room.max(first(rank))).collect();
+        self.set_rooms(rooms)
+    }
+
+    fn set_rooms(&mut self, rooms: Vec<usize>) -> Result<(), BackendError> {
+        let rooms = rooms.into_iter().enumerate();
+        self.rooms = rooms
+            .map(|(rank, room)| room.min(self.shards.of(rank).len()))
+            .collect();
+        let ranks = 0..=self.rooms.len();
+        let firsts: Vec<u32> = ranks.map(|rank| self.first_of(rank) as u32).collect();
+        self.firsts.write(0, &firsts)
+    }
+
+    fn first_of(&self, rank: usize) -> usize {
+        self.rooms[..rank].iter().sum()
+    }
+
+    /// Splats of the own rows that frames have room for.
+    pub fn own_room(&self) -> usize {
+        self.rooms[self.ranks().rank]
+    }
+
+    /// Compacted indices of a rank's splats where all come together.
+    pub fn splats_of(&self, rank: usize) -> Range<usize> {
+        self.first_of(rank)..self.first_of(rank + 1)
+    }
+
+    /// Splats of all ranks, with gaps, that a frame has room for.
+    pub fn shared_room(&self) -> usize {
+        self.first_of(self.rooms.len())
+    }
+
+    /// What makes a frame of the splats that have come.
+    pub fn gathered(&self) -> Gathered {
+        Gathered {
+            ranks: self.rooms.len(),
+            room: self.shared_room(),
+            firsts: self.firsts.address(),
+            counts: self.counts.address(),
+        }
+    }
+
+    /// Makes room for what each rank wanted, and for a quarter more.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn widen(&mut self) -> Result<(), BackendError> {
+        let ranks = self.ranks().count;
+        let mut wanted = vec![0u32; ranks];
+        self.agreed.read(4 * ranks, &mut wanted)?;
+        let rooms = self.rooms.iter().zip(wanted).map(|(&room, wanted)| {
+            let wanted = wanted as usize;
+            match wanted > room {
+                true => wanted + wanted / 4,
+                false => room,
+            }
+        });
+        let rooms = rooms.collect();
+        self.set_rooms(rooms)
     }
 
     /// The own rows.
     pub fn own(&self) -> Range<usize> {
-        self.shards.of(self.peers.ranks().rank)
+        self.shards.of(self.ranks().rank)
     }
 
     /// The own rows of a frame.
     pub fn frame(&self, index: usize) -> &ShardSplats {
-        &self.frames[self.peers.ranks().renderer_of(index)]
+        &self.frames[self.ranks().renderer_of(index)]
     }
 }

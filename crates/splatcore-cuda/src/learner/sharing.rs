@@ -9,14 +9,14 @@
 
 use super::CudaLearner;
 use super::shared::Sharing;
-use crate::device::Address;
 use crate::device::error::failed;
+use crate::device::{Address, Queue};
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
-use crate::ops::densify;
-use crate::passes::SPLAT_ROWS;
-use crate::peers::{Peers, Piece, Shards};
+use crate::ops::counters::SHARD_SPLATS_AT;
+use crate::passes::{SHARD_COUNTS, SPLAT_ROWS};
+use crate::peers::{Peers, Piece};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Ranks, StepFrame, StepPlan};
 use std::ops::Range;
@@ -51,47 +51,31 @@ impl CudaLearner {
     /// Who takes the steps.
     pub(super) fn ranks_of_steps(&self) -> Ranks {
         let sharing = self.sharing.as_ref();
-        sharing.map_or(Ranks::ALONE, |sharing| sharing.peers.ranks())
+        sharing.map_or(Ranks::ALONE, Sharing::ranks)
     }
 
     /// Begins a step: from here on only the own rows are as they should be.
-    pub(super) fn share_rows(&mut self) {
-        let count = self.state.count;
-        self.passes.training.shard = self.sharing.is_some();
-        if let Some(sharing) = &mut self.sharing
-            && sharing.is_whole
-        {
-            sharing.shards = Shards::new(count, sharing.peers.ranks().count);
-            sharing.is_whole = false;
+    pub(super) fn share_rows(&mut self) -> Result<(), BackendError> {
+        let Some(sharing) = &mut self.sharing else {
+            return Ok(());
+        };
+        if sharing.is_whole {
+            sharing.begin(self.state.count)?;
         }
+        self.passes.training.shard = true;
+        self.passes.work.shared_room = Some(sharing.shared_room());
+        Ok(())
     }
 
     /// Waits until every step and refinement is done, and fetches the rows of the other ranks.
     pub(super) fn whole(&mut self) -> Result<(), BackendError> {
         self.synchronise()?;
         self.passes.training.shard = false;
+        self.passes.work.shared_room = None;
         if self.sharing.as_ref().is_none_or(|sharing| sharing.is_whole) {
             return Ok(());
         }
-        let arrays = densify::arrays(&mut self.state);
-        let mut arrays: Vec<(Address, usize)> = arrays
-            .map(|rows| (rows.buffer.address(), rows.row_bytes))
-            .collect();
-        let statistics = [&self.state.gradient_sum, &self.state.seen];
-        arrays.extend(statistics.map(|buffer| (buffer.address(), size_of::<u32>())));
-        let exchange = |sharing: &Sharing| {
-            let ranks = sharing.peers.ranks();
-            let (mut give, mut take) = (Vec::new(), Vec::new());
-            for &(base, bytes) in &arrays {
-                for rank in (0..ranks.count).filter(|&rank| rank != ranks.rank) {
-                    give.push(piece(rank, rows_of(base, bytes, &sharing.own())));
-                    let theirs = sharing.shards.of(rank);
-                    take.push(piece(rank, rows_of(base, bytes, &theirs)));
-                }
-            }
-            (give, take)
-        };
-        self.exchange(exchange)?;
+        self.exchange_rows()?;
         if let Some(sharing) = &mut self.sharing {
             sharing.is_whole = true;
         }
@@ -120,10 +104,10 @@ impl CudaLearner {
         let Some(sharing) = &mut self.sharing else {
             return Ok(());
         };
-        let (own, ranks) = (sharing.own(), sharing.peers.ranks());
+        let (rows, room, ranks) = (sharing.own(), sharing.own_room(), sharing.ranks());
         let to = &mut sharing.frames[ranks.renderer_of(frame.index)];
         self.passes
-            .project_shard(scene, &camera, &plan.render, &own, to)
+            .project_shard(scene, &camera, &plan.render, (&rows, room), to)
     }
 
     /// Gives the own splats of a round's frames to who renders them, and gathers those of the frame
@@ -136,12 +120,16 @@ impl CudaLearner {
         self.exchange(|sharing| {
             let (mut give, mut take) = (Vec::new(), Vec::new());
             for index in round.clone() {
-                let arrays = sharing.frame(index).given().into_iter().zip(SPLAT_ROWS);
-                let pieces = arrays.map(|(at, bytes)| (at, bytes * sharing.own().len()));
-                give.extend(pieces.map(|rows| piece(ranks.renderer_of(index), rows)));
+                let (frame, to) = (sharing.frame(index), ranks.renderer_of(index));
+                let room = sharing.own_room();
+                let arrays = frame.given().into_iter().zip(SPLAT_ROWS);
+                give.push(piece(to, (frame.counts(), SHARD_COUNTS)));
+                give.extend(arrays.map(|(at, bytes)| piece(to, (at, bytes * room))));
             }
             for rank in (0..ranks.count).filter(|_| round.contains(&here)) {
-                let rows = sharing.shards.of(rank);
+                let counts = sharing.counts.address() + (SHARD_COUNTS * rank) as u64;
+                take.push(piece(rank, (counts, SHARD_COUNTS)));
+                let rows = sharing.splats_of(rank);
                 let arrays = gathered.into_iter().zip(SPLAT_ROWS);
                 take.extend(arrays.map(|(at, bytes)| piece(rank, rows_of(at, bytes, &rows))));
             }
@@ -151,7 +139,8 @@ impl CudaLearner {
             return Ok(());
         };
         self.frame.camera = Some(sharing.frame(here).view()?);
-        self.passes.count_gathered(self.state.count)
+        let gathered = sharing.gathered();
+        self.passes.gather(self.state.count, &gathered)
     }
 
     /// Gives the sums of the frame that was rendered here to who has the Gaussians, and takes those
@@ -163,13 +152,13 @@ impl CudaLearner {
             let (mut give, mut take) = (Vec::new(), Vec::new());
             if round.contains(&(first.index + ranks.rank)) {
                 for rank in 0..ranks.count {
-                    let rows = rows_of(sums, SUM_BYTES, &sharing.shards.of(rank));
+                    let rows = rows_of(sums, SUM_BYTES, &sharing.splats_of(rank));
                     give.push(piece(rank, rows));
                 }
             }
             for index in round.clone() {
-                let rows = sharing.frame(index).taken();
-                take.push(piece(ranks.renderer_of(index), rows));
+                let to = (sharing.frame(index).sums(), SUM_BYTES * sharing.own_room());
+                take.push(piece(ranks.renderer_of(index), to));
             }
             (give, take)
         })
@@ -186,7 +175,10 @@ impl CudaLearner {
             return Ok(None);
         };
         let shard = sharing.frame(frame.index);
-        let gradients = self.passes.project_backward_shard(scene, options, shard)?;
+        let room = sharing.own_room();
+        let gradients = self
+            .passes
+            .project_backward_shard(scene, options, shard, room)?;
         let gradients = FrameGradients {
             is_first: frame.index == 0,
             ..gradients
@@ -201,29 +193,16 @@ impl CudaLearner {
         if ranks == Ranks::ALONE {
             return Ok(());
         }
-        let mut slots = Vec::new();
-        for index in 0..plan.views.len() {
-            let loss = self.values.address() + (size_of::<f64>() * index) as u64;
-            slots.push((index, (loss, size_of::<f64>())));
-            if let Some(colour) = plan.colour {
-                let queue = self.passes.queue();
-                slots.push((
-                    index,
-                    self.coloured.gradient_of(queue, colour.model, index)?,
-                ));
-            }
-            if plan.sky.is_some() {
-                slots.push((index, self.passes.skies.gradient_of(index)));
-            }
-        }
+        let slots = self.in_step(|learner| learner.slots_of_frames(plan))?;
         let counters = self.passes.work.counters();
         self.exchange(|sharing| {
             let (mut give, mut take) = (Vec::new(), Vec::new());
-            for rank in 0..ranks.count {
-                // The first of the counters.
-                give.push(piece(rank, (counters, 4)));
-                let to = sharing.overflowed.address() + 4 * rank as u64;
-                take.push(piece(rank, (to, 4)));
+            for (of_all, counter) in [(0, 0), (ranks.count, SHARD_SPLATS_AT)] {
+                for rank in 0..ranks.count {
+                    give.push(piece(rank, (counters + counter, 4)));
+                    let to = sharing.agreed.address() + 4 * (of_all + rank) as u64;
+                    take.push(piece(rank, (to, 4)));
+                }
             }
             for &(index, slot) in &slots {
                 let renderer = ranks.renderer_of(index);
@@ -236,15 +215,38 @@ impl CudaLearner {
             (give, take)
         })?;
         match &self.sharing {
-            Some(sharing) => self.passes.agree(sharing.overflowed.address(), ranks.count),
+            Some(sharing) => self.passes.agree(sharing.agreed.address(), ranks.count),
             None => Ok(()),
         }
     }
 
-    /// Rows that this rank moves, and for a step of one frame their splats, indices and sums.
-    pub(super) fn frame_of_step(&self) -> (Range<usize>, [Address; 3]) {
+    /// Where the losses of a step's frames are, and their gradients of colour models and sky, each
+    /// with its frame.
+    fn slots_of_frames(
+        &mut self,
+        plan: &StepPlan,
+    ) -> Result<Vec<(usize, (Address, usize))>, BackendError> {
+        let mut slots = Vec::new();
+        for index in 0..plan.views.len() {
+            let loss = self.values.address() + (size_of::<f64>() * index) as u64;
+            slots.push((index, (loss, size_of::<f64>())));
+            if let Some(colour) = plan.colour {
+                let queue = self.passes.queue();
+                let slot = self.coloured.gradient_of(queue, colour.model, index)?;
+                slots.push((index, slot));
+            }
+            if plan.sky.is_some() {
+                slots.push((index, self.passes.skies.gradient_of(index)));
+            }
+        }
+        Ok(slots)
+    }
+
+    /// Rows that this rank moves, and the splats, indices and sums that it has of them in a frame
+    /// of the round.
+    pub(super) fn rows_of_frame(&self, index: usize) -> (Range<usize>, [Address; 3]) {
         match &self.sharing {
-            Some(sharing) => (sharing.own(), sharing.frame(0).whole()),
+            Some(sharing) => (sharing.own(), sharing.frame(index).whole()),
             None => {
                 let (splats, splat_of) = (self.passes.work.splats(), self.passes.splat_of());
                 (0..self.state.count, [splats, splat_of, self.frame.sums])
@@ -252,12 +254,37 @@ impl CudaLearner {
         }
     }
 
-    /// The camera of a step of one frame; its lens is at hand then.
-    pub(super) fn camera_of_step(&mut self) -> Result<KernelCamera, BackendError> {
+    /// The camera of a frame of the round; its lens is at hand then.
+    pub(super) fn camera_of_frame(&mut self, index: usize) -> Result<KernelCamera, BackendError> {
         let Some(sharing) = &self.sharing else {
             return self.frame.camera();
         };
-        self.passes.work.lens = sharing.frame(0).lens();
-        sharing.frame(0).view()
+        self.passes.work.lens = sharing.frame(index).lens();
+        sharing.frame(index).view()
     }
+}
+
+/// Gives the own part of an array of sums over blocks of Gaussians to all ranks, and takes theirs;
+/// nothing where there is one rank. `bytes` are those that the first so many Gaussians have.
+pub(super) fn share_sums(
+    sharing: Option<&Sharing>,
+    queue: &Queue,
+    at: Address,
+    bytes: &dyn Fn(usize) -> usize,
+) -> Result<(), BackendError> {
+    let Some(sharing) = sharing else {
+        return Ok(());
+    };
+    let part = |rank: usize| {
+        let rows = sharing.shards.of(rank);
+        let (start, end) = (bytes(rows.start), bytes(rows.end));
+        (at + start as u64, end - start)
+    };
+    let ranks = sharing.ranks();
+    let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
+    let give: Vec<_> = others().map(|rank| piece(rank, part(ranks.rank))).collect();
+    let take: Vec<_> = others().map(|rank| piece(rank, part(rank))).collect();
+    // SAFETY: the array is the learner's own, which grows only between steps.
+    unsafe { sharing.peers.exchange(&*queue.device, &give, &take) }.map_err(failed)?;
+    queue.mark("exchange")
 }

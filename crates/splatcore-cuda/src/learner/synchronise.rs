@@ -136,7 +136,7 @@ impl CudaLearner {
             if missing.is_empty() {
                 return Ok(rounds);
             }
-            let mut again = self.make_room(&counters, &missing);
+            let mut again = self.with_memory(|learner| learner.make_room(&counters, &missing));
             let mut launched = 0;
             while let (Ok(()), Some(missing)) = (&again, missing.get(launched)) {
                 again = self
@@ -199,6 +199,14 @@ impl CudaLearner {
         if let (Some(Missing::Refine(_)), 1..) = (missing.first(), counters.rows) {
             self.densify.expect_growth(counters.rows, self.state.count);
         }
+        self.make_frame_room(counters)
+    }
+
+    /// For what a frame wanted that overflowed the device.
+    fn make_frame_room(&mut self, counters: &Counters) -> Result<(), BackendError> {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.widen()?;
+        }
         self.passes.make_sorted_room(counters)
     }
 
@@ -254,7 +262,7 @@ impl CudaLearner {
             if counters.overflowed == 0 {
                 return times;
             }
-            self.with_memory(|learner| learner.passes.make_sorted_room(&counters))?;
+            self.with_memory(|learner| learner.make_frame_room(&counters))?;
         }
     }
 }

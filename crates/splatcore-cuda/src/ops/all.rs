@@ -168,7 +168,6 @@ fn shard_programs(in_use: u8) -> Vec<Program> {
     let dense = adam::program(in_use, stored, Moments::Compact, false, false);
     let all = [
         project(in_use, stored, Intersect::Exact),
-        project_backward(in_use, stored, false),
         adam::of_batch(dense.clone()),
         dense,
     ];

@@ -13,6 +13,7 @@ use crate::ops::lens::{KernelLens, LensKind};
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::BackendError;
 use splatcore_core::backend::StepFrame;
+use std::ops::Range;
 use std::sync::Arc;
 
 kernel_params! {
@@ -30,6 +31,7 @@ kernel_params! {
         sums: Address,
         counters: Address,
         partials: Address,
+        first_block: u32,
         camera: KernelCamera,
         lens: KernelLens,
     }
@@ -101,7 +103,7 @@ impl CameraKind {
     }
 }
 
-/// A frame whose sums are made.
+/// A frame whose sums are made, of a range of the Gaussians.
 pub struct CameraFrame {
     /// As the kernels saw it.
     pub camera: KernelCamera,
@@ -115,7 +117,13 @@ pub struct CameraFrame {
     pub counters: Address,
     /// What it is rendered with.
     pub kind: CameraKind,
+    /// Rows of the Gaussians that have their sums here; they begin with a block.
+    pub of: Range<usize>,
 }
+
+/// Gives the others the own bytes of an array, and takes theirs: its address, and the bytes that
+/// each number of Gaussians, a multiple of [`BLOCK`], has in it.
+pub type Share<'a> = &'a dyn Fn(Address, &dyn Fn(usize) -> usize) -> Result<(), BackendError>;
 
 /// Gradients of N numbers that were not asked for yet. Takes no memory before the first.
 pub struct CameraGradients<const N: usize> {
@@ -146,8 +154,9 @@ impl<const N: usize> CameraGradients<N> {
         })
     }
 
-    /// Puts the gradient of a frame's camera into the queue. A step that is taken again, known by
-    /// its number, writes to where it wrote before.
+    /// Puts the gradient of a frame's camera into the queue: the own Gaussians' part of it, which
+    /// `share` makes that of all, and their sum. A step that is taken again, known by its number,
+    /// writes to where it wrote before.
     ///
     /// # Errors
     /// If memory is short, nobody has asked for a long time, compiling or a launch failed.
@@ -155,9 +164,9 @@ impl<const N: usize> CameraGradients<N> {
         &mut self,
         queue: &Queue,
         kernels: &Kernels,
-        scene: SceneAddresses,
-        of: StepFrame<'_>,
+        (scene, of): (SceneAddresses, StepFrame<'_>),
         frame: &CameraFrame,
+        share: Share<'_>,
     ) -> Result<(), BackendError> {
         let blocks = (scene.count as u32).div_ceil(BLOCK);
         self.partials
@@ -179,10 +188,15 @@ impl<const N: usize> CameraGradients<N> {
             sums: frame.sums,
             counters: frame.counters,
             partials: self.partials.address(),
+            first_block: frame.of.start as u32 / BLOCK,
             camera: frame.camera,
             lens: frame.lens,
         };
-        queue.launch(sum, blocks, BLOCK, &params)?;
+        let own_blocks = (frame.of.len() as u32).div_ceil(BLOCK);
+        queue.launch(sum, own_blocks, BLOCK, &params)?;
+        share(self.partials.address(), &|gaussians| {
+            size_of::<f32>() * N * gaussians.div_ceil(BLOCK as usize)
+        })?;
         let params = FinishCameraParams {
             partials: self.partials.address(),
             blocks,

@@ -61,8 +61,8 @@ pub struct Counters {
     pub beyond: u32,
     /// Most splats that a frame wanted room for.
     pub most_splats: u32,
-    /// Nothing.
-    pub unused: u32,
+    /// The same of a rank's own Gaussians, where several ranks have some.
+    pub shard_splats: u32,
 }
 
 impl Counters {
@@ -92,6 +92,7 @@ impl Counters {
         refined_tiles: [u32; REFINED_LISTS],
         beyond: u32,
         most_splats: u32,
+        shard_splats: u32,
     );
 }
 
@@ -99,5 +100,7 @@ impl Counters {
 pub const COUNTERS_BYTES: usize = 256;
 /// Offset of [`Counters::visible`].
 pub const VISIBLE_AT: u64 = std::mem::offset_of!(Counters, visible) as u64;
+/// Offset of [`Counters::shard_splats`].
+pub const SHARD_SPLATS_AT: u64 = std::mem::offset_of!(Counters, shard_splats) as u64;
 /// Offset of [`Counters::pairs`].
 pub const PAIRS_AT: u64 = std::mem::offset_of!(Counters, pairs) as u64;

@@ -36,4 +36,4 @@ mod work;
 
 pub use both::Passes;
 pub use inference::InferencePass;
-pub use shard::{SPLAT_ROWS, ShardSplats};
+pub use shard::{Gathered, SHARD_COUNTS, SPLAT_ROWS, ShardSplats};

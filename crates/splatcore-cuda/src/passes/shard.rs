@@ -1,7 +1,7 @@
 //! The training pass where several ranks share the Gaussians: each projects its own rows, the rank
-//! that renders the frame gets all splats and gives back their sums (`learner/sharing.rs`). A
-//! splat's index is its Gaussian's; memory of a rank's own rows is addressed as if all rows were
-//! there.
+//! that renders the frame gets the splats of all and gives back their sums (`learner/sharing.rs`).
+//! A rank's splats have compacted indices of their own, for which there is limited room; memory of
+//! its own rows is addressed as if all rows were there.
 
 use super::both::Passes;
 use super::kernels::Op;
@@ -10,7 +10,7 @@ use crate::device::{Address, Buffer, Device, Program};
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
-use crate::ops::gather_splats::{self, AgreeParams, CountSplatsParams};
+use crate::ops::gather_splats::{self, AgreeParams, GatherSplatsParams};
 use crate::ops::lens::KernelLens;
 use crate::ops::project::{self, ProjectParams};
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
@@ -23,11 +23,15 @@ use std::sync::Arc;
 /// Bytes of a row of each array that ranks give to the one that renders: splats, depth keys, pairs
 /// of each splat.
 pub const SPLAT_ROWS: [usize; 3] = [SPLAT_BYTES, 4, 4];
+/// Bytes of how many splats and pairs a rank has in a frame, which go with them: `ShardCounts` of
+/// ops/shared/splat.cuh.
+pub const SHARD_COUNTS: usize = 16;
 
 /// The splats of a rank's own Gaussians in a frame, and later their sums.
 pub struct ShardSplats {
     /// As [`SPLAT_ROWS`] says.
     arrays: [Buffer; 3],
+    counts: Buffer,
     splat_of: Buffer,
     sums: Buffer,
     rows: Range<usize>,
@@ -35,9 +39,16 @@ pub struct ShardSplats {
     lens: Option<KernelLens>,
 }
 
-/// Where row 0 of an array would be of which only the rows from `first` on are there.
-fn as_if_whole(buffer: &Buffer, row_bytes: usize, first: usize) -> Address {
-    buffer.address().wrapping_sub((row_bytes * first) as u64)
+/// The splats of all ranks in a frame.
+pub struct Gathered {
+    /// How many ranks.
+    pub ranks: usize,
+    /// Compacted indices of all of them.
+    pub room: usize,
+    /// Where each rank's begin, u32, and where the last one's end.
+    pub firsts: Address,
+    /// [`SHARD_COUNTS`] bytes of each rank.
+    pub counts: Address,
 }
 
 impl ShardSplats {
@@ -49,6 +60,7 @@ impl ShardSplats {
         let empty = || Buffer::new(device, "projected Gaussians of a shard", 0);
         Ok(Self {
             arrays: [empty()?, empty()?, empty()?],
+            counts: Buffer::new(device, "counts of a shard", SHARD_COUNTS)?,
             splat_of: empty()?,
             sums: empty()?,
             rows: 0..0,
@@ -71,32 +83,37 @@ impl ShardSplats {
         self.lens
     }
 
-    /// Where the own rows of the arrays of [`SPLAT_ROWS`] are.
+    /// Where the arrays of [`SPLAT_ROWS`] are, by compacted index.
     pub fn given(&self) -> [Address; 3] {
         self.arrays.each_ref().map(Buffer::address)
     }
 
-    /// Where the sums of the own rows are to go, and how many bytes they take.
-    pub fn taken(&self) -> (Address, usize) {
-        (self.sums.address(), SUM_BYTES * self.rows.len())
+    /// Where it lies how many splats and pairs there are, [`SHARD_COUNTS`] bytes.
+    pub fn counts(&self) -> Address {
+        self.counts.address()
     }
 
-    /// Splats, indices and sums as if all rows were there.
+    /// Where the sums are to go, by compacted index.
+    pub fn sums(&self) -> Address {
+        self.sums.address()
+    }
+
+    /// Splats, the compacted index of each Gaussian as if all rows were there, and sums.
     pub fn whole(&self) -> [Address; 3] {
-        let first = self.rows.start;
+        let before = (4 * self.rows.start) as u64;
         [
-            as_if_whole(&self.arrays[0], SPLAT_ROWS[0], first),
-            as_if_whole(&self.splat_of, 4, first),
-            as_if_whole(&self.sums, SUM_BYTES, first),
+            self.arrays[0].address(),
+            self.splat_of.address().wrapping_sub(before),
+            self.sums.address(),
         ]
     }
 
-    fn reserve(&mut self, rows: &Range<usize>) -> Result<(), BackendError> {
+    fn reserve(&mut self, rows: &Range<usize>, room: usize) -> Result<(), BackendError> {
         let arrays = self.arrays.iter_mut().zip(SPLAT_ROWS);
-        for (buffer, bytes) in arrays.chain([(&mut self.splat_of, 4), (&mut self.sums, SUM_BYTES)])
-        {
-            buffer.reserve(bytes * rows.len())?;
+        for (buffer, bytes) in arrays.chain([(&mut self.sums, SUM_BYTES)]) {
+            buffer.reserve(bytes * room)?;
         }
+        self.splat_of.reserve(4 * rows.len())?;
         self.rows = rows.clone();
         Ok(())
     }
@@ -120,7 +137,8 @@ impl Passes {
         self.training.load(work, sorted, scene, options, more)
     }
 
-    /// Projects some rows of the Gaussians. After [`Passes::prepare_shard`] of the round.
+    /// Projects some rows of the Gaussians, with room for so many splats. After
+    /// [`Passes::prepare_shard`] of the round.
     ///
     /// # Errors
     /// If the camera cannot be, memory is short or the launch failed.
@@ -129,23 +147,25 @@ impl Passes {
         scene: SceneAddresses,
         camera: &Camera,
         options: &RenderOptions,
-        rows: &Range<usize>,
+        (rows, room): (&Range<usize>, usize),
         to: &mut ShardSplats,
     ) -> Result<(), BackendError> {
         let view = self.view_of(camera, options)?;
         let (work, sorted) = (&self.work, &mut self.sorted);
         self.training.load(work, sorted, scene, options, &[])?;
-        to.reserve(rows)?;
+        to.reserve(rows, room)?;
+        to.counts.fill(0, SHARD_COUNTS)?;
         (to.view, to.lens) = (Some(view), work.lens);
         let [splats, splat_of, _] = to.whole();
-        let [_, depths, pair_counts] =
-            [0, 1, 2].map(|k| as_if_whole(&to.arrays[k], SPLAT_ROWS[k], rows.start));
+        let [_, depths, pair_counts] = to.given();
         let params = ProjectParams {
             depths,
             pair_counts,
             splat_of,
+            splat_room: room as u32,
             first: rows.start as u32,
             most: rows.end as u32,
+            shard: to.counts(),
             lens: self.work.kernel_lens(),
             ..project::params(scene, &view, splats, self.work.counters())
         };
@@ -156,28 +176,33 @@ impl Passes {
 
     /// Where the rank that renders takes the arrays of [`SPLAT_ROWS`], row 0 of each.
     pub fn gathered(&self) -> [Address; 3] {
-        let sorted = [&self.sorted.depths[0], &self.sorted.pair_counts].map(Buffer::address);
+        let sorted = [&self.sorted.depths[1], &self.sorted.pair_counts].map(Buffer::address);
         [self.work.splats(), sorted[0], sorted[1]]
     }
 
-    /// After all splats have been gathered: counts them.
+    /// After the splats of all ranks have come: makes a frame of them.
     ///
     /// # Errors
     /// If a launch failed.
-    pub fn count_gathered(&self, gaussians: usize) -> Result<(), BackendError> {
+    pub fn gather(&mut self, gaussians: usize, of: &Gathered) -> Result<(), BackendError> {
         let loaded = &self.training.loaded;
         let [clear] = loaded.get(Op::Clear)?;
         self.work.clear(clear, self.sorted.layout.zeroed)?;
-        let [_, depths, pair_counts] = self.gathered();
-        let params = CountSplatsParams {
-            depths,
-            pair_counts,
+        let [splats, keys, _] = self.gathered();
+        // No key: all bits.
+        self.sorted.depths[0].fill(0xff, 4 * gaussians)?;
+        let params = GatherSplatsParams {
+            shards: of.counts,
+            firsts: of.firsts,
+            ranks: of.ranks as u32,
+            splats,
+            keys,
+            depths: self.sorted.depths[0].address(),
             splat_order: self.sorted.splat_order[0].address(),
-            count: gaussians as u32,
             counters: self.work.counters(),
         };
-        let [count, _] = loaded.get(Op::GatherSplats)?;
-        gather_splats::launch_count(&self.work.queue, count, &params)
+        let [gather, _] = loaded.get(Op::GatherSplats)?;
+        gather_splats::launch_gather(&self.work.queue, gather, of.room, &params)
     }
 
     /// Overflows if one of the ranks has.
@@ -194,7 +219,8 @@ impl Passes {
         gather_splats::launch_agree(&self.work.queue, agree, &params)
     }
 
-    /// From the sums of a rank's own rows to the gradients of their Gaussians' parameters.
+    /// From the sums of a rank's own splats to the gradients of their Gaussians' parameters; there
+    /// is room for so many splats.
     ///
     /// # Errors
     /// If memory is short or the launch failed.
@@ -203,16 +229,16 @@ impl Passes {
         scene: SceneAddresses,
         options: &RenderOptions,
         shard: &ShardSplats,
+        room: usize,
     ) -> Result<FrameGradients, BackendError> {
-        let ([means, log_scales, rotations, opacity_logits, sh], rows) =
-            (scene.arrays, shard.rows.clone());
+        let [means, log_scales, rotations, opacity_logits, sh] = scene.arrays;
         let [splats, splat_of, sums] = shard.whole();
         self.work.lens = shard.lens;
         let (work, sorted) = (&self.work, &mut self.sorted);
         self.training.load(work, sorted, scene, options, &[])?;
         let gradients = &mut self.training.gradients;
-        gradients.reserve(GRADIENT_BYTES * rows.len())?;
-        let gradients = as_if_whole(gradients, GRADIENT_BYTES, rows.start);
+        gradients.reserve(GRADIENT_BYTES * room)?;
+        let gradients = gradients.address();
         let params = ProjectBackwardParams {
             means,
             log_scales,
@@ -225,20 +251,18 @@ impl Passes {
             counters: self.work.counters(),
             gradients,
             smoothing: scene.smoothing,
-            splat_of,
-            first: rows.start as u32,
-            until: rows.end as u32,
+            visible: shard.counts(),
             lens: self.work.kernel_lens(),
         };
         let [kernel] = self.training.loaded.get(Op::ProjectBackward)?;
-        project_backward::launch(&self.work.queue, kernel, rows.len(), &params)?;
+        project_backward::launch(&self.work.queue, kernel, room, &params)?;
         self.work.queue.mark("project_backward")?;
         Ok(FrameGradients {
             splat_of,
             rows: gradients,
             sh_degree: options.sh_degree,
             counters: self.work.counters(),
-            of: rows,
+            of: shard.rows.clone(),
             is_first: false,
         })
     }

@@ -13,6 +13,7 @@ use crate::ops::blend_backward::{
     SumPairsParams,
 };
 use crate::ops::camera::KernelCamera;
+use crate::ops::counters::VISIBLE_AT;
 use crate::ops::lens::LensKind;
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
 use crate::ops::scene::SceneAddresses;
@@ -369,8 +370,8 @@ impl TrainingPass {
             counters: work.counters(),
             gradients: self.gradients.address(),
             smoothing: scene.smoothing,
+            visible: work.counters() + VISIBLE_AT,
             lens: work.kernel_lens(),
-            ..ProjectBackwardParams::zeroed()
         };
         let [kernel] = self.loaded.get(Op::ProjectBackward)?;
         project_backward::launch(&work.queue, kernel, splats, &params)?;
@@ -457,7 +458,7 @@ impl TrainingPass {
             (Op::BlendBackward, blend_backward::blend_backward(method)),
             (
                 Op::ProjectBackward,
-                project::by_depth(shard(filtered(project_backward)), kind.by_depth),
+                project::by_depth(filtered(project_backward), kind.by_depth),
             ),
         ];
         if kind.by_depth {

@@ -30,6 +30,8 @@ pub struct Work {
     pub lens: Option<KernelLens>,
     /// Splats of a frame that there is to be room for; `None` for one of each Gaussian.
     splat_room: Option<usize>,
+    /// The same of a frame whose splats several ranks projected.
+    pub shared_room: Option<usize>,
 }
 
 impl Work {
@@ -46,6 +48,7 @@ impl Work {
             rays: Buffer::new(device, "projected Gaussians along rays", 0)?,
             lens: None,
             splat_room: None,
+            shared_room: None,
             queue,
             kernels,
         })
@@ -91,8 +94,11 @@ impl Work {
 
     /// Splats that a frame of so many Gaussians has room for. Who sees more overflows.
     pub fn splats_of(&self, gaussians: usize) -> usize {
-        self.splat_room
-            .map_or(gaussians, |room| room.min(gaussians))
+        match (self.shared_room, self.splat_room) {
+            (Some(room), _) => room,
+            (None, Some(room)) => room.min(gaussians),
+            (None, None) => gaussians,
+        }
     }
 
     /// Whether there is less room than one splat for each Gaussian.

@@ -5,6 +5,7 @@ use super::{Peers, Piece};
 use crate::device::{Device, DeviceError};
 use splatcore_core::backend::Ranks;
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub struct Loopback {
     ranks: Ranks,
     office: Arc<Office>,
     deadline: Duration,
+    sent: AtomicU64,
 }
 
 impl Loopback {
@@ -32,8 +34,14 @@ impl Loopback {
             ranks: Ranks { rank, count },
             office: Arc::clone(&office),
             deadline,
+            sent: AtomicU64::new(0),
         };
         (0..count).map(of).collect()
+    }
+
+    /// Bytes that this one has given to others so far.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
     }
 
     fn take(&self, piece: &Piece) -> Result<Vec<u8>, DeviceError> {
@@ -82,6 +90,7 @@ impl Peers for Loopback {
             let mut bytes = vec![0; piece.bytes];
             // SAFETY: the caller's promise, here and below.
             unsafe { device.download(&mut bytes, piece.address)? };
+            self.sent.fetch_add(piece.bytes as u64, Ordering::Relaxed);
             let mail = self.office.mail.lock();
             let mut mail = mail.unwrap_or_else(PoisonError::into_inner);
             let key = (self.ranks.rank, piece.rank);

@@ -1,8 +1,8 @@
 //! A device with less memory, and the host's in its place, change no bit.
 
-use super::ranks::{Course, PLAIN, Trained};
+use super::ranks::{Course, PLAIN, Trained, by};
 use super::*;
-use crate::device::Limited;
+use crate::device::{Filed, Limited};
 use crate::tests::support::device::device;
 use crate::tests::support::watched::{Watched, camera, view};
 use splatcore_core::Backend;
@@ -15,7 +15,7 @@ const GAUSSIANS: usize = 400;
 /// How far apart they are, world units.
 const APART: f32 = 60.0;
 
-fn scene() -> Gaussians {
+pub(super) fn scene() -> Gaussians {
     let mut all = Gaussians::zeros(0, 3);
     for copy in 0..COPIES {
         let mut one = random_scene(53, GAUSSIANS, 3);
@@ -107,6 +107,148 @@ fn sparse_steps_of_several_photos_with_masks_and_a_lens() {
         ..PLAIN
     };
     changes_no_bit(course, [0.8, 0.6, 0.4]);
+}
+
+/// Files in place of the host's memory: the same bits, nothing in the folder, and one line if there
+/// is no room.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_leaves_the_device_may_lie_in_files() {
+    let Some(device) = device() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let course = Course {
+        sparse: true,
+        moments: Moments::Compact,
+        ..PLAIN
+    };
+    let limited = Arc::new(Limited::new(device.clone(), 1_000_000));
+    // A card whose kernels do not reach memory of files says so.
+    let Ok(filed) = Filed::new(limited, folder.path()) else {
+        assert!(!device.describe().contains("emulat"));
+        return;
+    };
+    let filed: Arc<dyn Device> = Arc::new(filed);
+    let mut learner = course.learner_on(&filed, scene(), true).unwrap();
+    let trained = course.train_from(&mut learner, 1);
+    assert!(learner.host_memory().unwrap().bytes > 0);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let want = with_limit(course, None).unwrap();
+    assert!(trained == want.trained);
+
+    let error = filed.allocate_host(1 << 50).unwrap_err().to_string();
+    let name = folder.path().display().to_string();
+    assert!(error.starts_with(&name) && !error.contains('\n'), "{error}");
+    let missing = folder.path().join("missing");
+    let error = Filed::new(device, &missing).err().unwrap().to_string();
+    assert!(error.contains("missing: no file of"), "{error}");
+}
+
+/// Each rank pages on its own, with as much memory as it has: no bit differs from one rank that has
+/// plenty.
+#[test]
+fn ranks_with_different_memory() {
+    let sparse = Course {
+        sparse: true,
+        moments: Moments::Compact,
+        ..PLAIN
+    };
+    let several = Course {
+        batch: 3,
+        mcmc: true,
+        masks: true,
+        depth: true,
+        ..PLAIN
+    };
+    for (course, counts) in [(sparse, &[2, 3, 7][..]), (several, &[2, 4])] {
+        let Some(alone) = with_limit(course, None) else {
+            return;
+        };
+        for &count in counts {
+            let train = move |share: Option<f64>, peaks: Vec<usize>| {
+                by(count, move |rank, peers| {
+                    let share = share.filter(|_| rank != 1);
+                    let limit = share.map(|share| (share * peaks[rank] as f64) as usize);
+                    let watched = Watched::on(device()?);
+                    let limited = limit.map(|limit| Limited::new(watched.clone(), limit as u64));
+                    let device: Arc<dyn Device> = match limited {
+                        Some(limited) => Arc::new(limited),
+                        None => watched.clone(),
+                    };
+                    let offloads = limit.is_some();
+                    let learner = course.learner_on(&device, scene(), offloads).unwrap();
+                    let mut learner = learner.with_peers(peers).unwrap();
+                    let trained = course.train_from(&mut learner, 1);
+                    let host = learner.host_memory().unwrap().bytes;
+                    Some((trained, host, watched.watch().peak))
+                })
+                .unwrap()
+            };
+            let plenty = train(None, Vec::new());
+            let peaks: Vec<usize> = plenty.iter().map(|of_rank| of_rank.2).collect();
+            let scarce = train(Some(0.85), peaks.clone());
+            for (rank, (trained, host, peak)) in scarce.into_iter().enumerate() {
+                eprintln!(
+                    "rank {rank} of {count}: {host} bytes in the host's memory, {peak} at the peak"
+                );
+                assert!(trained == alone.trained, "rank {rank} of {count}");
+                assert_eq!(host > 0, rank != 1, "rank {rank} of {count}");
+                assert!(rank == 1 || peak < peaks[rank], "rank {rank}: {peak}");
+            }
+        }
+    }
+}
+
+/// What ranks leave goes on with other ranks, and with more memory, less, or no limit.
+#[test]
+fn ranks_go_on_with_other_memory() {
+    let Some(plenty) = device() else { return };
+    let course = Course {
+        sparse: true,
+        moments: Moments::Compact,
+        ..PLAIN
+    };
+    const LITTLE: u64 = 1_450_000;
+    let learner = move |limit: Option<u64>| {
+        let device: Arc<dyn Device> = match limit {
+            Some(limit) => Arc::new(Limited::new(plenty.clone(), limit)),
+            None => plenty.clone(),
+        };
+        course
+            .learner_on(&device, scene(), limit.is_some())
+            .unwrap()
+    };
+    let step = move |learner: &mut CudaLearner| {
+        (1..=2).for_each(|step| learner.step(&course.plan(step)).unwrap());
+    };
+    let mut alone = learner(None);
+    step(&mut alone);
+    let want = course.train_from(&mut alone, 3);
+    let begin = learner.clone();
+    let left = by(2, move |_, peers| {
+        let mut learner = begin(Some(LITTLE)).with_peers(peers).unwrap();
+        step(&mut learner);
+        let state = learner.snapshot().unwrap();
+        Some((state, learner.host_memory().unwrap().bytes))
+    });
+    let left = left.unwrap();
+    assert!(left.iter().all(|(_, in_host)| *in_host > 0));
+    assert!(state_bits(&left[0].0) == state_bits(&left[1].0));
+    for (ranks, limit) in [
+        (3, Some(LITTLE)),
+        (2, Some(LITTLE - 50_000)),
+        (2, Some(LITTLE + 50_000)),
+        (1, None),
+    ] {
+        let (begin, state) = (learner.clone(), left[0].0.clone());
+        let trained = by(ranks, move |_, peers| {
+            let mut learner = begin(limit).with_peers(peers).unwrap();
+            learner.restore(&state).unwrap();
+            Some(course.train_from(&mut learner, 3))
+        });
+        for trained in trained.unwrap() {
+            assert!(trained == want, "{ranks} ranks with {limit:?}");
+        }
+    }
 }
 
 /// Sparse steps move the rows of what they see alone.

@@ -1,6 +1,8 @@
 //! How many ranks take the steps changes no bit.
 
 use super::*;
+use crate::ops::blend_backward::SUM_BYTES;
+use crate::passes::SPLAT_ROWS;
 use crate::peers::loopback::Loopback;
 use crate::peers::{Peers, Piece};
 use crate::tests::support::device::device;
@@ -32,6 +34,10 @@ pub(super) struct Course {
     pub lens: bool,
     /// Depths of two views guide the steps, which learn a sky.
     pub depth: bool,
+    /// Poses and intrinsics get gradients, by which the cameras move.
+    pub cameras: bool,
+    /// Gradients are summed by atomic additions, in whatever order.
+    pub atomic: bool,
     /// Takes room for pairs away before this step, on the last rank.
     pub overflow: Option<u32>,
 }
@@ -44,6 +50,8 @@ pub(super) const PLAIN: Course = Course {
     masks: false,
     lens: false,
     depth: false,
+    cameras: false,
+    atomic: false,
     overflow: None,
 };
 
@@ -63,6 +71,10 @@ impl Course {
             normal_weight: 0.3,
         });
         plan.sky = self.depth.then_some(SkyPlan { rate: 0.01 });
+        (plan.pose_gradients, plan.intrinsics_gradients) = (self.cameras, self.cameras);
+        if self.atomic {
+            plan.render.pipeline = "exact+subtile+atomic".parse().unwrap();
+        }
         plan.sparse_adam = self.sparse;
         plan.masks = self.masks.then_some(MaskPlan {
             rate: 0.05,
@@ -108,7 +120,8 @@ impl Course {
         offloads: bool,
     ) -> std::result::Result<CudaLearner, BackendError> {
         let kernels = Arc::new(Kernels::new(device.clone()));
-        let passes = Passes::new(Queue::new(device.clone()), kernels, true).unwrap();
+        let deterministic = !self.atomic;
+        let passes = Passes::new(Queue::new(device.clone()), kernels, deterministic).unwrap();
         let state = LearnerState::fresh(scene);
         let mut views = views();
         if self.lens {
@@ -147,6 +160,9 @@ impl Course {
                 learner.passes.shrink_pairs(TOO_FEW);
             }
             learner.step(&self.plan(step)).unwrap();
+            if self.cameras && step % 2 == 0 {
+                self.move_cameras(learner);
+            }
             if step == 3 {
                 reports.extend(learner.queue_refine(&self.refine(step)).unwrap());
             }
@@ -160,21 +176,51 @@ impl Course {
         (state, loss, image.map(|v| v.to_bits()).collect(), reports)
     }
 
+    /// By the gradients of the steps since the last time: all of them count.
+    fn move_cameras(self, learner: &mut CudaLearner) {
+        let (poses, lenses) = (
+            learner.pose_gradients().unwrap(),
+            learner.intrinsics_gradients().unwrap(),
+        );
+        assert_eq!([poses.len(), lenses.len()], [2 * self.batch; 2]);
+        let mut cameras: Vec<_> = views().into_iter().map(|view| view.camera).collect();
+        if self.lens {
+            return;
+        }
+        for (view, pose) in poses {
+            let shift = pose.translation.map(|g| 1e-2 * g.clamp(-1.0, 1.0));
+            for (to, by) in cameras[view].translation.iter_mut().zip(shift) {
+                *to += by;
+            }
+        }
+        for (view, of) in lenses {
+            cameras[view].fx += 1e-2 * of.focal[0].clamp(-1.0, 1.0);
+        }
+        learner.move_cameras(&cameras).unwrap();
+    }
+
     /// By so many ranks; what each of them has in the end.
     fn by(self, ranks: usize) -> Option<Vec<Trained>> {
         device()?;
-        let peers = Loopback::new(ranks, DEADLINE).into_iter();
-        let threads: Vec<_> = peers
-            .map(|peers| {
-                thread::spawn(move || {
-                    let learner = self.learner()?;
-                    let mut learner = learner.with_peers(Arc::new(peers)).unwrap();
-                    Some(self.train(&mut learner))
-                })
-            })
-            .collect();
-        threads.into_iter().map(|t| t.join().unwrap()).collect()
+        by(ranks, move |_, peers| {
+            let mut learner = self.learner()?.with_peers(peers).unwrap();
+            Some(self.train(&mut learner))
+        })
     }
+}
+
+/// What each of so many ranks does, all at once.
+pub(super) fn by<T: Send + 'static>(
+    ranks: usize,
+    act: impl Fn(usize, Arc<Loopback>) -> Option<T> + Clone + Send + 'static,
+) -> Option<Vec<T>> {
+    let peers = Loopback::new(ranks, DEADLINE).into_iter().enumerate();
+    let threads = peers.map(|(rank, peers)| {
+        let act = act.clone();
+        thread::spawn(move || act(rank, Arc::new(peers)))
+    });
+    let threads: Vec<_> = threads.collect();
+    threads.into_iter().map(|t| t.join().unwrap()).collect()
 }
 
 fn every_rank_has_what_one_has(course: Course, counts: &[usize]) {
@@ -245,6 +291,68 @@ fn steps_guided_by_depth() {
     every_rank_has_what_one_has(Course { batch: 3, ..course }, &[2, 3]);
     let [guided, plain] = [course, PLAIN].map(|course| course.by(1));
     assert!(guided.is_none() || guided != plain, "depths change nothing");
+}
+
+#[test]
+fn steps_that_move_cameras() {
+    let course = Course {
+        cameras: true,
+        ..PLAIN
+    };
+    every_rank_has_what_one_has(course, &[2, 3, 7]);
+    let several = Course {
+        batch: 3,
+        depth: true,
+        ..course
+    };
+    every_rank_has_what_one_has(several, &[2, 4]);
+    every_rank_has_what_one_has(
+        Course {
+            lens: true,
+            ..course
+        },
+        &[3],
+    );
+    let [moved, plain] = [course, PLAIN].map(|course| course.by(1));
+    assert!(moved.is_none() || moved != plain, "no camera moves");
+}
+
+/// The emulator adds in one order.
+#[test]
+fn sums_by_atomic_additions() {
+    if device().is_some_and(|device| device.describe().contains("emulat")) {
+        let course = Course {
+            atomic: true,
+            ..PLAIN
+        };
+        every_rank_has_what_one_has(course, &[3]);
+    }
+}
+
+/// Of what ranks send in steps, splats and sums are those in view, with some room. Where each view
+/// sees a part of the scene that is less than what all rows would take.
+#[test]
+fn what_no_view_sees_is_not_sent() {
+    const STEPS: u64 = 12;
+    let Some(device) = device() else { return };
+    let sent = by(4, move |_, peers| {
+        let learner = PLAIN.learner_on(&device, offload::scene(), false).unwrap();
+        let mut learner = learner.with_peers(peers.clone()).unwrap();
+        // The first steps find how much room is wanted.
+        (1..=4).for_each(|step| learner.step(&PLAIN.plan(step)).unwrap());
+        learner.last_loss().unwrap();
+        let before = peers.sent();
+        for step in 5..5 + STEPS as u32 {
+            learner.step(&PLAIN.plan(step)).unwrap();
+        }
+        learner.last_loss().unwrap();
+        Some((peers.sent() - before) / STEPS)
+    });
+    let sent: u64 = sent.unwrap().into_iter().sum();
+    let rows = offload::scene().len() as u64 * 3 / 4;
+    let all = rows * (SPLAT_ROWS.iter().sum::<usize>() + SUM_BYTES) as u64;
+    eprintln!("4 ranks send {sent} bytes a step; {all} if all rows went");
+    assert!(5 * sent < all, "{sent} of {all}");
 }
 
 /// All ranks take a step again whose frame one of them could not render.

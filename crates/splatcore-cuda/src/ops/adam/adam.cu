@@ -11,7 +11,7 @@
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
 // noise. SEVERAL_FRAMES 1 takes `share` of the gradients that frames added up (accumulate.cu).
-// SHARD 1 steps a range of rows, whose splats have the indices of their Gaussians. LEARNED_MASKS 1
+// SHARD 1 steps a range of rows. LEARNED_MASKS 1
 // learns masks too (docs/methods/learned-masks.md; MIN_MASK, OFF_OPACITY_LOGIT). SH_ROW floats a
 // row of harmonics; BETA1, BETA2, EPSILON (rates.rs); those of moments.cuh, project_backward.cuh.
 //

@@ -1,7 +1,8 @@
 // gather_sums: from the four arrays of sums that `atomic` and its kin add to, to a row a splat.
 //
 // Contract. Reads `from` (SplatSums, blend_backward.cuh) and writes `sums` ([visible][12], f32),
-// row s for the splat of compacted index s, as `sum_pairs` does for the other methods.
+// row s for the splat of compacted index s, as `sum_pairs` does for the other methods. Indices of
+// several ranks' splats have gaps (gather_splats.cu), whose rows are 0.
 //
 // Launch. A thread a splat, blocks of 256.
 //
@@ -22,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     gather_sums(const __grid_constant__ GatherSumsParams args) {
     begin_kernel();
     u32 splat_index = blockIdx.x * BLOCK + threadIdx.x;
-    if (args.counters->overflowed || splat_index >= args.counters->visible) return;
+    if (args.counters->overflowed || splat_index >= args.splat_capacity) return;
     SplatSums from(args.from, args.splat_capacity);
     float4 conic = ((const float4*)from.conics)[splat_index];
     const float *mean = from.means + 3ull * splat_index,

@@ -1,7 +1,7 @@
 //! The state's arrays of one row a Gaussian.
 
 use crate::device::Buffer;
-use crate::ops::state::State;
+use crate::ops::state::{Group, State};
 
 /// One array of the state.
 pub struct Rows<'a> {
@@ -11,6 +11,19 @@ pub struct Rows<'a> {
     pub row_bytes: usize,
     /// Whether it holds moments.
     pub moments: bool,
+}
+
+fn of_group(group: &Group) -> impl Iterator<Item = (&Buffer, usize)> {
+    group.arrays().into_iter().zip(group.row_bytes())
+}
+
+/// As [`arrays`], to look at: each with the bytes of a row.
+pub fn arrays_of(state: &State) -> impl Iterator<Item = (&Buffer, usize)> {
+    let single = |buffer| (buffer, size_of::<f32>());
+    let smoothing = state.smoothed.then_some(&state.smoothing).map(single);
+    let masks = state.masks.iter().filter(|_| state.masked).map(single);
+    let groups = state.groups.iter().flat_map(of_group);
+    groups.chain(smoothing).chain(masks)
 }
 
 /// The fifteen arrays, and the 3D filter and the learned masks if there are any.

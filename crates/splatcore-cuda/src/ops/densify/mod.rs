@@ -41,7 +41,7 @@ mod rows;
 mod totals;
 mod within;
 
-pub use arrays::arrays;
+pub use arrays::{arrays, arrays_of};
 pub use densifier::Densify;
 pub use kernels::program;
 pub use reserve::reserve;

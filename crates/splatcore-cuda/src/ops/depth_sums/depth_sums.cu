@@ -9,8 +9,8 @@
 // project_backward.cuh reads with DEPTH_COLUMN. For `Renderer::gradients` and steps with a loss on
 // depth. CPU twin: splatcore-cpu/src/depth_backward.rs.
 //
-// Launch. One thread a splat, in depth order: the indices of a shard's splats have gaps. Blocks of
-// 256.
+// Launch. One thread a splat, in depth order: the indices of several ranks' splats have gaps.
+// Blocks of 256.
 
 #include "splat.cuh"
 

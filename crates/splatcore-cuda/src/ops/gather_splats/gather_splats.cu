@@ -1,51 +1,57 @@
 // gather_splats: what a frame needs whose splats several ranks projected.
 //
-// Contract. After the ranks' rows of `depths` and `pair_counts` ([count], by Gaussian; project.cu
-// with SHARD 1) have been exchanged, `count_splats` adds up the counters' `visible` and `pairs`,
-// which `clear` has set to 0, and writes `splat_order` (0, 1, 2, ...). `agree` sets the counters'
-// `overflowed` if any rank has set its own: then no rank changes anything in this step.
+// Contract. Each rank's splats of a frame have come, as project.cu with SHARD 1 made them, and how
+// many they are; each rank has room for so many. `gather_splats` takes their place among them for
+// compacted indices and writes what the sort by depth reads, in the order of the Gaussians:
+// `depths` ([n], NO_KEY before) and `splat_order` ([n]); the counters' `visible` and `pairs` become
+// those of all ranks. If a rank had no room for all its splats the frame has none, and overflows.
+// `agree` sets the counters' `overflowed` if any rank has set its own: then no rank changes
+// anything in this step.
 //
-// Launch. `count_splats`: one thread a Gaussian, blocks of 256. `agree`: one warp.
+// Launch. `gather_splats`: one thread a compacted index, blocks of 256. `agree`: one warp.
 //
-// Bound. Memory: 8 to 12 bytes a Gaussian.
+// Bound. Memory: 16 bytes a splat.
 
 #include "matrix.cuh"
 #include "splat.cuh"
 
-// Parameters of `count_splats`; in Rust by the same name.
-struct CountSplatsParams {
-    ReadOnly<u32> depths;       // sort key of each Gaussian, or NO_KEY
-    ReadOnly<u32> pair_counts;  // tiles of each Gaussian that has a key
+// Parameters of `gather_splats`; in Rust by the same name.
+struct GatherSplatsParams {
+    const ShardCounts* shards;  // of each rank
+    ReadOnly<u32> firsts;       // compacted index at which each rank's begin; the end of the last
+    u32 ranks;
+    const Splat* splats;  // by compacted index
+    ReadOnly<u32> keys;   // sort key of each compacted index
+    u32* depths;
     u32* splat_order;
-    u32 count;
     Counters* counters;
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    count_splats(const __grid_constant__ CountSplatsParams args) {
+    gather_splats(const __grid_constant__ GatherSplatsParams args) {
     begin_kernel();
-    __shared__ u32 visible[BLOCK / WARP], pairs[BLOCK / WARP];
-    u32 i = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    bool exists = i < args.count, survives = exists && args.depths[i] != NO_KEY;
-    if (exists) args.splat_order[i] = i;
-    u32 tiles = survives ? args.pair_counts[i] : 0;
-    for (int offset = WARP / 2; offset > 0; offset /= 2)
-        tiles += __shfl_xor_sync(FULL_MASK, tiles, offset);
-    u32 survivors = __popc(__ballot_sync(FULL_MASK, survives));
-    if (lane == 0) {
-        visible[warp] = survivors;
-        pairs[warp] = tiles;
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        u32 total = 0;
-        u64 all = 0;
-        for (u32 k = 0; k < BLOCK / WARP; ++k) {
-            total += visible[k];
-            all += pairs[k];
+    u32 splat_index = blockIdx.x * BLOCK + threadIdx.x;
+    u32 total = 0, place = NO_SPLAT, splats_there = 0;
+    u64 pairs = 0;
+    bool fits = true;
+    for (u32 k = 0; k < args.ranks; ++k) {
+        const u32 splats = args.shards[k].splats, first = args.firsts[k], end = args.firsts[k + 1];
+        total += splats;
+        pairs += args.shards[k].pairs;
+        fits = fits && splats <= end - first;
+        if (splat_index >= first && splat_index < end) {
+            place = splat_index - first;
+            splats_there = splats;
         }
-        if (total) atomicAdd(&args.counters->visible, total);
-        if (all) atomicAdd(&args.counters->pairs, all);
     }
+    if (splat_index == 0) {
+        args.counters->visible = fits ? total : 0;
+        args.counters->pairs = fits ? pairs : 0;
+        if (!fits) args.counters->overflowed = 1;
+    }
+    if (!fits || place >= splats_there) return;
+    u32 gaussian = args.splats[splat_index].gaussian;
+    args.depths[gaussian] = args.keys[splat_index];
+    args.splat_order[gaussian] = splat_index;
 }
 
 // Parameters of `agree`; in Rust by the same name.

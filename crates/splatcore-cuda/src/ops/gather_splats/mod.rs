@@ -9,12 +9,15 @@ use crate::device::{Kernel, Program};
 use splatcore_core::BackendError;
 
 kernel_params! {
-    /// Parameters of `count_splats` (gather_splats.cu).
-    pub struct CountSplatsParams {
+    /// Parameters of `gather_splats` (gather_splats.cu).
+    pub struct GatherSplatsParams {
+        shards: Address,
+        firsts: Address,
+        ranks: u32,
+        splats: Address,
+        keys: Address,
         depths: Address,
-        pair_counts: Address,
         splat_order: Address,
-        count: u32,
         counters: Address,
     }
 
@@ -26,31 +29,34 @@ kernel_params! {
     }
 }
 
-/// Threads of a block of `count_splats`.
+/// Threads of a block of `gather_splats`.
 const BLOCK: u32 = 256;
 
-/// `count_splats` and `agree`.
+/// `gather_splats` and `agree`.
 pub fn program() -> Program {
     sources::program(
         "gather_splats.cu",
         vec![("BLOCK", BLOCK.to_string())],
         [
-            CountSplatsParams::kernel("count_splats"),
+            GatherSplatsParams::kernel("gather_splats"),
             AgreeParams::kernel("agree"),
         ],
     )
 }
 
-/// Counts splats and pairs.
+/// Makes one frame of the splats of all ranks.
 ///
 /// # Errors
 /// If the launch failed.
-pub fn launch_count(
+pub fn launch_gather(
     queue: &Queue,
     kernel: Kernel,
-    params: &CountSplatsParams,
+    room: usize,
+    params: &GatherSplatsParams,
 ) -> Result<(), BackendError> {
-    queue.launch(kernel, params.count.div_ceil(BLOCK), BLOCK, params)
+    // Without any room one thread says that there are no splats.
+    let blocks = (room.max(1) as u32).div_ceil(BLOCK);
+    queue.launch(kernel, blocks, BLOCK, params)
 }
 
 /// Lets every rank know that one has overflowed.

@@ -3,7 +3,7 @@
 // Contract. What the numbers are: splatcore-core/src/intrinsics_gradient.rs. Reads the splats'
 // `sums` after blend_backward and leaves them; goes through project_backward.cuh once more, with
 // INTRINSICS, the count of numbers.
-// - sum_intrinsics: `partials` ([NUMBERS][blocks], f32), summed over a block's Gaussians; the
+// - sum_intrinsics: `partials` ([blocks][NUMBERS], f32), summed over a block's Gaussians; the
 //   principal point in pixels.
 // - finish_intrinsics: adds the blocks in a fixed order (f64) and writes `gradient`; the principal
 //   point as a share of the image's sides.
@@ -23,7 +23,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     begin_kernel();
     __shared__ float warp_sums[BLOCK / WARP][NUMBERS];
     if (args.counters->overflowed) return;
-    const u32 i = blockIdx.x * BLOCK + threadIdx.x, count = args.gaussians[0];
+    const u32 block = args.first_block + blockIdx.x;
+    const u32 i = block * BLOCK + threadIdx.x, count = args.gaussians[0];
     const u32 splat_index = i < count ? args.splat_of[i] & ~IN_VIEW : NO_SPLAT;
     SplatGradient d = {};
     if (splat_index != NO_SPLAT) {
@@ -31,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         load_sums(args.sums, splat_index, total);
         d = gradient_of(args, i, mean_of(args, i), args.splats[splat_index], total);
     }
-    add_block(warp_sums, d.intrinsics, args.partials);
+    add_block(warp_sums, d.intrinsics, block, args.partials);
 }
 
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)

@@ -3,7 +3,7 @@
 // Contract. Derivation: splatcore-core/src/pose_gradient.rs. Reads the splats' `sums` after
 // blend_backward and leaves them; goes through project_backward.cuh once more, so that a step that
 // asks for no pose runs the same kernels as ever.
-// - sum_poses: `partials` ([NUMBERS][blocks], f32): dL/d(rotation of the scene about the camera),
+// - sum_poses: `partials` ([blocks][NUMBERS], f32): dL/d(rotation of the scene about the camera),
 //   dL/d(its translation), world axes, summed over a block's Gaussians.
 // - finish_pose: adds the blocks in a fixed order (f64) and writes `gradient`: both in view axes.
 // Gaussians are taken in the order of their rows, not of their splats: the same bits every time.
@@ -24,7 +24,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     begin_kernel();
     __shared__ float warp_sums[BLOCK / WARP][NUMBERS];
     if (args.counters->overflowed) return;
-    const u32 i = blockIdx.x * BLOCK + threadIdx.x, count = args.gaussians[0];
+    const u32 block = args.first_block + blockIdx.x;
+    const u32 i = block * BLOCK + threadIdx.x, count = args.gaussians[0];
     const u32 splat_index = i < count ? args.splat_of[i] & ~IN_VIEW : NO_SPLAT;
     const bool valid = splat_index != NO_SPLAT;
     float pose[NUMBERS] = {};
@@ -78,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         pose[5] += more.z;
 #endif
     }
-    add_block(warp_sums, pose, args.partials);
+    add_block(warp_sums, pose, block, args.partials);
 }
 
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)

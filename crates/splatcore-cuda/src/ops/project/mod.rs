@@ -46,6 +46,7 @@ kernel_params! {
         smoothing: Address,
         rays: Address,
         first: u32,
+        shard: Address,
         lens: KernelLens,
     }
 }
@@ -109,7 +110,7 @@ pub fn of_half_scene(project: Program, stored: u8) -> Program {
     project.with("SH_ROW", half::row(stored)).with("HALF_SH", 1)
 }
 
-/// `project`, `project_backward` or `adam` of a rank that has a part of the Gaussians.
+/// `project` or `adam` of a rank that has a part of the Gaussians.
 pub fn of_shard(mut program: Program) -> Program {
     program.constants.push(("SHARD", "1".to_string()));
     program

@@ -14,8 +14,8 @@
 //   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MAX_MACRO_TILES as
 //   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]);
 //   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh); LENS as in
-//   lens.cuh; SHARD 1 projects rows `first` to `most` - 1 alone, without compaction, and
-//   leaves the counters and `splat_order` to gather_splats.cu.
+//   lens.cuh; SHARD 1 projects rows `first` to `most` - 1 alone, counts in `shard`, has `depths` by
+//   compacted index, and leaves `splat_order` to gather_splats.cu.
 //
 // Launch. One thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3.
 // Binned: 59, 34 KB (46 for many macro-tiles). HALF_SH: 40, 16 KB.
@@ -166,8 +166,9 @@ struct ProjectParams {
     Counters* counters;
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
     RayShape* rays;             // by compacted index, with RAYS 1
-    u32 first;                  // with SHARD 1
-    Lens lens;                  // unless LENS is 0
+    u32 first;                  // these two with SHARD 1
+    ShardCounts* shard;
+    Lens lens;  // unless LENS is 0
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project(const __grid_constant__ ProjectParams args) {
@@ -177,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ u32 large_count, large_start;
     for (u32 k = threadIdx.x; k < MAX_MACRO_TILES / 2; k += BLOCK) binning.words[k] = 0;
     if (threadIdx.x == 0) binning.touched_count = large_count = 0;
-#elif !SHARD
+#else
     __shared__ u32 warp_counts[BLOCK / WARP];
     __shared__ u32 warp_pairs[BLOCK / WARP];  // an image has less than 1e8 tiles, so this is enough
     __shared__ u32 block_start;
@@ -366,10 +367,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
     }
     u32 splat_index = i;
-#elif SHARD
-    copy_async_wait<0>();
-    __syncwarp();
-    u32 splat_index = i;
 #else
     // Compacted indices (`splats`).
     u32 in_warp = pairs;
@@ -387,6 +384,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             total += warp_counts[k];
             all += warp_pairs[k];
         }
+#if SHARD
+        // All that would survive count, so that the host knows how much room is wanted.
+        u32 start = total ? atomicAdd(&args.shard->splats, total) : 0;
+        if (total) atomicMax(&args.counters->shard_splats, start + total);
+        if (start + total > args.splat_room) {
+            args.counters->overflowed = 1;
+            start = NO_ROOM;
+        }
+        block_start = start;
+        if (all) atomicAdd(&args.shard->pairs, all);
+#else
         u32 start = total ? atomicAdd(&args.counters->visible, total) : 0;
         if (start + total > args.splat_room) {
             // Overflow: the block has no survivors. `visible` stays the number of keys, so that the
@@ -398,6 +406,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         }
         block_start = start;
         if (all) atomicAdd(&args.counters->pairs, all);
+#endif
     }
     copy_async_wait<0>();
     __syncthreads();
@@ -444,11 +453,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if !BINNED
         args.pair_counts[splat_index] = pairs;
 #endif
+#if SHARD
+        args.depths[splat_index] = depth_key(depth, args.camera);
+#endif
     }
 #if !BINNED
     if (i < args.most) {
-        args.depths[i] = survives ? depth_key(depth, args.camera) : NO_KEY;
 #if !SHARD
+        args.depths[i] = survives ? depth_key(depth, args.camera) : NO_KEY;
         args.splat_order[i] = splat_index;
 #endif
         args.splat_of[i] = (survives ? splat_index : NO_SPLAT) | (in_view ? IN_VIEW : 0u);

@@ -25,9 +25,7 @@ kernel_params! {
         counters: Address,
         gradients: Address,
         smoothing: Address,
-        splat_of: Address,
-        first: u32,
-        until: u32,
+        visible: Address,
         lens: KernelLens,
     }
 

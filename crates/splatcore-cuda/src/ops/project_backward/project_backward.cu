@@ -6,8 +6,7 @@
 // those of project.cu in reverse (project_backward.cuh). Harmonics have no rows here: dL/dsh[k][c]
 // = basis[k] * dL/dcolour[c]. Twin and derivation: splatcore-cpu/src/project_backward.rs, and its
 // f64 twin.
-//   SH_ROW floats stored for a Gaussian; the constants of project_backward.cuh. SHARD 1 takes rows
-//   `first` to `until` - 1, whose splats have the indices of their Gaussians (project.cu).
+//   SH_ROW floats stored for a Gaussian; the constants of project_backward.cuh.
 //
 // Launch. One thread a compacted index, blocks of 128.
 //
@@ -32,10 +31,8 @@ struct ProjectBackwardParams {
     const Counters* counters;
     float4* gradients;          // a row of 16 floats for each compacted index
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
-    ReadOnly<u32> splat_of;     // these three with SHARD 1
-    u32 first;
-    u32 until;
-    Lens lens;  // unless LENS is 0
+    ReadOnly<u32> visible;      // the number of splats
+    Lens lens;                  // unless LENS is 0
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project_backward(const __grid_constant__ ProjectBackwardParams args) {
@@ -43,18 +40,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ float harmonics[BLOCK / WARP][WARP * STRIDE];
     __shared__ u32 owners[BLOCK / WARP][WARP];
     if (args.counters->overflowed) return;
-#if SHARD
-    u32 visible = args.until, block_first = args.first;
-#else
-    u32 visible = args.counters->visible, block_first = 0;
-#endif
-    u32 splat_index = block_first + blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP,
+    u32 visible = args.visible[0];
+    u32 splat_index = blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP,
         warp = threadIdx.x / WARP;
     if (splat_index - lane >= visible) return;
     bool valid = splat_index < visible;
-#if SHARD
-    valid = valid && (args.splat_of[splat_index] & ~IN_VIEW) != NO_SPLAT;
-#endif
     Splat splat = {};
     if (valid) splat = args.splats[splat_index];
 

@@ -19,14 +19,15 @@ struct SumCameraParams {
     const Splat* splats;             // by compacted index
     ReadOnly<float4> sums;           // a row of 12 floats for each compacted index
     const Counters* counters;
-    float* partials;  // [NUMBERS][blocks]
+    float* partials;  // [blocks][NUMBERS]
+    u32 first_block;  // of those that are summed here
     Camera camera;
     Lens lens;  // unless LENS is 0
 };
 
 // Parameters of the kernel that adds the blocks; in Rust by the same name.
 struct FinishCameraParams {
-    ReadOnly<float> partials;  // [NUMBERS][blocks]
+    ReadOnly<float> partials;  // [blocks][NUMBERS]
     u32 blocks;
     const Counters* counters;
     double* gradient;  // [NUMBERS]
@@ -48,9 +49,11 @@ __device__ __forceinline__ SplatGradient gradient_of(const SumCameraParams& args
                           args.lens);
 }
 
-// Adds the numbers of a block's threads, warp by warp, into the block's place of `partials`.
+// Adds the numbers of a block's threads, warp by warp, into the place of this block of Gaussians in
+// `partials`.
 __device__ __forceinline__ void add_block(float (&warp_sums)[BLOCK / WARP][NUMBERS],
-                                          const float (&numbers)[NUMBERS], float* partials) {
+                                          const float (&numbers)[NUMBERS], u32 block,
+                                          float* partials) {
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
 #pragma unroll
     for (int n = 0; n < NUMBERS; ++n) {
@@ -61,13 +64,14 @@ __device__ __forceinline__ void add_block(float (&warp_sums)[BLOCK / WARP][NUMBE
     if (threadIdx.x >= NUMBERS) return;
     float sum = 0.0f;
     for (u32 w = 0; w < BLOCK / WARP; ++w) sum += warp_sums[w][threadIdx.x];
-    partials[threadIdx.x * gridDim.x + blockIdx.x] = sum;
+    partials[(u64)block * NUMBERS + threadIdx.x] = sum;
 }
 
 // The sum of all blocks of a number, by a warp; right in its lane 0.
 __device__ __forceinline__ double add_blocks(const FinishCameraParams& args, u32 number, u32 lane) {
     double total = 0.0;
 #pragma unroll 4
-    for (u32 i = lane; i < args.blocks; i += WARP) total += args.partials[number * args.blocks + i];
+    for (u32 i = lane; i < args.blocks; i += WARP)
+        total += args.partials[(u64)i * NUMBERS + number];
     return warp_total(total);
 }

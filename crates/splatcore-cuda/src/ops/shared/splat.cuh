@@ -65,7 +65,15 @@ struct Counters {
     u32 refined_begun;  // tiles that blocks of `blend_refined` have taken
     u32 refined_tiles[REFINED_LISTS];  // left to `blend_refined`, by list (blend_interpolated.cu)
     u32 beyond;                        // splats of this frame that `project` found no room for
-    u32 most_splats;  // most splats that a frame wanted room for; persists over frames
+    u32 most_splats;   // most splats that a frame wanted room for; persists over frames
+    u32 shard_splats;  // the same of a rank's own Gaussians, where several ranks have some
+};
+
+// What a rank's own Gaussians have in a frame, field by field as SHARD_COUNTS in passes/shard.rs.
+struct ShardCounts {
+    u32 splats;  // that survive, also those for which there was no room
+    u32 unused;
+    u64 pairs;
 };
 
 // A projected Gaussian: log2 alpha = log2_opacity + a dx^2 + b dx dy + c dy^2, d = pixel - mean.

@@ -160,6 +160,15 @@ impl<D: Device + ?Sized> Allocations for Watched<D> {
     unsafe fn release_pinned(&self, address: *mut u8) {
         unsafe { self.device.release_pinned(address) }
     }
+    unsafe fn reach(
+        &self,
+        address: *mut u8,
+        bytes: usize,
+        is_reached: bool,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.device.reach(address, bytes, is_reached) }
+    }
 }
 
 impl<D: Device + ?Sized> Copies for Watched<D> {
