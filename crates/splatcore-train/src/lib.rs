@@ -50,5 +50,5 @@ pub use evaluate::{
 };
 pub use lpips::Lpips;
 pub use observer::{CurvePoint, Event, Observer, Progress, Signal};
-pub use together::{Decision, Together};
+pub use together::{Decision, End, Together};
 pub use trainer::{Outcome, Trainer};

@@ -1,16 +1,17 @@
-//! Which backend does the work.
+//! Which backend does the work; of several cards `backends/cards.rs`.
+
+pub mod cards;
 
 use crate::output::WrongUsage;
-use crate::ranks::{Cards, Rank};
+use crate::ranks::Rank;
 use anyhow::{Result, anyhow};
-use splatcore_core::backend::Renderer;
-use splatcore_core::{Backend, Gaussians};
+use splatcore_core::Backend;
 use splatcore_cpu::CpuBackend;
-use splatcore_cuda::device::driver::driver_info;
-use splatcore_cuda::{CudaBackend, Options};
+use splatcore_cuda::{CudaBackend, OpenError, Options};
 use splatcore_train::ResolvedConfig;
 use splatcore_train::config::{self, BackendChoice};
 use splatcore_train::memory::Bytes;
+use std::path::Path;
 
 /// `--device`.
 #[derive(clap::Args)]
@@ -47,70 +48,10 @@ pub struct HalfSceneArgs {
     pub half_scene: bool,
 }
 
-/// `--cards`, for commands that make many pictures of one scene.
-#[derive(clap::Args)]
-pub struct CardsArgs {
-    /// Spread the pictures over NVIDIA cards of this machine, each of which holds the whole scene:
-    /// the first N, or all [one]. Pictures and numbers are those of one card of the same model
-    #[arg(long, value_name = "N|all", conflicts_with = "device")]
-    cards: Option<Cards>,
-}
-
 impl BackendArgs {
     /// Opens the backend and says which; see [`open`].
     pub fn open(&self) -> Result<Box<dyn Backend>> {
         Ok(self.choose(false)?.announce())
-    }
-
-    /// As [`BackendArgs::open`], for scenes that are only rendered.
-    pub fn open_for(&self, scenes: &HalfSceneArgs) -> Result<Box<dyn Backend>> {
-        Ok(self.choose(scenes.half_scene)?.announce())
-    }
-
-    /// Whether `--cards` and `--backend` go together, before any work.
-    ///
-    /// # Errors
-    /// `--backend` wants no card.
-    pub fn check_cards(&self, cards: &CardsArgs) -> Result<()> {
-        match cards.cards {
-            Some(cards) if self.backend == BackendChoice::Cpu => Err(WrongUsage(format!(
-                "--cards {cards} is for NVIDIA cards and --backend cpu uses none; leave one of \
-                 them out"
-            ))
-            .into()),
-            _ => Ok(()),
-        }
-    }
-
-    /// As [`BackendArgs::open_for`], once for each card.
-    ///
-    /// # Errors
-    /// As [`BackendArgs::check_cards`]; if there are not so many cards.
-    pub fn open_cards(&self, cards: &CardsArgs, half_scene: bool) -> Result<Vec<Box<dyn Backend>>> {
-        self.check_cards(cards)?;
-        let Some(cards) = cards.cards else {
-            return Ok(vec![self.choose(half_scene)?.announce()]);
-        };
-        let driver = driver_info().map_err(|error| anyhow!("--cards {cards}: {error}"))?;
-        let count = cards.count(&driver)?;
-        let opened = (0..count).map(|device| {
-            let options = Options {
-                device: Some(device),
-                half_scene,
-                offload: true,
-                ..Options::default()
-            };
-            let threads = self.threads.map(usize::from);
-            Ok(open(BackendChoice::Cuda, threads, options)?.quietly())
-        });
-        let opened = opened.collect::<Result<Vec<_>>>()?;
-        eprintln!("backend: {}", described(&opened));
-        Ok(opened)
-    }
-
-    /// As [`BackendArgs::open`] without a word: the same backend once more.
-    pub fn open_again(&self) -> Result<Box<dyn Backend>> {
-        Ok(self.choose(false)?.backend)
     }
 
     fn choose(&self, half_scene: bool) -> Result<Opened> {
@@ -148,27 +89,6 @@ impl Opened {
     }
 }
 
-/// A renderer of the scene on each backend.
-///
-/// # Errors
-/// If the scene does not fit one.
-pub fn renderers(
-    backends: &[Box<dyn Backend>],
-    scene: &Gaussians,
-) -> Result<Vec<Box<dyn Renderer>>> {
-    let made = backends.iter().map(|backend| backend.renderer(scene));
-    Ok(made.collect::<Result<_, _>>()?)
-}
-
-/// What backends of one kind compute on, in words.
-pub fn described(backends: &[Box<dyn Backend>]) -> String {
-    match backends {
-        [] => String::new(),
-        [one] => one.describe(),
-        [first, ..] => format!("{} cards, card 0: {}", backends.len(), first.describe()),
-    }
-}
-
 /// Whether a backend that was asked for by name can be had, before any long work.
 ///
 /// # Errors
@@ -196,37 +116,53 @@ pub fn check_device(device: Option<usize>) -> Result<()> {
 
 /// What a training run asks for of its card.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Card {
+pub struct Card<'a> {
     /// Which one; the first if not given.
     pub device: Option<usize>,
     /// How much of its memory may be used; what is free if not given.
     pub memory: Option<Bytes>,
+    /// The folder of files in which lies what it has no memory for.
+    pub files: Option<&'a Path>,
 }
 
 /// Opens the backend that a training run asks for, on this card if it takes one.
 ///
 /// # Errors
 /// As [`check`].
-pub fn for_training(config: &ResolvedConfig, card: &Card) -> Result<Opened> {
+pub fn for_training(config: &ResolvedConfig, card: &Card<'_>) -> Result<Opened> {
     let options = options_of(config, card);
-    open(config.compute.backend, config.compute.threads, options)
+    let compute = &config.compute;
+    open_with(compute.backend, compute.threads, options, card.files)
 }
 
-/// Opens the card of a rank.
+/// Opens the card of a rank, and the same card for what this rank does alone; of who trains alone
+/// as [`for_training`].
 ///
 /// # Errors
 /// If the card cannot be had, or the ranks do not come together.
-pub fn of_rank(config: &ResolvedConfig, rank: &Rank) -> Result<Opened> {
-    let backend = rank.backend(options_of(config, &Card::default()))?;
+pub fn of_rank(
+    config: &ResolvedConfig,
+    card: &Card<'_>,
+    rank: Option<&Rank>,
+) -> Result<(Opened, Option<Box<dyn Backend>>)> {
+    let Some(rank) = rank else {
+        return Ok((for_training(config, card)?, None));
+    };
+    if let Some(count) = rank.replicas(config) {
+        let opened = for_training(config, card)?;
+        let line = format!("{} ({count} replicas, for tests)", opened.line);
+        return Ok((Opened { line, ..opened }, None));
+    }
+    let backend = with_files(rank.backend(options_of(config, card))?, card.files);
+    let backend = backend.map_err(|error| anyhow!("{error}"))?;
     let (count, described) = (rank.ranks.count, backend.describe());
     let line = format!("backend: {count} cards, card 0: {described}");
-    Ok(Opened {
-        backend: Box::new(backend),
-        line,
-    })
+    let alone: Box<dyn Backend> = Box::new(backend.alone());
+    let backend = Box::new(backend);
+    Ok((Opened { backend, line }, Some(alone)))
 }
 
-fn options_of(config: &ResolvedConfig, card: &Card) -> Options {
+fn options_of(config: &ResolvedConfig, card: &Card<'_>) -> Options {
     Options {
         deterministic: config.compute.deterministic,
         device: card.device,
@@ -246,7 +182,17 @@ fn options_of(config: &ResolvedConfig, card: &Card) -> Options {
 /// # Errors
 /// As [`check`].
 pub fn open(choice: BackendChoice, threads: Option<usize>, options: Options) -> Result<Opened> {
-    let choice = with_memory(with_device(choice, options.device)?, options.memory)?;
+    open_with(choice, threads, options, None)
+}
+
+/// As [`open`], with files in this folder for what the card has no memory for.
+fn open_with(
+    choice: BackendChoice,
+    threads: Option<usize>,
+    options: Options,
+    files: Option<&Path>,
+) -> Result<Opened> {
+    let choice = with_memory(with_device(choice, options.device)?, options.memory, files)?;
     let threads = threads.map(at_most);
     if let Some(threads) = threads {
         // Fails only when the pool was already made, by an earlier call with the same number.
@@ -257,7 +203,7 @@ pub fn open(choice: BackendChoice, threads: Option<usize>, options: Options) -> 
     let opened = choose(
         choice,
         || Box::new(CpuBackend::new(threads)),
-        || cuda(options),
+        || cuda(options, files),
     )?;
     with_half_scene(opened, options.half_scene)
 }
@@ -298,22 +244,36 @@ fn with_device(choice: BackendChoice, device: Option<usize>) -> Result<BackendCh
     }
 }
 
-/// So does who says how much of its memory may be used.
-fn with_memory(choice: BackendChoice, memory: Option<u64>) -> Result<BackendChoice> {
-    match (choice, memory) {
-        (BackendChoice::Cpu, Some(_)) => Err(anyhow!(WrongUsage(
-            "--memory is about an NVIDIA card's memory and --backend cpu uses none; leave one of \
+/// So does who says how much of its memory may be used, or where what it lacks is.
+fn with_memory(
+    choice: BackendChoice,
+    memory: Option<u64>,
+    files: Option<&Path>,
+) -> Result<BackendChoice> {
+    let flag = match (memory, files) {
+        (None, None) => return Ok(choice),
+        (Some(_), _) => "--memory",
+        (None, Some(_)) => "--memory-files",
+    };
+    match choice {
+        BackendChoice::Cpu => Err(anyhow!(WrongUsage(format!(
+            "{flag} is about an NVIDIA card's memory and --backend cpu uses none; leave one of \
              them out"
-                .into()
-        ))),
-        (_, Some(_)) => Ok(BackendChoice::Cuda),
-        (choice, None) => Ok(choice),
+        )))),
+        BackendChoice::Auto | BackendChoice::Cuda => Ok(BackendChoice::Cuda),
+    }
+}
+
+fn with_files(backend: CudaBackend, files: Option<&Path>) -> Result<CudaBackend, OpenError> {
+    match files {
+        Some(folder) => backend.with_files(folder),
+        None => Ok(backend),
     }
 }
 
 /// The card, or why not.
-fn cuda(options: Options) -> Result<Box<dyn Backend>, String> {
-    match CudaBackend::open(options) {
+fn cuda(options: Options, files: Option<&Path>) -> Result<Box<dyn Backend>, String> {
+    match CudaBackend::open(options).and_then(|backend| with_files(backend, files)) {
         Ok(backend) => Ok(Box::new(backend)),
         Err(error) => Err(match options.device {
             Some(_) => format!("{error}; --device chooses another card"),
@@ -408,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_memory_wants_a_card() {
-        let chosen = |choice, memory| with_memory(choice, memory).map_err(|e| e.to_string());
+        let chosen = |choice, memory| with_memory(choice, memory, None).map_err(|e| e.to_string());
         assert_eq!(
             chosen(BackendChoice::Auto, Some(1)),
             Ok(BackendChoice::Cuda)
@@ -419,6 +379,15 @@ mod tests {
             error.contains("--memory") && error.contains("--backend cpu"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn files_want_a_card() {
+        let folder = Some(Path::new("here"));
+        let chosen = |choice| with_memory(choice, None, folder).map_err(|e| e.to_string());
+        assert_eq!(chosen(BackendChoice::Auto), Ok(BackendChoice::Cuda));
+        let error = chosen(BackendChoice::Cpu).unwrap_err();
+        assert!(error.contains("--memory-files"), "{error}");
     }
 
     #[test]

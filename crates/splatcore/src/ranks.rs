@@ -5,13 +5,14 @@
 //! | --- | --- |
 //! | which rank is this, and where does it meet the others | `ranks/world.rs`, from the launcher's variables |
 //! | how do the ranks of one machine start without a launcher | `ranks/launch.rs` |
-//! | what do ranks tell each other, and what if one is gone | `ranks/link.rs`, `ranks/frames.rs` |
+//! | what do ranks tell each other, and what if one is gone | `ranks/link.rs`, `ranks/{frames,told}.rs` |
 //!
 //! Data of the training goes from card to card (`splatcore_cuda::peers`); what goes here is small.
 
 mod frames;
 mod launch;
 mod link;
+mod told;
 mod world;
 
 pub use launch::Cards;
@@ -25,8 +26,8 @@ use splatcore_cuda::device::driver::driver_info;
 use splatcore_cuda::peers::nccl::{Id, leave, nccl};
 use splatcore_cuda::{CudaBackend, Options};
 use splatcore_train::config::BackendChoice;
-use splatcore_train::memory::Bytes;
-use splatcore_train::{Decision, ResolvedConfig, Together, TrainError};
+use splatcore_train::{Decision, End, ResolvedConfig, Together, TrainError};
+use std::env;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -40,22 +41,23 @@ fn visible_card(world: &World) -> usize {
     }
 }
 
+/// With this variable ranks of `--backend cpu` are *replicas*: each takes every step whole, and
+/// they exchange what ranks say to each other alone. For tests of that where there is no card.
+const REPLICAS: &str = "SPLATCORE_REPLICAS";
+
+fn are_replicas(config: &ResolvedConfig) -> bool {
+    config.compute.backend == BackendChoice::Cpu && env::var_os(REPLICAS).is_some()
+}
+
 /// Refuses what several ranks cannot do.
-fn check(config: &ResolvedConfig, memory: Option<Bytes>) -> Result<()> {
+fn check(config: &ResolvedConfig) -> Result<()> {
+    if are_replicas(config) {
+        return Ok(());
+    }
     if config.compute.backend == BackendChoice::Cpu {
         bail!(WrongUsage(
             "several ranks need a card each, and --backend cpu uses none; leave one of them out"
                 .into()
-        ));
-    }
-    if config.budget.is_some() || config.quality_target.is_some() {
-        bail!(WrongUsage(
-            "--budget and --quality-target are for one card; give --iterations to several".into()
-        ));
-    }
-    if memory.is_some() {
-        bail!(WrongUsage(
-            "--memory is for one card: each of several holds the whole scene; leave it out".into()
         ));
     }
     let found = nccl().map(drop);
@@ -86,7 +88,7 @@ impl Rank {
     /// If the world is wrong: a variable that makes no sense, no such cards, ranks that do not come
     /// or that were given other settings.
     pub fn meet(
-        (cards, memory): (Option<Cards>, Option<Bytes>),
+        cards: Option<Cards>,
         config: &ResolvedConfig,
         resume_command: &str,
     ) -> Result<Option<Self>> {
@@ -99,13 +101,14 @@ impl Rank {
             ),
             (Some(world), _) => world.ranks.count,
             (None, None) => 1,
+            (None, Some(Cards::Count(count))) if are_replicas(config) => count,
             (None, Some(cards)) => cards.count(&driver_info().map_err(|e| anyhow!("{e}"))?)?,
         };
         if count == 1 {
             return Ok(None);
         }
         // Before any rank waits for another.
-        check(config, memory)?;
+        check(config)?;
         let (world, children) = match world {
             Some(world) => (world, None),
             None => {
@@ -114,13 +117,19 @@ impl Rank {
             }
         };
         let settings = config.to_toml()?;
-        let link = Link::meet(&world, &settings, resume_command, MEETING)?;
+        let ended = || children.as_ref().and_then(Children::ended);
+        let link = Link::meet(&world, &settings, resume_command, (MEETING, &ended))?;
         Ok(Some(Self {
             ranks: world.ranks,
             card: visible_card(&world),
             link,
             _children: children,
         }))
+    }
+
+    /// How many there are, if they are replicas.
+    pub fn replicas(&self, config: &ResolvedConfig) -> Option<usize> {
+        are_replicas(config).then_some(self.ranks.count)
     }
 
     /// Whether this one writes, shows and measures.
@@ -184,11 +193,19 @@ struct Deciding {
 }
 
 impl Together for Deciding {
-    fn decide(&mut self, step: u32, own: Decision) -> Result<Decision, TrainError> {
-        let decided = match self.rank {
-            0 => self.link.tell_decision(step, own).map(|()| own),
-            _ => self.link.hear_decision(step),
-        };
-        decided.map_err(|error| TrainError::Together(format!("{error:#}")))
+    fn leads(&self) -> bool {
+        self.rank == 0
     }
+
+    fn decide(&mut self, step: u32, own: Decision) -> Result<Decision, TrainError> {
+        self.link.decide(step, own).map_err(together)
+    }
+
+    fn end(&mut self, step: u32, own: End) -> Result<End, TrainError> {
+        self.link.decide(step, own).map_err(together)
+    }
+}
+
+fn together(error: anyhow::Error) -> TrainError {
+    TrainError::Together(format!("{error:#}"))
 }

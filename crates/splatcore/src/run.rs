@@ -61,10 +61,9 @@ pub struct Finished {
 /// # Errors
 /// Also when the run was interrupted: the message says how to go on.
 pub fn run(job: &Job) -> Result<Finished> {
-    let Some(rank) = Rank::meet((job.cards, job.memory), &job.config, &job.resume_command)? else {
+    let Some(rank) = Rank::meet(job.cards, &job.config, &job.resume_command)? else {
         return lead(job, None);
     };
-    poses::refuse_ranks(&job.config)?;
     let result = match rank.leads() {
         true => lead(job, Some(&rank)),
         false => follow(job, &rank),
@@ -79,17 +78,16 @@ pub fn run(job: &Job) -> Result<Finished> {
 fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let (config, files) = (&job.config, Files::of(&job.folder));
     // What is wrong is said before anything is done, what is right when the work begins.
-    let backend = match rank {
-        Some(rank) => backends::of_rank(config, rank)?,
-        None => backends::for_training(config, &job.card())?,
-    };
+    let (backend, alone) = backends::of_rank(config, &job.card(), rank)?;
     let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config.seed)?;
     let init = job.init_scene()?;
     let begin = init.as_ref().map(SceneSource::load).transpose()?;
     let (_lock, checkpoint) = prepare_folder(job, &files)?;
     let facts = facts::of_run(job, &files, init.as_ref(), &mut dataset)?;
     let backend: Arc<dyn Backend> = Arc::from(backend.announce());
-    let config = &sized(job, &*backend, &dataset, checkpoint.is_some())?;
+    // The others take the settings as they are.
+    let keeps_size = checkpoint.is_some() || rank.is_some();
+    let config = &sized(job, &*backend, &dataset, keeps_size)?;
     let photos = load_photos(&mut dataset, job, config)?;
     let (views, split) = measured_on(&photos);
     rank.map_or(Ok(()), |rank| rank.same("photos", &photos.fingerprint()))?;
@@ -117,7 +115,9 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let stopped = why_stopped(outcome, job, &mut trainer)?;
 
     let (seconds, steps) = (trainer.seconds(), trainer.step());
-    let refined = Refined::of(&mut trainer, &*backend, &photos);
+    // What only this process does must not wait for the others.
+    let alone = alone.as_deref().unwrap_or(&*backend);
+    let refined = Refined::of(&mut trainer, alone, &photos);
     let views = poses::measured(refined.as_ref(), &photos, views);
     let measured = write_and_measure(&mut trainer, &files, config, &views);
     // Whatever else goes wrong, what can be had is written, the state first.
@@ -159,7 +159,9 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
 /// The run of another rank, which ends with the process.
 fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     let (config, files) = (&job.config, Files::of(&job.folder));
-    let backend = backends::of_rank(config, rank)?.quietly();
+    let backend = backends::of_rank(config, &job.card(), Some(rank))?
+        .0
+        .quietly();
     let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config.seed)?;
     let init = job.init_scene()?;
     let begin = init.as_ref().map(SceneSource::load).transpose()?;
@@ -172,6 +174,7 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     rank.same("photos", &photos.fingerprint())?;
     let begin = Begin::of(config, &dataset, &photos, checkpoint, begin);
     let mut trainer = start(config, &*backend, &photos, begin)?;
+    set_ends(&mut trainer, job, config, &photos);
     trainer.train_together(rank.together());
     // Rank 0 hears Ctrl-C and tells the others.
     let _ignored = Guard::start()?;
@@ -185,10 +188,10 @@ fn sized(
     job: &Job,
     backend: &dyn Backend,
     dataset: &Dataset,
-    resumed: bool,
+    keeps_size: bool,
 ) -> Result<ResolvedConfig> {
     match &job.config.budget {
-        Some(budget) if backend.name() == "cpu" && !resumed => {
+        Some(budget) if backend.name() == "cpu" && !keeps_size => {
             let left = budget.time.seconds() - job.begun.elapsed().as_secs_f64();
             sizing::for_budget(&job.config, job.device, dataset, left.max(0.1))
         }

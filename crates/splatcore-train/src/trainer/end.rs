@@ -10,6 +10,7 @@ use crate::error::TrainError;
 use crate::evaluate::MAX_PSNR;
 use crate::intrinsics::LensChange;
 use crate::observer::{Event, Observer};
+use crate::together::{Decision, End};
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
 use splatcore_core::{Pipeline, View, metrics};
 use std::sync::Arc;
@@ -105,11 +106,19 @@ impl Trainer {
         })
     }
 
+    /// Whether there is time to look at the quality, if it is asked for.
+    pub(super) fn wants_judging(&self, stretch: &Stretch) -> bool {
+        let checks = &self.ends.checks;
+        self.target().is_some()
+            && self.step > stretch.first_step + 1
+            && checks.all + checks.last <= CHECKING * stretch.clock.seconds()
+    }
+
     /// Looks at time and quality after a step that the device has done, and moves the end of the
-    /// run accordingly.
+    /// run accordingly. What one process finds holds for all.
     pub(super) fn move_end(
         &mut self,
-        plans: bool,
+        decision: Decision,
         stretch: &mut Stretch,
         observer: &mut dyn Observer,
     ) -> Result<(), TrainError> {
@@ -118,12 +127,42 @@ impl Trainer {
         if let Some(account) = &mut self.ends.account {
             account.measure(step, scale, gaussians);
         }
-        if plans && step > stretch.first_step + 1 {
+        let plans = decision.plan && step > stretch.first_step + 1;
+        if plans {
             self.plan_end(stretch, observer)?;
         }
-        self.look_at_quality(stretch, observer)
+        let reached = match decision.judge {
+            true => self.look_at_quality(stretch)?,
+            false => None,
+        };
+        let own = End {
+            iterations: self.iterations(),
+            reached,
+        };
+        let end = match &mut self.together {
+            Some(together) if plans || decision.judge => together.end(step, own)?,
+            _ => own,
+        };
+        if plans && !self.leads() {
+            self.schedule = match self.schedule.course() {
+                None => self.schedule.begun(step, end.iterations),
+                Some(_) => self.schedule.moved(step, end.iterations),
+            };
+        }
+        if let Some(psnr) = end.reached {
+            self.come_to_the_end(psnr, observer);
+        }
+        Ok(())
     }
 
+    /// Whether this process decides when the run ends.
+    fn leads(&self) -> bool {
+        let together = self.together.as_ref();
+        together.is_none_or(|together| together.leads())
+    }
+
+    /// Plans the end, if this process leads; another one helps it to find how long what follows
+    /// takes.
     fn plan_end(
         &mut self,
         stretch: &mut Stretch,
@@ -139,7 +178,8 @@ impl Trainer {
         }
         let (step, gaussians) = (self.step, self.learner.count());
         let cap = self.ends.spending.reached.map(|_| self.iterations());
-        let Some(account) = &mut self.ends.account else {
+        let leads = self.leads();
+        let Some(account) = self.ends.account.as_mut().filter(|_| leads) else {
             return Ok(());
         };
         self.schedule = account.plan(&self.schedule, step, gaussians, cap);
@@ -152,10 +192,12 @@ impl Trainer {
 
     /// Finds how long what follows the last step will take.
     fn ask_what_follows(&mut self, stretch: &mut Stretch) -> Result<(), TrainError> {
-        let Some(mut afterwards) = self.ends.afterwards.take() else {
+        // All give their part of the scene to who renders it.
+        self.learner.finish()?;
+        let leads = self.leads();
+        let Some(mut afterwards) = self.ends.afterwards.take().filter(|_| leads) else {
             return Ok(());
         };
-        self.learner.finish()?;
         let pause = (self.now)();
         let (step, count) = (self.step, self.learner.count());
         let in_the_end = self.schedule.gaussians_in_the_end(step, count);
@@ -180,24 +222,14 @@ impl Trainer {
         })
     }
 
-    /// Looks at some of the held-out photos, if that is asked for and there is time for it, then at
-    /// all; brings the run to its end if they are good enough.
-    fn look_at_quality(
-        &mut self,
-        stretch: &mut Stretch,
-        observer: &mut dyn Observer,
-    ) -> Result<(), TrainError> {
-        let Some(target) = self.target() else {
-            return Ok(());
-        };
-        let checks = &self.ends.checks;
-        if self.step <= stretch.first_step + 1
-            || checks.all + checks.last > CHECKING * stretch.clock.seconds()
-        {
-            return Ok(());
-        }
+    /// Looks at some of the held-out photos, then at all. Returns their PSNR if it is what is asked
+    /// for; always nothing where another process leads.
+    fn look_at_quality(&mut self, stretch: &mut Stretch) -> Result<Option<f64>, TrainError> {
         self.learner.finish()?;
         self.poll()?;
+        let Some(target) = self.target().filter(|_| self.leads()) else {
+            return Ok(None);
+        };
         let pause = (self.now)();
         let found = self.quality(target)?;
         let pause = (self.now)() - pause;
@@ -208,10 +240,7 @@ impl Trainer {
         if let Some(account) = &mut self.ends.account {
             account.skip(pause);
         }
-        if let Some(psnr) = found.filter(|&psnr| psnr >= target) {
-            self.come_to_the_end(psnr, observer);
-        }
-        Ok(())
+        Ok(found.filter(|&psnr| psnr >= target))
     }
 
     /// Mean PSNR of all held-out views, if some of them say that it may reach the target.

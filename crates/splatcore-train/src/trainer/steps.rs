@@ -124,6 +124,8 @@ impl Trainer {
             time_is_up: self.time_is_up(),
             look: observer.wants_look(),
             save: self.checkpoint_is_due(stretch.saved_at),
+            plan: self.wants_plan(stretch.first_step),
+            judge: self.wants_judging(stretch),
         })?;
         // Behind the sample, so that who looks knows the loss of this step.
         if decision.look && self.look(stretch, observer)? == Signal::Stop {
@@ -138,15 +140,14 @@ impl Trainer {
             false => decision.time_is_up.then_some(Outcome::TimeLimit { step }),
         };
         let stop = stop.filter(|_| !last);
-        let due = decision.save;
-        let plans = self.wants_plan(stretch.first_step);
+        let (due, plans) = (decision.save, decision.plan);
         if !sampled && (stop.is_some() || due || plans) {
             self.checked_loss(&views, stretch.finite_at)?;
             // The device may have been behind until the loss was there.
             self.seconds = stretch.clock.seconds();
         }
         if !last && (sampled || plans) {
-            self.move_end(plans, stretch, observer)?;
+            self.move_end(decision, stretch, observer)?;
         }
         let measured = self.schedule.config().saving.eval_every;
         if measured.is_some_and(|every| step.is_multiple_of(every)) {

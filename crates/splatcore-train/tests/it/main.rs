@@ -20,5 +20,6 @@ mod prune;
 mod region;
 mod runs;
 mod sky;
+mod together;
 mod trainer;
 mod trainer_errors;

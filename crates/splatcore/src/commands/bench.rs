@@ -13,6 +13,7 @@ mod trainings;
 
 pub use args::Args;
 
+use crate::backends::cards;
 use crate::output::WrongUsage;
 use crate::progress::Progress;
 use crate::scene_source::SceneSource;
@@ -26,12 +27,19 @@ use splatcore_core::pipeline::{Blend, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::device::replaced;
 use splatcore_papers::{Paper, Row};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use steps::Steps;
-use timing::Measured;
+use timing::{Done, Measured, Timing};
 
 /// Runs the command.
 pub fn run(mut args: Args) -> Result<()> {
     args.cameras.fixed = true;
+    args.backend.check_cards(&args.cards)?;
+    if args.paper.is_some() && args.cards.are_given() {
+        let problem = "--paper measures on one card, as the papers do; leave --cards out";
+        return Err(WrongUsage(problem.into()).into());
+    }
     for (file, flag) in [(&args.json, "--json"), (&args.html, "--html")] {
         if let Some(file) = file {
             output::check_file_writable(file, flag)?;
@@ -61,12 +69,15 @@ fn run_pipelines(args: &Args, source: &SceneSource) -> Result<()> {
     args.cameras.check_given(source)?;
     let (scene, antialias) = source.load()?;
     let half_scene = args.half.half_scene;
-    let backend = args.backend.open_for(&args.half)?;
+    let mut backends = args.backend.open_cards(&args.cards, half_scene)?;
     let (cameras, background) = args.cameras.resolve(source, &scene)?;
-    let mut renderer = backend.renderer(&scene)?;
-    let replaced = replaced::folder().is_some();
-    let judge = Judge::of(backend.name(), half_scene, replaced);
-    let mut full = judge.renderer(args, &scene)?;
+    // A card without a view has nothing to do.
+    backends.truncate(cameras.len().max(1));
+    let shares: Vec<_> = shares(cameras.len(), backends.len()).collect();
+    let mut renderers = cards::renderers(&backends, &scene)?;
+    let name = backends.first().map_or("cpu", |backend| backend.name());
+    let judge = Judge::of(name, half_scene, replaced::folder().is_some());
+    let mut full = judge.renderers(args, &scene, backends.len())?;
     let options = |(pipeline, interpolate)| RenderOptions {
         pipeline,
         background,
@@ -74,16 +85,12 @@ fn run_pipelines(args: &Args, source: &SceneSource) -> Result<()> {
         interpolate,
         ..RenderOptions::default()
     };
-    let mut steps = match args.backward {
-        true => Some(Steps::new(
-            &*backend,
-            &mut *renderer,
-            &scene,
-            &cameras,
-            &options((Pipeline::VANILLA, false)),
-        )?),
-        false => None,
-    };
+    let mut steps = Vec::new();
+    for (k, share) in shares.iter().cloned().enumerate().filter(|_| args.backward) {
+        let (backend, renderer) = (&*backends[k], &mut *renderers[k]);
+        let (cameras, vanilla) = (&cameras[share], options((Pipeline::VANILLA, false)));
+        steps.push(Steps::new(backend, renderer, &scene, cameras, &vanilla)?);
+    }
     let gaussians = scene.len();
     drop(scene);
 
@@ -92,33 +99,37 @@ fn run_pipelines(args: &Args, source: &SceneSource) -> Result<()> {
         .map(options)
         .collect();
     let reference = match args.reference {
-        Reference::Vanilla => Some(options((judge.pipeline(backend.name()), false))),
+        Reference::Vanilla => Some(options((judge.pipeline(name), false))),
         Reference::None => None,
     };
     let passes = all_options.len() as u64 * timing::passes(args.passes, args.backward);
     let references = reference.as_ref().map_or(0, |_| cameras.len() as u64);
-    let progress = Progress::new("timing", passes + references);
-    let mut done = 0;
-    let mut timing = timing::Timing {
-        renderer: &mut *renderer,
-        full: full.as_deref_mut().map(|full| full as _),
-        steps: steps.as_mut(),
-        cameras: &cameras,
-        reference,
-        passes: args.passes,
-        ssim: &[],
-        tick: &mut |what| {
-            done += 1;
-            progress.update(done, || what.to_string());
-        },
-    };
-    let measured = timing.rows(&all_options)?;
+    let progress = Progress::new("timing", passes * backends.len() as u64 + references);
+    let done = AtomicU64::new(0);
+    let tick = |what| tell(&progress, &done, what);
+    let mut ticks = vec![tick; backends.len()];
+    let (mut full, mut steps) = (full.iter_mut(), steps.iter_mut());
+    let of_cards = renderers.iter_mut().zip(&mut ticks).zip(&shares);
+    let mut timings: Vec<_> = of_cards
+        .map(|((renderer, tick), share)| Timing {
+            renderer: &mut **renderer,
+            full: full.next().map(|full| &mut **full as _),
+            steps: steps.next(),
+            cameras: &cameras[share.clone()],
+            reference: reference.clone(),
+            passes: args.passes,
+            ssim: &[],
+            tick,
+        })
+        .collect();
+    let measured = timing::rows_over(&mut timings, &all_options)?;
     progress.finish();
     let (rows, skipped) = sorted(&all_options, measured, asked.all)?;
     let bench = Bench {
         made: Made::here(),
-        device: backend.describe(),
-        backend: backend.name(),
+        device: cards::described(&backends),
+        backend: name,
+        cards: backends.len(),
         scene: source.typed().display().to_string(),
         half_scene,
         gaussians,
@@ -130,10 +141,21 @@ fn run_pipelines(args: &Args, source: &SceneSource) -> Result<()> {
         rows,
         skipped,
     };
-    if let Some(file) = &args.json {
-        output::write_json(file, &bench)?;
-    }
+    let json = args.json.as_ref();
+    json.map_or(Ok(()), |file| output::write_json(file, &bench))?;
     output::print(&table::table(&bench, !asked.all))
+}
+
+/// Tells that one more was done.
+fn tell(progress: &Progress, done: &AtomicU64, what: Done) {
+    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+    progress.update(done, || what.to_string());
+}
+
+/// The views of each of so many cards: neighbours, as many as of any other or one more.
+fn shares(views: usize, cards: usize) -> impl Iterator<Item = Range<usize>> {
+    let at = move |card: usize| card * views / cards.max(1);
+    (0..cards).map(move |card| at(card)..at(card + 1))
 }
 
 /// Who renders the reference.
@@ -156,12 +178,21 @@ impl Judge {
         }
     }
 
-    fn renderer(self, args: &Args, scene: &Gaussians) -> Result<Option<Box<dyn Renderer>>> {
-        Ok(match self {
-            Judge::Timed => None,
-            Judge::FullScene => Some(args.backend.open_again()?.renderer(scene)?),
-            Judge::Processor => Some(CpuBackend::new(None).renderer(scene)?),
-        })
+    /// One for each card; none if those that are timed do it.
+    fn renderers(
+        self,
+        args: &Args,
+        scene: &Gaussians,
+        cards: usize,
+    ) -> Result<Vec<Box<dyn Renderer>>> {
+        let backends: Vec<Box<dyn Backend>> = match self {
+            Judge::Timed => Vec::new(),
+            Judge::FullScene => args.backend.open_again(&args.cards)?,
+            Judge::Processor => (0..cards)
+                .map(|_| Box::new(CpuBackend::new(None)) as Box<dyn Backend>)
+                .collect(),
+        };
+        cards::renderers(&backends[..cards.min(backends.len())], scene)
     }
 
     fn pipeline(self, backend: &str) -> Pipeline {
@@ -267,6 +298,18 @@ mod tests {
             assert_ne!(Judge::of("cpu", half_scene, true), Judge::Processor);
         }
         assert_eq!(Judge::Timed.pipeline("cuda"), Pipeline::VANILLA);
+    }
+
+    #[test]
+    fn every_view_is_of_one_card() {
+        for (views, cards) in [(0, 1), (1, 1), (3, 2), (7, 7), (10, 4), (200, 3)] {
+            let shares: Vec<_> = shares(views, cards).collect();
+            let all: Vec<usize> = shares.iter().cloned().flatten().collect();
+            assert_eq!(all, (0..views).collect::<Vec<_>>());
+            let sizes = shares.iter().map(|share| share.len());
+            let (least, most) = (sizes.clone().min().unwrap(), sizes.max().unwrap());
+            assert!(most - least <= 1, "{views} views on {cards} cards");
+        }
     }
 
     #[test]

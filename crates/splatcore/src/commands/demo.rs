@@ -98,6 +98,7 @@ pub fn run(args: Args) -> Result<()> {
         cards: None,
         device: None,
         memory: None,
+        memory_files: None,
         folder: folder.clone(),
         config: config(&args)?,
         resume: false,

@@ -1,6 +1,7 @@
 //! `splatcore eval`: a scene against photos.
 
-use crate::backends::{self, BackendArgs, CardsArgs};
+use crate::backends::BackendArgs;
+use crate::backends::cards::{self, CardsArgs};
 use crate::output::{self, counted};
 use crate::progress::Progress;
 use crate::report::{self, Report, ViewPictures, decibels, pictured};
@@ -128,7 +129,7 @@ pub fn run(args: Args) -> Result<()> {
              cannot be compared"
         );
     }
-    let mut renderers = backends::renderers(&backends, &scene)?;
+    let mut renderers = cards::renderers(&backends, &scene)?;
     let options = RenderOptions {
         pipeline: args.pipeline,
         background: background_colour,
@@ -157,7 +158,7 @@ pub fn run(args: Args) -> Result<()> {
             (&args, &folder),
             &evaluation,
             pictures,
-            [background.to_string(), backends::described(&backends)],
+            [background.to_string(), cards::described(&backends)],
         )?;
     }
     if args.json {

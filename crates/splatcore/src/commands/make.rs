@@ -253,6 +253,7 @@ impl Make {
             cards: None,
             device: asked.device,
             memory: None,
+            memory_files: None,
             resume,
             overwrite: !resume,
             // A run that goes on knows it.

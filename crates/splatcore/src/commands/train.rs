@@ -88,9 +88,16 @@ pub struct Args {
     /// trains all the same: what the card has no room for, first the optimiser's state and the
     /// spherical harmonics, lies in the computer's memory, and steps move what they need. With
     /// --optimizer sparse-adam that is what their photos see, else all of it. The result is the
-    /// same, bit for bit, whatever the memory
-    #[arg(long, value_name = "SIZE", conflicts_with = "cards")]
+    /// same, bit for bit, whatever the memory. Of several cards each uses so much
+    #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
+    /// Keep what the card has no memory for in files of this folder (of a fast disk: NVMe), in
+    /// place of the computer's memory: the scene may be larger than that too. A disk is slower by
+    /// far than memory, which keeps as much of the files as is free. Linux, and a driver with which
+    /// kernels reach memory of files: the open kernel module of NVIDIA's. The files vanish with the
+    /// process; the result is the same, bit for bit
+    #[arg(long, value_name = "DIR")]
+    memory_files: Option<PathBuf>,
     #[command(flatten)]
     settings: Flags,
 }
@@ -126,6 +133,7 @@ pub fn run(args: Args) -> Result<()> {
         Card {
             device: args.device.device,
             memory: args.memory,
+            files: args.memory_files.as_deref(),
         },
         args.cards,
     );
@@ -136,6 +144,7 @@ pub fn run(args: Args) -> Result<()> {
         folder: args.output,
         device: args.device.device,
         memory: args.memory,
+        memory_files: args.memory_files,
         cards: args.cards,
         config,
         resume: args.resume,
@@ -260,17 +269,24 @@ fn resume_command(
     dataset: &Path,
     folder: &Path,
     images: Option<&str>,
-    card: Card,
+    card: Card<'_>,
     cards: Option<Cards>,
 ) -> String {
     let quoted = |path: &Path| quote(&path.to_string_lossy());
     let images = images.map_or(String::new(), |name| format!(" --images {}", quote(name)));
-    let Card { device, memory } = card;
+    let Card {
+        device,
+        memory,
+        files,
+    } = card;
     let device = device.map_or(String::new(), |number| format!(" --device {number}"));
     let memory = memory.map_or(String::new(), |size| format!(" --memory {}", size.typed()));
+    let files = files.map_or(String::new(), |folder| {
+        format!(" --memory-files {}", quoted(folder))
+    });
     let cards = cards.map_or(String::new(), |cards| format!(" --cards {cards}"));
     format!(
-        "splatcore train {} -o {}{images}{device}{memory}{cards} --resume",
+        "splatcore train {} -o {}{images}{device}{memory}{files}{cards} --resume",
         quoted(dataset),
         quoted(folder)
     )
@@ -292,6 +308,7 @@ mod tests {
             Card {
                 device: Some(1),
                 memory: Some(Bytes(3 << 29)),
+                files: Some(Path::new("/nvme/it's")),
             },
             Some(Cards::Count(2)),
         );
@@ -299,7 +316,7 @@ mod tests {
             command,
             concat!(
                 r"splatcore train 'it'\''s' -o a/b --images images_4 --device 1 --memory 1536M ",
-                "--cards 2 --resume"
+                r"--memory-files '/nvme/it'\''s' --cards 2 --resume"
             )
         );
     }

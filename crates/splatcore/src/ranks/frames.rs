@@ -24,9 +24,11 @@ pub enum Kind {
     Failed = 7,
     /// A rank ends as it should.
     Done = 8,
+    /// Where the run ends.
+    End = 9,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind::Hello,
     Kind::Shared,
     Kind::Same,
@@ -35,6 +37,7 @@ const KINDS: [Kind; 8] = [
     Kind::Alive,
     Kind::Failed,
     Kind::Done,
+    Kind::End,
 ];
 
 /// More than settings ever have: what is longer was not sent by a rank.
@@ -97,7 +100,7 @@ mod tests {
             (Kind::Alive, &[1, 0, 0, 0][..])
         );
         assert!(read(&mut &alive[..7]).is_err());
-        for bytes in [[0u8, 0, 0, 0, 0], [9, 0, 0, 0, 0], [1, 255, 255, 255, 255]] {
+        for bytes in [[0u8, 0, 0, 0, 0], [10, 0, 0, 0, 0], [1, 255, 255, 255, 255]] {
             assert!(read(&mut &bytes[..]).is_err());
         }
         assert!(read(&mut &b"GET / HTTP/1.1\r\n\r\n"[..]).is_err());

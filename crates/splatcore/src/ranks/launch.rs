@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -76,12 +77,25 @@ pub fn is_child() -> bool {
 const ENDING: Duration = Duration::from_secs(5);
 
 /// The processes of the other ranks. They end when this one does: their connection to it breaks.
-pub struct Children(Vec<Child>);
+pub struct Children(Mutex<Vec<Child>>);
+
+impl Children {
+    fn all(&self) -> MutexGuard<'_, Vec<Child>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rank of one that has ended.
+    pub fn ended(&self) -> Option<usize> {
+        let mut all = self.all();
+        let ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_)));
+        all.iter_mut().position(ended).map(|k| k + 1)
+    }
+}
 
 impl Drop for Children {
     fn drop(&mut self) {
         let until = Instant::now() + ENDING;
-        for child in &mut self.0 {
+        for child in self.all().iter_mut() {
             while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
                 thread::sleep(Duration::from_millis(10));
             }
@@ -143,7 +157,7 @@ pub fn start(count: usize) -> Result<(World, Children)> {
         port,
         launcher: "--cards",
     };
-    Ok((world, Children(children)))
+    Ok((world, Children(Mutex::new(children))))
 }
 
 #[cfg(test)]

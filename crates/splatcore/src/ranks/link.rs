@@ -2,12 +2,12 @@
 //! is silent for [`SILENCE`], ends all others, whose cards would wait for it for ever.
 
 use super::frames::{self, Frame, Kind};
+use super::told::Told;
 use super::world::World;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use splatcore_core::backend::Ranks;
 use splatcore_cuda::peers::nccl::leave;
-use splatcore_train::Decision;
 use std::io::{self, BufReader, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -82,7 +82,7 @@ impl Link {
         world: &World,
         settings: &str,
         resume_command: &str,
-        deadline: Duration,
+        (deadline, ended): (Duration, &dyn Fn() -> Option<usize>),
     ) -> Result<Arc<Self>> {
         let quits = |message: &str| {
             // Who started this rank may be gone, and its end of the pipe with it.
@@ -102,7 +102,7 @@ impl Link {
             world,
             &hello,
             resume_command,
-            [deadline, SILENCE],
+            ([deadline, SILENCE], ended),
             Box::new(quits),
         )
     }
@@ -111,11 +111,11 @@ impl Link {
         world: &World,
         hello: &Hello,
         resume_command: &str,
-        [deadline, silence]: [Duration; 2],
+        ([deadline, silence], ended): ([Duration; 2], &dyn Fn() -> Option<usize>),
         end: End,
     ) -> Result<Arc<Self>> {
         let streams = match world.ranks.rank {
-            0 => gather(world, hello, deadline)?,
+            0 => gather(world, hello, (deadline, ended))?,
             _ => vec![call(world, hello, deadline)?],
         };
         let start = Instant::now();
@@ -268,30 +268,24 @@ impl Link {
         Ok(())
     }
 
-    /// Rank 0 tells the others what happens after a step.
+    /// What rank 0 decides after a step: gives its own to the others, which hear it.
     ///
     /// # Errors
-    /// If a rank is gone.
-    pub fn tell_decision(&self, step: u32, decision: Decision) -> Result<()> {
+    /// If a rank is gone, or rank 0 is at another step.
+    pub fn decide<T: Told>(&self, step: u32, own: T) -> Result<T> {
         self.step.store(step, Ordering::Relaxed);
-        let content = bytes_of(step, decision);
-        for other in &self.others {
-            frames::write(&other.stream, Kind::Decision, &content)
-                .with_context(|| format!("{} is gone", other.name))?;
+        if self.ranks.rank == 0 {
+            let content = [&step.to_le_bytes()[..], &own.bytes()].concat();
+            for other in &self.others {
+                frames::write(&other.stream, T::KIND, &content)
+                    .with_context(|| format!("{} is gone", other.name))?;
+            }
+            return Ok(own);
         }
-        Ok(())
-    }
-
-    /// What rank 0 says that happens after a step.
-    ///
-    /// # Errors
-    /// If rank 0 is gone, or at another step.
-    pub fn hear_decision(&self, step: u32) -> Result<Decision> {
-        self.step.store(step, Ordering::Relaxed);
-        let frame = self.hear(&self.others[0], Kind::Decision)?;
+        let frame = self.hear(&self.others[0], T::KIND)?;
         let theirs = step_of(&frame);
         match theirs == step {
-            true => Ok(decision_of(&frame)),
+            true => Ok(T::of(frame.content.get(4..).unwrap_or_default())),
             false => bail!("rank 0 is at step {theirs}, this rank at step {step}"),
         }
     }
@@ -311,42 +305,12 @@ impl Link {
     }
 }
 
-fn bytes_of(step: u32, decision: Decision) -> [u8; 8] {
-    let Decision {
-        stop,
-        time_is_up,
-        look,
-        save,
-    } = decision;
-    let [a, b, c, d] = step.to_le_bytes();
-    [
-        a,
-        b,
-        c,
-        d,
-        stop as u8,
-        time_is_up as u8,
-        look as u8,
-        save as u8,
-    ]
-}
-
 fn step_of(frame: &Frame) -> u32 {
     let bytes = frame
         .content
         .get(..4)
         .and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u32::from_le_bytes)
-}
-
-fn decision_of(frame: &Frame) -> Decision {
-    let flag = |at: usize| frame.content.get(at).is_some_and(|&byte| byte != 0);
-    Decision {
-        stop: flag(4),
-        time_is_up: flag(5),
-        look: flag(6),
-        save: flag(7),
-    }
 }
 
 fn host_name() -> String {
@@ -359,8 +323,12 @@ fn host_name() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_else(|_| "this machine".into())
 }
 
-/// Rank 0 waits for all others.
-fn gather(world: &World, own: &Hello, deadline: Duration) -> Result<Vec<(TcpStream, String)>> {
+/// Rank 0 waits for all others, unless it hears that one of them has ended.
+fn gather(
+    world: &World,
+    own: &Hello,
+    (deadline, ended): (Duration, &dyn Fn() -> Option<usize>),
+) -> Result<Vec<(TcpStream, String)>> {
     let (count, port) = (world.ranks.count, world.port);
     let any = match world.host.as_str() {
         "127.0.0.1" | "localhost" => "127.0.0.1",
@@ -385,6 +353,10 @@ fn gather(world: &World, own: &Hello, deadline: Duration) -> Result<Vec<(TcpStre
                 missing.join(", "),
                 deadline.as_secs()
             );
+            return Err(refused(&found, problem));
+        }
+        if let Some(rank) = ended() {
+            let problem = format!("rank {rank} ended at the start; its own message says why");
             return Err(refused(&found, problem));
         }
         let Ok((stream, _)) = listener.accept() else {

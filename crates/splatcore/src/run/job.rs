@@ -45,6 +45,8 @@ pub struct Job {
     pub device: Option<usize>,
     /// How much of its memory may be used; what is free if not given.
     pub memory: Option<Bytes>,
+    /// Where what it has no memory for lies in files; in the computer's memory if not given.
+    pub memory_files: Option<PathBuf>,
     /// Which cards train together; one if not given.
     pub cards: Option<Cards>,
     /// Go on from the folder's checkpoint.
@@ -65,10 +67,11 @@ pub struct Job {
 
 impl Job {
     /// What it asks for of its card.
-    pub fn card(&self) -> Card {
+    pub fn card(&self) -> Card<'_> {
         Card {
             device: self.device,
             memory: self.memory,
+            files: self.memory_files.as_deref(),
         }
     }
 

@@ -6,13 +6,13 @@ use super::photos::Photos;
 use crate::output::{self, counted};
 use crate::report::{LensRow, MeasuredCameras, MeasuredIntrinsics, MeasuredPoses, PoseRow};
 use crate::scene_source::{Files, relative};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use splatcore_core::{Backend, Camera, View};
 use splatcore_data::dataset::{Dataset, Entry, colmap, transforms};
 use splatcore_train::evaluate::score;
 use splatcore_train::intrinsics::LensChange;
 use splatcore_train::poses::PoseChange;
-use splatcore_train::{Evaluation, ResolvedConfig, Trainer, evaluate};
+use splatcore_train::{Evaluation, Trainer, evaluate};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -252,23 +252,6 @@ fn write_model(
     let cameras = photos.iter().map(|photo| &photo.camera);
     let photos: Vec<_> = names.iter().map(String::as_str).zip(cameras).collect();
     Ok(colmap::write(&files.colmap, &photos, &dataset.points)?)
-}
-
-/// Ranks exchange no gradients of cameras.
-///
-/// # Errors
-/// If the run refines them.
-pub fn refuse_ranks(config: &ResolvedConfig) -> Result<()> {
-    let refined = [
-        (config.poses.refine, "--refine-poses"),
-        (config.intrinsics.refine, "--refine-intrinsics"),
-    ];
-    match refined.iter().find(|(is, _)| *is) {
-        None => Ok(()),
-        Some((_, flag)) => bail!(
-            "cameras are refined on one card; leave out {flag}, or --cards (and start one process)"
-        ),
-    }
 }
 
 /// The photos to measure: with the poses of now, if there are others.

@@ -41,17 +41,10 @@ fn a_wrong_world_is_one_line_before_any_work() {
         (both, &["--backend", "cpu"], 2, "--backend cpu uses none"),
         (
             both,
-            &["--budget", "10s"],
-            2,
-            "--budget and --quality-target are for one card",
-        ),
-        (
-            both,
             &["--cards", "2"],
             1,
             "torchrun has started them already",
         ),
-        (both, &["--memory", "1G"], 2, "--memory is for one card"),
         ("", &["--memory", "16"], 2, "is not a size"),
         (
             "",
@@ -61,9 +54,9 @@ fn a_wrong_world_is_one_line_before_any_work() {
         ),
         (
             "",
-            &["--memory", "1G", "--cards", "2"],
+            &["--memory-files", "/tmp", "--backend", "cpu"],
             2,
-            "cannot be used with",
+            "--memory-files is about an NVIDIA card's memory",
         ),
         ("", &["--cards", "0"], 2, "is not a number of cards"),
         (
@@ -93,7 +86,7 @@ fn pictures_are_spread_over_cards_alone() {
         (&["--cards", "2", "--device", "0"], 2, "cannot be used with"),
         (&["--cards", "none"], 2, "is not a number of cards"),
     ] {
-        for command in [&["render", "-o", &out][..], &["eval"]] {
+        for command in [&["render", "-o", &out][..], &["eval"], &["bench"]] {
             let start = [command, &["missing.ply"], flags].concat();
             let output = splatcore(&start).output().unwrap();
             let stderr = String::from_utf8_lossy(&output.stderr);
@@ -119,4 +112,50 @@ fn a_world_of_one_trains_as_always() {
     );
     assert_eq!(code, Some(1), "{stderr}");
     assert!(!stderr.contains("has started them"), "{stderr}");
+}
+
+/// Several processes, each of which takes every step on the processor.
+#[test]
+fn replicas_take_the_steps_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        let start = ["train", photos(), "-o", text(&out), "--backend", "cpu"];
+        let flags = ["--threads", "1", "--max-size", "64", "--deterministic"];
+        let mut command = splatcore(&[&start[..], &flags, more].concat());
+        command.env("SPLATCORE_REPLICAS", "1");
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
+        (std::fs::read(out.join("scene.ply")).unwrap(), stderr)
+    };
+    let iterations = ["--iterations", "40", "--checkpoint-every", "20"];
+    let (alone, _) = run("alone", &iterations);
+    for ranks in ["2", "3"] {
+        let (scene, stderr) = run(ranks, &[&iterations[..], &["--cards", ranks]].concat());
+        assert!(scene == alone, "{ranks} ranks");
+        assert!(
+            stderr.contains(&format!("({ranks} replicas, for tests)")),
+            "{stderr}"
+        );
+    }
+    // Rank 0 plans the end by its clock, and sees the quality; the others follow.
+    let budget = ["--budget", "6s", "--quality-target", "60", "--cards", "3"];
+    let (_, stderr) = run("budget", &budget);
+    assert!(stderr.contains("budget 6s:"), "{stderr}");
+    let reached = [
+        "--iterations",
+        "4000",
+        "--quality-target",
+        "8",
+        "--cards",
+        "2",
+    ];
+    let (_, stderr) = run("reached", &reached);
+    assert!(!stderr.contains("error"), "{stderr}");
+    // Cameras are refined by every rank alike, and the held-out photos' by rank 0.
+    let cameras = ["--refine-poses", "--refine-intrinsics"];
+    let (alone, _) = run("cameras", &[&iterations[..], &cameras].concat());
+    let refined = [&iterations[..], &cameras, &["--cards", "2"]].concat();
+    assert!(run("cameras of two", &refined).0 == alone);
 }

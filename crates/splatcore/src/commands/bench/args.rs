@@ -1,6 +1,7 @@
 //! What is typed.
 
 use super::compressed::Compressed;
+use crate::backends::cards::CardsArgs;
 use crate::backends::{BackendArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -16,7 +17,8 @@ use std::str::FromStr;
 /// come from passes of their own, as an event between two kernels costs time. On the cpu backend
 /// both are wall-clock time. `frame_ms` is wall-clock time of whole frames asked for one after the
 /// other, the images left where they are. Counts are means over the cameras, of the kernels that
-/// were timed. The pipelines take turns, a pass each.
+/// were timed. The pipelines take turns, a pass each. With --cards the views are spread over cards
+/// that are at work at the same time: every time is still that of a frame on one card.
 ///
 /// With --paper the tables of a paper, its numbers beside those measured here. Of several scenes
 /// each has its own columns, and the mean of all has some too; --dataset is then given once for
@@ -87,6 +89,8 @@ pub struct Args {
     /// Also write the tables of --paper as a page with plots, readable without a network
     #[arg(long, value_name = "FILE", requires = "paper")]
     pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub cards: CardsArgs,
     #[command(flatten)]
     pub half: HalfSceneArgs,
     #[command(flatten)]

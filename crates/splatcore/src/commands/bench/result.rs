@@ -40,12 +40,19 @@ fn without_folder(argument: String) -> String {
     }
 }
 
+fn is_one(count: &usize) -> bool {
+    *count == 1
+}
+
 /// What one run of the command measured.
 #[derive(Serialize)]
 pub struct Bench {
     pub made: Made,
     pub device: String,
     pub backend: &'static str,
+    /// At work at the same time, each with some of the views; a time is that of one of them.
+    #[serde(skip_serializing_if = "is_one")]
+    pub cards: usize,
     pub scene: String,
     /// Whether the scene's harmonics were halves; the reference's never are.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

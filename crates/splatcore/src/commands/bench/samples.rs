@@ -28,6 +28,16 @@ impl Samples {
         }
     }
 
+    /// Adds the passes over other frames to these, pass by pass.
+    pub fn merge(&mut self, other: Self) {
+        for (stage, theirs) in other.0 {
+            match self.0.iter_mut().find(|(name, _)| *name == stage) {
+                Some((_, ours)) => ours.iter_mut().zip(theirs).for_each(|(a, b)| *a += b),
+                None => self.0.push((stage, theirs)),
+            }
+        }
+    }
+
     /// The median of each stage in milliseconds a frame.
     pub fn medians(mut self, views: f64) -> StagesMs {
         let ms =

@@ -9,6 +9,8 @@ use splatcore_core::backend::{
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Image, Photo, Pipeline, metrics};
 use splatcore_papers::{Row, StagesMs, is_backward};
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Instant;
 
 /// Images with the same bits have an infinite PSNR, which JSON cannot hold.
@@ -28,7 +30,7 @@ pub struct Timing<'a> {
     /// Pipelines of whose images SSIM is measured too.
     pub ssim: &'a [Pipeline],
     /// Called after every pass of a pipeline, and after every image of the reference.
-    pub tick: &'a mut dyn FnMut(Done),
+    pub tick: &'a mut (dyn FnMut(Done) + Send),
 }
 
 /// What has been done.
@@ -105,6 +107,23 @@ struct Totals {
     strips: Option<StripCounts>,
 }
 
+impl Totals {
+    fn merge(&mut self, other: Self) {
+        self.visible += other.visible;
+        self.pairs += other.pairs;
+        (0..2).for_each(|k| self.lists[k] += other.lists[k]);
+        self.fragments = match (self.fragments, other.fragments) {
+            (Some([a, b]), Some([c, d])) => Some([a + c, b + d]),
+            _ => None,
+        };
+        if let Some(strips) = other.strips {
+            let sums = self.strips.get_or_insert_default();
+            sums.visited += strips.visited;
+            sums.blended += strips.blended;
+        }
+    }
+}
+
 impl<'a> Subject<'a> {
     fn new(options: &'a RenderOptions, ssim: bool) -> Self {
         Self {
@@ -123,6 +142,34 @@ impl<'a> Subject<'a> {
             steps: None,
             missing: None,
         }
+    }
+
+    /// Takes in what was measured of other cameras by another renderer. A pass is one over all
+    /// cameras then; `views` are how many there are here and there.
+    fn merge(&mut self, other: Self, views: [usize; 2]) {
+        self.totals.merge(other.totals);
+        self.psnr.extend(other.psnr);
+        self.psnr_photos.extend(other.psnr_photos);
+        for (here, there) in self.ssim.iter_mut().zip(other.ssim) {
+            here.iter_mut().zip(there).for_each(|(a, b)| a.extend(b));
+        }
+        self.stages.merge(other.stages);
+        for (here, there) in [
+            (&mut self.forward, other.forward),
+            (&mut self.backward, other.backward),
+            (&mut self.frames, other.frames),
+        ] {
+            here.iter_mut().zip(there).for_each(|(a, b)| *a += b);
+        }
+        if let (Some((ms, stages)), Some((their_ms, theirs))) = (&mut self.steps, other.steps) {
+            let [here, there] = views.map(|count| count as f64 / (views[0] + views[1]) as f64);
+            let mean = |a: f64, b: f64| here * a + there * b;
+            *ms = mean(*ms, their_ms);
+            for ((_, ms), (_, their_ms)) in stages.iter_mut().zip(theirs) {
+                *ms = mean(*ms, their_ms);
+            }
+        }
+        self.missing = self.missing.take().or(other.missing);
     }
 
     fn into_row(self, views: f64, with_backward: bool) -> Measured {
@@ -181,6 +228,41 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// As [`Timing::rows`], by several renderers of one scene at the same time, each with some of the
+/// cameras. Every time is that of a frame or step on the renderer that made it.
+///
+/// # Errors
+/// As there.
+pub fn rows_over(
+    timings: &mut [Timing<'_>],
+    pipelines: &[RenderOptions],
+) -> Result<Vec<Measured>, BackendError> {
+    let views: Vec<usize> = timings.iter().map(|timing| timing.cameras.len()).collect();
+    let backward = timings.iter().any(|timing| timing.steps.is_some());
+    let measured: Vec<_> = thread::scope(|scope| {
+        let measure = |timing| scope.spawn(|| Timing::subjects(timing, pipelines));
+        let threads: Vec<_> = timings.iter_mut().map(measure).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|subjects| subjects.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    });
+    let mut all = Vec::new();
+    let mut known = 0;
+    for (subjects, views) in measured.into_iter().zip(views) {
+        let subjects = subjects?;
+        if known == 0 {
+            all = subjects;
+        } else {
+            let pairs = all.iter_mut().zip(subjects);
+            pairs.for_each(|(here, there)| here.merge(there, [known, views]));
+        }
+        known += views;
+    }
+    let row = |subject: Subject| subject.into_row(known as f64, backward);
+    Ok(all.into_iter().map(row).collect())
+}
+
 /// Passes in a row with an empty frame before timing gives up; after each there is more room.
 const ATTEMPTS: usize = 4;
 
@@ -192,6 +274,13 @@ impl Timing<'_> {
     /// What the backend reports, but for what it lacks: that is told in place of the row, before
     /// any time is spent on timing.
     pub fn rows(&mut self, pipelines: &[RenderOptions]) -> Result<Vec<Measured>, BackendError> {
+        rows_over(std::slice::from_mut(self), pipelines)
+    }
+
+    fn subjects<'b>(
+        &mut self,
+        pipelines: &'b [RenderOptions],
+    ) -> Result<Vec<Subject<'b>>, BackendError> {
         let subject = |options| Subject::new(options, self.ssim.contains(&options.pipeline));
         let mut subjects: Vec<Subject> = pipelines.iter().map(subject).collect();
         self.warm_up(&mut subjects)?;
@@ -211,11 +300,7 @@ impl Timing<'_> {
                 subject.steps = Some(steps.time(options, self.passes, &mut tick)?);
             }
         }
-        let (views, backward) = (self.cameras.len() as f64, self.steps.is_some());
-        Ok(subjects
-            .into_iter()
-            .map(|s| s.into_row(views, backward))
-            .collect())
+        Ok(subjects)
     }
 
     /// One pass that counts and compares.

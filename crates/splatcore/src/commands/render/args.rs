@@ -1,7 +1,8 @@
 //! What `render` is told.
 
 use super::path_args::PathArgs;
-use crate::backends::{BackendArgs, CardsArgs, HalfSceneArgs};
+use crate::backends::cards::CardsArgs;
+use crate::backends::{BackendArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
 use crate::looks::{self, LookArgs};
 use crate::projection::Projection;

@@ -5,7 +5,7 @@ use super::path_args::Kind;
 use super::plan::Plan;
 use super::shots::Shots;
 use super::sinks::{self, Sink, Target};
-use crate::backends;
+use crate::backends::cards;
 use crate::interrupt;
 use crate::output::{self, counted, duration};
 use crate::progress::Progress;
@@ -49,7 +49,7 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
         }
         Target::Video(_) => serde_json::Value::Null,
     };
-    let mut renderers = backends::renderers(&backends, &scene)?;
+    let mut renderers = cards::renderers(&backends, &scene)?;
     drop(scene);
     let shots = renderers
         .iter_mut()

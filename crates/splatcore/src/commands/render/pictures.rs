@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::projection;
-use crate::backends;
+use crate::backends::cards;
 use crate::cameras::NamedCamera;
 use crate::cameras::surroundings::surroundings;
 use crate::channels::Channels;
@@ -28,7 +28,7 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
         let centre = surroundings(&scene).map_or([0.0; 3], |(centre, _)| centre);
         cameras = projection::of_all(projection, cameras, args.cameras.size(), centre)?;
     }
-    let mut renderers = backends::renderers(&backends, &scene)?;
+    let mut renderers = cards::renderers(&backends, &scene)?;
     drop(scene);
     let options = args.options(background, args.cameras.sky(source)?, antialias);
     let progress = Progress::new("rendering", cameras.len() as u64);

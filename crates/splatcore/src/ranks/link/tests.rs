@@ -1,4 +1,5 @@
 use super::*;
+use splatcore_train::Decision;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -44,7 +45,7 @@ fn rank(
         let ends = Ends::default();
         let noted = Arc::clone(&ends);
         let end: End = Box::new(move |message| noted.lock().unwrap().push(message.into()));
-        let link = Link::meet_as(&world, &hello, "go on", times, end);
+        let link = Link::meet_as(&world, &hello, "go on", (times, &|| None), end);
         Ok((link.map_err(|error| format!("{error:#}"))?, ends))
     })
 }
@@ -79,9 +80,10 @@ fn all_do_what_rank_0_decides() {
         save: true,
         ..Decision::default()
     };
-    ranks[0].0.tell_decision(5, decision).unwrap();
-    assert_eq!(ranks[1].0.hear_decision(5).unwrap(), decision);
-    let error = ranks[2].0.hear_decision(6).unwrap_err().to_string();
+    let others = Decision::default();
+    assert_eq!(ranks[0].0.decide(5, decision).unwrap(), decision);
+    assert_eq!(ranks[1].0.decide(5, others).unwrap(), decision);
+    let error = ranks[2].0.decide(6, others).unwrap_err().to_string();
     assert!(
         error.contains("rank 0 is at step 5, this rank at step 6"),
         "{error}"
@@ -130,7 +132,7 @@ fn a_rank_with_something_else_is_named() {
 #[test]
 fn a_rank_that_ends_ends_the_others() {
     let ranks = three(SOON);
-    ranks[0].0.tell_decision(41, Decision::default()).unwrap();
+    ranks[0].0.decide(41, Decision::default()).unwrap();
     let link = &ranks[2].0;
     link.is_done.store(true, Ordering::SeqCst);
     link.others[0]
@@ -208,6 +210,18 @@ fn ranks_that_do_not_come_are_named() {
         message.contains("rank 0 was not found at 127.0.0.1"),
         "{message}"
     );
+}
+
+/// `--cards` knows that a process which it started is gone, and waits for it no longer.
+#[test]
+fn a_rank_that_ends_at_the_start_is_named() {
+    let world = world(0, 3, free_port());
+    let begun = Instant::now();
+    let ended = || (begun.elapsed() > Duration::from_millis(20)).then_some(2);
+    let error = gather(&world, &hello(&world), (SOON, &ended)).err();
+    let error = error.unwrap().to_string();
+    assert!(error.contains("rank 2 ended at the start"), "{error}");
+    assert!(begun.elapsed() < SOON);
 }
 
 #[test]

@@ -280,3 +280,47 @@ fn stages_keep_their_order_and_are_summed_over_a_pass() {
     );
     assert_eq!((found[0].0, found[1].0), ("sort", "blend"));
 }
+
+/// Two renderers with a camera each measure what one does with both, frame by frame.
+#[test]
+fn views_are_spread_over_renderers() {
+    let (mut one, mut other) = (Known::default(), Known::default());
+    let cameras = cameras();
+    let options = [Backward::Atomic, Backward::WarpReduce].map(|backward| RenderOptions {
+        pipeline: Pipeline {
+            backward,
+            ..Pipeline::VANILLA
+        },
+        ..RenderOptions::default()
+    });
+    let ticks = std::sync::atomic::AtomicU64::new(0);
+    let tick = |_| {
+        ticks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
+    let [mut first, mut second] = [tick, tick];
+    let mut timings: Vec<_> = [(&mut one, 0, &mut first), (&mut other, 1, &mut second)]
+        .into_iter()
+        .map(|(renderer, k, tick)| Timing {
+            renderer,
+            full: None,
+            steps: None,
+            cameras: &cameras[k..=k],
+            reference: Some(RenderOptions::default()),
+            passes: 5,
+            ssim: &[],
+            tick,
+        })
+        .collect();
+    let rows = rows_over(&mut timings, &options).unwrap();
+    let row = rows[0].as_ref().unwrap();
+    assert!((row.gpu_ms - 6.0).abs() < 1e-9, "{}", row.gpu_ms);
+    // A frame and the wait for it: two of each have passed at the same time.
+    assert!(row.frame_ms >= 4.0, "{}", row.frame_ms);
+    assert!((row.stage("sort") - 3.0).abs() < 1e-9);
+    assert_eq!((row.visible, row.pairs), (10, 20));
+    assert_eq!((row.warps_visited, row.warps_blended), (Some(64), Some(40)));
+    assert_eq!(row.psnr_vs_reference, Some(SAME_BITS));
+    assert!(matches!(rows[1], Err(BackendError::Unsupported { .. })));
+    assert_eq!(ticks.into_inner(), 2 * 2 * passes(5, false) + 2);
+    assert_eq!([one.frames, other.frames], [10, 10]);
+}

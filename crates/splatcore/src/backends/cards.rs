@@ -1,0 +1,106 @@
+//! Several cards of this machine, for commands that make many pictures of one scene.
+
+use super::{BackendArgs, open};
+use crate::output::WrongUsage;
+use crate::ranks::Cards;
+use anyhow::{Result, anyhow};
+use splatcore_core::backend::Renderer;
+use splatcore_core::{Backend, Gaussians};
+use splatcore_cuda::Options;
+use splatcore_cuda::device::driver::driver_info;
+use splatcore_train::config::BackendChoice;
+
+/// `--cards`, for commands that make many pictures of one scene.
+#[derive(clap::Args)]
+pub struct CardsArgs {
+    /// Spread the pictures over NVIDIA cards of this machine, each of which holds the whole scene:
+    /// the first N, or all [one]. Pictures and numbers are those of one card of the same model
+    #[arg(long, value_name = "N|all", conflicts_with = "device")]
+    cards: Option<Cards>,
+}
+
+impl CardsArgs {
+    /// Whether the flag is.
+    pub fn are_given(&self) -> bool {
+        self.cards.is_some()
+    }
+}
+
+impl BackendArgs {
+    /// Whether `--cards` and `--backend` go together, before any work.
+    ///
+    /// # Errors
+    /// `--backend` wants no card.
+    pub fn check_cards(&self, cards: &CardsArgs) -> Result<()> {
+        match cards.cards {
+            Some(cards) if self.backend == BackendChoice::Cpu => Err(WrongUsage(format!(
+                "--cards {cards} is for NVIDIA cards and --backend cpu uses none; leave one of \
+                 them out"
+            ))
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// As [`BackendArgs::open`], once for each card; with `half_scene` for scenes that are only
+    /// rendered.
+    ///
+    /// # Errors
+    /// As [`BackendArgs::check_cards`]; if there are not so many cards.
+    pub fn open_cards(&self, cards: &CardsArgs, half_scene: bool) -> Result<Vec<Box<dyn Backend>>> {
+        self.check_cards(cards)?;
+        if !cards.are_given() {
+            return Ok(vec![self.choose(half_scene)?.announce()]);
+        }
+        let opened = self.quietly(cards, half_scene)?;
+        eprintln!("backend: {}", described(&opened));
+        Ok(opened)
+    }
+
+    /// As [`BackendArgs::open_cards`] without a word: the same once more.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_again(&self, cards: &CardsArgs) -> Result<Vec<Box<dyn Backend>>> {
+        self.quietly(cards, false)
+    }
+
+    fn quietly(&self, cards: &CardsArgs, half_scene: bool) -> Result<Vec<Box<dyn Backend>>> {
+        let Some(cards) = cards.cards else {
+            return Ok(vec![self.choose(half_scene)?.quietly()]);
+        };
+        let driver = driver_info().map_err(|error| anyhow!("--cards {cards}: {error}"))?;
+        let opened = (0..cards.count(&driver)?).map(|device| {
+            let options = Options {
+                device: Some(device),
+                half_scene,
+                offload: true,
+                ..Options::default()
+            };
+            let threads = self.threads.map(usize::from);
+            Ok(open(BackendChoice::Cuda, threads, options)?.quietly())
+        });
+        opened.collect()
+    }
+}
+
+/// A renderer of the scene on each backend.
+///
+/// # Errors
+/// If the scene does not fit one.
+pub fn renderers(
+    backends: &[Box<dyn Backend>],
+    scene: &Gaussians,
+) -> Result<Vec<Box<dyn Renderer>>> {
+    let made = backends.iter().map(|backend| backend.renderer(scene));
+    Ok(made.collect::<Result<_, _>>()?)
+}
+
+/// What backends of one kind compute on, in words.
+pub fn described(backends: &[Box<dyn Backend>]) -> String {
+    match backends {
+        [] => String::new(),
+        [one] => one.describe(),
+        [first, ..] => format!("{} cards, card 0: {}", backends.len(), first.describe()),
+    }
+}
