@@ -207,7 +207,7 @@ fn ranks_go_on_with_other_memory() {
         moments: Moments::Compact,
         ..PLAIN
     };
-    const LITTLE: u64 = 1_450_000;
+    const LITTLE: u64 = 1_100_000;
     let learner = move |limit: Option<u64>| {
         let device: Arc<dyn Device> = match limit {
             Some(limit) => Arc::new(Limited::new(plenty.clone(), limit)),
