@@ -22,6 +22,9 @@ use splatcore_core::backend::{Ranks, StepFrame, StepPlan};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// A frame, and where something of it is: address and bytes.
+type Slot = (usize, (Address, usize));
+
 /// A range of rows of an array.
 fn rows_of(base: Address, row_bytes: usize, rows: &Range<usize>) -> (Address, usize) {
     (
@@ -222,10 +225,7 @@ impl CudaLearner {
 
     /// Where the losses of a step's frames are, and their gradients of colour models and sky, each
     /// with its frame.
-    fn slots_of_frames(
-        &mut self,
-        plan: &StepPlan,
-    ) -> Result<Vec<(usize, (Address, usize))>, BackendError> {
+    fn slots_of_frames(&mut self, plan: &StepPlan) -> Result<Vec<Slot>, BackendError> {
         let mut slots = Vec::new();
         for index in 0..plan.views.len() {
             let loss = self.values.address() + (size_of::<f64>() * index) as u64;
