@@ -122,7 +122,7 @@ impl ConfigError {
                                 format!("only {} and {last} look at it", others.join(", ")),
                                 "give one of them".to_owned(),
                             ),
-                            [] => ("nothing looks at it".to_owned(), "give another setting".to_owned()),
+                            [] => ("nothing looks at it".into(), "give another".into()),
                         }
                     }
                 };
