@@ -122,7 +122,7 @@ pub struct CameraFrame {
 }
 
 /// Gives the others the own bytes of an array, and takes theirs: its address, and the bytes that
-/// each number of Gaussians, a multiple of [`BLOCK`], has in it.
+/// each number of Gaussians, a multiple of `BLOCK`, has in it.
 pub type Share<'a> = &'a dyn Fn(Address, &dyn Fn(usize) -> usize) -> Result<(), BackendError>;
 
 /// Gradients of N numbers that were not asked for yet. Takes no memory before the first.
