@@ -1,4 +1,5 @@
-//! Small linear algebra: the quaternion of a rotation, eigenvalues of symmetric matrices.
+//! Small linear algebra: the quaternion of a rotation, eigenvalues of symmetric matrices, the point
+//! nearest to lines.
 
 /// Unit quaternion `w, x, y, z`, with w not negative, of a rotation matrix in rows; the inverse of
 /// [`rotation_from_quaternion`](crate::camera::rotation_from_quaternion). The largest of the four
@@ -23,6 +24,25 @@ pub fn quaternion_from_rotation(r: &[[f64; 3]; 3]) -> [f64; 4] {
     let length = q.iter().map(|v| v * v).sum::<f64>().sqrt();
     let sign = if q[0] < 0.0 { -1.0 } else { 1.0 };
     q.map(|v| sign * v / length)
+}
+
+/// The normal equations `a x = b` of the point x with the least sum of squared distances from
+/// lines, each a point and a unit direction d. `a` is the mean of I - d d^T over the lines; its
+/// smallest eigenvalue is near 0 if they are nearly parallel. `b` is the mean of (I - d d^T) times
+/// the point.
+pub fn nearest_to_lines(lines: &[[[f64; 3]; 2]]) -> ([[f64; 3]; 3], [f64; 3]) {
+    let count = lines.len().max(1) as f64;
+    let (mut a, mut b) = ([[0.0; 3]; 3], [0.0; 3]);
+    for [point, d] in lines {
+        for i in 0..3 {
+            for j in 0..3 {
+                let across = f64::from(u8::from(i == j)) - d[i] * d[j];
+                a[i][j] += across / count;
+                b[i] += across * point[j] / count;
+            }
+        }
+    }
+    (a, b)
 }
 
 /// Eigenvalues of a symmetric matrix and their vectors: `vectors[k]` is a unit vector of

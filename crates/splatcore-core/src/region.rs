@@ -2,7 +2,7 @@
 
 use crate::Camera;
 use crate::camera::dot;
-use crate::linear::eigen;
+use crate::linear::{eigen, nearest_to_lines};
 use std::fmt;
 use std::str::FromStr;
 
@@ -64,18 +64,7 @@ impl Region {
 /// The point with the least sum of squared distances from lines (a point and a unit direction
 /// each); `None` if they are nearly parallel.
 fn nearest_point(lines: &[[[f64; 3]; 2]]) -> Option<[f64; 3]> {
-    let share = 1.0 / lines.len().max(1) as f64;
-    let (mut a, mut b) = ([[0.0; 3]; 3], [0.0; 3]);
-    for [point, direction] in lines {
-        for i in 0..3 {
-            for j in 0..3 {
-                let unit = if i == j { 1.0 } else { 0.0 };
-                let across = share * (unit - direction[i] * direction[j]);
-                a[i][j] += across;
-                b[i] += across * point[j];
-            }
-        }
-    }
+    let (a, b) = nearest_to_lines(lines);
     let (values, vectors) = eigen(a);
     if !values.iter().all(|value| *value >= MIN_SPREAD) {
         return None;

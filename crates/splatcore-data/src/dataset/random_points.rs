@@ -5,6 +5,7 @@ use super::options::OpenOptions;
 use super::photo;
 use splatcore_core::Camera;
 use splatcore_core::camera::extent;
+use splatcore_core::linear::nearest_to_lines;
 use splatcore_core::random::Rng;
 
 /// Half the cube's side as a share of what the cameras see at the focus. 0.9 makes it 1.3 for the
@@ -100,19 +101,11 @@ fn focus(cameras: &[&Camera]) -> Option<Focus> {
 /// The point with the least sum of squared distances to the optical axes; `None` if they are
 /// (nearly) parallel.
 fn closest_to_axes(cameras: &[&Camera]) -> Option<[f64; 3]> {
-    let n = cameras.len() as f64;
-    let mut a = [[0.0; 3]; 3];
-    let mut b = [0.0; 3];
-    for camera in cameras {
-        let (d, p) = (camera.forward(), camera.position());
-        for i in 0..3 {
-            for j in 0..3 {
-                let projector = (i == j) as u8 as f64 - d[i] * d[j];
-                a[i][j] += projector / n;
-                b[i] += projector * p[j] / n;
-            }
-        }
-    }
+    let axes: Vec<_> = cameras
+        .iter()
+        .map(|camera| [camera.position(), camera.forward()])
+        .collect();
+    let (a, b) = nearest_to_lines(&axes);
     let det3 = |m: [[f64; 3]; 3]| {
         m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
             - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])

@@ -4,6 +4,7 @@ use super::AROUND;
 use crate::linear::{percentile, principal_axes, solve};
 use crate::{CameraPath, PathError, Pose};
 use splatcore_core::camera::{dot, normalize};
+use splatcore_core::linear::nearest_to_lines;
 
 /// Of the distances of cameras from the focus along an axis, this share lies within the ellipse.
 const WITHIN: f64 = 0.9;
@@ -95,25 +96,21 @@ pub fn ellipse(
 /// The point nearest to the lines of sight of all cameras, by least squares; if these are parallel,
 /// the point before the cameras' mean as far away as they are from it on average, or 1 scene unit.
 pub fn focus_of(cameras: &[Pose]) -> [f64; 3] {
-    let mut a = [[0.0; 3]; 3];
-    let mut b = [0.0; 3];
+    let lines: Vec<_> = cameras
+        .iter()
+        .map(|camera| [camera.position, camera.rotation[2]])
+        .collect();
+    let (a, b) = nearest_to_lines(&lines);
+    if let Some(focus) = solve(a, b) {
+        return focus;
+    }
     let count = (cameras.len() as f64).max(1.0);
-    let mut mean = [0.0; 3];
-    let mut forward = [0.0; 3];
-    for camera in cameras {
-        let (p, d) = (camera.position, camera.rotation[2]);
+    let (mut mean, mut forward) = ([0.0; 3], [0.0; 3]);
+    for [p, d] in lines {
         for i in 0..3 {
-            for j in 0..3 {
-                let across = f64::from(u8::from(i == j)) - d[i] * d[j];
-                a[i][j] += across / count;
-                b[i] += across * p[j] / count;
-            }
             mean[i] += p[i] / count;
             forward[i] += d[i] / count;
         }
-    }
-    if let Some(focus) = solve(a, b) {
-        return focus;
     }
     let spread = cameras
         .iter()
