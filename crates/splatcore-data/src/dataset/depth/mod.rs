@@ -95,15 +95,8 @@ pub(super) fn load(
         mut values,
     } = read::read(&file, options.unit.or(entry.depth_unit))?;
     let source = loaded.source;
-    if !same_shape((width, height), (source.width, source.height)) {
-        return wrong(
-            format!(
-                "the depths are {width}x{height} values but their photo is {}x{} pixels, which is \
-                 another shape",
-                source.width, source.height
-            ),
-            "make them from the whole photo, in any size of its shape, or remove the file",
-        );
+    if let Some((problem, remedy)) = other_shape("depths", [width, height], source) {
+        return wrong(problem, remedy);
     }
     if loaded.view.lens.is_fisheye() {
         return wrong(
@@ -133,6 +126,25 @@ pub(super) fn load(
 }
 
 /// A map that cannot be of its photo.
+/// What is wrong with a map of another shape than its photo, and what to do; `what` it is of.
+fn other_shape(
+    what: &str,
+    [width, height]: [u32; 2],
+    photo: &Camera,
+) -> Option<(String, &'static str)> {
+    if same_shape((width, height), (photo.width, photo.height)) {
+        return None;
+    }
+    Some((
+        format!(
+            "the {what} are {width}x{height} values but their photo is {}x{} pixels, which is \
+             another shape",
+            photo.width, photo.height
+        ),
+        "make them from the whole photo, in any size of its shape, or remove the file",
+    ))
+}
+
 fn refused(file: &Path, entry: &Entry, problem: String, remedy: &str) -> DataError {
     let error = DataError::new(file, problem, remedy);
     error.at(Place::Part(format!("image '{}'", entry.name)))

@@ -1,10 +1,9 @@
 //! Normals of photos: what their files say, in the axes of a camera.
 
 use super::options::{NormalFrame, NormalOptions};
-use super::{Loaded, find, masked, refused, vectors};
+use super::{Loaded, find, masked, other_shape, refused, vectors};
 use crate::DataError;
 use crate::dataset::Entry;
-use crate::dataset::photo::same_shape;
 use crate::dataset::posed::Dataset;
 use splatcore_core::camera::dot;
 use splatcore_core::depth::DepthMap;
@@ -32,15 +31,8 @@ pub(crate) fn with_normals(
         height,
         values,
     } = vectors::read(&file)?;
-    if !same_shape((width, height), (source.width, source.height)) {
-        return wrong(
-            format!(
-                "the normals are {width}x{height} values but their photo is {}x{} pixels, which is \
-                 another shape",
-                source.width, source.height
-            ),
-            "make them from the whole photo, in any size of its shape, or remove the file",
-        );
+    if let Some((problem, remedy)) = other_shape("normals", [width, height], source) {
+        return wrong(problem, remedy);
     }
     if view.lens != Lens::Pinhole {
         return wrong(
