@@ -5,8 +5,7 @@
 // (densify/*.rs) launches them. Order afterwards as on the CPU: Gaussians that stay, then clones,
 // then split children, each in order. Random numbers are counter-based (splatcore_core::random).
 // The steps that several methods share:
-// - list_count, scan_sums, list_write (list_gaussians.cuh): flags a Gaussian (`actions`,
-//   gaussian_actions.cuh) to the indices of the flagged.
+// - list_count, scan_sums, list_write (list_gaussians.cuh): `actions` to indices of the flagged.
 // - weight_sums, scan_sums, weight_scan (mcmc.cuh): weights to cumulative weights, in whole numbers
 //   of 2^-32, so that sums do not depend on their order.
 // - select_histogram, select_digit, four times (adc_choose.cuh): the K largest gradients.
@@ -18,8 +17,7 @@
 // Constants: THREADS, TILE_ROWS, DIGIT_BITS, SPLIT_INTO (densify/kernels.rs), an action's bits
 // (densify/actions.rs), TOTALS and the places TOTAL_... (densify/totals.rs), MIN_MASK.
 //
-// Launch. One thread an item, blocks of THREADS = 256; begin, end and decide kernels one warp or
-// one thread.
+// Launch. One thread an item, blocks of THREADS = 256; begin, end and decide: one warp or thread.
 //
 // Bound. Memory: deciding reads 28 bytes a Gaussian, compaction moves 708 bytes a Gaussian twice.
 //
