@@ -267,12 +267,38 @@ fn distances(
         .collect()
 }
 
+/// PSNR of one image against its view's photo, dB over the pixels that count, at most
+/// [`MAX_PSNR`]; 0 if the image is not finite. For many photos: SSIM, which [`score`] also has,
+/// takes most of its time.
+///
+/// # Errors
+/// [`BackendError::Input`] when their sizes differ.
+pub fn psnr(view: &View, image: &Image) -> Result<f64, BackendError> {
+    check_size(view, image)?;
+    Ok(decibels(metrics::psnr(image, &view.photo)))
+}
+
 /// Scores one image against its view's photo, without LPIPS; with `align_colour` also with its
 /// colours fitted to it.
 ///
 /// # Errors
 /// [`BackendError::Input`] when their sizes differ.
 pub fn score(view: &View, image: &Image, align_colour: bool) -> Result<ViewScore, BackendError> {
+    let photo = &view.photo;
+    let psnr = psnr(view, image)?;
+    let ssim = metrics::ssim(image, photo);
+    Ok(ViewScore {
+        name: view.name.clone(),
+        psnr,
+        ssim: if ssim.is_nan() { 0.0 } else { ssim },
+        psnr_aligned: align_colour.then(|| decibels(metrics::psnr_aligned(image, photo))),
+        lpips: None,
+        depth: None,
+        region: None,
+    })
+}
+
+fn check_size(view: &View, image: &Image) -> Result<(), BackendError> {
     let photo = &view.photo;
     let pixels = photo.width as usize * photo.height as usize;
     if (image.width, image.height) != (photo.width, photo.height)
@@ -285,15 +311,13 @@ pub fn score(view: &View, image: &Image, align_colour: bool) -> Result<ViewScore
             view.name, image.width, image.height, photo.width, photo.height
         )));
     }
-    let or_zero = |value: f64| if value.is_nan() { 0.0 } else { value };
-    let aligned = || or_zero(metrics::psnr_aligned(image, photo)).min(MAX_PSNR);
-    Ok(ViewScore {
-        name: view.name.clone(),
-        psnr: or_zero(metrics::psnr(image, photo)).min(MAX_PSNR),
-        ssim: or_zero(metrics::ssim(image, photo)),
-        psnr_aligned: align_colour.then(aligned),
-        lpips: None,
-        depth: None,
-        region: None,
-    })
+    Ok(())
+}
+
+/// A PSNR as it is reported.
+fn decibels(psnr: f64) -> f64 {
+    match psnr.is_nan() {
+        true => 0.0,
+        false => psnr.min(MAX_PSNR),
+    }
 }

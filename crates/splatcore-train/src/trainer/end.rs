@@ -7,12 +7,12 @@ use super::steps::Stretch;
 use crate::budget::{Account, Spending};
 use crate::clock::Now;
 use crate::error::TrainError;
-use crate::evaluate::MAX_PSNR;
+use crate::evaluate;
 use crate::intrinsics::LensChange;
 use crate::observer::{Event, Observer};
 use crate::together::{Decision, End};
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
-use splatcore_core::{Pipeline, View, metrics};
+use splatcore_core::{Pipeline, View};
 use std::sync::Arc;
 
 /// When it is asked how long what follows the last step takes: at the first plan, and when these
@@ -287,12 +287,7 @@ fn psnr(
     for view in views {
         let camera = LensChange::of(lenses, &view.camera);
         let image = renderer.render(&camera, options)?.image;
-        let psnr = metrics::psnr(&image, &view.photo);
-        sum += if psnr.is_nan() {
-            0.0
-        } else {
-            psnr.min(MAX_PSNR)
-        };
+        sum += evaluate::psnr(view, &image)?;
     }
     Ok(sum / views.len().max(1) as f64)
 }

@@ -9,7 +9,6 @@ use crate::scene_source::{Files, relative};
 use anyhow::{Context, Result};
 use splatcore_core::{Backend, Camera, View};
 use splatcore_data::dataset::{Dataset, Entry, colmap, transforms};
-use splatcore_train::evaluate::score;
 use splatcore_train::intrinsics::LensChange;
 use splatcore_train::poses::PoseChange;
 use splatcore_train::{Evaluation, Trainer, evaluate};
@@ -130,7 +129,7 @@ impl Refined {
                     return Ok(known(evaluation, &view.name));
                 }
                 let image = renderer.render(camera, &options)?.image;
-                Ok(score(view, &image, false)?.psnr)
+                Ok(evaluate::psnr(view, &image)?)
             };
             let change = PoseChange::between(&view.camera, camera, extent, &limits);
             let (before, after) = (psnr(&view.camera, &plain)?, psnr(camera, found)?);
