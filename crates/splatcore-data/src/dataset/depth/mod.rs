@@ -76,6 +76,16 @@ pub(super) fn none_found(dataset: &Dataset, options: &DepthOptions) -> DataError
     DataError::new(&path, problem, remedy).depending_on(Choice::Depths)
 }
 
+impl Dataset {
+    /// How many photos have a depth map where it is looked for without a folder
+    /// ([`DepthOptions::folder`]); none is read.
+    pub fn depth_maps(&self) -> usize {
+        let has_map =
+            |entry: &&Entry| find::file_of(&self.root, entry, None, &find::DEPTHS).is_some();
+        self.entries.iter().filter(has_map).count()
+    }
+}
+
 /// What is known of the depths of a photo; `None` if there is no file of it, or nothing of it is of
 /// use.
 pub(super) fn load(
