@@ -223,6 +223,42 @@ fn a_program_proposes_and_its_record_repeats_it() {
     assert!(error.contains("no model is set for the coder"), "{error}");
 }
 
+/// The profile is measured once: a run that goes on asks with the numbers of its first questions.
+#[cfg(unix)]
+#[test]
+fn a_profile_is_kept() {
+    use std::os::unix::fs::PermissionsExt;
+    if !can_run_kernels() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    let (experiment, program, asked) = (at("experiment"), at("model"), at("asked"));
+    let advice = r#"[{"what": "a", "why": "b", "watch": "c", "files": ["blend_literal.cu"],
+        "kind": "compute", "predicted_percent": 5}]"#;
+    let script = format!("#!/bin/sh\ncat >> {asked}\ncat <<'END'\n{advice}\nEND\n");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    begin(&experiment, "1");
+    let profile = succeeds(&["lab", "profile", &experiment, "--json", "--on", "emulator"]);
+    let mut profile: serde_json::Value = serde_json::from_str(&profile).unwrap();
+    profile["counters"]["sheep"] = 4242.into();
+    std::fs::write(at("experiment/profile.json"), profile.to_string()).unwrap();
+    let source = format!("command:{program}");
+    let run = [
+        "lab",
+        "run",
+        &experiment,
+        "--on",
+        "emulator",
+        "--llm",
+        &source,
+    ];
+    splatcore(&run).output().unwrap();
+    let asked = std::fs::read_to_string(asked).unwrap();
+    assert!(asked.contains("sheep") && asked.contains("4242"), "{asked}");
+}
+
 /// A run that is killed goes on with the candidate that was in work.
 #[cfg(unix)]
 #[test]

@@ -90,7 +90,7 @@ impl ModelArgs {
             GuidanceName::None => Guidance::None,
             GuidanceName::Planner => Guidance::Planner,
             GuidanceName::Profile => {
-                Guidance::PlannerAndProfile(Box::new(self.profile(open, experiment)?))
+                Guidance::PlannerAndProfile(Box::new(self.profile(open, experiment, folder)?))
             }
         };
         let cross_check = self.cross_check.then(|| {
@@ -108,8 +108,9 @@ impl ModelArgs {
         &self,
         open: &Opening,
         experiment: &Experiment,
+        folder: &Path,
     ) -> Result<splatcore_lab::profile::Profile> {
-        let mut profile = profile::of(&open.build, experiment)?;
+        let mut profile = profile::kept(&open.build, experiment, folder)?;
         if let Some(file) = &self.ncu {
             let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
             let measured = read_ncu(&text).with_context(|| file.display().to_string())?;

@@ -4,7 +4,7 @@ use super::device::DeviceArgs;
 use super::toolbox::Build;
 use super::{code, scenes};
 use crate::output;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use splatcore_core::Pipeline;
 use splatcore_core::backend::{Backend, Timed};
 use splatcore_cuda::ops::op_of;
@@ -13,7 +13,7 @@ use splatcore_lab::evaluate::Toolbox;
 use splatcore_lab::experiment::{Experiment, Folder, Workload};
 use splatcore_lab::profile::{Kernel, Profile, Stage, to_markdown};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Say where the time of an experiment's frames goes: stages, counts, and what the task's kernels
 /// take of a card.
@@ -38,6 +38,29 @@ pub fn run(args: &Args) -> Result<()> {
         true => output::print_json(&profile),
         false => output::print(&to_markdown(&profile)),
     }
+}
+
+/// Where an experiment's folder keeps the profile that models are told.
+const KEPT: &str = "profile.json";
+
+/// The profile of an experiment's baseline, measured once on a device and kept in its folder:
+/// prompts hold its times, and a run that goes on asks what it has asked before.
+///
+/// # Errors
+/// As [`of`], and if the folder cannot be written.
+pub fn kept(build: &Build, experiment: &Experiment, folder: &Path) -> Result<Profile> {
+    let path = folder.join(KEPT);
+    let known = std::fs::read(&path).ok();
+    let known = known.and_then(|text| serde_json::from_slice::<Profile>(&text).ok());
+    if let Some(profile) = known.filter(|profile| profile.device == build.describe()) {
+        return Ok(profile);
+    }
+    let profile = of(build, experiment)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    serde_json::to_writer_pretty(&mut file, &profile)?;
+    file.persist(&path)
+        .with_context(|| path.display().to_string())?;
+    Ok(profile)
 }
 
 /// The profile of an experiment's baseline.
