@@ -73,6 +73,8 @@ pub struct Schedule {
     extent: f64,
     /// Steps in which every photo is seen once.
     epoch: u32,
+    /// Photos that are trained on.
+    photos: usize,
     /// Pixels of all photos that count for the number of Gaussians.
     pixels: u64,
     /// How many cameras took the photos.
@@ -94,6 +96,7 @@ impl Schedule {
             config: config.clone(),
             extent,
             epoch: 1,
+            photos: 0,
             pixels: 0,
             cameras: 1,
             depth_unit: None,
@@ -113,6 +116,7 @@ impl Schedule {
         });
         Self {
             epoch: u32::try_from(usable).unwrap_or(u32::MAX).div_ceil(batch),
+            photos: usable,
             pixels: pixels.sum(),
             cameras: camera_count(views.iter().copied()).max(1) as u32,
             depth_unit: depth_unit::unit_of(&views),
