@@ -1,5 +1,7 @@
 """The table of each page of docs/methods, for scripts/results."""
 
+import re
+
 from results_raw import CARD, FOX, INTERPOLATED, load, runs, source
 from results_tables import (
     BLENDS,
@@ -9,10 +11,7 @@ from results_tables import (
     blend_table,
     decibels,
     fox_source,
-    gaussians,
-    group,
     mean,
-    quality_rows,
     table,
     us,
 )
@@ -187,6 +186,49 @@ def method_floaters():
             "*NVIDIA H200, driver 580.159.04; commit 09c3f1b, 2026-11-21: `training/runs.txt`.*",
         ]
     )
+
+
+def group(found, section, label):
+    return [r for r in found if section in r["section"] and r["label"].strip() == label]
+
+
+def quality_rows(found):
+    """Label, runs, commit for the table of quality on fox_colmap."""
+    seeds = "fox_colmap at 1080x1920, commit 09c3f1b"
+    mcmc = "the same: --strategy mcmc"
+    tree = "fox_colmap at 1080x1920, working tree of ebd0774"
+    late = "fox_colmap at 1080x1920, 2026-11-22, commits 8c42a51"
+    presets = "e6d55b3, presets"
+    return [
+        ("`--strategy adc`, 30,000 steps", group(found, seeds, "adc-p8"), "09c3f1b"),
+        ("the same, `--prune-floaters 0`", group(found, seeds, "adc"), "09c3f1b"),
+        ("`--strategy mcmc`, 1 M, 15,000 steps", group(found, mcmc, "L25"), "09c3f1b"),
+        ("the same, coarse to fine", group(found, mcmc, "c2f-L25"), "09c3f1b"),
+        (
+            "the same two, `--max-scale 0`",
+            group(found, mcmc, "mcmc") + group(found, mcmc, "c2f"),
+            "09c3f1b",
+        ),
+        (
+            "`--preset fast` then: mcmc, 300,000",
+            [r for r in group(found, late, "--preset fast") if r["kind"] == "after"],
+            "93c8c35",
+        ),
+        (
+            "as `--preset balanced` then",
+            group(found, tree, "mcmc 500 k, 15000, coarse-to-fine"),
+            "ebd0774",
+        ),
+        ("`--preset quality` then", group(found, presets, "quality_fox"), "e6d55b3"),
+    ]
+
+
+def gaussians(run):
+    if run.get("gaussians"):
+        return int(run["gaussians"])
+    if run.get("rest"):
+        return int(re.search(r"'gaussians': (\d+)", run["rest"]).group(1))
+    return 1_000_000  # MCMC runs end at their limit
 
 
 def strategy(prefixes):

@@ -1,4 +1,4 @@
-"""A small SVG writer, for scripts/results: bars, stacked bars and points, for light and dark."""
+"""A small SVG writer, for scripts/results: bars, stacked bars, curves, for light and dark."""
 
 import math
 
@@ -116,31 +116,36 @@ def stacks(title, unit, names, groups, width=760):
     return svg(width, height, body, title)
 
 
-def scatter(title, xlabel, ylabel, points, width=760, height=380):
+def curves(title, xlabel, ylabel, name, line, points, width=760, height=320):
+    """A curve with a dot for each (x, y) of `line`, and single dots (x, y, label) beside it."""
     left, right, top, bottom = 60, 30, 48, 46
-    xs, ys = [p[0] for p in points], [p[1] for p in points]
-    x0, x1 = 0, max(xs) * 1.25
-    y0, y1 = math.floor(min(ys) * 2 - 0.5) / 2, math.ceil(max(ys) * 2 + 0.5) / 2
-    px = lambda v: left + (width - left - right) * (v - x0) / (x1 - x0)
+    xs, ys = zip(*line, *(point[:2] for point in points))
+    x1 = max(xs) * (1.3 if points else 1.1)
+    y0, y1 = math.floor(min(ys) - 0.2), math.ceil(max(ys) + 0.2)
+    px = lambda v: left + (width - left - right) * v / x1
     py = lambda v: height - bottom - (height - top - bottom) * (v - y0) / (y1 - y0)
     body = [label(16, 24, title)]
-    for i in range(int(round((y1 - y0) * 2)) + 1):
-        value = y0 + i / 2
+    for value in range(y0, y1 + 1):
         body += [
             f'<line class="grid" x1="{left}" x2="{width - right}" y1="{py(value):.1f}" '
             f'y2="{py(value):.1f}"/>',
-            label(left - 8, py(value) + 4, f"{value:.1f}", "small", "end"),
+            label(left - 8, py(value) + 4, value, "small", "end"),
         ]
-    for value in range(0, int(x1) + 1, 5):
+    for value in range(0, int(x1) + 1, 5 if x1 < 60 else 20):
         body.append(label(px(value), height - bottom + 18, value, "small", "middle"))
     body += [
         label(width - right, height - 10, xlabel, "small", "end"),
         label(left, top - 8, ylabel, "small"),
+        '<polyline fill="none" stroke="#2a78b8" stroke-width="2" points="'
+        + " ".join(f"{px(x):.1f},{py(y):.1f}" for x, y in line)
+        + '"/>',
     ]
-    for x, y, name, side in points:
-        dx, anchor = (9, "start") if side == "right" else (-9, "end")
+    body += [f'<circle class="s2" cx="{px(x):.1f}" cy="{py(y):.1f}" r="4"/>' for x, y in line]
+    x, y = line[-1]
+    body.append(label(px(x) + 9, py(y) + 4, name, "small"))
+    for x, y, text in points:
         body += [
-            f'<circle class="s2" cx="{px(x):.1f}" cy="{py(y):.1f}" r="5"/>',
-            label(px(x) + dx, py(y) + 4, name, "small", anchor),
+            f'<circle class="s1" cx="{px(x):.1f}" cy="{py(y):.1f}" r="5"/>',
+            label(px(x) + 9, py(y) + 4, text, "small"),
         ]
     return svg(width, height, body, title)

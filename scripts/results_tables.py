@@ -244,91 +244,9 @@ def training():
     return files
 
 
-def group(found, section, label):
-    return [r for r in found if section in r["section"] and r["label"].strip() == label]
-
-
-def quality_rows(found):
-    """Label, runs, commit for the table of quality on fox_colmap."""
-    seeds = "fox_colmap at 1080x1920, commit 09c3f1b"
-    mcmc = "the same: --strategy mcmc"
-    tree = "fox_colmap at 1080x1920, working tree of ebd0774"
-    late = "fox_colmap at 1080x1920, 2026-11-22, commits 8c42a51"
-    presets = "e6d55b3, presets"
-    return [
-        ("`--strategy adc`, 30,000 steps", group(found, seeds, "adc-p8"), "09c3f1b"),
-        ("the same, `--prune-floaters 0`", group(found, seeds, "adc"), "09c3f1b"),
-        ("`--strategy mcmc`, 1 M, 15,000 steps", group(found, mcmc, "L25"), "09c3f1b"),
-        ("the same, coarse to fine", group(found, mcmc, "c2f-L25"), "09c3f1b"),
-        (
-            "the same two, `--max-scale 0`",
-            group(found, mcmc, "mcmc") + group(found, mcmc, "c2f"),
-            "09c3f1b",
-        ),
-        (
-            "`--preset fast` then: mcmc, 300,000",
-            [r for r in group(found, late, "--preset fast") if r["kind"] == "after"],
-            "93c8c35",
-        ),
-        (
-            "as `--preset balanced` then",
-            group(found, tree, "mcmc 500 k, 15000, coarse-to-fine"),
-            "ebd0774",
-        ),
-        ("`--preset quality` then", group(found, presets, "quality_fox"), "e6d55b3"),
-    ]
-
-
-def gaussians(run):
-    if run.get("gaussians"):
-        return int(run["gaussians"])
-    if run.get("rest"):
-        return int(re.search(r"'gaussians': (\d+)", run["rest"]).group(1))
-    return 1_000_000  # MCMC runs end at their limit
-
-
 def quality():
     found = runs()
-    lines = []
-    for label, chosen, commit in quality_rows(found):
-        psnrs = [float(r["psnr"]) for r in chosen]
-        several = len(chosen) if chosen[0]["kind"] != "mean" else len(chosen[0]["views"].split())
-        worst = f"{min(psnrs):.2f}" if len(psnrs) > 1 else "-"
-        timed = [float(r["seconds"]) for r in chosen if r.get("seconds")]
-        lines.append(
-            [
-                label,
-                several,
-                f"{mean(psnrs):.2f}",
-                worst,
-                f"{mean(map(gaussians, chosen)):,.0f}",
-                f"{mean(timed):.1f}" if timed else "-",
-                commit,
-            ]
-        )
-    files = {
-        "quality-fox": "\n\n".join(
-            [
-                table(
-                    [
-                        "fox_colmap at 1080x1920",
-                        "seeds",
-                        "PSNR",
-                        "worst seed",
-                        "Gaussians",
-                        "seconds",
-                        "commit",
-                    ],
-                    lines,
-                    ["left"] + ["right"] * 5 + ["left"],
-                ),
-                "PSNR on the seven held-out photos. Seconds: training alone, without loading and\n"
-                "the last measurement. `-`: not written down, or measured beside other work.",
-                "*NVIDIA H200, driver 580.159.04, 2026-11-21 and 2026-11-22: `training/runs.txt`.*",
-            ]
-        )
-    }
-
+    files = {}
     lines = []
     for run in found:
         if run["kind"] == "option" and "scripts/options bonsai" in run["section"]:
