@@ -61,6 +61,21 @@ impl<'a> Local<'a> {
         settings: Settings,
         scenes: Vec<Scene>,
     ) -> Result<Self, Broken> {
+        let mut local = Self::known(toolbox, settings, scenes)?;
+        let own = local.results(&Texts::new(), &mut Vec::new());
+        own.map_err(|error| Broken(format!("the baseline does not pass its own gates: {error}")))?;
+        Ok(local)
+    }
+
+    /// As [`Local::new`], of a baseline that passed with the same settings on this device before.
+    ///
+    /// # Errors
+    /// If it cannot render.
+    pub fn known(
+        toolbox: &'a dyn Toolbox,
+        settings: Settings,
+        scenes: Vec<Scene>,
+    ) -> Result<Self, Broken> {
         let system = |error: std::io::Error| Broken(format!("a folder for kernels: {error}"));
         let empty = tempfile::tempdir().map_err(system)?;
         let program = toolbox
@@ -84,7 +99,7 @@ impl<'a> Local<'a> {
             training: settings.training,
         };
         let suite = Suite::new(tests, &judge, &mut baseline)?;
-        let mut local = Self {
+        Ok(Self {
             toolbox,
             settings,
             suite,
@@ -96,11 +111,7 @@ impl<'a> Local<'a> {
             sandbox,
             device_seconds: 0.0,
             evaluated: 0,
-        };
-        drop(baseline);
-        let own = local.results(&Texts::new(), &mut Vec::new());
-        own.map_err(|error| Broken(format!("the baseline does not pass its own gates: {error}")))?;
-        Ok(local)
+        })
     }
 
     /// Lets other files be changed from now on.
