@@ -27,10 +27,9 @@
 // warps if possible, so that the next access meets one that it is not ordered with. Accesses of
 // further lanes or blocks are not recorded; this can hide a race only behind another race.
 //
-// This file holds what is recorded. checks_order.hpp: which accesses a thread has seen;
-// checks_accesses.hpp: the check of an access, and messages; checks_launches.hpp: the begin and end
-// of launches and blocks, and what stands for all this if CHECKED is 0; checks_hooks.hpp: the
-// functions that compilers call.
+// checks.cpp: what is recorded; checks_order.cpp: which accesses a thread has seen;
+// checks_accesses.cpp: the check of an access, and messages; checks_launches.cpp: the begin and end
+// of launches and blocks; checks_hooks.cpp: the functions that compilers call.
 
 namespace emulator {
 
@@ -43,74 +42,46 @@ enum Access { READ = 1, WRITE = 2, ATOMIC = 4 };
 
 #if CHECKED
 
-// The address at which the library is loaded.
-extern "C" const char image_start[] __asm("__ehdr_start") __attribute__((visibility("hidden")));
+// Checks an access by code that is at `from`.
+void check_access(const volatile void* pointer, size_t bytes, unsigned kind, const void* from);
 
-// The accesses of others that a thread has seen other than by barriers: a node of a graph that only
-// grows. If `start` is not 0, the node is a release (a fence): it covers, of the block that began
-// at `start`, the accesses before `barrier`, those of the lanes of `warp` before `lanes`, and those
-// that `one` covers. Otherwise it covers those of `one` and `other`. If `in_block`, it covers no
-// accesses of other blocks.
-struct Knowledge {
-    unsigned start, barrier, warp;
-    unsigned lanes[LANES];
-    bool in_block;
-    Knowledge *one, *other;
-    unsigned visited;
-    Knowledge* next;     // the search's list of nodes to visit
-    Knowledge* earlier;  // the node made before this one
+// A fence, of the block alone or of the device.
+void check_fence(bool in_block);
+
+extern const void* argument_values[32];
+extern unsigned argument_count;
+
+template <class T>
+struct Argument {
+    UNCHECKED static const void* pointer(void*) { return nullptr; }
+};
+template <class T>
+struct Argument<T*> {
+    UNCHECKED static const void* pointer(void* argument) { return *(void**)argument; }
 };
 
-struct Slot {
-    unsigned time;  // 0: empty
-    unsigned short thread;
-    bool is_atomic;
-    unsigned place;  // offset of the instruction in the library
-};
+// Stores which arguments are pointers, for messages.
+template <class... P>
+UNCHECKED static void note_arguments(void (*)(P...), void** arguments) {
+    static_assert(sizeof...(P) <= sizeof argument_values / sizeof argument_values[0],
+                  "more arguments than there is room for");
+    argument_count = 0;
+    ((argument_values[argument_count] = Argument<P>::pointer(arguments[argument_count]),
+      argument_count += 1),
+     ...);
+}
 
-// The recorded accesses of a word or a byte.
-struct Cell {
-    Slot writes[2], reads[2];
-    Knowledge* released;  // what the flag in this cell tells its readers
-};
+// Checks an access by a function of the emulator; its place is the caller's.
+#define CHECK_ACCESS(pointer, bytes, kind) \
+    emulator::check_access(pointer, bytes, kind, __builtin_return_address(0))
 
-// A range of memory that kernels may access.
-struct Region {
-    uintptr_t start;
-    size_t bytes;
-    bool is_gone, is_shared;
-    Cell* cells;  // null until something is accessed
-    size_t mapped;
-    unsigned shift;  // offset >> shift is the cell: 2, or 0 after an access smaller than a word
-};
+#else
 
-// The knowledge that a thread of the current block has from fences and flags.
-struct Told {
-    Knowledge *fence, *pending, *acquired;
-};
-
-static bool active;  // whether a block runs
-static size_t image_bytes;
-static Region* regions;
-static size_t region_count, region_room;
-static Region* last_region;
-static Region shared_region;
-static const void* argument_values[32];
-static unsigned argument_count;
-
-static unsigned now, block_start, barrier_time;
-static unsigned* block_starts;                       // start times of the launch's blocks
-static unsigned warp_times[MAX_THREADS / LANES];     // of the last __syncwarp of all lanes
-static unsigned partial_times[MAX_THREADS / LANES];  // of the last __syncwarp with a smaller mask
-static unsigned partial[MAX_THREADS / LANES][LANES]
-                       [LANES];  // [lane][of lane]: time up to which it has seen accesses
-
-static Told told[MAX_THREADS];
-static Knowledge* latest_knowledge;
-static unsigned searches;
-static bool fences_used;
-
-UNCHECKED static inline unsigned later(unsigned a, unsigned b) { return a > b ? a : b; }
+static inline void check_fence(bool) {}
+template <class... P>
+static inline void note_arguments(void (*)(P...), void**) {}
+static inline void check_access(const volatile void*, size_t, unsigned, const void*) {}
+#define CHECK_ACCESS(pointer, bytes, kind) ((void)0)
 
 #endif
 }  // namespace emulator

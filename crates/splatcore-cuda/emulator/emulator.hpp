@@ -1,11 +1,16 @@
 // Defines the words of CUDA C++ for a plain C++17 compiler, so that kernels run on a processor
 // (src/device/emulated/mod.rs). That module joins these texts in this order: emulator.hpp (words
-// and types), fibers.hpp (threads, blocks, barriers), checks.hpp and checks_*.hpp (checks of memory
-// accesses, if CHECKED is 1), collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics),
-// matrix.hpp (matrix units, halves, asynchronous copies), the kernels in an unnamed namespace, and
-// one EMULATOR_KERNEL for each kernel. It needs x86-64 or aarch64, and GCC or clang.
+// and types), fibers.hpp (threads, blocks, barriers), checks.hpp (checks of memory accesses, if
+// CHECKED is 1), collectives.hpp (warps), intrinsics.hpp (arithmetic and atomics), matrix.hpp
+// (matrix units, halves, asynchronous copies), the kernels in an unnamed namespace, and one
+// EMULATOR_KERNEL for each kernel. What the headers only declare is in the .cpp files, which are
+// compiled once and linked to every program: RUNTIME is 1 there. It needs x86-64 or aarch64, and
+// GCC or clang.
 
 #include <math.h>
+#if RUNTIME
+#include <stdarg.h>
+#endif
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,9 +19,12 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <utility>
-#if CHECKED
+#if CHECKED && RUNTIME
 #include <link.h>
 #endif
+
+// Nothing of a library is seen outside but what is marked with EMULATOR_EXPORT.
+#pragma GCC visibility push(hidden)
 
 #define __global__
 #define __device__
@@ -53,25 +61,6 @@ extern "C" char __stop_emulated_shared[] __attribute__((visibility("hidden")));
 #define UNCHECKED __attribute__((no_sanitize("thread")))
 #else
 #define UNCHECKED
-#endif
-
-// Unused bytes on both sides of shared memory, in which checks find accesses out of bounds. The
-// assembly precedes all variables: the first bytes start the section, the others are a section that
-// follows it.
-#if CHECKED
-#define SHARED_RIM 4096
-__asm(R"(
-    .section emulated_shared,"aw"
-    .balign 4096
-    .zero 4096
-    .section emulated_rim,"aw"
-    .zero 4096
-    .text
-)");
-extern "C" char __stop_emulated_rim[] __attribute__((visibility("hidden")));
-#define emulated_rim_stop __stop_emulated_rim
-#else
-#define SHARED_RIM 0
 #endif
 
 // Vector types, aligned as in CUDA: to their size if it is a power of two of at most 16 bytes.

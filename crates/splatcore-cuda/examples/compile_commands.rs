@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::fs::write(&constants, defines)?;
         let mut arguments = vec!["c++".to_string()];
         arguments.extend(["-x", "c++", "-std=c++17", "-w"].map(String::from));
-        arguments.extend(["-DEMULATED=1", "-DCHECKED=0"].map(String::from));
+        arguments.extend(["-DEMULATED=1", "-DCHECKED=0", "-DRUNTIME=0"].map(String::from));
         for (header, _) in PRELUDE {
             arguments.push("-include".into());
             arguments.push(package.join("emulator").join(header).display().to_string());

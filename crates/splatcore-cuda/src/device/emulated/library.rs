@@ -12,16 +12,21 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// `"name", ...` in `emulator/`.
-macro_rules! prelude {
+macro_rules! texts {
     ($($name:literal)+) => {
         &[$(($name, include_str!(concat!("../../../emulator/", $name)))),+]
     };
 }
 
 /// What stands before every program, by file name, in an order in which each finds what it needs.
-pub static PRELUDE: &[(&str, &str)] = prelude! {
-    "emulator.hpp" "fibers.hpp" "checks.hpp" "checks_order.hpp" "checks_accesses.hpp"
-    "checks_launches.hpp" "checks_hooks.hpp" "collectives.hpp" "intrinsics.hpp" "matrix.hpp"
+pub static PRELUDE: &[(&str, &str)] = texts! {
+    "emulator.hpp" "fibers.hpp" "checks.hpp" "collectives.hpp" "intrinsics.hpp" "matrix.hpp"
+};
+
+/// What the prelude only declares, linked to every program, in such an order too.
+static RUNTIME: &[(&str, &str)] = texts! {
+    "fibers.cpp" "checks.cpp" "checks_order.cpp" "checks_accesses.cpp" "checks_launches.cpp"
+    "checks_hooks.cpp" "collectives.cpp" "matrix.cpp"
 };
 
 /// No contraction, so that results do not depend on the processor; type punning and overflow as on
@@ -40,7 +45,7 @@ const OPTIONS: [&str; 9] = [
 ];
 
 /// For checked kernels: calls before every access, of functions that are the emulator's own
-/// (emulator/checks_hooks.hpp), and line numbers to tell where; the rest is the compiler's own in
+/// (emulator/checks_hooks.cpp), and line numbers to tell where; the rest is the compiler's own in
 /// [`options`]. Given when compiling only: the linker would add the sanitizers' libraries.
 const CHECKS: [&str; 2] = ["-g1", "-fsanitize=thread"];
 
@@ -170,8 +175,8 @@ impl Compiler {
     pub fn load(&self, program: &Program) -> Result<Vec<&'static Entry>, DeviceError> {
         type Slot = Arc<Mutex<Option<Vec<&'static Entry>>>>;
         static LOADED: OnceLock<Mutex<HashMap<PathBuf, Slot>>> = OnceLock::new();
-        let (prelude, text) = (prelude(self.checked), text(program));
-        let path = self.in_cache(program.name(), &[&prelude, &text], "so")?;
+        let ([prelude, runtime], text) = (ahead(self.checked), text(program));
+        let path = self.in_cache(program.name(), &[&prelude, &runtime, &text], "so")?;
         let slot = LOADED
             .get_or_init(Mutex::default)
             .lock()
@@ -186,8 +191,8 @@ impl Compiler {
             return Ok(entries.clone());
         }
         if !path.exists() {
-            let header = self.header(&prelude)?;
-            self.compile(program.name(), &header, &text, &path)?;
+            let ready = self.ready(&prelude, &runtime)?;
+            self.compile(program.name(), &ready, &text, &path)?;
         }
         let entries = open(program, &path)?;
         *slot = Some(entries.clone());
@@ -201,34 +206,38 @@ impl Compiler {
         Ok(cache()?.join(format!("{name}-{:016x}.{ending}", hasher.finish())))
     }
 
-    /// The prelude as a file of the cache. Beside it lies what the compiler has read of it
-    /// (`.gch`), which spares a program three tenths of its time; a compiler that cannot use that
-    /// reads the file.
-    fn header(&self, prelude: &str) -> Result<PathBuf, DeviceError> {
+    /// The prelude and the compiled runtime as files of the cache. Beside the prelude lies what the
+    /// compiler has read of it (`.gch`); a compiler that cannot use that reads the file.
+    fn ready(&self, prelude: &str, runtime: &str) -> Result<[PathBuf; 2], DeviceError> {
         static ONE: Mutex<()> = Mutex::new(());
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = self.in_cache("prelude", &[prelude], "hpp")?;
-        if path.exists() {
-            return Ok(path);
+        let header = self.in_cache("prelude", &[prelude], "hpp")?;
+        let object = self.in_cache("runtime", &[runtime], "o")?;
+        if header.exists() && object.exists() {
+            return Ok([header, object]);
         }
-        let failed = |error| cannot_write("prelude", &path, &error);
-        let work = work_folder(&path).map_err(failed)?;
-        let [text, read] =
-            ["hpp", "hpp.gch"].map(|ending| work.path().join("all").with_extension(ending));
+        let failed = |error| cannot_write("prelude", &header, &error);
+        let work = work_folder(&header).map_err(failed)?;
+        let [text, read, source, compiled] = ["hpp", "hpp.gch", "cpp", "o"]
+            .map(|ending| work.path().join("all").with_extension(ending));
+        fs::write(&source, runtime).map_err(failed)?;
+        let plain = [&["-c", "-x", "c++"], self.options.as_slice(), &["-O2"]].concat();
+        self.run("runtime", &plain, &[&source], &compiled)?;
+        fs::rename(&compiled, &object).map_err(failed)?;
         fs::write(&text, prelude).map_err(failed)?;
         let ahead = [&["-x", "c++-header"], self.options.as_slice()].concat();
-        if self.run("prelude", &ahead, &text, &read).is_ok() {
-            fs::rename(&read, path.with_extension("hpp.gch")).map_err(failed)?;
+        if self.run("prelude", &ahead, &[&text], &read).is_ok() {
+            fs::rename(&read, header.with_extension("hpp.gch")).map_err(failed)?;
         }
-        fs::rename(&text, &path).map_err(failed)?;
-        Ok(path)
+        fs::rename(&text, &header).map_err(failed)?;
+        Ok([header, object])
     }
 
     /// Compiles into a folder of its own and moves the result, so that nobody loads half a file.
     fn compile(
         &self,
         op: &str,
-        header: &Path,
+        [header, runtime]: &[PathBuf; 2],
         program: &str,
         path: &Path,
     ) -> Result<(), DeviceError> {
@@ -239,17 +248,29 @@ impl Compiler {
         fs::write(&text, program).map_err(failed)?;
         let header = ["-c", "-include", &header.to_string_lossy()];
         let options = [&["-x", "c++"], self.options.as_slice()].concat();
-        self.run(op, &[&header, options.as_slice()].concat(), &text, &object)?;
-        self.run(op, &["-shared"], &object, &library)?;
+        self.run(
+            op,
+            &[&header, options.as_slice()].concat(),
+            &[&text],
+            &object,
+        )?;
+        // The runtime first: what it puts in front of shared memory must come first.
+        self.run(op, &["-shared"], &[runtime, &object], &library)?;
         fs::rename(&library, path).map_err(failed)
     }
 
-    fn run(&self, op: &str, options: &[&str], from: &Path, to: &Path) -> Result<(), DeviceError> {
+    fn run(
+        &self,
+        op: &str,
+        options: &[&str],
+        from: &[&Path],
+        to: &Path,
+    ) -> Result<(), DeviceError> {
         let output = Command::new(&self.command)
             .args(options)
             .arg("-o")
             .arg(to)
-            .arg(from)
+            .args(from)
             .output()
             .map_err(|error| {
                 DeviceError::Failed(format!(
@@ -293,14 +314,19 @@ fn options(checked: bool, is_clang: bool) -> Vec<&'static str> {
     options
 }
 
-/// What stands before every program.
-fn prelude(checked: bool) -> String {
-    let checked = u8::from(checked);
-    let mut prelude = format!("#define EMULATED 1\n#define CHECKED {checked}\n");
-    for (name, text) in PRELUDE {
-        prelude.push_str(&format!("#line 1 \"{name}\"\n{text}"));
-    }
-    prelude
+/// What stands before every program, and the runtime with the same in front.
+fn ahead(checked: bool) -> [String; 2] {
+    let joined = |runtime: bool| {
+        let [checked, part] = [checked, runtime].map(u8::from);
+        let mut joined =
+            format!("#define EMULATED 1\n#define CHECKED {checked}\n#define RUNTIME {part}\n");
+        let more = if runtime { RUNTIME } else { &[] };
+        for (name, text) in PRELUDE.iter().chain(more) {
+            joined.push_str(&format!("#line 1 \"{name}\"\n{text}"));
+        }
+        joined
+    };
+    [false, true].map(joined)
 }
 
 /// A program's C++ text behind the prelude. Kernels are in an unnamed namespace, so that no name of

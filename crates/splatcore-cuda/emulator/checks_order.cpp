@@ -58,7 +58,7 @@ UNCHECKED static inline bool is_ordered(const Slot& slot, bool is_shared) {
     return knows(told[current - fibers].acquired, slot);
 }
 
-UNCHECKED static void check_fence(bool in_block) {
+UNCHECKED void check_fence(bool in_block) {
     if (!active) return;
     Told& mine = told[current - fibers];
     fences_used = true;

@@ -2,7 +2,7 @@
 
 #if CHECKED
 
-#define EMULATOR_HOOK extern "C" __attribute__((visibility("hidden"), used)) UNCHECKED
+#define EMULATOR_HOOK extern "C" UNCHECKED
 
 #define EMULATOR_SIZE(bytes)                                                                     \
     EMULATOR_HOOK void __tsan_read##bytes(void* p) { CHECK_ACCESS(p, bytes, emulator::READ); }   \

@@ -1,5 +1,4 @@
-// Checks (checks.hpp): the begin and end of a launch and of a block, and a launch's arguments.
-// Without checks, nothing.
+// Checks (checks.hpp): the begin and end of a launch and of a block.
 
 namespace emulator {
 #if CHECKED
@@ -61,45 +60,5 @@ UNCHECKED static void check_launch_end() {
 
 UNCHECKED static void check_block_end() { active = false; }
 
-template <class T>
-struct Argument {
-    UNCHECKED static const void* pointer(void*) { return nullptr; }
-};
-template <class T>
-struct Argument<T*> {
-    UNCHECKED static const void* pointer(void* argument) { return *(void**)argument; }
-};
-
-// Stores which arguments are pointers, for messages.
-template <class... P>
-UNCHECKED static void note_arguments(void (*)(P...), void** arguments) {
-    static_assert(sizeof...(P) <= sizeof argument_values / sizeof argument_values[0],
-                  "more arguments than there is room for");
-    argument_count = 0;
-    ((argument_values[argument_count] = Argument<P>::pointer(arguments[argument_count]),
-      argument_count += 1),
-     ...);
-}
-
-// Checks an access by a function of the emulator; its place is the caller's.
-#define CHECK_ACCESS(pointer, bytes, kind) \
-    emulator::check_access(pointer, bytes, kind, __builtin_return_address(0))
-
-#else
-
-static inline void check_ranges(const Range*, size_t) {}
-static inline void check_launch(unsigned) {}
-static inline void check_launch_end() {}
-static inline void check_block() {}
-static inline void check_block_end() {}
-static inline void check_barrier() {}
-static inline void check_warp_barrier(Warp*, unsigned, unsigned) {}
-static inline void check_fence(bool) {}
-template <class... P>
-static inline void note_arguments(void (*)(P...), void**) {}
-static inline void check_access(const volatile void*, size_t, unsigned, const void*) {}
-#define CHECK_ACCESS(pointer, bytes, kind) ((void)0)
-
 #endif
-
 }  // namespace emulator

@@ -170,9 +170,8 @@ UNCHECKED static Region* find_region(uintptr_t address) {
     return low ? &regions[low - 1] : nullptr;
 }
 
-UNCHECKED __attribute__((noinline)) static void check_access(const volatile void* pointer,
-                                                             size_t bytes, unsigned kind,
-                                                             const void* from) {
+UNCHECKED void check_access(const volatile void* pointer, size_t bytes, unsigned kind,
+                            const void* from) {
     uintptr_t address = (uintptr_t)pointer;
     if (!active || !bytes || address - (uintptr_t)current->stack < STACK_BYTES) return;
     unsigned place = unsigned((const char*)from - image_start);
