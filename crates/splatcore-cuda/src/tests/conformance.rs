@@ -7,8 +7,9 @@
 use crate::CudaBackend;
 use crate::device::Device;
 use crate::tests::support::device::card_or_emulator;
+use crate::tests::support::side_by_side;
 use splatcore_reference::conformance;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A card, else the emulator; and how many checks may run at a time. The emulator runs different
 /// kernels at the same time, and about half the work is the twin's.
@@ -18,8 +19,7 @@ fn device() -> Option<(Arc<dyn Device>, usize)> {
         eprintln!("device: {}", device.describe());
         return Some((device, 1));
     }
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    Some((device, threads))
+    Some((device, side_by_side::cores()))
 }
 
 /// What the images of no check are large enough for: its name, and the check that is taken as if
@@ -69,38 +69,9 @@ fn conformance_with_sums_in_fixed_order() {
             name.contains(&only)
         }
     };
-    let checks = Mutex::new(of_large.chain(all).filter(|(name, ..)| is_wanted(name)));
-    let failures = Mutex::new(Vec::new());
-    // Threads of their own: one of rayon's could begin a second check while it waits in the first.
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let next = checks
-                        .lock()
-                        .expect("no check panics under the lock")
-                        .next();
-                    let Some((name, check, backend)) = next else {
-                        break;
-                    };
-                    let start = std::time::Instant::now();
-                    let outcome = check(backend);
-                    eprintln!(
-                        "{:6.1} s  {name}: {}",
-                        start.elapsed().as_secs_f64(),
-                        outcome.as_ref().err().map_or("ok", |e| e)
-                    );
-                    let failure = outcome.err().map(|error| format!("{name}: {error}"));
-                    failures
-                        .lock()
-                        .expect("no check panics under the lock")
-                        .extend(failure);
-                }
-            });
-        }
+    let checks = of_large.chain(all).filter(|(name, ..)| is_wanted(name));
+    let failures = side_by_side::failures(checks, threads, |(name, check, backend)| {
+        side_by_side::timed(name, || check(backend))
     });
-    let failures = failures
-        .into_inner()
-        .expect("a check that panics ends the test");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

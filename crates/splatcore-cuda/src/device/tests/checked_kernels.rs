@@ -4,6 +4,7 @@
 use crate::CudaBackend;
 use crate::ops::adam::moments::Moments;
 use crate::tests::support::checked::checked;
+use crate::tests::support::side_by_side;
 use crate::tests::support::watched::camera;
 use splatcore_core::backend::{
     BackendError, Consistency, Learner, LearnerState, Refine, RenderOptions, Scoring, Statistic,
@@ -17,7 +18,7 @@ use splatcore_reference::conformance::scenes::{
     odd_camera, random_scene, transparent_views, views,
 };
 use splatcore_reference::conformance::step::plan;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 type Said = Result<(), BackendError>;
 
@@ -373,28 +374,9 @@ fn no_kernel_of_splatcore_makes_one() {
     let backend = CudaBackend::on(Arc::new(device), false);
     let only = std::env::var("SPLATCORE_CHECK").unwrap_or_default();
     let jobs = jobs();
-    let left = Mutex::new(jobs.iter().filter(|(name, _)| name.contains(&only)));
-    let failures = Mutex::new(Vec::new());
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    // Threads of their own: one of rayon's could begin a second job while it waits in the first.
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let Some((name, job)) = left.lock().unwrap().next() else {
-                        break;
-                    };
-                    let start = std::time::Instant::now();
-                    let said = job(&backend);
-                    let words = said.as_ref().err().map_or("ok".into(), ToString::to_string);
-                    eprintln!("{:6.1} s  {name}: {words}", start.elapsed().as_secs_f64());
-                    if said.is_err() {
-                        failures.lock().unwrap().push(format!("{name}: {words}"));
-                    }
-                }
-            });
-        }
+    let wanted = jobs.iter().filter(|(name, _)| name.contains(&only));
+    let failures = side_by_side::failures(wanted, side_by_side::cores(), |(name, job)| {
+        side_by_side::timed(name, || job(&backend))
     });
-    let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

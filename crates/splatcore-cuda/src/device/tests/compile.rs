@@ -7,7 +7,7 @@ use crate::device::Program;
 use crate::device::cubin::{Class, Cubin, KernelCode};
 use crate::device::nvrtc::nvrtc;
 use crate::programs;
-use rayon::prelude::*;
+use crate::tests::support::side_by_side;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Turing, Ampere (data centre and consumer), Ada, Hopper, Blackwell (data centre and consumer).
@@ -135,13 +135,15 @@ fn every_kernel_compiles_for_every_architecture() {
             tasks.extend(few.into_iter().map(|program| (architecture, program)));
         }
     }
-    let compile =
-        |&(architecture, program): &(u32, &Program)| match nvrtc.compile(program, architecture) {
-            Ok(code) => wrong_code(&code, architecture)
-                .map(|words| format!("{} for sm_{architecture}: {words}", program.name())),
-            Err(error) => Some(error.to_string()),
-        };
-    let failures: Vec<String> = tasks.par_iter().filter_map(compile).collect();
+    let compile = |&(architecture, program): &(u32, &Program)| {
+        let code = nvrtc.compile(program, architecture);
+        let wrong = code
+            .map_err(|error| error.to_string())
+            .map(|code| wrong_code(&code, architecture))?;
+        let told = |words| format!("{} for sm_{architecture}: {words}", program.name());
+        wrong.map_or(Ok(()), |words| Err(told(words)))
+    };
+    let failures = side_by_side::failures(tasks.iter(), side_by_side::cores(), compile);
     eprintln!(
         "{} programs compiled by NVRTC {:?} from {}",
         tasks.len(),
