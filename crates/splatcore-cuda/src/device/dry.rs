@@ -1,7 +1,7 @@
 //! A device that computes nothing and only notes what it is asked to launch: it tells which
 //! programs a frame or a step is made of, without card and compiler. What is read from it is zero.
 
-use super::{Allocations, Copies, Device, Events, Launches};
+use super::{Allocations, Copies, Device, Events, HostAllocations, Launches};
 use super::{DeviceError, Event, Kernel, Program, Tuned, options};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
@@ -87,10 +87,6 @@ impl Device for Dry {
     fn multiprocessors(&self) -> u32 {
         self.multiprocessors
     }
-
-    fn memory(&self) -> (u64, u64) {
-        (MEMORY, MEMORY)
-    }
 }
 
 impl Allocations for Dry {
@@ -103,6 +99,12 @@ impl Allocations for Dry {
 
     unsafe fn release(&self, _: u64) {}
 
+    fn memory(&self) -> (u64, u64) {
+        (MEMORY, MEMORY)
+    }
+}
+
+impl HostAllocations for Dry {
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         let refused = DeviceError::OutOfMemory {
             bytes: bytes as u64,

@@ -6,7 +6,7 @@
 //! have no name: whatever becomes of the process, nothing is left of them. They are no checkpoints.
 
 use super::forward::forward;
-use super::{Allocations, Device, DeviceError};
+use super::{Allocations, Device, DeviceError, HostAllocations};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,24 +44,6 @@ impl Filed {
     }
 }
 
-impl Device for Filed {
-    fn describe(&self) -> String {
-        self.device.describe()
-    }
-
-    fn capability(&self) -> u32 {
-        self.device.capability()
-    }
-
-    fn multiprocessors(&self) -> u32 {
-        self.device.multiprocessors()
-    }
-
-    fn memory(&self) -> (u64, u64) {
-        self.device.memory()
-    }
-}
-
 impl Allocations for Filed {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
         self.device.allocate(bytes)
@@ -72,6 +54,12 @@ impl Allocations for Filed {
         unsafe { self.device.release(address) }
     }
 
+    fn memory(&self) -> (u64, u64) {
+        self.device.memory()
+    }
+}
+
+impl HostAllocations for Filed {
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         self.device.allocate_pinned(bytes)
     }

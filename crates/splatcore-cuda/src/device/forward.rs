@@ -1,11 +1,26 @@
 //! What devices that stand before another leave to it.
 
-/// Copies, launches and events of a type whose field `device` is the device behind it.
+/// All but memory of a type whose field `device` is the device behind it; the description says more
+/// by the literal.
 macro_rules! forward {
-    ($before:ty) => {
+    ($before:ty $(, $more:literal)?) => {
         const _: () = {
             use std::ffi::c_void;
             use $crate::device::{Copies, DeviceError, Event, Events, Kernel, Launches, Program};
+
+            impl Device for $before {
+                fn describe(&self) -> String {
+                    self.device.describe() $(+ $more)?
+                }
+
+                fn capability(&self) -> u32 {
+                    self.device.capability()
+                }
+
+                fn multiprocessors(&self) -> u32 {
+                    self.device.multiprocessors()
+                }
+            }
 
             impl Copies for $before {
                 unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
@@ -97,4 +112,37 @@ macro_rules! forward {
     };
 }
 
-pub(super) use forward;
+/// The host's memory of such a type.
+macro_rules! forward_host_memory {
+    ($before:ty) => {
+        impl $crate::device::HostAllocations for $before {
+            fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+                self.device.allocate_pinned(bytes)
+            }
+
+            unsafe fn release_pinned(&self, address: *mut u8) {
+                // SAFETY: the caller's promise, here and below.
+                unsafe { self.device.release_pinned(address) }
+            }
+
+            fn allocate_host(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+                self.device.allocate_host(bytes)
+            }
+
+            unsafe fn release_host(&self, address: *mut u8) {
+                unsafe { self.device.release_host(address) }
+            }
+
+            unsafe fn reach(
+                &self,
+                address: *mut u8,
+                bytes: usize,
+                is_reached: bool,
+            ) -> Result<(), DeviceError> {
+                unsafe { self.device.reach(address, bytes, is_reached) }
+            }
+        }
+    };
+}
+
+pub(super) use {forward, forward_host_memory};

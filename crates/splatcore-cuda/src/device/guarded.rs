@@ -3,7 +3,7 @@
 //! sides whose bytes are known. A kernel that reads what nobody wrote gives other results then, and
 //! one that writes beside its buffers is found by [`Guarded::check`].
 
-use super::forward::forward;
+use super::forward::{forward, forward_host_memory};
 use super::{Allocations, Device, DeviceError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -132,24 +132,6 @@ fn next(state: &mut u64) -> u64 {
     word ^ word >> 31
 }
 
-impl Device for Guarded {
-    fn describe(&self) -> String {
-        format!("{}, memory guarded", self.device.describe())
-    }
-
-    fn capability(&self) -> u32 {
-        self.device.capability()
-    }
-
-    fn multiprocessors(&self) -> u32 {
-        self.device.multiprocessors()
-    }
-
-    fn memory(&self) -> (u64, u64) {
-        self.device.memory()
-    }
-}
-
 impl Allocations for Guarded {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
         let mut state = self.state();
@@ -192,14 +174,10 @@ impl Allocations for Guarded {
         unsafe { self.device.release(address - block.before as u64) };
     }
 
-    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
-        self.device.allocate_pinned(bytes)
-    }
-
-    unsafe fn release_pinned(&self, address: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { self.device.release_pinned(address) }
+    fn memory(&self) -> (u64, u64) {
+        self.device.memory()
     }
 }
 
-forward!(Guarded);
+forward!(Guarded, ", memory guarded");
+forward_host_memory!(Guarded);

@@ -1,6 +1,6 @@
 //! A device of which no more than some of its memory is used: it stands before another.
 
-use super::forward::forward;
+use super::forward::{forward, forward_host_memory};
 use super::{Allocations, Device, DeviceError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,26 +33,6 @@ impl Limited {
     }
 }
 
-impl Device for Limited {
-    fn describe(&self) -> String {
-        self.device.describe()
-    }
-
-    fn capability(&self) -> u32 {
-        self.device.capability()
-    }
-
-    fn multiprocessors(&self) -> u32 {
-        self.device.multiprocessors()
-    }
-
-    fn memory(&self) -> (u64, u64) {
-        let (free, all) = self.device.memory();
-        let left = self.limit.saturating_sub(self.used().bytes);
-        (free.min(left), all.min(self.limit))
-    }
-}
-
 impl Allocations for Limited {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
         let (mut used, wanted) = (self.used(), bytes as u64);
@@ -75,22 +55,12 @@ impl Allocations for Limited {
         unsafe { self.device.release(address) }
     }
 
-    fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
-        self.device.allocate_pinned(bytes)
-    }
-
-    unsafe fn release_pinned(&self, address: *mut u8) {
-        unsafe { self.device.release_pinned(address) }
-    }
-
-    unsafe fn reach(
-        &self,
-        address: *mut u8,
-        bytes: usize,
-        is_reached: bool,
-    ) -> Result<(), DeviceError> {
-        unsafe { self.device.reach(address, bytes, is_reached) }
+    fn memory(&self) -> (u64, u64) {
+        let (free, all) = self.device.memory();
+        let left = self.limit.saturating_sub(self.used().bytes);
+        (free.min(left), all.min(self.limit))
     }
 }
 
 forward!(Limited);
+forward_host_memory!(Limited);

@@ -77,18 +77,16 @@ pub struct Event(pub usize);
 
 /// A device with one in-order queue. The methods of the traits that it stands on can be called on a
 /// `dyn Device` without importing these.
-pub trait Device: Allocations + Copies + Launches + Events + Send + Sync {
+pub trait Device: Allocations + HostAllocations + Copies + Launches + Events + Send + Sync {
     /// One line: card, compute capability, driver.
     fn describe(&self) -> String;
     /// Compute capability, major * 10 + minor.
     fn capability(&self) -> u32;
     /// Streaming multiprocessors.
     fn multiprocessors(&self) -> u32;
-    /// Bytes free and in all.
-    fn memory(&self) -> (u64, u64);
 }
 
-/// Memory of a device, and of the host where the device can reach it.
+/// Memory of a device.
 ///
 /// Addresses are the device's own; [`Buffer`] and [`Pinned`] own them. The methods that take
 /// addresses are unsafe because a wrong one corrupts memory of the device (of this process, when
@@ -104,6 +102,12 @@ pub trait Allocations {
     /// # Safety
     /// `address` came from `allocate` and is not used again.
     unsafe fn release(&self, address: u64);
+    /// Bytes free and in all.
+    fn memory(&self) -> (u64, u64);
+}
+
+/// Memory of the host where the device can reach it.
+pub trait HostAllocations {
     /// Host memory that the device can read and write by itself, aligned to 64; zeroed.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use super::*;
 use crate::device::emulated::Emulated;
 use crate::device::queue::Queue;
-use crate::device::{Device, Kernels};
+use crate::device::{Allocations, Kernels};
 use crate::ops::counters::Counters;
 use crate::tests::support::device::emulated;
 use splatcore_core::metrics::psnr_between;

@@ -2,7 +2,7 @@
 
 use super::{MIN_CAPABILITY, NoCard, driver_info, no_such_card, pageable, words};
 use crate::device::machine_code::{self, Code, Origin};
-use crate::device::{Allocations, Copies, Device, Events, Launches};
+use crate::device::{Allocations, Copies, Device, Events, HostAllocations, Launches};
 use crate::device::{DeviceError, Event, Kernel, Program, Signature, Tuned};
 use cudarc::driver::{result, sys};
 use std::ffi::{c_int, c_void};
@@ -202,14 +202,6 @@ impl Device for Card {
     fn multiprocessors(&self) -> u32 {
         self.multiprocessors
     }
-
-    fn memory(&self) -> (u64, u64) {
-        let read = || {
-            self.current().ok()?;
-            result::mem_get_info().ok()
-        };
-        read().map_or((0, 0), |(free, total)| (free as u64, total as u64))
-    }
 }
 
 impl Allocations for Card {
@@ -243,6 +235,16 @@ impl Allocations for Card {
         }
     }
 
+    fn memory(&self) -> (u64, u64) {
+        let read = || {
+            self.current().ok()?;
+            result::mem_get_info().ok()
+        };
+        read().map_or((0, 0), |(free, total)| (free as u64, total as u64))
+    }
+}
+
+impl HostAllocations for Card {
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         self.current()?;
         // SAFETY: the context is current; the memory is written before it is given away.

@@ -16,7 +16,7 @@ mod places;
 
 pub use library::PRELUDE;
 
-use super::{Allocations, Copies, Device, Events, Launches};
+use super::{Allocations, Copies, Device, Events, HostAllocations, Launches};
 use super::{DeviceError, Event, Kernel, Program, Tuned, options};
 use library::{Compiler, Entry};
 use memory::Memory;
@@ -167,11 +167,6 @@ impl Device for Emulated {
     fn multiprocessors(&self) -> u32 {
         4
     }
-
-    fn memory(&self) -> (u64, u64) {
-        let state = self.state();
-        (state.limit.saturating_sub(state.memory.used()), state.limit)
-    }
 }
 
 impl Allocations for Emulated {
@@ -183,6 +178,13 @@ impl Allocations for Emulated {
         self.state().release(address);
     }
 
+    fn memory(&self) -> (u64, u64) {
+        let state = self.state();
+        (state.limit.saturating_sub(state.memory.used()), state.limit)
+    }
+}
+
+impl HostAllocations for Emulated {
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         self.state()
             .allocate(bytes, true)

@@ -3,7 +3,7 @@
 mod mistakes;
 
 use crate::device::emulated::Emulated;
-use crate::device::{Allocations, Copies, Device, DeviceError, Events, Kernel, Launches};
+use crate::device::{Allocations, Copies, DeviceError, Events, HostAllocations, Kernel, Launches};
 use crate::ops;
 use std::ffi::c_void;
 use std::ptr::from_mut;

@@ -3,7 +3,7 @@
 
 use crate::CudaBackend;
 use crate::device::emulated::Emulated;
-use crate::device::{Allocations, Copies, Device, Events, Launches};
+use crate::device::{Allocations, Copies, Device, Events, HostAllocations, Launches};
 use crate::device::{DeviceError, Event, Kernel, Program};
 use splatcore_core::{Camera, Gaussians, Lens, Photo, View};
 use std::collections::HashMap;
@@ -117,10 +117,6 @@ impl<D: Device + ?Sized> Device for Watched<D> {
     fn multiprocessors(&self) -> u32 {
         self.device.multiprocessors()
     }
-    fn memory(&self) -> (u64, u64) {
-        let (free, all) = self.device.memory();
-        (self.watch().said_free.unwrap_or(free), all)
-    }
 }
 
 impl<D: Device + ?Sized> Allocations for Watched<D> {
@@ -152,6 +148,13 @@ impl<D: Device + ?Sized> Allocations for Watched<D> {
         // SAFETY: the caller's, here and below.
         unsafe { self.device.release(address) }
     }
+    fn memory(&self) -> (u64, u64) {
+        let (free, all) = self.device.memory();
+        (self.watch().said_free.unwrap_or(free), all)
+    }
+}
+
+impl<D: Device + ?Sized> HostAllocations for Watched<D> {
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         self.call()?;
         self.watch().pinned += 1;
