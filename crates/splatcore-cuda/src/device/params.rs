@@ -138,6 +138,28 @@ macro_rules! layout {
 }
 pub(crate) use layout;
 
+/// Declares a `#[repr(C)]` struct with the fields of CUDA's struct of the name behind `as`, in the
+/// same order, and its `LAYOUT`.
+macro_rules! shared_struct {
+    ($(#[$attribute:meta])* pub struct $name:ident as $in_cuda:literal {
+        $($(#[$of_field:meta])* $visibility:vis $field:ident: $of:ty),* $(,)?
+    }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+        #[repr(C)]
+        pub struct $name {
+            $($(#[$of_field])* $visibility $field: $of),*
+        }
+
+        impl $name {
+            /// As CUDA must have it.
+            pub(crate) const LAYOUT: &'static $crate::device::params::Layout =
+                $crate::device::params::layout!(Self as $in_cuda; $($field: $of),*);
+        }
+    };
+}
+pub(crate) use shared_struct;
+
 /// Declares kernels' parameters: for each a `#[repr(C)]` struct with the fields of CUDA's struct of
 /// the same name, in the same order, with [`Address`] for pointers.
 macro_rules! kernel_params {

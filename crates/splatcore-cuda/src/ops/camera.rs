@@ -1,39 +1,14 @@
 //! A camera as the kernels want it.
 
-use crate::device::Layout;
-use crate::device::params::layout;
-use bytemuck::{Pod, Zeroable};
+use crate::device::params::shared_struct;
+use bytemuck::Zeroable;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::semantics::{FRUSTUM_CLAMP, TILE};
 
-/// `Camera` of ops/shared/splat.cuh, field by field; frames and units there.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-pub struct KernelCamera {
-    rotation: [[f32; 3]; 3],
-    translation: [f32; 3],
-    position: [f32; 3],
-    focal: [f32; 2],
-    centre: [f32; 2],
-    clamp: [f32; 2],
-    near_plane: f32,
-    alpha_max: f32,
-    background: [f32; 3],
-    /// Pixels.
-    pub width: u32,
-    /// Pixels.
-    pub height: u32,
-    /// Tiles, rounded up.
-    pub tiles_x: u32,
-    /// Tiles, rounded up.
-    pub tiles_y: u32,
-}
-
-impl KernelCamera {
-    /// As CUDA must have it.
-    pub(crate) const LAYOUT: &'static Layout = layout!(
-        Self as "Camera";
+shared_struct! {
+    /// `Camera` of ops/shared/splat.cuh, field by field; frames and units there.
+    pub struct KernelCamera as "Camera" {
         rotation: [[f32; 3]; 3],
         translation: [f32; 3],
         position: [f32; 3],
@@ -43,12 +18,18 @@ impl KernelCamera {
         near_plane: f32,
         alpha_max: f32,
         background: [f32; 3],
-        width: u32,
-        height: u32,
-        tiles_x: u32,
-        tiles_y: u32,
-    );
+        /// Pixels.
+        pub width: u32,
+        /// Pixels.
+        pub height: u32,
+        /// Tiles, rounded up.
+        pub tiles_x: u32,
+        /// Tiles, rounded up.
+        pub tiles_y: u32,
+    }
+}
 
+impl KernelCamera {
     /// Rounds a camera to f32.
     pub fn new(camera: &Camera, options: &RenderOptions) -> Self {
         Self {

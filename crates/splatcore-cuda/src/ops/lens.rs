@@ -1,8 +1,7 @@
 //! A lens, and a rolling shutter, as the kernels want them.
 
-use crate::device::Layout;
-use crate::device::params::layout;
-use bytemuck::{Pod, Zeroable};
+use crate::device::params::shared_struct;
+use bytemuck::Zeroable;
 use splatcore_core::Camera;
 use splatcore_core::camera::{dot, normalize};
 use splatcore_core::lens::{Projection, Rolling};
@@ -33,37 +32,9 @@ impl LensKind {
     }
 }
 
-/// `Lens` of ops/shared/lens.cuh, field by field.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-pub struct KernelLens {
-    radial: [f32; 6],
-    odd: [f32; 6],
-    divisor: [f32; 3],
-    tangential: [f32; 2],
-    growth: [f32; 2],
-    prism: [f32; 4],
-    skew: [f32; 2],
-    has_odd: u32,
-    radial_first: u32,
-    plane: u32,
-    max_angle: f32,
-    edge: f32,
-    slope: f32,
-    centre_cosine: f32,
-    sigma_cosine: f32,
-    period: f32,
-    turn_axis: [f32; 3],
-    turn: f32,
-    shift: [f32; 3],
-    row_time: f32,
-    time_slope: [f32; 2],
-}
-
-impl KernelLens {
-    /// As CUDA must have it.
-    pub(crate) const LAYOUT: &'static Layout = layout!(
-        Self as "Lens";
+shared_struct! {
+    /// `Lens` of ops/shared/lens.cuh, field by field.
+    pub struct KernelLens as "Lens" {
         radial: [f32; 6],
         odd: [f32; 6],
         divisor: [f32; 3],
@@ -85,8 +56,10 @@ impl KernelLens {
         shift: [f32; 3],
         row_time: f32,
         time_slope: [f32; 2],
-    );
+    }
+}
 
+impl KernelLens {
     /// Rounds a camera's lens and shutter to f32; `None` for a pinhole with a global shutter.
     pub fn of(camera: &Camera) -> Option<Self> {
         if camera.is_pinhole() {

@@ -1,9 +1,8 @@
 //! What Adam is told in a step.
 
-use crate::device::params::layout;
-use crate::device::{Layout, Program};
+use crate::device::Program;
+use crate::device::params::shared_struct;
 use crate::ops::constants::float;
-use bytemuck::{Pod, Zeroable};
 use splatcore_core::backend::{BETAS, StepPlan};
 
 /// Keeps the quotient of the moments finite.
@@ -25,33 +24,9 @@ pub fn with_betas(program: Program, betas: [f64; 2]) -> Program {
     program.with(first.0, first.1).with(second.0, second.1)
 }
 
-/// `Rates` of ops/adam/adam.cu.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-pub struct Rates {
-    means: f32,
-    log_scales: f32,
-    rotations: f32,
-    opacity_logits: f32,
-    sh_base: f32,
-    sh_rest: f32,
-    second_correction: f32,
-    opacity_regulariser: f32,
-    scale_regulariser: f32,
-    noise: f32,
-    mask_rate: f32,
-    mask_weight: f32,
-    sh_keep: f32,
-    padding: u32,
-    statistics: u32,
-    step: u32,
-    seed: u64,
-}
-
-impl Rates {
-    /// As CUDA must have it.
-    pub(crate) const LAYOUT: &'static Layout = layout!(
-        Self as "Rates";
+shared_struct! {
+    /// `Rates` of ops/adam/adam.cu.
+    pub struct Rates as "Rates" {
         means: f32,
         log_scales: f32,
         rotations: f32,
@@ -69,8 +44,10 @@ impl Rates {
         statistics: u32,
         step: u32,
         seed: u64,
-    );
+    }
+}
 
+impl Rates {
     /// What a step of training says, with the bias corrections of Adam in it.
     pub fn new(plan: &StepPlan) -> Self {
         let t = plan.step.max(1) as f64;

@@ -1,33 +1,17 @@
 //! Rows of numbers of photos or cameras, or of the sky, on the device.
 
-use crate::device::params::{Address, layout};
-use crate::device::{Buffer, Device, Layout};
+use crate::device::params::{Address, shared_struct};
+use crate::device::{Buffer, Device};
 use crate::ops::adam::rates;
 use crate::ops::constants::float;
-use bytemuck::{Pod, Zeroable};
 use splatcore_core::BackendError;
 use splatcore_core::backend::BETAS;
 use splatcore_core::colour::ColourTable;
 use std::sync::Arc;
 
-/// `ColourRows` of ops/colour/colour_rows.cuh.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-pub struct ColourRows {
-    numbers: Address,
-    first: Address,
-    second: Address,
-    seen: Address,
-    row: u32,
-    rows: u32,
-    rate: f32,
-    padding: u32,
-}
-
-impl ColourRows {
-    /// As CUDA must have it.
-    pub(crate) const LAYOUT: &'static Layout = layout!(
-        Self as "ColourRows";
+shared_struct! {
+    /// `ColourRows` of ops/colour/colour_rows.cuh.
+    pub struct ColourRows as "ColourRows" {
         numbers: Address,
         first: Address,
         second: Address,
@@ -36,7 +20,7 @@ impl ColourRows {
         rows: u32,
         rate: f32,
         padding: u32,
-    );
+    }
 }
 
 /// Constants of their Adam.
