@@ -23,6 +23,7 @@ mod pose_gradient;
 pub mod precision;
 mod projection_kind;
 pub mod random;
+pub mod ranked;
 pub mod reduce;
 mod region;
 pub mod scale_limit;

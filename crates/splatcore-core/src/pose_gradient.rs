@@ -9,7 +9,7 @@
 //! left out of the rotation. Nothing of the projection is needed, whatever the lens, the filters or
 //! the method of blending.
 
-use crate::camera::Camera;
+use crate::camera::{Camera, cross, dot};
 use crate::gaussians::Gaussians;
 use crate::sh;
 
@@ -156,17 +156,5 @@ fn quaternion_turn(q: [f32; 4], gradient: [f32; 4]) -> [f64; 3] {
         0.5 * (-x * gw + w * gx - z * gy + y * gz),
         0.5 * (-y * gw + z * gx + w * gy - x * gz),
         0.5 * (-z * gw - y * gx + x * gy + w * gz),
-    ]
-}
-
-fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
     ]
 }

@@ -3,6 +3,7 @@
 use crate::Camera;
 use crate::camera::dot;
 use crate::linear::{eigen, nearest_to_lines};
+use crate::ranked::median;
 use std::fmt;
 use std::str::FromStr;
 
@@ -52,8 +53,7 @@ impl Region {
         if (looking as f64) < MOST * rays.len() as f64 {
             return None;
         }
-        let middle = distances.len() / 2;
-        let half = HALF_SIDE * *distances.select_nth_unstable_by(middle, f64::total_cmp).1;
+        let half = HALF_SIDE * median(distances)?;
         let corner = |side: f64| centre.map(|c| (c + side * half) as f32);
         let (low, high) = (corner(-1.0), corner(1.0));
         let sound = (0..3).all(|k| low[k].is_finite() && low[k] < high[k]);

@@ -4,6 +4,7 @@
 //! have such an order, those of a trainer have none.
 
 use rayon::prelude::*;
+use splatcore_core::ranked::median;
 
 /// Fewer Gaussians stay as they are: there is nothing to gain.
 const FEWEST: usize = 1 << 14;
@@ -44,15 +45,9 @@ fn is_spatial(means: &[[f32; 3]]) -> bool {
                 .map(|c| (means[i][c] - other[c]).powi(2))
                 .sum::<f32>()
         };
-        median(samples(means.len()).map(between))
+        median(samples(means.len()).map(|i| between(i).into())).unwrap_or(0.0) as f32
     };
     NEARER * NEARER * median_distance(1) <= median_distance(means.len() / 2)
-}
-
-fn median(values: impl Iterator<Item = f32>) -> f32 {
-    let mut values: Vec<f32> = values.collect();
-    values.sort_unstable_by(f32::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Where cells begin on an axis, and how many there are for a unit of length. A hundredth of the

@@ -27,5 +27,5 @@ mod spline;
 pub use curve::Curve;
 pub use error::PathError;
 pub use keyframes::{CameraPath, Easing, Keyframe, MAX_KEYFRAMES, Pose};
-pub use linear::{percentile, principal_axes};
+pub use linear::principal_axes;
 pub use motion::{Motion, Ramp};

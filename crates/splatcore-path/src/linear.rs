@@ -40,12 +40,6 @@ pub fn principal_axes(points: &[[f64; 3]], centre: [f64; 3]) -> [[f64; 3]; 3] {
     order.map(|k| normalize(vectors[k]).unwrap_or([0.0; 3]))
 }
 
-/// The value below which `share` of the (at least one) values lie.
-pub fn percentile(mut values: Vec<f64>, share: f64) -> f64 {
-    let at = ((values.len() - 1) as f64 * share).round() as usize;
-    *values.select_nth_unstable_by(at, f64::total_cmp).1
-}
-
 /// The distance of two points.
 pub fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
     (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt()

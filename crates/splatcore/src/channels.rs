@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use image::{EncodableLayout, Luma};
 use serde::Serialize;
 use splatcore_core::backend::Rendered;
+use splatcore_core::ranked::percentile;
 use splatcore_data::file::write_bytes;
 use splatcore_data::picture;
 use std::collections::HashSet;
@@ -124,16 +125,8 @@ pub fn write_alpha(path: &Path, size: [u32; 2], alpha: &[f32]) -> Result<()> {
 
 /// Inverse depth that few pixels are beyond; 0 if nothing is seen.
 pub fn white(depth: &[f32]) -> f32 {
-    let mut seen: Vec<f32> = depth
-        .iter()
-        .filter(|&&z| z > 0.0)
-        .map(|z| 1.0 / z)
-        .collect();
-    if seen.is_empty() {
-        return 0.0;
-    }
-    let place = (DARKER * (seen.len() - 1) as f64).round() as usize;
-    *seen.select_nth_unstable_by(place, f32::total_cmp).1
+    let seen = depth.iter().filter(|&&z| z > 0.0).map(|z| 1.0 / z);
+    percentile(seen.map(f64::from), DARKER).map_or(0.0, |white| white as f32)
 }
 
 /// A file beside a picture, of a name that nothing else has.

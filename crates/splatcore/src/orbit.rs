@@ -6,7 +6,7 @@ use crate::cameras::surroundings::surroundings;
 use crate::up::ground;
 use anyhow::{Result, bail};
 use splatcore_core::camera::{cross, dot, normalize};
-use splatcore_core::{Camera, Gaussians};
+use splatcore_core::{Camera, Gaussians, ranked};
 use splatcore_path::generate::{Orbit, focus_of};
 use splatcore_path::{Pose, principal_axes};
 use std::f64::consts::TAU;
@@ -249,9 +249,7 @@ fn distance_of(a: [f64; 3], b: [f64; 3]) -> f64 {
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+    ranked::median(values).unwrap_or(0.0)
 }
 
 /// A number above 0, as `--distance` takes it.

@@ -1,5 +1,7 @@
 //! What is known of a photo's depths and normals.
 
+use crate::ranked::median;
+
 /// In place of an inverse depth: the pixel shows the sky, so nothing stands in its ray.
 pub const SKY: f32 = -1.0;
 
@@ -66,11 +68,8 @@ impl DepthMap {
 
     /// The middle of the known depths; `None` if none is known.
     pub fn median(&self) -> Option<f32> {
-        let mut known: Vec<f32> = self.inverse.iter().copied().filter(|&q| q > 0.0).collect();
-        let middle = known.len() / 2;
-        let found =
-            (!known.is_empty()).then(|| *known.select_nth_unstable_by(middle, f32::total_cmp).1);
-        found.map(|inverse| 1.0 / inverse)
+        let known = self.inverse.iter().filter(|&&q| q > 0.0);
+        median(known.map(|&q| q.into())).map(|inverse| 1.0 / inverse as f32)
     }
 }
 

@@ -1,10 +1,11 @@
 //! An ellipse through the cameras of a dataset.
 
 use super::AROUND;
-use crate::linear::{percentile, principal_axes, solve};
+use crate::linear::{principal_axes, solve};
 use crate::{CameraPath, PathError, Pose};
 use splatcore_core::camera::{dot, normalize};
 use splatcore_core::linear::nearest_to_lines;
+use splatcore_core::ranked::{median, percentile};
 
 /// Of the distances of cameras from the focus along an axis, this share lies within the ellipse.
 const WITHIN: f64 = 0.9;
@@ -60,11 +61,8 @@ pub fn ellipse(
     let flattened: Vec<[f64; 3]> = positions.iter().map(|&p| flat(p)).collect();
     let [a, b, _] = principal_axes(&flattened, flat(mean));
     let half = |axis: [f64; 3]| {
-        let distances = positions
-            .iter()
-            .map(|&p| dot(sub(p, focus), axis).abs())
-            .collect();
-        percentile(distances, WITHIN)
+        let distances = positions.iter().map(|&p| dot(sub(p, focus), axis).abs());
+        percentile(distances, WITHIN).unwrap_or(0.0)
     };
     let (wide, narrow) = (half(a), half(b));
     if on_a_line || !(narrow > 1e-6 * wide && wide > 0.0) {
@@ -74,12 +72,9 @@ pub fn ellipse(
             "take a path through the cameras, or an orbit",
         ));
     }
-    let heights = positions
-        .iter()
-        .map(|&p| dot(sub(p, focus), upwards))
-        .collect();
-    let height = percentile(heights, 0.5);
-    let fov = percentile(cameras.iter().map(|camera| camera.fov).collect(), 0.5);
+    let heights = positions.iter().map(|&p| dot(sub(p, focus), upwards));
+    let height = median(heights).unwrap_or(0.0);
+    let fov = median(cameras.iter().map(|camera| camera.fov)).unwrap_or(0.0);
     let eye = |angle: f64| -> [f64; 3] {
         let (sin, cos) = angle.sin_cos();
         std::array::from_fn(|k| {

@@ -5,6 +5,7 @@ use crate::edit::{Mask, Sight, State, Stroke};
 use crate::protocol::{Look, Style};
 use rayon::prelude::*;
 use splatcore_core::backend::{Backend, BackendError, RenderOptions, Renderer};
+use splatcore_core::ranked::median;
 use splatcore_core::{Camera, Gaussians, sh};
 use std::sync::Arc;
 
@@ -228,16 +229,9 @@ pub(super) fn draw_as(scene: &mut Gaussians, (style, scale): (Style, f32)) {
     match style {
         Style::Splats => {}
         Style::Points => {
-            let mut sizes: Vec<f32> = scene
-                .log_scales
-                .iter()
-                .map(|s| s.iter().sum::<f32>() / 3.0)
-                .collect();
-            let middle = sizes.len() / 2;
-            if let Some(median) =
-                (!sizes.is_empty()).then(|| *sizes.select_nth_unstable_by(middle, f32::total_cmp).1)
-            {
-                scene.log_scales.fill([median + POINT.ln(); 3]);
+            let size = |s: &[f32; 3]| f64::from(s.iter().sum::<f32>() / 3.0);
+            if let Some(usual) = median(scene.log_scales.iter().map(size)) {
+                scene.log_scales.fill([usual as f32 + POINT.ln(); 3]);
             }
             scene.opacity_logits.fill(OPAQUE);
         }

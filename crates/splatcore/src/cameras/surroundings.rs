@@ -2,6 +2,7 @@
 
 use splatcore_core::Gaussians;
 use splatcore_core::gaussians::sigmoid;
+use splatcore_core::ranked::{median, percentile};
 
 /// So many Gaussians are looked at to find where a scene is; the rest would change nothing.
 const SAMPLED: usize = 200_000;
@@ -32,26 +33,18 @@ pub fn surroundings(scene: &Gaussians) -> Option<([f64; 3], f64)> {
     if means.is_empty() {
         return None;
     }
-    let centre: [f64; 3] = std::array::from_fn(|k| {
-        let mut values: Vec<f32> = means.iter().map(|m| m[k]).collect();
-        percentile(&mut values, 0.5) as f64
-    });
+    let middle = |k: usize| median(means.iter().map(|m| m[k].into())).unwrap_or(0.0);
+    let centre: [f64; 3] = std::array::from_fn(middle);
     let from_centre = |m: &[f32; 3]| {
         (0..3)
             .map(|k| (m[k] as f64 - centre[k]).powi(2))
             .sum::<f64>()
             .sqrt() as f32
     };
-    let mut distances: Vec<f32> = means.iter().map(from_centre).collect();
-    let (most, half) = (
-        percentile(&mut distances, 0.95),
-        percentile(&mut distances, 0.5),
-    );
-    Some((centre, (most.min(2.5 * half) as f64).max(1e-3)))
-}
-
-/// The value below which `share` of the (at least one) values lie.
-fn percentile(values: &mut [f32], share: f64) -> f32 {
-    let at = ((values.len() - 1) as f64 * share).round() as usize;
-    *values.select_nth_unstable_by(at, f32::total_cmp).1
+    let distances = || means.iter().map(|m| from_centre(m).into());
+    let (most, half) = (percentile(distances(), 0.95)?, median(distances())?);
+    Some((
+        centre,
+        f64::from((most as f32).min(2.5 * half as f32)).max(1e-3),
+    ))
 }

@@ -9,6 +9,7 @@ use super::surroundings::sampled_of;
 use rayon::prelude::*;
 use splatcore_core::Gaussians;
 use splatcore_core::gaussians::sigmoid;
+use splatcore_core::ranked::percentile;
 
 /// So many Gaussians are looked at.
 const SAMPLED: usize = 8_000;
@@ -136,9 +137,7 @@ fn normal(mut values: Vec<f64>) -> Option<Vec<f64>> {
 
 /// The coordinate below which a share of points lies.
 fn share(points: &[[f64; 3]], axis: usize, share: f64) -> f64 {
-    let mut values: Vec<f64> = points.iter().map(|p| p[axis]).collect();
-    let at = ((values.len() - 1) as f64 * share).round() as usize;
-    *values.select_nth_unstable_by(at, f64::total_cmp).1
+    percentile(points.iter().map(|p| p[axis]), share).unwrap_or(0.0)
 }
 
 fn squared(a: &[f64; 3], b: &[f64; 3]) -> f64 {

@@ -1,5 +1,6 @@
 //! What a colour model found of the photos, and which of them are out of line.
 
+use super::weak::middle;
 use crate::looks::Looks;
 use anyhow::Result;
 use serde::Serialize;
@@ -117,29 +118,20 @@ fn row(name: &str, look: &Look) -> ColourRow {
 fn sort(photos: &mut [ColourRow]) {
     let of: [fn(&ColourRow) -> f64; 2] = [|row| row.stops, |row| row.tint];
     let limits = [0, 1].map(|k: usize| {
-        let middle = median(photos.iter().map(of[k]).collect());
-        let spread = median(
+        let usual = middle(photos.iter().map(of[k]).collect());
+        let spread = middle(
             photos
                 .iter()
-                .map(|row| (of[k](row) - middle).abs())
+                .map(|row| (of[k](row) - usual).abs())
                 .collect(),
         );
-        (middle, LITTLE[k].max(TIMES * spread))
+        (usual, LITTLE[k].max(TIMES * spread))
     });
     for row in photos.iter_mut() {
         let off = |k: usize| (of[k](row) - limits[k].0).abs() / limits[k].1;
         row.out_of_line = off(0) > 1.0 || off(1) > 1.0;
     }
     photos.sort_by_key(|row| !row.out_of_line);
-}
-
-/// The lower one; 0 of nothing.
-fn median(mut values: Vec<f64>) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    let middle = (values.len() - 1) / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 #[cfg(test)]

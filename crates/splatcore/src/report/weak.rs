@@ -71,10 +71,12 @@ pub fn weak_of<'a>(scores: impl Iterator<Item = (&'a str, f64)>) -> WeakViews {
     WeakViews { views, median }
 }
 
-/// The lower median; at least one value.
-fn middle(mut values: Vec<f64>) -> f64 {
-    let middle = (values.len() - 1) / 2;
-    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+/// The lower median; 0 of nothing.
+pub(super) fn middle(mut values: Vec<f64>) -> f64 {
+    match values.len().checked_sub(1) {
+        Some(last) => *values.select_nth_unstable_by(last / 2, f64::total_cmp).1,
+        None => 0.0,
+    }
 }
 
 impl WeakViews {

@@ -10,7 +10,8 @@
 use super::of_cameras::{Shared, shared};
 use splatcore_core::camera::{cross, dot, normalize};
 use splatcore_core::random::Rng;
-use splatcore_path::{percentile, principal_axes};
+use splatcore_core::ranked::median;
+use splatcore_path::principal_axes;
 
 /// So many points are looked at.
 const SAMPLED: usize = 6000;
@@ -164,9 +165,9 @@ fn planes(points: &[[f32; 3]]) -> Vec<Plane> {
         return found;
     }
     let middle: [f64; 3] =
-        std::array::from_fn(|k| percentile(rest.iter().map(|p| p[k]).collect(), 0.5));
-    let distances = rest.iter().map(|p| length(sub(*p, middle))).collect();
-    let near = NEAR * percentile(distances, 0.5);
+        std::array::from_fn(|k| median(rest.iter().map(|p| p[k])).unwrap_or(0.0));
+    let distances = rest.iter().map(|p| length(sub(*p, middle)));
+    let near = NEAR * median(distances).unwrap_or(0.0);
     let mut rng = Rng::new(7, 0);
     while found.len() < PLANES {
         let Some((origin, normal)) = most_in_a_plane(&rest, near, &mut rng) else {

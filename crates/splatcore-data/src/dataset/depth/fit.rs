@@ -6,6 +6,7 @@
 
 use super::options::DepthValues;
 use splatcore_core::Camera;
+use splatcore_core::ranked::median;
 use std::collections::HashMap;
 
 /// Cells along the photo's width.
@@ -82,11 +83,7 @@ fn scale(
 
 /// Factor and offset (0 unless free) of the line through most of the pairs.
 fn line(pairs: &[[f64; 2]], offset_is_free: bool) -> Option<[f64; 2]> {
-    let median = |values: &mut Vec<f64>| {
-        let middle = values.len() / 2;
-        *values.select_nth_unstable_by(middle, f64::total_cmp).1
-    };
-    let of = |value: &dyn Fn(&[f64; 2]) -> f64| median(&mut pairs.iter().map(value).collect());
+    let of = |value: &dyn Fn(&[f64; 2]) -> f64| median(pairs.iter().map(value)).unwrap_or(0.0);
     let mut found = match offset_is_free {
         false => [of(&|[x, y]| y / x), 0.0],
         true => {

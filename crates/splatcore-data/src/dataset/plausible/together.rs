@@ -4,6 +4,7 @@ use crate::dataset::finding::{Finding, Severity, number, place};
 use crate::dataset::found::{Entry, Points};
 use crate::dataset::visible;
 use splatcore_core::Camera;
+use splatcore_core::ranked::median;
 use std::collections::HashMap;
 
 /// So many photos are needed to tell which of them is far from the others.
@@ -49,19 +50,15 @@ fn leave_out_far(entries: &mut Vec<Entry>, findings: &mut Vec<Finding>) {
         return;
     }
     let positions: Vec<[f64; 3]> = entries.iter().map(position).collect();
-    let median = |mut values: Vec<f64>| {
-        let middle = values.len() / 2;
-        *values.select_nth_unstable_by(middle, f64::total_cmp).1
-    };
-    let centre: [f64; 3] =
-        std::array::from_fn(|axis| median(positions.iter().map(|p| p[axis]).collect()));
+    let middle = |axis: usize| median(positions.iter().map(|p| p[axis])).unwrap_or(0.0);
+    let centre: [f64; 3] = std::array::from_fn(middle);
     let distance = |p: [f64; 3]| {
         (0..3)
             .map(|i| (p[i] - centre[i]).powi(2))
             .sum::<f64>()
             .sqrt()
     };
-    let usual = median(positions.iter().map(|&p| distance(p)).collect());
+    let usual = median(positions.iter().map(|&p| distance(p))).unwrap_or(0.0);
     // All in one place but for rounding.
     let size = centre.iter().fold(1.0f64, |size, v| size.max(v.abs()));
     if usual <= ROUNDING * size {

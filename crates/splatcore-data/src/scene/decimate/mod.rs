@@ -11,6 +11,7 @@ mod neighbours;
 use blob::{Blob, colour_dot};
 use rayon::prelude::*;
 use splatcore_core::Gaussians;
+use splatcore_core::ranked::median;
 
 /// Partners that each Gaussian tries on either side along each curve.
 const WINDOW: usize = 4;
@@ -105,19 +106,17 @@ struct View {
 
 impl View {
     fn of(blobs: &[Blob]) -> Self {
-        let median = |mut values: Vec<f64>| {
-            let middle = values.len() / 2;
-            *values.select_nth_unstable_by(middle, f64::total_cmp).1
-        };
-        let centre = [0, 1, 2].map(|c| median(blobs.iter().map(|blob| blob.mean[c]).collect()));
+        let axis = |c: usize| median(blobs.iter().map(|blob| blob.mean[c])).unwrap_or(0.0);
+        let centre = [0, 1, 2].map(axis);
         let square = |blob: &Blob| {
             (0..3)
                 .map(|c| (blob.mean[c] - centre[c]).powi(2))
                 .sum::<f64>()
         };
+        let usual = median(blobs.iter().map(square));
         Self {
             centre,
-            square: median(blobs.iter().map(square).collect()).max(f64::MIN_POSITIVE),
+            square: usual.unwrap_or(0.0).max(f64::MIN_POSITIVE),
         }
     }
 
