@@ -124,19 +124,7 @@ impl FromStr for Proposers {
     }
 }
 
-impl TryFrom<String> for Proposers {
-    type Error = UnknownProposer;
-
-    fn try_from(text: String) -> Result<Self, UnknownProposer> {
-        text.parse()
-    }
-}
-
-impl From<Proposers> for String {
-    fn from(proposers: Proposers) -> Self {
-        proposers.to_string()
-    }
-}
+splatcore_core::kept_as_text!(Proposers, UnknownProposer);
 
 impl fmt::Display for Proposers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

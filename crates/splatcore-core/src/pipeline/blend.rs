@@ -103,15 +103,4 @@ listed! {
 
 read_and_shown_by_name!(Blend, "blend");
 
-impl From<Blend> for String {
-    fn from(blend: Blend) -> String {
-        blend.name().into()
-    }
-}
-
-impl TryFrom<String> for Blend {
-    type Error = String;
-    fn try_from(name: String) -> Result<Self, String> {
-        name.parse()
-    }
-}
+crate::kept_as_text!(Blend, String);

@@ -40,3 +40,23 @@ macro_rules! names {
         read_and_shown_by_name!($kind, $what);
     };
 }
+
+/// Lets serde keep a type as the text that it prints and parses: `serde(into = "String",
+/// try_from = "String")`.
+#[macro_export]
+macro_rules! kept_as_text {
+    ($type:ty, $error:ty) => {
+        impl From<$type> for String {
+            fn from(value: $type) -> String {
+                value.to_string()
+            }
+        }
+
+        impl TryFrom<String> for $type {
+            type Error = $error;
+            fn try_from(text: String) -> Result<Self, $error> {
+                text.parse()
+            }
+        }
+    };
+}

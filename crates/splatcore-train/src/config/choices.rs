@@ -97,18 +97,7 @@ impl FromStr for GrowthRegion {
     }
 }
 
-impl From<GrowthRegion> for String {
-    fn from(region: GrowthRegion) -> String {
-        region.to_string()
-    }
-}
-
-impl TryFrom<String> for GrowthRegion {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
+splatcore_core::kept_as_text!(GrowthRegion, String);
 
 /// Where the arithmetic happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -202,18 +191,7 @@ impl FromStr for Appearance {
     }
 }
 
-impl From<Appearance> for String {
-    fn from(appearance: Appearance) -> String {
-        appearance.to_string()
-    }
-}
-
-impl TryFrom<String> for Appearance {
-    type Error = String;
-    fn try_from(name: String) -> Result<Self, String> {
-        name.parse()
-    }
-}
+splatcore_core::kept_as_text!(Appearance, String);
 
 /// Where depth maps are: `none`, `auto`, or a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -307,18 +285,7 @@ impl FromStr for NamedDepthLoss {
     }
 }
 
-impl From<NamedDepthLoss> for String {
-    fn from(loss: NamedDepthLoss) -> String {
-        loss.to_string()
-    }
-}
-
-impl TryFrom<String> for NamedDepthLoss {
-    type Error = String;
-    fn try_from(name: String) -> Result<Self, String> {
-        name.parse()
-    }
-}
+splatcore_core::kept_as_text!(NamedDepthLoss, String);
 
 /// The colour behind the scene: `black`, `white`, `random`, or `r,g,b` with values from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -386,18 +353,7 @@ impl FromStr for Background {
     }
 }
 
-impl From<Background> for String {
-    fn from(background: Background) -> String {
-        background.to_string()
-    }
-}
-
-impl TryFrom<String> for Background {
-    type Error = String;
-    fn try_from(s: String) -> Result<Self, String> {
-        s.parse()
-    }
-}
+splatcore_core::kept_as_text!(Background, String);
 
 #[cfg(test)]
 mod tests {

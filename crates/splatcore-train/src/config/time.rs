@@ -54,18 +54,7 @@ impl FromStr for WallTime {
     }
 }
 
-impl From<WallTime> for String {
-    fn from(time: WallTime) -> String {
-        time.to_string()
-    }
-}
-
-impl TryFrom<String> for WallTime {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
+splatcore_core::kept_as_text!(WallTime, String);
 
 #[cfg(test)]
 mod tests {
