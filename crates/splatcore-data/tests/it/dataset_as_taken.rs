@@ -1,5 +1,6 @@
 //! Photos that keep their lens.
 
+use crate::dataset_support::as_taken;
 use splatcore_core::Lens;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
@@ -21,16 +22,6 @@ const CIRCLE: Lens = Lens::Fisheye {
     p: [0.0; 2],
     s: [0.0; 2],
 };
-const KEPT: LoadOptions = LoadOptions {
-    max_size: None,
-    background: [0.0; 3],
-    keep_alpha: false,
-    keep_lens: true,
-    depths: None,
-    normals: None,
-    sky_masks: None,
-};
-
 fn painted(lens: Lens) -> (tempfile::TempDir, Dataset) {
     let folder = tempfile::tempdir().unwrap();
     let options = ProceduralOptions {
@@ -78,20 +69,25 @@ fn photos_stay_and_cameras_know_their_lens() {
     for lens in [OPENCV, FISHEYE] {
         let (folder, dataset) = painted(lens);
         assert_eq!(dataset.entries[0].camera.lens, lens);
-        let views = dataset.load_views(&[0, 1], &KEPT, &|_, _| {}).unwrap();
+        let views = dataset
+            .load_views(&[0, 1], &as_taken(), &|_, _| {})
+            .unwrap();
         let file = image::open(folder.path().join("images/view_0000.png")).unwrap();
         assert_eq!(&views[0].photo.rgb, file.to_rgb8().as_raw());
         assert_eq!(views[0].camera, dataset.entries[0].camera);
         assert!(views[0].photo.mask.is_none());
-        assert_eq!(dataset.cameras(&[1], &KEPT).unwrap()[0], views[1].camera);
+        assert_eq!(
+            dataset.cameras(&[1], &as_taken()).unwrap()[0],
+            views[1].camera
+        );
         // Points are where both say, the lens and the pinhole that it is resampled to.
         let [kept, resampled] =
-            [KEPT, LoadOptions::default()].map(|options| off(&dataset, &options));
+            [as_taken(), LoadOptions::default()].map(|options| off(&dataset, &options));
         let mut without = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
         for entry in &mut without.entries {
             entry.camera.lens = Lens::Pinhole;
         }
-        let wrong = off(&without, &KEPT);
+        let wrong = off(&without, &as_taken());
         assert!(
             kept < 0.8 * wrong && resampled < 0.8 * wrong,
             "{}: {kept:.1} as taken, {resampled:.1} resampled, {wrong:.1} without the lens",
@@ -105,7 +101,7 @@ fn pixels_beyond_the_image_circle_do_not_count() {
     let (_folder, dataset) = painted(CIRCLE);
     let half = LoadOptions {
         max_size: Some(48),
-        ..KEPT
+        ..as_taken()
     };
     let view = &dataset.load_views(&[0], &half, &|_, _| {}).unwrap()[0];
     let mask = view.photo.mask.as_ref().unwrap();
@@ -130,12 +126,12 @@ fn a_lens_that_is_no_polynomial_is_refused_by_name() {
             .is_ok()
     );
     let error = dataset
-        .load_views(&[0], &KEPT, &|_, _| {})
+        .load_views(&[0], &as_taken(), &|_, _| {})
         .unwrap_err()
         .to_string();
     assert!(
         error.contains("view_0000.png") && error.contains("'fov'") && error.contains("undistorted"),
         "{error}"
     );
-    assert!(dataset.cameras(&[0], &KEPT).is_err());
+    assert!(dataset.cameras(&[0], &as_taken()).is_err());
 }

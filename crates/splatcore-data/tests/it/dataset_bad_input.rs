@@ -1,6 +1,6 @@
 //! Broken files: an error that helps, never a panic, never more memory than the file could fill.
 
-use crate::dataset_support::{binary_model, colmap_text, pattern, save, shared};
+use crate::dataset_support::{binary_model, colmap_text, edited, edits, pattern, save, shared};
 
 use proptest::prelude::*;
 use splatcore_data::dataset::{Dataset, OpenOptions, colmap, parse_point_cloud, transforms};
@@ -250,26 +250,10 @@ proptest! {
     #[test]
     fn mutated_files_never_panic(
         which in 0usize..64,
-        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..5), 1..8),
+        edits in edits(),
     ) {
         thread_local!(static SEEDS: Vec<Vec<u8>> = seeds());
-        let mut bytes = SEEDS.with(|seeds| seeds[which % seeds.len()].clone());
-        for (at, value, kind) in edits {
-            if bytes.is_empty() {
-                break;
-            }
-            let at = at.index(bytes.len());
-            match kind {
-                0 => bytes[at] = value,
-                1 => bytes[at] ^= 1 << (value % 8),
-                2 => bytes.truncate(at),
-                3 => bytes.insert(at, value),
-                _ => {
-                    let end = (at + 8).min(bytes.len());
-                    bytes[at..end].fill(value | 0x80);
-                }
-            }
-        }
+        let bytes = edited(SEEDS.with(|seeds| seeds[which % seeds.len()].clone()), edits);
         parse_everything(&bytes);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::dataset_bundler;
 use crate::dataset_llff::npy_file;
-use crate::dataset_support::{open, open_error, pattern, save};
+use crate::dataset_support::{edited, edits, open, open_error, pattern, save};
 use crate::{dataset_metashape, dataset_phones, dataset_realityscan};
 use proptest::prelude::*;
 use splatcore_data::dataset::{
@@ -126,31 +126,10 @@ proptest! {
     #[test]
     fn mutated_files_never_panic_nor_take_much_memory(
         which in 0usize..64,
-        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..6), 1..8),
+        edits in edits(),
     ) {
         thread_local!(static SEEDS: Vec<Vec<u8>> = seeds());
-        let mut bytes = SEEDS.with(|seeds| seeds[which % seeds.len()].clone());
-        for (at, value, kind) in edits {
-            if bytes.is_empty() {
-                break;
-            }
-            let at = at.index(bytes.len());
-            match kind {
-                0 => bytes[at] = value,
-                1 => bytes[at] ^= 1 << (value % 8),
-                2 => bytes.truncate(at),
-                3 => bytes.insert(at, value),
-                // A number grows.
-                4 => {
-                    bytes.insert(at, b'9');
-                    bytes.insert(at, b'9');
-                }
-                _ => {
-                    let end = (at + 8).min(bytes.len());
-                    bytes[at..end].fill(value | 0x80);
-                }
-            }
-        }
+        let bytes = edited(SEEDS.with(|seeds| seeds[which % seeds.len()].clone()), edits);
         let ((), peak) = crate::scene_hostile::peak_of(|| parse_everything(&bytes));
         prop_assert!(peak < 400_000 + 400 * bytes.len(), "{} bytes took {peak}", bytes.len());
     }

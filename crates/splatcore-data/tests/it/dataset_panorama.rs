@@ -1,19 +1,10 @@
 //! Photos of 360 degrees: cut into parts as they were taken, or into the faces of a cube.
 
+use crate::dataset_support::as_taken;
 use splatcore_core::{Camera, Lens, View, panorama};
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
 use splatcore_data::procedural::{ProceduralOptions, World, encode_srgb, write_dataset};
 use tempfile::TempDir;
-
-const KEPT: LoadOptions = LoadOptions {
-    max_size: None,
-    background: [0.0; 3],
-    keep_alpha: false,
-    keep_lens: true,
-    depths: None,
-    normals: None,
-    sky_masks: None,
-};
 
 fn painted() -> (TempDir, Dataset) {
     let folder = tempfile::tempdir().unwrap();
@@ -60,7 +51,7 @@ fn a_panorama_as_taken_is_four_views() {
     assert!(dataset.findings.is_empty(), "{:?}", dataset.findings);
     assert_eq!(dataset.info().lenses, ["equirectangular"]);
     assert!(panorama::is_whole(&dataset.entries[0].camera));
-    let views = dataset.load_views(&[1], &KEPT, &|_, _| {}).unwrap();
+    let views = dataset.load_views(&[1], &as_taken(), &|_, _| {}).unwrap();
     let parts = ["left", "right", "up", "down"];
     assert_eq!(
         names(&views),
@@ -83,8 +74,8 @@ fn a_panorama_as_taken_is_four_views() {
         assert!(off(view) < 8.0, "{}: {}", view.name, off(view));
     }
     let cameras: Vec<Camera> = views.iter().map(|view| view.camera.clone()).collect();
-    assert_eq!(dataset.cameras(&[1], &KEPT).unwrap(), cameras);
-    assert_eq!(dataset.view_count(1, &KEPT), 4);
+    assert_eq!(dataset.cameras(&[1], &as_taken()).unwrap(), cameras);
+    assert_eq!(dataset.view_count(1, &as_taken()), 4);
 }
 
 #[test]
@@ -116,7 +107,10 @@ fn an_orthographic_photo_is_kept_or_refused() {
     let (_folder, mut dataset) = painted();
     dataset.entries[0].camera.lens = Lens::Orthographic;
     assert_eq!(
-        dataset.load_views(&[0], &KEPT, &|_, _| {}).unwrap().len(),
+        dataset
+            .load_views(&[0], &as_taken(), &|_, _| {})
+            .unwrap()
+            .len(),
         1
     );
     let error = dataset.load_views(&[0], &LoadOptions::default(), &|_, _| {});

@@ -1,8 +1,19 @@
 //! What the dataset tests share: the folder of real data, and small datasets made on the spot.
 
 use image::{Rgb, RgbImage};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use splatcore_data::dataset::LoadOptions;
 pub use splatcore_test_support::shared;
 use std::path::Path;
+
+/// Photos stay as they were taken.
+pub fn as_taken() -> LoadOptions {
+    LoadOptions {
+        keep_lens: true,
+        ..LoadOptions::default()
+    }
+}
 
 /// A smooth pattern that tells positions apart.
 pub fn pattern(width: u32, height: u32) -> RgbImage {
@@ -152,4 +163,35 @@ pub fn open_error(root: &Path) -> String {
     let error = error.unwrap_err().to_string();
     assert!(!error.contains('\n'), "{error}");
     error
+}
+
+/// Where a file is changed, by what, and how.
+type Edit = (Index, u8, u8);
+
+/// Changes of any file.
+pub fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    prop::collection::vec((any::<Index>(), any::<u8>(), 0u8..6), 1..8)
+}
+
+/// A file after changes.
+pub fn edited(mut bytes: Vec<u8>, edits: Vec<Edit>) -> Vec<u8> {
+    for (at, value, kind) in edits {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = at.index(bytes.len());
+        match kind {
+            0 => bytes[at] = value,
+            1 => bytes[at] ^= 1 << (value % 8),
+            2 => bytes.truncate(at),
+            3 => bytes.insert(at, value),
+            // A number grows.
+            4 => drop(bytes.splice(at..at, *b"99")),
+            _ => {
+                let end = (at + 8).min(bytes.len());
+                bytes[at..end].fill(value | 0x80);
+            }
+        }
+    }
+    bytes
 }

@@ -1,14 +1,12 @@
 //! Intrinsics that are not quite right: refined beside the scene they come right. Photos of the
 //! painted garden that `splatcore demo` trains on.
 
-use crate::common::stopped_at;
-use crate::poses::{Capture, config, disturbed, painted, trainer};
+use crate::poses::{Capture, config, disturbed, end_of_resumed, painted, trainer};
 use splatcore_core::{Camera, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::Config;
 use splatcore_train::intrinsics::LensChange;
 use splatcore_train::{Outcome, Trainer, evaluate};
-use std::sync::Arc;
 
 /// Focal lengths and principal point off by this share.
 const OFF: f64 = 0.01;
@@ -76,51 +74,18 @@ fn wrong_intrinsics_come_right() {
     assert!(focal.abs() < 1.7 * OFF, "{focal}");
 }
 
-/// Stopped between two moves of the cameras and gone on from the file, the run ends where it would
-/// have, with poses and intrinsics refined.
 #[test]
 fn a_resumed_run_ends_where_it_would_have() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("checkpoint.safetensors");
-    let (backend, capture) = (CpuBackend::new(Some(2)), painted(32, 9));
-    let views = wrong(&disturbed(&capture.train, capture.extent));
     let config = Config {
         refine_intrinsics: Some(true),
         ..config(60, true)
     };
-    let mut whole = trainer(&backend, &capture, &views, &config);
-    whole.run(&mut ()).unwrap();
-    let end = whole.checkpoint().unwrap();
-    let moved = end.intrinsics.as_ref().unwrap();
+    let other = Config {
+        refine_intrinsics: Some(false),
+        ..config.clone()
+    };
+    let disturb = |capture: &Capture| wrong(&disturbed(&capture.train, capture.extent));
+    let moved = end_of_resumed(disturb, config, other, "refine-intrinsics");
+    let moved = moved.intrinsics.unwrap();
     assert!(moved.changes.len() == 1 && moved.changes[0][..4].iter().all(|&n| n != 0.0));
-    for stop in [20, 33] {
-        let first = trainer(&backend, &capture, &views, &config);
-        let checkpoint = stopped_at(first, stop, &path);
-        let views = Arc::new(views.clone());
-        let mut second = Trainer::resume(
-            &config.complete(),
-            &backend,
-            views.clone(),
-            checkpoint.clone(),
-        )
-        .unwrap();
-        second.run(&mut ()).unwrap();
-        let got = second.checkpoint().unwrap();
-        assert_eq!(got.intrinsics, end.intrinsics);
-        assert_eq!(got.poses, end.poses);
-        assert!(
-            got.state == end.state,
-            "the scene differs after a stop at {stop}"
-        );
-        let other = Config {
-            refine_intrinsics: Some(false),
-            ..config.clone()
-        };
-        let refused = Trainer::resume(&other.complete(), &backend, views, checkpoint);
-        let error = refused.err().unwrap().to_string();
-        assert!(
-            error.contains("refine-intrinsics") && !error.contains('\n'),
-            "{error}"
-        );
-    }
 }

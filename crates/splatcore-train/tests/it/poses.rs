@@ -10,7 +10,7 @@ use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Points, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::Config;
 use splatcore_train::poses::{Fit, Offset, fit};
-use splatcore_train::{Outcome, Trainer, evaluate, init};
+use splatcore_train::{Checkpoint, Outcome, Trainer, evaluate, init};
 use std::sync::Arc;
 
 const DEGREES: f64 = 1.0;
@@ -214,48 +214,53 @@ fn true_poses_stay() {
     );
 }
 
-/// Stopped between two moves of the cameras and gone on from the file, the run ends where it would
-/// have; a run that refines no poses does not go on with it.
-#[test]
-fn a_resumed_run_ends_where_it_would_have() {
+/// Where a run ends. Stopped between two moves of the cameras and gone on from the file, it ends
+/// there too; a run by `other` settings does not go on with it, and says so by the name of `flag`.
+pub fn end_of_resumed(
+    disturb: fn(&Capture) -> Vec<View>,
+    config: Config,
+    other: Config,
+    flag: &str,
+) -> Checkpoint {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.safetensors");
     let (backend, capture) = (CpuBackend::new(Some(2)), painted(32, 9));
-    let wrong = disturbed(&capture.train, capture.extent);
-    let config = config(60, true);
-    let mut whole = trainer(&backend, &capture, &wrong, &config);
+    let views = disturb(&capture);
+    let mut whole = trainer(&backend, &capture, &views, &config);
     whole.run(&mut ()).unwrap();
     let end = whole.checkpoint().unwrap();
     for stop in [20, 33] {
-        let first = trainer(&backend, &capture, &wrong, &config);
+        let first = trainer(&backend, &capture, &views, &config);
         let checkpoint = stopped_at(first, stop, &path);
         assert_eq!(checkpoint.step, stop);
-        let views = Arc::new(wrong.clone());
-        let mut second = Trainer::resume(
-            &config.complete(),
-            &backend,
-            views.clone(),
-            checkpoint.clone(),
-        )
-        .unwrap();
+        let resume = |config: &Config| {
+            let views = Arc::new(views.clone());
+            Trainer::resume(&config.complete(), &backend, views, checkpoint.clone())
+        };
+        let mut second = resume(&config).unwrap();
         second.run(&mut ()).unwrap();
         let got = second.checkpoint().unwrap();
         assert_eq!(got.poses, end.poses);
+        assert_eq!(got.intrinsics, end.intrinsics);
         assert!(
             got.state == end.state,
             "the scene differs after a stop at {stop}"
         );
-        let other = Config {
-            refine_poses: Some(false),
-            ..config.clone()
-        };
-        let refused = Trainer::resume(&other.complete(), &backend, views, checkpoint);
-        let error = refused.err().unwrap().to_string();
-        assert!(
-            error.contains("refine-poses") && !error.contains('\n'),
-            "{error}"
-        );
+        let error = resume(&other).err().unwrap().to_string();
+        assert!(error.contains(flag) && !error.contains('\n'), "{error}");
     }
+    end
+}
+
+#[test]
+fn a_resumed_run_ends_where_it_would_have() {
+    let config = config(60, true);
+    let other = Config {
+        refine_poses: Some(false),
+        ..config.clone()
+    };
+    let disturb = |capture: &Capture| disturbed(&capture.train, capture.extent);
+    end_of_resumed(disturb, config, other, "refine-poses");
 }
 
 /// Through a lens so long that a step of the fit is three pixels and more: a pose that is right

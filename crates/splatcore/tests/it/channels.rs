@@ -1,6 +1,6 @@
 //! `render --depth --alpha`, and `--half-scene` where there is no card.
 
-use crate::common::{fails, json, splatcore, succeeds, text, write_scene};
+use crate::common::{ends, fails, json, succeeds, text, write_scene};
 use splatcore::core::Gaussians;
 use splatcore::data::scene::write_ply;
 use std::path::Path;
@@ -135,6 +135,5 @@ fn half_scenes_are_for_cards_and_without_gradients() {
         "{line}"
     );
     let both = format!("bench {} --orbit 1 --half-scene --backward", text(&scene));
-    let output = splatcore(&both).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    ends(&both, 2);
 }

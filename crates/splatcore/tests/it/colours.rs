@@ -1,6 +1,6 @@
 //! Colour models from the command line: what is written, what `eval` says of it, and looks.
 
-use crate::common::{fails, json, photos, some_photos, splatcore, succeeds, text};
+use crate::common::{ends, fails, json, photos, some_photos, succeeds, text};
 use std::path::Path;
 
 fn read(folder: &Path, name: &str) -> Vec<u8> {
@@ -91,9 +91,7 @@ fn wrong_rates_are_refused() {
         photos(),
         text(&run)
     );
-    let output = splatcore(&command).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2));
+    let stderr = ends(&command, 2);
     assert!(
         stderr.contains("--lr-exposure 0: must be above 0"),
         "{stderr}"
@@ -259,10 +257,7 @@ fn a_scene_is_shown_as_one_of_its_photos() {
 
 #[test]
 fn an_unknown_model_is_refused() {
-    let output = splatcore(&["train", photos(), "-o", "x", "--appearance", "curves"]).output();
-    let output = output.unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2));
+    let stderr = ends(&["train", photos(), "-o", "x", "--appearance", "curves"], 2);
     assert!(
         stderr.contains("none, affine, ppisp, ppisp-linear"),
         "{stderr}"

@@ -95,6 +95,16 @@ pub fn fails(args: &(impl Arguments + ?Sized)) -> String {
     stderr
 }
 
+/// Runs, must exit with this code, and print nothing to stdout if that is of wrong usage (2);
+/// returns stderr.
+pub fn ends(args: &(impl Arguments + ?Sized), code: i32) -> String {
+    let output = splatcore(args).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
+    assert!(code != 2 || output.stdout.is_empty(), "{args:?}: {stderr}");
+    stderr
+}
+
 /// A tiny dataset, made once for all tests of a file: 10 photos of 64x48, 400 points.
 pub fn photos() -> &'static str {
     static FOLDER: OnceLock<(tempfile::TempDir, String)> = OnceLock::new();

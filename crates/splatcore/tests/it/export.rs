@@ -1,6 +1,6 @@
 //! `splatcore export`: what the page holds. That it draws is tested in splatcore-page.
 
-use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use crate::common::{ends, fails, json, photos, splatcore, succeeds, text, write_scene};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use splatcore::data::scene;
@@ -96,11 +96,7 @@ fn a_page_replaces_no_scene() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let before = std::fs::read(&scene).unwrap();
-    let said = splatcore(&["export", text(&scene), "-o", text(&scene)])
-        .output()
-        .unwrap();
-    assert_eq!(said.status.code(), Some(2), "{said:?}");
-    let said = String::from_utf8(said.stderr).unwrap();
+    let said = ends(&["export", text(&scene), "-o", text(&scene)], 2);
     assert!(said.contains("a page is HTML, not .ply"), "{said}");
     assert_eq!(std::fs::read(&scene).unwrap(), before);
 }

@@ -1,6 +1,6 @@
 //! `splatcore lab` as people use it, on the emulator.
 
-use crate::common::{fails, program, splatcore, succeeds};
+use crate::common::{ends, fails, program, splatcore, succeeds};
 use std::path::Path;
 use std::process::Command;
 
@@ -338,9 +338,7 @@ fn settings_of_an_experiment_are_held_to() {
         let experiment = at(name);
         let mut words = vec!["lab", "new", &experiment, "--task", "project"];
         words.extend(more);
-        let output = splatcore(&words).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        String::from_utf8_lossy(&output.stderr).into_owned()
+        ends(&words, 2)
     };
     let error = new("a", &["--device-seconds", "nan"]);
     assert!(error.contains("give seconds, 0 or more"), "{error}");

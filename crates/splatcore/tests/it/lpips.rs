@@ -1,6 +1,6 @@
 //! LPIPS from the command line.
 
-use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use crate::common::{ends, fails, json, photos, succeeds, text, write_scene};
 use std::path::Path;
 
 /// AlexNet's tensors in half precision, with arbitrary values, as a safetensors file. The numbers
@@ -77,12 +77,8 @@ fn eval_gives_lpips_with_weights_from_a_file() {
     );
     let plain = json(&succeeds(&[&args[..4], &["--json"]].concat()));
     assert!(plain.get("lpips").is_none() && plain["views"][0].get("lpips").is_none());
-    let small = splatcore(&[&args[..], &["--max-size", "32"]].concat())
-        .output()
-        .unwrap();
-    let error = String::from_utf8_lossy(&small.stderr);
+    let error = ends(&[&args[..], &["--max-size", "32"]].concat(), 1);
     let wanted = "LPIPS with alex needs images of at least 31x31 pixels; this one has 32x24";
-    assert_eq!(small.status.code(), Some(1));
     assert!(
         error.contains("error: view '") && error.contains(wanted),
         "{error}"

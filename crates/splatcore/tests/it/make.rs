@@ -1,7 +1,7 @@
 //! `splatcore make`: from photos to a page in one command, which goes on wherever it was killed.
 #![cfg(unix)]
 
-use crate::common::{fails, photos, program, splatcore, succeeds, text};
+use crate::common::{ends, fails, photos, program, splatcore, succeeds, text};
 use crate::fake_colmap::FakeColmap;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -217,8 +217,7 @@ fn many_photos_may_be_compared_with_similar_ones() {
     let said = "compare each photo with each (--matching exhaustive, which takes longer)";
     assert!(stderr.contains(said), "{stderr}");
     let each = [&SHORT[..], &["--matching", "exhaustive"]].concat();
-    let again = splatcore(&fake.make(&out, &each)).output().unwrap();
-    assert_eq!(again.status.code(), Some(1));
+    ends(&fake.make(&out, &each), 1);
     assert_eq!(fake.calls(), ["exhaustive_matcher", "mapper"]);
 }
 
@@ -228,9 +227,7 @@ fn a_phase_that_fails_says_how_to_go_on() {
     let out = fake.at("out");
     std::fs::write(fake.at("fail_exhaustive_matcher"), "").unwrap();
     let arguments = fake.make(&out, &SHORT);
-    let run = splatcore(&arguments).output().unwrap();
-    let stderr = String::from_utf8(run.stderr).unwrap();
-    assert_eq!(run.status.code(), Some(1), "{stderr}");
+    let stderr = ends(&arguments, 1);
     assert!(stderr.contains("error: matching failed"), "{stderr}");
     let on = format!("this goes on: splatcore {}", arguments.join(" "));
     assert!(stderr.contains(&on), "{stderr}");

@@ -1,7 +1,7 @@
 //! `bench --paper`: the papers' tables.
 // Clippy knows tests by #[test] only.
 
-use crate::common::{json, photos, some_photos, splatcore, succeeds, text, write_scene};
+use crate::common::{ends, json, photos, some_photos, succeeds, text, write_scene};
 use serde_json::Value;
 use std::path::Path;
 
@@ -342,13 +342,8 @@ fn each_scene_has_its_own_dataset() {
         (&three[..], "3 datasets for 2 scenes"),
         (&one, "2 datasets for 1 scene"),
     ] {
-        let output = splatcore(wrong).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(
-            output.stdout.is_empty() && stderr.contains(said),
-            "{stderr}"
-        );
+        let stderr = ends(wrong, 2);
+        assert!(stderr.contains(said), "{stderr}");
     }
 }
 
@@ -398,8 +393,6 @@ fn several_scenes_stand_beside_one_another() {
         format!("{bench} --trainings x"),
         format!("{bench} --paper tc-gs --trainings x"),
     ] {
-        let output = splatcore(&wrong).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
-        assert!(output.stdout.is_empty());
+        ends(&wrong, 2);
     }
 }

@@ -1,7 +1,7 @@
 //! `splatcore poses`, and what other commands say of photos without cameras. The way from photos to
 //! poses is tested in the crate splatcore-poses; here a program only pretends.
 
-use crate::common::{fails, splatcore, text};
+use crate::common::{ends, fails, splatcore, text};
 use std::path::Path;
 
 fn photos(folder: &Path, names: &[&str]) {
@@ -85,8 +85,7 @@ fn wrong_usage_of_poses() {
         "-o out --frames 1",
     ] {
         let args = format!("poses {} {flags}", text(&input));
-        let output = splatcore(&args).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{flags}");
+        ends(&args, 2);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `prune`, and training that starts from a scene, from the command line.
 
-use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use crate::common::{ends, fails, json, photos, succeeds, text, write_scene};
 use splatcore::data::scene;
 
 fn prune(scene: &str, output: &str, more: &str) -> String {
@@ -50,9 +50,7 @@ fn what_cannot_be_done_is_said_first() {
     let output = folder.path().join("out.ply");
     let usage = |more: &str, output: &str| {
         let args = prune(text(&scene), output, more);
-        let found = splatcore(&args).output().unwrap();
-        assert_eq!(found.status.code(), Some(2), "{more:?}");
-        String::from_utf8(found.stderr).unwrap()
+        ends(&args, 2)
     };
     assert!(usage("", text(&output)).contains("nothing to do"));
     assert!(usage("--keep 0%", text(&output)).contains("write 40%"));

@@ -1,6 +1,6 @@
 //! Several ranks, as far as they can be had without a card.
 
-use crate::common::{photos, splatcore, text};
+use crate::common::{ends, photos, splatcore, text};
 use std::path::Path;
 
 /// Trains for a step with these variables; returns exit code and what stderr says.
@@ -88,9 +88,7 @@ fn pictures_are_spread_over_cards_alone() {
     ] {
         for command in [&["render", "-o", &out][..], &["eval"], &["bench"]] {
             let start = [command, &["missing.ply"], flags].concat();
-            let output = splatcore(&start).output().unwrap();
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(code), "{start:?}: {stderr}");
+            let stderr = ends(&start, code);
             assert!(stderr.contains(said), "{start:?}: {stderr}");
         }
     }

@@ -1,6 +1,6 @@
 //! Refined intrinsics from the command line: what is written, measured and shown.
 
-use crate::common::{json, photos, splatcore, succeeds, text};
+use crate::common::{ends, json, photos, succeeds, text};
 use std::path::Path;
 
 fn read(folder: &Path, name: &str) -> String {
@@ -81,8 +81,6 @@ fn a_run_writes_refined_lenses() {
     assert!(metrics.get("intrinsics").is_none());
     assert!(!refined.exists() && !run.join("colmap").exists());
     let idle = [&again[..], &["--intrinsics-limit", "0.1"]].concat();
-    let idle = splatcore(&idle).output().unwrap();
-    let said = String::from_utf8_lossy(&idle.stderr).into_owned();
-    assert_eq!(idle.status.code(), Some(2), "{said}");
+    let said = ends(&idle, 2);
     assert!(said.contains("--refine-intrinsics"), "{said}");
 }

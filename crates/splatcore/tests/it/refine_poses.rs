@@ -1,6 +1,6 @@
 //! Refined poses from the command line: what is written, measured and shown.
 
-use crate::common::{json, photos, splatcore, succeeds, text};
+use crate::common::{ends, json, photos, succeeds, text};
 use std::path::Path;
 
 fn read(folder: &Path, name: &str) -> String {
@@ -67,8 +67,6 @@ fn a_run_writes_refined_cameras_and_both_numbers() {
     let metrics = json(&read(&run, "metrics.json"));
     assert!(metrics.get("poses").is_none() && !refined.exists());
     let idle = [&again[..], &["--pose-degrees", "3"]].concat();
-    let idle = splatcore(&idle).output().unwrap();
-    let said = String::from_utf8_lossy(&idle.stderr).into_owned();
-    assert_eq!(idle.status.code(), Some(2), "{said}");
+    let said = ends(&idle, 2);
     assert!(said.contains("--refine-poses"), "{said}");
 }

@@ -1,37 +1,27 @@
 //! One test for each thing that went wrong when somebody used the program.
 
 use crate::common::{
-    Arguments, fails, json, photos, some_photos, splatcore, succeeds, text, write_scene,
+    Arguments, ends, fails, json, photos, some_photos, succeeds, text, write_scene,
 };
 
 /// Runs, must exit 2 with one line that begins with `error: ` first on stderr; returns all of
 /// stderr.
 fn is_wrong_usage(args: &(impl Arguments + ?Sized)) -> String {
-    let output = splatcore(args).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
-    assert!(
-        output.stdout.is_empty() && stderr.starts_with("error: "),
-        "{args:?}: {stderr}"
-    );
+    let stderr = ends(args, 2);
+    assert!(stderr.starts_with("error: "), "{args:?}: {stderr}");
     stderr
 }
 
 /// Runs, must exit 1 whatever else is said on the way; returns the last line of stderr, the error.
 fn ends_in_error(args: &(impl Arguments + ?Sized)) -> String {
-    let output = splatcore(args).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+    let stderr = ends(args, 1);
     let last = stderr.lines().last().unwrap_or_default().to_owned();
     assert!(last.starts_with("error: "), "{args:?}: {stderr}");
     last
 }
 
 fn stderr_of(args: &(impl Arguments + ?Sized)) -> String {
-    let output = splatcore(args).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {stderr}");
-    stderr
+    ends(args, 0)
 }
 
 /// It ended well, with a scene in which nothing was finite.

@@ -1,6 +1,6 @@
 //! The command line itself: help, exit codes, one-line errors.
 
-use crate::common::{fails, json, photos, program, splatcore, succeeds, text, write_scene};
+use crate::common::{ends, fails, json, photos, program, splatcore, succeeds, text, write_scene};
 use predicates::prelude::*;
 
 #[test]
@@ -217,9 +217,7 @@ fn cameras_that_make_no_sense_are_refused() {
             text(&out),
             text(&file)
         );
-        let output = splatcore(&args).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        let stderr = ends(&args, 1);
         let last = stderr.lines().last().unwrap_or_default().to_owned();
         assert!(
             last.starts_with("error: ") && last.contains("cameras.json"),
