@@ -11,8 +11,11 @@ use splatcore_core::Camera;
 use splatcore_core::backend::BETAS;
 use splatcore_core::colour::{ColourPlan, ColourState, ColourTable, Gauge, Look, Pixels};
 
-/// Pixels that are summed together; parts are added up in their order, whichever thread made them.
+/// Pixels that are summed together, at least; parts are added up in their order, whichever thread
+/// made them.
 const PART: usize = 4096;
+/// Numbers of a row whose mean over the rows a thread takes.
+const NUMBERS: usize = 2048;
 
 /// Buffers reused from step to step.
 #[derive(Default)]
@@ -47,23 +50,29 @@ impl Coloured {
         colour: &[Vec<f32>; 3],
         gradient: &mut [Vec<f32>; 3],
     ) -> [Vec<f64>; 2] {
-        let (entry, count) = (look.entry(), colour[0].len().div_ceil(PART));
+        let entry = look.entry();
+        // No more sums than pixels.
+        let part_size = PART.max(entry.factor_count);
+        let count = colour[0].len().div_ceil(part_size);
         let zeros = vec![0.0; entry.factor_count];
         self.sums.clear();
         self.sums.resize(count, zeros.clone());
         let [r, g, b] = gradient;
-        let parts = r.par_chunks_mut(PART).zip(g.par_chunks_mut(PART));
-        let parts = parts.zip(b.par_chunks_mut(PART)).zip(&mut self.sums);
+        let parts = r.par_chunks_mut(part_size).zip(g.par_chunks_mut(part_size));
+        let parts = parts.zip(b.par_chunks_mut(part_size)).zip(&mut self.sums);
         parts.enumerate().for_each(|(part, (((r, g), b), sums))| {
-            let rendered = part_of(colour, part * PART, r.len());
-            let at = pixels(camera, part * PART);
+            let rendered = part_of(colour, part * part_size, r.len());
+            let at = pixels(camera, part * part_size);
             entry.backward(look.factors(), at, rendered, [r, g, b], sums);
         });
         let total = self.sums.iter().fold(zeros, |mut total, sums| {
             total.iter_mut().zip(sums).for_each(|(t, sum)| *t += sum);
             total
         });
-        entry.chain(look.numbers(), &total)
+        let numbers = look.numbers();
+        let [photo, camera] =
+            numbers.map(|row| -> Vec<f64> { row.iter().map(|&v| v.into()).collect() });
+        entry.chain([&photo, &camera], &total)
     }
 }
 
@@ -106,17 +115,18 @@ pub fn update(
         match entry.gauge {
             Gauge::Pull(share) => {
                 let off = mean_off(photos, entry.photo);
-                let back = off.map(|off| share * off as f32).collect();
+                let back = off.into_iter().map(|off| share * off as f32).collect();
                 adam(photos, view, of_photo, plan.photo_rate, back);
             }
             Gauge::ZeroMean => {
                 adam(photos, view, of_photo, plan.photo_rate, Vec::new());
-                let off: Vec<f64> = mean_off(photos, entry.photo).collect();
-                for row in photos.parameters.chunks_exact_mut(entry.photo.len()) {
+                let off = mean_off(photos, entry.photo);
+                let rows = photos.parameters.par_chunks_exact_mut(entry.photo.len());
+                rows.for_each(|row| {
                     row.iter_mut()
                         .zip(&off)
-                        .for_each(|(n, off)| *n -= *off as f32);
-                }
+                        .for_each(|(n, off)| *n -= *off as f32)
+                });
             }
         }
         if !of_camera.is_empty() {
@@ -125,13 +135,21 @@ pub fn update(
     }
 }
 
-/// What the mean over the rows differs from the start, number by number.
-fn mean_off(table: &ColourTable, start: &[f32]) -> impl Iterator<Item = f64> {
-    let (rows, width) = (table.rows() as f64, table.width);
-    start.iter().enumerate().map(move |(k, start)| {
-        let numbers = table.parameters.iter().skip(k).step_by(width);
-        numbers.map(|number| (number - start) as f64).sum::<f64>() / rows
-    })
+/// What the mean over the rows differs from the start, number by number, summed in the order of the
+/// rows.
+fn mean_off(table: &ColourTable, start: &[f32]) -> Vec<f64> {
+    let mut off = vec![0.0; table.width];
+    let parts = off.par_chunks_mut(NUMBERS).zip(start.par_chunks(NUMBERS));
+    parts.enumerate().for_each(|(part, (off, start))| {
+        for row in table.parameters.chunks_exact(table.width) {
+            for ((off, start), number) in off.iter_mut().zip(start).zip(&row[part * NUMBERS..]) {
+                *off += (number - start) as f64;
+            }
+        }
+        let rows = table.rows() as f64;
+        off.iter_mut().for_each(|off| *off /= rows);
+    });
+    off
 }
 
 /// Adam on a row, corrected by how often it was seen; each number also goes `back` by so much.

@@ -205,8 +205,9 @@ impl Engine for CpuLearner {
             })
         });
         if let Some(plan) = &plan.colour {
-            let colours = &mut state.colours;
-            colour::update(colours, &self.camera_of, plan, &step.colours);
+            let (colours, cameras) = (&mut state.colours, &self.camera_of);
+            let update = || colour::update(colours, cameras, plan, &step.colours);
+            self.workers.pool.install(update);
         }
         if let Some(plan) = &plan.sky {
             let share = 1.0 / step.skies.len() as f64;

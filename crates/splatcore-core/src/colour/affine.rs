@@ -15,6 +15,7 @@ impl Model for Affine {
     const PHOTO: &'static [f32] = &[1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0];
     const CAMERA: &'static [f32] = &[];
     const FACTORS: usize = 12;
+    const PHOTO_IS_FACTORS: bool = true;
     const GAUGE: Gauge = Gauge::Pull(0.1);
     const RATES: Rates = Rates::Given;
 

@@ -13,8 +13,11 @@
 //! | how does one photo show an image | `look.rs` |
 //! | what does a formula compute with | `number.rs` |
 //! | what is colour-corrected PSNR | `fit.rs` |
+//! | which look has a view without a photo | `controller.rs` |
 
 mod affine;
+mod bilateral;
+pub mod controller;
 mod fit;
 mod look;
 mod model;
@@ -22,9 +25,10 @@ mod number;
 mod ppisp;
 mod state;
 
+pub use bilateral::VERTICES;
 pub use fit::{fit, transformed};
 pub use look::Look;
-pub use model::{Entry, Gauge, Pixels, Rates};
+pub use model::{Entry, Gauge, Pixels, Places, Rates};
 pub use number::Dual;
 pub use ppisp::{COLOURS, PHOTO_NUMBERS, RESPONSE, VIGNETTE};
 pub use state::{ColourState, ColourTable};
@@ -42,17 +46,25 @@ pub enum ColourModel {
     Ppisp,
     /// The same without the response.
     PpispLinear,
+    /// A grid of 3x4 matrices for each photo, over its place and the colour's brightness.
+    Bilateral,
 }
 
-const ENTRIES: [Entry; 3] = [
+const ENTRIES: [Entry; 4] = [
     Entry::of::<affine::Affine>(),
     Entry::of::<ppisp::Ppisp<true>>(),
     Entry::of::<ppisp::Ppisp<false>>(),
+    Entry::of::<bilateral::Bilateral>(),
 ];
 
 impl ColourModel {
     /// All of them.
-    pub const ALL: [Self; ENTRIES.len()] = [Self::Affine, Self::Ppisp, Self::PpispLinear];
+    pub const ALL: [Self; ENTRIES.len()] = [
+        Self::Affine,
+        Self::Ppisp,
+        Self::PpispLinear,
+        Self::Bilateral,
+    ];
 
     /// What it is.
     pub fn entry(self) -> &'static Entry {

@@ -25,6 +25,11 @@ pub enum Rates {
         photo: f64,
         /// Of the cameras'.
         camera: f64,
+        /// How far a number of a photo goes in one visit at most, however short the run is: what
+        /// moves far by one image has only learned that image.
+        visit: f64,
+        /// Photos' numbers wait for this share of the run.
+        photo_from: f64,
     },
 }
 
@@ -46,11 +51,15 @@ pub trait Model {
     const GAUGE: Gauge;
     /// How fast they are learned.
     const RATES: Rates;
+    /// Whether the factors are the photo's numbers themselves.
+    const PHOTO_IS_FACTORS: bool = false;
+    /// In what the places of pixels are.
+    const PLACES: Places = Places::Longer;
 
     /// From numbers to factors.
     fn factors<T: Real>(photo: &[T], camera: &[T], factors: &mut [T]);
 
-    /// What becomes of a colour at a place: from the image's centre, in units of its longer side.
+    /// What becomes of a colour at a place ([`Model::PLACES`]).
     fn colour<T: Real>(factors: &[T], place: [T; 2], rgb: [T; 3]) -> [T; 3];
 
     /// From the gradient by what [`Model::colour`] made of `rgb` to that by `rgb`; adds the
@@ -72,6 +81,38 @@ pub trait Model {
         let _ = camera;
         T::of(0.0)
     }
+
+    /// The same of a photo's numbers: returns what is added to the loss, and adds its gradient.
+    fn hold(photo: &[f64], gradient: &mut [f64]) -> f64 {
+        let _ = (photo, gradient);
+        0.0
+    }
+
+    /// The factors that [`Model::colour`] uses at a place for a colour.
+    fn factors_at(place: [f64; 2], rgb: [f64; 3]) -> Vec<usize> {
+        let _ = (place, rgb);
+        (0..Self::FACTORS).collect()
+    }
+}
+
+/// In what the places of pixels are, from the image's centre.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// Both coordinates in units of the longer side.
+    Longer,
+    /// Each in units of its own side: from -0.5 to 0.5.
+    Sides,
+}
+
+impl Places {
+    /// Units of x and y of an image of this width and height, pixels.
+    pub fn units<T: Copy + PartialOrd>(self, [width, height]: [T; 2]) -> [T; 2] {
+        match self {
+            Self::Longer if width < height => [height; 2],
+            Self::Longer => [width; 2],
+            Self::Sides => [width, height],
+        }
+    }
 }
 
 /// Which pixels a part of an image holds.
@@ -86,15 +127,14 @@ pub struct Pixels {
 }
 
 impl Pixels {
-    /// Where a pixel of the part lies: from the centre, in units of the longer side.
+    /// Where a pixel of the part lies.
     #[inline]
-    pub fn place(self, i: usize) -> [f32; 2] {
-        let (at, longer) = (self.first + i, self.width.max(self.height) as f32);
-        let [x, y] = [at % self.width, at / self.width].map(|v| v as f32 + 0.5);
-        [
-            (x - 0.5 * self.width as f32) / longer,
-            (y - 0.5 * self.height as f32) / longer,
-        ]
+    pub fn place(self, i: usize, places: Places) -> [f32; 2] {
+        let at = self.first + i;
+        let sides = [self.width, self.height].map(|v| v as f32);
+        let pixel = [at % self.width, at / self.width].map(|v| v as f32 + 0.5);
+        let units = places.units(sides);
+        [0, 1].map(|k: usize| (pixel[k] - 0.5 * sides[k]) / units[k])
     }
 }
 
@@ -120,6 +160,9 @@ pub struct Entry {
     pub gauge: Gauge,
     /// `Model::RATES`.
     pub rates: Rates,
+    /// `Model::PLACES`.
+    pub places: Places,
+    photo_is_factors: bool,
     expose: fn(&mut [f32], f32),
     factors: fn(&[f32], &[f32]) -> Vec<f32>,
     apply: Apply,
@@ -127,6 +170,8 @@ pub struct Entry {
     dual_factors: fn(&[Dual], &[Dual]) -> Vec<Dual>,
     dual_colour: DualColour,
     dual_penalty: fn(&[Dual]) -> Dual,
+    hold: fn(&[f64], &mut [f64]) -> f64,
+    factors_at: fn([f64; 2], [f64; 3]) -> Vec<usize>,
 }
 
 impl Entry {
@@ -138,6 +183,8 @@ impl Entry {
             factor_count: M::FACTORS,
             gauge: M::GAUGE,
             rates: M::RATES,
+            places: M::PLACES,
+            photo_is_factors: M::PHOTO_IS_FACTORS,
             expose: M::expose,
             factors: factors::<M, f32>,
             apply: apply::<M>,
@@ -145,6 +192,8 @@ impl Entry {
             dual_factors: factors::<M, Dual>,
             dual_colour: |factors, place, rgb| M::colour(factors, place.map(Dual::constant), rgb),
             dual_penalty: M::penalty::<Dual>,
+            hold: M::hold,
+            factors_at: M::factors_at,
         }
     }
 
@@ -198,10 +247,8 @@ impl Entry {
     }
 
     /// The gradients of a photo's and a camera's numbers, given those by the factors; with the
-    /// penalty's.
-    pub fn chain(&self, [photo, camera]: [&[f32]; 2], sums: &[f64]) -> [Vec<f64>; 2] {
-        let wide = |values: &[f32]| -> Vec<f64> { values.iter().map(|&v| v.into()).collect() };
-        let (photo, camera) = (wide(photo), wide(camera));
+    /// penalties'.
+    pub fn chain(&self, [photo, camera]: [&[f64]; 2], sums: &[f64]) -> [Vec<f64>; 2] {
         let through = |photo: Vec<Dual>, camera: Vec<Dual>| -> f64 {
             let factors = (self.dual_factors)(&photo, &camera);
             let pairs = factors.iter().zip(sums);
@@ -209,11 +256,15 @@ impl Entry {
                 + (self.dual_penalty)(&camera).slope
         };
         let none = usize::MAX;
-        let of_photo = (0..photo.len())
-            .map(|k| through(Dual::row(&photo, k), Dual::row(&camera, none)))
-            .collect();
+        let mut of_photo: Vec<f64> = match self.photo_is_factors {
+            true => sums.to_vec(),
+            false => (0..photo.len())
+                .map(|k| through(Dual::row(photo, k), Dual::row(camera, none)))
+                .collect(),
+        };
+        (self.hold)(photo, &mut of_photo);
         let of_camera = (0..camera.len())
-            .map(|k| through(Dual::row(&photo, none), Dual::row(&camera, k)))
+            .map(|k| through(Dual::row(photo, none), Dual::row(camera, k)))
             .collect();
         [of_photo, of_camera]
     }
@@ -232,6 +283,16 @@ impl Entry {
     pub fn penalty(&self, camera: &[Dual]) -> Dual {
         (self.dual_penalty)(camera)
     }
+
+    /// The penalty of a photo's numbers.
+    pub fn photo_penalty(&self, photo: &[f64]) -> f64 {
+        (self.hold)(photo, &mut vec![0.0; photo.len()])
+    }
+
+    /// The factors that [`Entry::dual_colour`] uses at a place for a colour.
+    pub fn factors_at(&self, place: [f64; 2], rgb: [f64; 3]) -> Vec<usize> {
+        (self.factors_at)(place, rgb)
+    }
 }
 
 fn factors<M: Model, T: Real>(photo: &[T], camera: &[T]) -> Vec<T> {
@@ -243,7 +304,7 @@ fn factors<M: Model, T: Real>(photo: &[T], camera: &[T]) -> Vec<T> {
 fn apply<M: Model>(factors: &[f32], at: Pixels, image: [&[f32]; 3], to: [&mut [f32]; 3]) {
     let ([r, g, b], [to_r, to_g, to_b]) = (image, to);
     for i in 0..r.len() {
-        let rgb = M::colour(factors, at.place(i), [r[i], g[i], b[i]]);
+        let rgb = M::colour(factors, at.place(i, M::PLACES), [r[i], g[i], b[i]]);
         [to_r[i], to_g[i], to_b[i]] = rgb;
     }
 }
@@ -258,6 +319,6 @@ fn backward<M: Model>(
     let ([r, g, b], [by_r, by_g, by_b]) = (image, gradient);
     for i in 0..r.len() {
         let (rgb, by) = ([r[i], g[i], b[i]], [by_r[i], by_g[i], by_b[i]]);
-        [by_r[i], by_g[i], by_b[i]] = M::backward(factors, at.place(i), rgb, by, sums);
+        [by_r[i], by_g[i], by_b[i]] = M::backward(factors, at.place(i, M::PLACES), rgb, by, sums);
     }
 }

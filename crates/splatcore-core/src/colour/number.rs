@@ -19,6 +19,20 @@ pub trait Real:
     fn exp(self) -> Self;
     /// Its natural logarithm.
     fn ln(self) -> Self;
+    /// Its whole part; 0 if it is negative or no number.
+    fn whole(self) -> usize;
+}
+
+/// 0 to 1; the gradient passes at both ends.
+pub(super) fn clamped<T: Real>(value: T) -> T {
+    let (zero, one) = (T::of(0.0), T::of(1.0));
+    if value < zero {
+        zero
+    } else if value > one {
+        one
+    } else {
+        value
+    }
 }
 
 impl Real for f32 {
@@ -30,6 +44,9 @@ impl Real for f32 {
     }
     fn ln(self) -> Self {
         f32::ln(self)
+    }
+    fn whole(self) -> usize {
+        self as usize
     }
 }
 
@@ -132,5 +149,8 @@ impl Real for Dual {
             value: self.value.ln(),
             slope: self.slope / self.value,
         }
+    }
+    fn whole(self) -> usize {
+        self.value as usize
     }
 }

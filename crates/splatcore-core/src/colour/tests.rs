@@ -134,6 +134,7 @@ fn gradients_by_hand_are_those_of_the_formulas() {
         let (photo, camera) = (numbers(entry.photo, 1), numbers(entry.camera, 2));
         let factors = entry.factors(&photo, &camera);
         let wide = |values: &[f32]| -> Vec<f64> { values.iter().map(|&v| v.into()).collect() };
+        let fixed = Dual::row(&wide(&factors), usize::MAX);
         let (mut sums, mut want_sums) = (vec![0.0; factors.len()], vec![0.0; factors.len()]);
         for (i, &rgb) in image.data.iter().enumerate() {
             let at = Pixels {
@@ -146,28 +147,25 @@ fn gradients_by_hand_are_those_of_the_formulas() {
             let planes = rgb.each_ref().map(std::slice::from_ref);
             let to = [r, g, b].map(std::slice::from_mut);
             entry.backward(&factors, at, planes, to, &mut sums);
-            let place = at.place(0).map(f64::from);
+            let place = at.place(0, entry.places).map(f64::from);
             let slope = |factors: &[Dual], rgb: &[Dual]| -> f64 {
                 let seen = entry.dual_colour(factors, place, [rgb[0], rgb[1], rgb[2]]);
                 (0..3).map(|c| seen[c].slope * f64::from(by(i, c))).sum()
             };
-            let none = usize::MAX;
+            let rgb = wide(&rgb);
             for (c, got) in gradient.iter().enumerate() {
-                let want = slope(
-                    &Dual::row(&wide(&factors), none),
-                    &Dual::row(&wide(&rgb), c),
-                );
+                let want = slope(&fixed, &Dual::row(&rgb, c));
                 let off = (f64::from(*got) - want).abs();
                 assert!(
                     off < 2e-5 * want.abs().max(1.0),
                     "{model}, {i} {c}: {got} {want}"
                 );
             }
-            for (k, sum) in want_sums.iter_mut().enumerate() {
-                *sum += slope(
-                    &Dual::row(&wide(&factors), k),
-                    &Dual::row(&wide(&rgb), none),
-                );
+            let rgb = Dual::row(&rgb, usize::MAX);
+            for k in entry.factors_at(place, [0, 1, 2].map(|c: usize| rgb[c].value)) {
+                let mut factors = fixed.clone();
+                factors[k].slope = 1.0;
+                want_sums[k] += slope(&factors, &rgb);
             }
         }
         for (k, (got, want)) in sums.iter().zip(&want_sums).enumerate() {
@@ -177,29 +175,39 @@ fn gradients_by_hand_are_those_of_the_formulas() {
                 "{model}, factor {k}: {got} {want}"
             );
         }
-        // From factors to numbers, by central differences of a sum of products.
-        let [of_photo, of_camera] = entry.chain([&photo, &camera], &want_sums);
-        let value = |photo: &[f64], camera: &[f64]| -> f64 {
-            let row = |values: &[f64]| Dual::row(values, usize::MAX);
-            let factors = entry.dual_factors(&row(photo), &row(camera));
-            let pairs = factors.iter().zip(&want_sums);
-            pairs.map(|(f, sum)| f.value * sum).sum::<f64>() + entry.penalty(&row(camera)).value
-        };
-        let h = 1e-6;
-        for (table, gradients) in [of_photo, of_camera].iter().enumerate() {
-            for (k, gradient) in gradients.iter().enumerate() {
-                let at = |d: f64| {
-                    let mut both = [wide(&photo), wide(&camera)];
-                    both[table][k] += d;
-                    value(&both[0], &both[1])
-                };
-                let slope = (at(h) - at(-h)) / (2.0 * h);
-                let off = (slope - gradient).abs();
-                assert!(
-                    off < 1e-5 * slope.abs().max(0.1),
-                    "{model}, {table} {k}: {slope} {gradient}"
-                );
-            }
+        let numbers = [wide(&photo), wide(&camera)];
+        chains_to_numbers(model, &numbers, &want_sums);
+    }
+}
+
+/// From factors to numbers, against central differences of a sum of products.
+fn chains_to_numbers(model: ColourModel, numbers: &[Vec<f64>; 2], want_sums: &[f64]) {
+    let entry = model.entry();
+    let [photo, camera] = numbers;
+    let [of_photo, of_camera] = entry.chain([photo, camera], want_sums);
+    let value = |photo: &[f64], camera: &[f64]| -> f64 {
+        let row = |values: &[f64]| Dual::row(values, usize::MAX);
+        let factors = entry.dual_factors(&row(photo), &row(camera));
+        let pairs = factors.iter().zip(want_sums);
+        let held = entry.penalty(&row(camera)).value + entry.photo_penalty(photo);
+        pairs.map(|(f, sum)| f.value * sum).sum::<f64>() + held
+    };
+    let h = 1e-6;
+    for (table, gradients) in [of_photo, of_camera].iter().enumerate() {
+        // All, or some hundred.
+        let tested = gradients.iter().enumerate();
+        for (k, gradient) in tested.step_by(1 + gradients.len() / 256) {
+            let at = |d: f64| {
+                let mut both = [photo.clone(), camera.clone()];
+                both[table][k] += d;
+                value(&both[0], &both[1])
+            };
+            let slope = (at(h) - at(-h)) / (2.0 * h);
+            let off = (slope - gradient).abs();
+            assert!(
+                off < 1e-5 * slope.abs().max(0.1),
+                "{model}, {table} {k}: {slope} {gradient}"
+            );
         }
     }
 }
@@ -247,6 +255,52 @@ fn wild_numbers_stay_finite() {
             );
         }
     }
+}
+
+/// By hand: a grid that is linear along each axis is sliced to the same linear function, of the
+/// place in shares of the photo's own sides and of luma.
+#[test]
+fn a_linear_grid_is_sliced_linearly() {
+    let entry = ColourModel::Bilateral.entry();
+    let mut grid = entry.photo.to_vec();
+    let [wide, high, deep] = VERTICES;
+    for (vertex, rows) in grid.chunks_exact_mut(12).enumerate() {
+        let (x, y, z) = (vertex / deep % wide, vertex / deep / wide, vertex % deep);
+        rows[3] = 0.1 * x as f32 / 15.0 + 0.2 * y as f32 / 15.0 + 0.4 * z as f32 / 7.0;
+    }
+    assert_eq!(grid.len(), 12 * wide * high * deep);
+    let (width, height, rgb) = (40usize, 10usize, [0.2f32, 0.6, 0.9]);
+    let luma = 0.299 * 0.2 + 0.587 * 0.6 + 0.114 * 0.9;
+    let look = Look::new(ColourModel::Bilateral, &grid, &[]);
+    let seen = look.image(&Image::filled(40, 10, rgb));
+    for (i, seen) in seen.data.iter().enumerate() {
+        let [u, v] = [(i % width, width), (i / width, height)]
+            .map(|(at, side)| (at as f32 + 0.5) / side as f32);
+        let red = 0.2 + 0.1 * u + 0.2 * v + 0.4 * luma;
+        assert!((seen[0] - red).abs() < 1e-6, "{i}: {seen:?} {red}");
+        assert_eq!(seen[1..], rgb[1..]);
+    }
+    // Brighter than white and darker than black are taken for these.
+    for (grey, luma) in [(1.5, 1.0), (-0.5, 0.0)] {
+        let seen = entry.of_colour(look.factors(), [grey; 3])[0];
+        assert!((seen - (grey + 0.15 + 0.4 * luma)).abs() < 1e-6, "{seen}");
+    }
+}
+
+/// By hand: a grid that rises by one number's step along one axis has the mean of its squares.
+#[test]
+fn total_variation_is_the_mean_square_of_steps() {
+    let entry = ColourModel::Bilateral.entry();
+    let start: Vec<f64> = entry.photo.iter().map(|&v| v.into()).collect();
+    assert_eq!(entry.photo_penalty(&start), 0.0);
+    let mut grid = start;
+    let [wide, _, deep] = VERTICES;
+    for (vertex, rows) in grid.chunks_exact_mut(12).enumerate() {
+        rows.iter_mut()
+            .for_each(|n| *n += 0.3 * (vertex / deep % wide) as f64);
+    }
+    let found = entry.photo_penalty(&grid);
+    assert!((found - 10.0 * 0.09).abs() < 1e-9, "{found}");
 }
 
 #[test]

@@ -186,10 +186,19 @@ fn halted(
 #[test]
 fn halts_change_nothing_with_colour_models() {
     let Some(device) = device() else { return };
-    let run = |halting: &[u32], batch: u32| {
-        let mut learner = halted(&device, halting, batch, |plan| {
-            plan.colour = Some(ColourPlan::affine(0.01));
+    let affine = |plan: &mut StepPlan| plan.colour = Some(ColourPlan::affine(0.01));
+    // A grid's kernels are others.
+    let bilateral = |plan: &mut StepPlan| {
+        plan.colour = Some(ColourPlan {
+            model: ColourModel::Bilateral,
+            ..ColourPlan::affine(0.01)
         });
+    };
+    let run = |halting: &[u32], batch: u32| {
+        let mut learner = match batch {
+            1 => halted(&device, halting, batch, affine),
+            _ => halted(&device, halting, batch, bilateral),
+        };
         let state = learner.snapshot().unwrap();
         let loss = learner.last_loss().unwrap().to_bits();
         (state_bits(&state), state.colours.photos.seen, loss)

@@ -56,6 +56,23 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Matrix, DataError> {
     })
 }
 
+/// The bytes of a file with a matrix of rows of so many values, as f32.
+///
+/// # Panics
+/// If the values are not whole rows.
+pub fn bytes_of(columns: usize, values: &[f32]) -> Vec<u8> {
+    assert!(values.len().is_multiple_of(columns), "a part of a row");
+    let shape = format!("({}, {columns})", values.len() / columns);
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+    // The values begin at a multiple of 64 bytes, behind the end of a line.
+    let begin = (MAGIC.len() + 4 + header.len() + 1).next_multiple_of(64);
+    let length = begin - MAGIC.len() - 4;
+    let mut bytes = [MAGIC, &[1, 0], &(length as u16).to_le_bytes()].concat();
+    bytes.extend(format!("{header:<width$}\n", width = length - 1).into_bytes());
+    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    bytes
+}
+
 /// Three numbers for each place of a matrix, row by row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Vectors {

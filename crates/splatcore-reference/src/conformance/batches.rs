@@ -58,6 +58,12 @@ pub fn a_batch_is_the_mean_of_its_views(backend: &dyn Backend) -> Outcome {
             camera_rate: 0.02,
         });
     };
+    let of_grid = |plan: &mut StepPlan| {
+        plan.colour = Some(ColourPlan {
+            model: ColourModel::Bilateral,
+            ..ColourPlan::affine(0.01)
+        });
+    };
     let absolute = |plan: &mut StepPlan| {
         plan.statistics = Some(Statistic::Absolute);
         plan.betas = plan.betas.map(|beta| beta * beta);
@@ -68,6 +74,7 @@ pub fn a_batch_is_the_mean_of_its_views(backend: &dyn Backend) -> Outcome {
         batch_matches_the_twin(backend, batch(Pipeline::VANILLA, 2, |_| {})),
         batch_matches_the_twin(backend, batch(Pipeline::AUTO, 3, coloured)),
         batch_matches_the_twin(backend, batch(Pipeline::AUTO, 3, of_camera)),
+        batch_matches_the_twin(backend, batch(Pipeline::AUTO, 3, of_grid)),
         batch_matches_the_twin(backend, batch(Pipeline::AUTO, 4, absolute)),
     ])
 }

@@ -203,10 +203,11 @@ pub struct Config {
     /// Learn what each photo's exposure and white balance made of the scene's colours, so that the
     /// scene need not explain it: affine (a 3x4 matrix a photo), ppisp (exposure and colour a
     /// photo, vignetting and response curve a camera), ppisp-linear (the same without the curve),
-    /// or none [no model]. Quality where a camera's automatics were on, little use otherwise; a
-    /// step takes a little longer, memory is 12 bytes a pixel of one photo, and those with alpha
-    /// take a third more. Held-out photos have none, so psnr may fall: see psnr_aligned in
-    /// metrics.json
+    /// bilateral (a grid of matrices a photo, over its place and brightness), or none [no model].
+    /// Quality where a camera's automatics were on, little use otherwise; a step takes a little
+    /// longer, memory is 12 bytes a pixel of one photo, of bilateral 0.3 MB a photo more, and
+    /// photos with alpha take a third more. Held-out photos have none, so psnr may fall: see
+    /// psnr_aligned in metrics.json
     #[arg(long, value_name = "MODEL", help_heading = "Loss")]
     pub appearance: Option<Appearance>,
     /// The same as --appearance affine

@@ -23,7 +23,12 @@ impl Schedule {
                 let (from, to) = (self.config.rates.exposure, self.config.rates.exposure_final);
                 [log_linear(from, to, progress); 2]
             }
-            Rates::Travel { photo, camera } => {
+            Rates::Travel {
+                photo,
+                camera,
+                visit,
+                photo_from,
+            } => {
                 let steps = f64::from(self.config.iterations);
                 let batch = f64::from(self.config.batch.views.max(1));
                 // How often each photo and each camera is seen.
@@ -31,11 +36,13 @@ impl Schedule {
                     steps / f64::from(self.epoch),
                     steps * batch / f64::from(self.cameras),
                 ];
-                let later = (progress - CAMERA_FROM) / (1.0 - CAMERA_FROM);
-                let seen_later = seen[1] * (1.0 - CAMERA_FROM);
+                let rate = |travel: f64, seen: f64, from: f64| {
+                    let later = (progress - from) / (1.0 - from);
+                    travel / (seen * (1.0 - from)).max(1.0) * travelling_share(later)
+                };
                 [
-                    photo / seen[0].max(1.0) * travelling_share(progress),
-                    camera / seen_later.max(1.0) * travelling_share(later),
+                    rate(photo, seen[0], photo_from).min(visit),
+                    rate(camera, seen[1], CAMERA_FROM),
                 ]
             }
         };

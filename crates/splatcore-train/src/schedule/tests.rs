@@ -3,8 +3,8 @@ mod refinements;
 mod region;
 
 use super::*;
-use crate::config::{Config, Preset};
-use splatcore_core::colour::ColourModel;
+use crate::config::{Appearance, Config, Preset};
+use splatcore_core::colour::{ColourModel, Rates};
 
 fn scheduled(config: &Config, extent: f64) -> Schedule {
     Schedule::new(&config.complete(), extent)
@@ -116,6 +116,24 @@ fn colour_models_are_learned_if_asked_for() {
     assert_eq!(plan(1).model, ColourModel::Affine);
     let rate = |step| plan(step).photo_rate;
     assert!(close(rate(30_000), 1e-3) && close(rate(15_000), 1e-2 * 10f64.powf(-0.5)));
+}
+
+/// However few visits there are, one moves a photo's numbers no further than the model says, and
+/// none before the model says.
+#[test]
+fn a_visit_moves_numbers_a_little() {
+    let with = Config {
+        appearance: Some(Appearance(Some(ColourModel::Bilateral))),
+        iterations: Some(300),
+        ..Config::UNSET
+    };
+    let plan = |step| scheduled(&with, 2.0).plan(step, vec![0]).colour.unwrap();
+    let Rates::Travel { visit, .. } = ColourModel::Bilateral.entry().rates else {
+        panic!("its numbers do not travel");
+    };
+    assert_eq!(plan(50).photo_rate, 0.0);
+    assert!((plan(100).photo_rate - visit as f32).abs() < 1e-9);
+    assert!(plan(300).photo_rate < visit as f32);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::backends::BackendArgs;
 use crate::backends::cards::{self, CardsArgs};
+use crate::looks::{self, LookArgs, Shown};
 use crate::output::{self, counted};
 use crate::progress::Progress;
 use crate::report::{self, Report, ViewPictures, decibels, pictured};
@@ -9,8 +10,9 @@ use crate::scene_source::SceneSource;
 use crate::table::Table;
 use crate::{interrupt, load};
 use anyhow::{Context, Result};
+use serde::Serialize;
 use splatcore_core::backend::{RenderOptions, Renderer};
-use splatcore_core::{Pipeline, Region, View};
+use splatcore_core::{Backend, Pipeline, Region, View};
 use splatcore_data::dataset::{LoadOptions, Split};
 use splatcore_train::config::{Background, PhotoLens};
 use splatcore_train::{Evaluation, Extras, Lpips, RegionScore, evaluate_over};
@@ -66,6 +68,8 @@ pub struct Args {
     /// scene's. Not to be compared with PSNR. Takes a moment
     #[arg(long)]
     align_colour: bool,
+    #[command(flatten)]
+    look: LookArgs,
     /// Also give LPIPS, how different picture and photo look to a network, whose weights this file
     /// holds (docs/guide/measuring.md says how to make it); 0 is equal. With vgg it takes some
     /// seconds a view and 0.8 kB of memory a pixel, with alex a fraction of both
@@ -80,8 +84,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
     /// Print one JSON object: {"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]},
-    /// "psnr_aligned" with --align-colour, "lpips" with --lpips, and "psnr_region" and
-    /// "region_share" with --region
+    /// "psnr_aligned" with --align-colour, "lpips" with --lpips, "psnr_region" and "region_share"
+    /// with --region, and "look" with --look
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -94,6 +98,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     args.backend.check_cards(&args.cards)?;
     let source = SceneSource::find(&args.scene)?;
+    let look = args.look.find(Some(&source))?;
     let typed = args.dataset.as_deref();
     source.check_dataset(typed)?;
     let (scene, antialias) = source.load()?;
@@ -103,7 +108,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let lpips = args.lpips.as_deref().map(Lpips::read).transpose()?;
     let (dataset, folder) = source.needs_dataset(typed, args.images.as_deref())?;
-    let backends = args.backend.open_cards(&args.cards, false)?;
+    let backends = backends(&args, look.as_ref())?;
     let (background, test_every) = source.settings(args.background, args.test_every);
     let indices = load::select(&dataset, &folder, args.split, test_every)?;
     let background_colour = background.colour();
@@ -162,10 +167,30 @@ pub fn run(args: Args) -> Result<()> {
         )?;
     }
     if args.json {
-        output::print_json(&evaluation)
+        output::print_json(&Told {
+            evaluation: &evaluation,
+            look: look.map(|_| args.look.name()),
+        })
     } else {
         output::print(&table(&evaluation))
     }
+}
+
+/// Those of the cards, their pictures in a look, if there is one.
+fn backends(args: &Args, look: Option<&Shown>) -> Result<Vec<Box<dyn Backend>>> {
+    let all = args.backend.open_cards(&args.cards, false)?.into_iter();
+    let seen = |backend| looks::through(backend, look.cloned());
+    Ok(all.map(seen).collect())
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    evaluation: &'a Evaluation,
+    /// The look that was measured, if not the scene's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    look: Option<&'a str>,
 }
 
 /// The page with photo, render and error.
@@ -194,6 +219,7 @@ fn write_report(
                 format!("{} ({} split)", evaluation.views.len(), args.split),
             ),
             ("Background".into(), background),
+            ("Look".into(), args.look.name().into()),
             ("Computed by".into(), device),
         ],
         views_title: "Views".into(),

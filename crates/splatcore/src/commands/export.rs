@@ -103,7 +103,7 @@ pub fn run(args: Args) -> Result<()> {
         }
     };
     let source = SceneSource::find(&args.scene)?;
-    let look = args.look.find(Some(&source))?;
+    let look = args.look.find_one(&source)?;
     let (mut gaussians, antialias) = source.load()?;
     if let Some(degree) = args
         .sh_degree

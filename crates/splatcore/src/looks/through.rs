@@ -1,10 +1,10 @@
-//! A backend whose pictures are as one photo shows them.
+//! A backend whose pictures are as photos show them.
 
+use super::shown::Shown;
 use splatcore_core::backend::{
     Cotangents, FrameCounts, MemoryPlan, RenderOptions, Rendered, Scored, StageTimes, TileCounts,
     Timed, Visibility,
 };
-use splatcore_core::colour::Look;
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{
     Backend, BackendError, Camera, Gaussians, Learner, Pipeline, Precision, Renderer, View,
@@ -12,7 +12,7 @@ use splatcore_core::{
 use std::sync::Arc;
 
 /// The backend, its images in a look, if there is one.
-pub fn through(inner: Box<dyn Backend>, look: Option<Look>) -> Box<dyn Backend> {
+pub fn through(inner: Box<dyn Backend>, look: Option<Shown>) -> Box<dyn Backend> {
     match look {
         Some(look) => Box::new(Through { inner, look }),
         None => inner,
@@ -21,7 +21,7 @@ pub fn through(inner: Box<dyn Backend>, look: Option<Look>) -> Box<dyn Backend> 
 
 struct Through {
     inner: Box<dyn Backend>,
-    look: Look,
+    look: Shown,
 }
 
 impl Backend for Through {
@@ -55,7 +55,7 @@ impl Backend for Through {
 
 struct ThroughRenderer {
     inner: Box<dyn Renderer>,
-    look: Look,
+    look: Shown,
 }
 
 impl Renderer for ThroughRenderer {

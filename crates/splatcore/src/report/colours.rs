@@ -1,7 +1,7 @@
 //! What a colour model found of the photos, and which of them are out of line.
 
 use super::weak::middle;
-use crate::looks::Looks;
+use crate::looks::{Looks, Predicted};
 use anyhow::Result;
 use serde::Serialize;
 use splatcore_core::colour::Look;
@@ -25,6 +25,10 @@ pub struct MeasuredColours {
     pub model: String,
     /// Every photo, those out of line first.
     pub photos: Vec<ColourRow>,
+    /// How well looks are predicted from what views show, stops; none if not better than by the
+    /// mean look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<Predicted>,
 }
 
 /// What a photo makes of a grey of the scene.
@@ -42,7 +46,7 @@ pub struct ColourRow {
 
 impl MeasuredColours {
     /// Of the looks that a run found.
-    pub fn of(looks: &Looks) -> Result<Self> {
+    pub fn of(looks: &Looks, left_out: Option<Predicted>) -> Result<Self> {
         let rows = looks
             .all()?
             .into_iter()
@@ -52,6 +56,7 @@ impl MeasuredColours {
         Ok(Self {
             model: looks.model().into(),
             photos,
+            left_out,
         })
     }
 
@@ -157,6 +162,7 @@ mod tests {
         let colours = MeasuredColours {
             model: "ppisp".into(),
             photos,
+            left_out: None,
         };
         let wild: Vec<&str> = colours.wild().map(|row| row.name.as_str()).collect();
         assert_eq!(wild, ["<flash>.png"]);

@@ -2,7 +2,7 @@
 
 use super::metrics::Written;
 use crate::commands::eval::in_region;
-use crate::looks::Looks;
+use crate::looks::{self, Looks};
 use crate::output::{duration, thousands};
 use crate::report::{
     Chart, Line, MeasuredColours, MeasuredPoses, Report, Scene, ViewPictures, decibels, weak_views,
@@ -19,7 +19,8 @@ pub fn write_colours(trainer: &mut Trainer, files: &Files) -> Result<Option<Meas
         return Ok(None);
     };
     looks.write(files)?;
-    let measured = MeasuredColours::of(&looks)?;
+    let left_out = looks::learn(trainer, &looks, files)?;
+    let measured = MeasuredColours::of(&looks, left_out)?;
     measured.tell();
     Ok(Some(measured))
 }

@@ -21,6 +21,10 @@ pub struct Files {
     pub exposures: PathBuf,
     /// What photos and cameras made of colours, if the run learns another model.
     pub appearance: PathBuf,
+    /// The photos' numbers of a model that has very many.
+    pub grids: PathBuf,
+    /// Which of the photos' looks a view without a photo has, if what they show says it.
+    pub controller: PathBuf,
     /// The sky behind the scene, if the run learns one.
     pub sky: PathBuf,
     /// The photos' cameras.
@@ -46,6 +50,8 @@ impl Files {
             report: file("report.html"),
             exposures: file("exposures.json"),
             appearance: file("appearance.json"),
+            grids: file("appearance.npy"),
+            controller: file("controller.json"),
             sky: file("sky.json"),
             cameras: file("cameras.json"),
             transforms: file("transforms.json"),
@@ -67,6 +73,8 @@ impl Files {
             &self.report,
             &self.exposures,
             &self.appearance,
+            &self.grids,
+            &self.controller,
             &self.sky,
             &self.cameras,
             &self.transforms,

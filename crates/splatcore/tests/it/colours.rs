@@ -1,6 +1,7 @@
 //! Colour models from the command line: what is written, what `eval` says of it, and looks.
 
 use crate::common::{ends, fails, json, photos, some_photos, succeeds, text};
+use splatcore::data::procedural::{ProceduralOptions, write_dataset};
 use std::path::Path;
 
 fn read(folder: &Path, name: &str) -> Vec<u8> {
@@ -255,11 +256,112 @@ fn a_scene_is_shown_as_one_of_its_photos() {
     assert!(fails(&render).contains("--look x.png: beside the scene"));
 }
 
+/// Photos of a camera that takes bright views darker. Held-out photos are shown so too, of which
+/// nothing is known but what their views show.
+#[test]
+fn a_controller_chooses_as_the_camera_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dataset, run) = (folder.path().join("photos"), folder.path().join("run"));
+    let options = ProceduralOptions {
+        width: 64,
+        height: 48,
+        views: 24,
+        samples: 1,
+        seed: 1,
+        points: 400,
+        ..ProceduralOptions::default()
+    };
+    write_dataset(&dataset, &options, &|_, _| {}).unwrap();
+    let files = std::fs::read_dir(dataset.join("images")).unwrap();
+    let files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    let mean = |picture: &image::RgbImage| {
+        let sum: f64 = picture.iter().map(|&value| f64::from(value)).sum();
+        sum / picture.len() as f64
+    };
+    let pictures: Vec<_> = files
+        .iter()
+        .map(|file| image::open(file).unwrap().to_rgb8())
+        .collect();
+    let middle = pictures.iter().map(mean).sum::<f64>() / pictures.len() as f64;
+    for (file, picture) in files.iter().zip(pictures) {
+        let gain = (0.5 * (middle / mean(&picture)).powi(3)).clamp(0.2, 0.9);
+        let mut darker = picture;
+        darker
+            .iter_mut()
+            .for_each(|value| *value = (f64::from(*value) * gain) as u8);
+        darker.save(file).unwrap();
+    }
+    let train = format!(
+        "train {} -o {} --backend cpu --sh-degree 0 --iterations 300 --appearance affine \
+         --lr-exposure 0.02",
+        text(&dataset),
+        text(&run)
+    );
+    succeeds(&train);
+    let written = json(&String::from_utf8(read(&run, "controller.json")).unwrap());
+    assert_eq!(written["photos"].as_object().unwrap().len(), 21);
+    let metrics = json(&String::from_utf8(read(&run, "metrics.json")).unwrap());
+    assert_eq!(metrics["colours"]["left_out"], written["left_out"]);
+
+    let eval = |look: &str| {
+        let found = succeeds(&[
+            "eval",
+            text(&run),
+            "--backend",
+            "cpu",
+            "--json",
+            "--look",
+            look,
+        ]);
+        json(&found)
+    };
+    let (mean, controller) = (eval("mean"), eval("controller"));
+    assert!(mean.get("look").is_none() && controller["look"] == "controller");
+    let [mean, controller] = [mean, controller].map(|found| found["psnr"].as_f64().unwrap());
+    eprintln!("{mean:.2} dB in the mean look, {controller:.2} dB with the controller");
+    assert!(controller > mean + 1.0, "{mean} {controller}");
+
+    let page = folder.path().join("page.html");
+    let export = format!("export {} -o {} --look controller", text(&run), text(&page));
+    assert!(fails(&export).contains("a page has one look for all views"));
+    std::fs::remove_file(run.join("controller.json")).unwrap();
+    let error = fails(&format!("eval {} --look controller", text(&run)));
+    assert!(error.contains("there is no controller.json"), "{error}");
+}
+
+/// A run with grids, whose numbers are a file of their own.
+#[test]
+fn a_run_with_grids_shows_its_photos() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let flags = "--backend cpu --sh-degree 0 --iterations 40 --appearance bilateral";
+    succeeds(&format!("train {} -o {} {flags}", photos(), text(&run)));
+    let appearance = json(&String::from_utf8(read(&run, "appearance.json")).unwrap());
+    let names: Vec<&String> = appearance["photos"].as_object().unwrap().keys().collect();
+    assert_eq!(names.len(), 8);
+    let eval = |look: &str| {
+        let found = succeeds(&[
+            "eval",
+            text(&run),
+            "--backend",
+            "cpu",
+            "--json",
+            "--look",
+            look,
+        ]);
+        json(&found)["psnr"].as_f64().unwrap()
+    };
+    assert_ne!(eval(names[0]), eval(names[1]));
+    std::fs::remove_file(run.join("appearance.npy")).unwrap();
+    let error = fails(&format!("eval {} --look {}", text(&run), names[0]));
+    assert!(error.contains("appearance.npy"), "{error}");
+}
+
 #[test]
 fn an_unknown_model_is_refused() {
     let stderr = ends(&["train", photos(), "-o", "x", "--appearance", "curves"], 2);
     assert!(
-        stderr.contains("none, affine, ppisp, ppisp-linear"),
+        stderr.contains("none, affine, ppisp, ppisp-linear, bilateral"),
         "{stderr}"
     );
 }

@@ -7,7 +7,7 @@ use crate::peers::loopback::Loopback;
 use crate::peers::{Peers, Piece};
 use crate::tests::support::device::device;
 use splatcore_core::Lens;
-use splatcore_core::colour::ColourPlan;
+use splatcore_core::colour::{ColourModel, ColourPlan};
 use splatcore_core::depth::{DepthLoss, DepthMap, DepthPlan};
 use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::shutter::{Readout, Shutter};
@@ -62,7 +62,14 @@ impl Course {
         plan.render.sh_degree = u8::from(step > 2);
         plan.noise = self.mcmc.then_some(1e-3);
         (plan.opacity_regulariser, plan.scale_regulariser) = (0.01, 0.01);
-        plan.colour = (step > 1).then(|| ColourPlan::affine(0.01));
+        // A grid's gradients are not the size of others'.
+        plan.colour = (step > 1).then(|| ColourPlan {
+            model: match self.depth {
+                true => ColourModel::Bilateral,
+                false => ColourModel::Affine,
+            },
+            ..ColourPlan::affine(0.01)
+        });
         plan.depth = self.depth.then_some(DepthPlan {
             loss: DepthLoss::Inverse,
             weight: 0.5,

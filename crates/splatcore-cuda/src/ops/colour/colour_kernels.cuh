@@ -25,7 +25,7 @@
 
 #pragma once
 #include "block_sum.cuh"
-#include "colour_rows.cuh"
+#include "colour_params.cuh"
 
 // All kernels return if a buffer overflowed: there is no image then.
 
@@ -35,18 +35,6 @@ __device__ __forceinline__ Place place_of(u32 pixel, u32 width, u32 height) {
             (float(pixel / width) + 0.5f - 0.5f * float(height)) / longer};
 }
 
-// Parameters of `apply_colour`; in Rust by the same name.
-struct ApplyColourParams {
-    ReadOnly<float> image;   // [3][height][width]
-    ReadOnly<float> photo;   // the photo's numbers
-    ReadOnly<float> camera;  // its camera's
-    float* seen;             // [3][height][width]
-    float* behind;           // 3 numbers
-    Rgb background;
-    u32 width;   // pixels
-    u32 height;  // pixels
-    const Counters* counters;
-};
 extern "C" __global__ void __launch_bounds__(BLOCK)
     apply_colour(const __grid_constant__ ApplyColourParams args) {
     begin_kernel();
@@ -74,17 +62,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-// Parameters of `colour_backward`; in Rust by the same name.
-struct ColourBackwardParams {
-    ReadOnly<float> image;   // [3][height][width]
-    ReadOnly<float> photo;   // the photo's numbers
-    ReadOnly<float> camera;  // its camera's
-    float* gradient;         // [3][height][width], by what was seen in, by the image out
-    float* partials;         // [FACTORS][blocks]
-    u32 width;               // pixels
-    u32 height;              // pixels
-    const Counters* counters;
-};
 extern "C" __global__ void __launch_bounds__(BLOCK)
     colour_backward(const __grid_constant__ ColourBackwardParams args) {
     begin_kernel();
@@ -165,13 +142,6 @@ extern "C" __global__ void __launch_bounds__(WARPS* WARP)
             float(number_gradient(threadIdx.x, args.photo, args.camera, totals));
 }
 
-// Parameters of `update_colour`; in Rust by the same name.
-struct UpdateColourParams {
-    ReadOnly<float> gradient;  // [PHOTO_NUMBERS + CAMERA_NUMBERS]
-    ColourRows photos;
-    ColourRows cameras;
-    const Counters* counters;
-};
 extern "C" __global__ void __launch_bounds__(PHOTO_NUMBERS* WARP)
     update_colour(const __grid_constant__ UpdateColourParams args) {
     begin_kernel();

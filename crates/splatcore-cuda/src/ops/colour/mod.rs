@@ -1,6 +1,6 @@
 //! `colour`: a photo's colour model between `blend` and `loss`; launches the kernels of
-//! `ops/colour/colour_kernels.cuh`, of the model's file. What it is for:
-//! [`splatcore_core::colour`].
+//! `ops/colour/colour_kernels.cuh`, of the model's file; of a grid, those of `bilateral.cu`. What
+//! it is for: [`splatcore_core::colour`].
 
 use crate::device::Kernels;
 use crate::device::error::failed;
@@ -10,7 +10,7 @@ use crate::device::{Buffer, Device, Kernel, Program};
 use crate::ops::constants::{flag, float};
 use crate::ops::sources;
 use splatcore_core::BackendError;
-use splatcore_core::colour::{ColourModel, ColourPlan, ColourState, Gauge};
+use splatcore_core::colour::{ColourModel, ColourPlan, ColourState, Gauge, VERTICES};
 use std::sync::Arc;
 
 pub mod rows;
@@ -18,7 +18,7 @@ pub mod rows;
 use rows::{ColourRows, Rows};
 
 kernel_params! {
-    /// Parameters of `apply_colour` (colour_kernels.cuh).
+    /// Parameters of `apply_colour` (colour_params.cuh).
     pub struct ApplyColourParams {
         image: Address,
         photo: Address,
@@ -31,7 +31,7 @@ kernel_params! {
         counters: Address,
     }
 
-    /// Parameters of `colour_backward` (colour_kernels.cuh).
+    /// Parameters of `colour_backward` (colour_params.cuh).
     pub struct ColourBackwardParams {
         image: Address,
         photo: Address,
@@ -53,11 +53,28 @@ kernel_params! {
         counters: Address,
     }
 
-    /// Parameters of `update_colour` (colour_kernels.cuh).
+    /// Parameters of `update_colour` (colour_params.cuh).
     pub struct UpdateColourParams {
         gradient: Address,
         photos: ColourRows,
         cameras: ColourRows,
+        counters: Address,
+    }
+
+    /// Parameters of `colour_gradient` of a grid (bilateral.cu).
+    pub struct GridGradientParams {
+        image: Address,
+        by_seen: Address,
+        photo: Address,
+        gradient: Address,
+        width: u32,
+        height: u32,
+        counters: Address,
+    }
+
+    /// Parameters of `gauge_colour` (bilateral.cu).
+    pub struct GaugeColourParams {
+        photos: ColourRows,
         counters: Address,
     }
 }
@@ -69,9 +86,16 @@ const BATCH: u32 = 8;
 const WARP: u32 = 32;
 /// Most warps of a block that adds up sums.
 const MAX_WARPS: usize = 32;
+/// Parts of the pixels that reach a vertex of a grid, each a warp's.
+const QUARTERS: u32 = 4;
+/// Threads of a grid's `update_colour`.
+const UPDATE_BLOCK: u32 = 1024;
 
 /// The kernels of a model. Its file is called as the model, up to a dash.
 pub fn program(model: ColourModel) -> Program {
+    if is_grid(model) {
+        return grid_program();
+    }
     let entry = model.entry();
     let name = entry.name.split('-').next().unwrap_or(entry.name);
     let start: Vec<String> = entry.photo.iter().map(|v| format!("{v:?}f")).collect();
@@ -99,6 +123,38 @@ pub fn program(model: ColourModel) -> Program {
             ColourBackwardParams::kernel("colour_backward"),
             ColourGradientParams::kernel("colour_gradient"),
             UpdateColourParams::kernel("update_colour"),
+        ],
+    )
+}
+
+/// Whether a model's numbers are too many for kernels that hold them in shared memory.
+fn is_grid(model: ColourModel) -> bool {
+    model == ColourModel::Bilateral
+}
+
+fn grid_program() -> Program {
+    let numbers = ColourModel::Bilateral.entry().photo.len();
+    let [wide, high, deep] = VERTICES;
+    let mut constants = vec![
+        ("BLOCK", BLOCK.to_string()),
+        ("BATCH", BATCH.to_string()),
+        ("UPDATE_BLOCK", UPDATE_BLOCK.to_string()),
+        ("PHOTO_NUMBERS", numbers.to_string()),
+        ("WIDE", wide.to_string()),
+        ("HIGH", high.to_string()),
+        ("DEEP", deep.to_string()),
+        ("QUARTERS", QUARTERS.to_string()),
+    ];
+    constants.extend(rows::constants());
+    sources::program(
+        "bilateral.cu",
+        constants,
+        [
+            ApplyColourParams::kernel("apply_colour"),
+            ColourBackwardParams::kernel("colour_backward"),
+            GridGradientParams::kernel("colour_gradient"),
+            UpdateColourParams::kernel("update_colour"),
+            GaugeColourParams::kernel("gauge_colour"),
         ],
     )
 }
@@ -135,6 +191,17 @@ impl ColouredFrame {
     }
 }
 
+/// The kernels of a model.
+#[derive(Clone, Copy)]
+struct Loaded {
+    apply: Kernel,
+    backward: Kernel,
+    of_numbers: Kernel,
+    update: Kernel,
+    /// Of a grid, whose `update` does not hold the mean.
+    gauge: Option<Kernel>,
+}
+
 /// The numbers of all views and cameras, and what lies between the kernels. Takes no memory before
 /// the first step that learns a model.
 pub struct Coloured {
@@ -142,7 +209,7 @@ pub struct Coloured {
     cameras: Vec<usize>,
     /// Whose numbers there are.
     model: Option<ColourModel>,
-    kernels: Option<(ColourModel, [Kernel; 4])>,
+    kernels: Option<(ColourModel, Loaded)>,
     photos: Rows,
     shared: Rows,
     /// What the loss sees, `[3][height][width]` f32.
@@ -224,7 +291,7 @@ impl Coloured {
         frame: &ColouredFrame,
         background: [f32; 3],
     ) -> Result<[Address; 2], BackendError> {
-        let [apply, ..] = self.kernels(kernels, model)?;
+        let apply = self.kernels(kernels, model)?.apply;
         // All memory of a step comes before anything changes.
         let plane = size_of::<f32>() * frame.pixels();
         self.seen.reserve_exactly(3 * plane)?;
@@ -258,13 +325,30 @@ impl Coloured {
         frame: &ColouredFrame,
         gradient: Address,
     ) -> Result<(), BackendError> {
-        let [_, backward, of_numbers, _] = self.kernels(kernels, model)?;
+        let loaded = self.kernels(kernels, model)?;
         let (blocks, counters) = (blocks(frame.pixels()), frame.counters);
-        let sums = model.entry().factor_count * blocks as usize;
+        let sums = match is_grid(model) {
+            true => 0,
+            false => model.entry().factor_count * blocks as usize,
+        };
         self.partials.reserve_exactly(size_of::<f32>() * sums)?;
         let (to, _) = self.gradient_of(queue, model, frame.index)?;
         let [photo, camera] = self.numbers_of(frame.view);
         let partials = self.partials.address();
+        if is_grid(model) {
+            let params = GridGradientParams {
+                image: frame.image,
+                by_seen: gradient,
+                photo,
+                gradient: to,
+                width: frame.size[0],
+                height: frame.size[1],
+                counters,
+            };
+            let [wide, high, deep] = VERTICES.map(|vertices| vertices as u32);
+            let block = QUARTERS * deep * WARP;
+            queue.launch(loaded.of_numbers, wide * high, block, &params)?;
+        }
         let params = ColourBackwardParams {
             image: frame.image,
             photo,
@@ -275,7 +359,10 @@ impl Coloured {
             height: frame.size[1],
             counters,
         };
-        queue.launch(backward, blocks, BLOCK, &params)?;
+        queue.launch(loaded.backward, blocks, BLOCK, &params)?;
+        if is_grid(model) {
+            return Ok(());
+        }
         let params = ColourGradientParams {
             partials,
             photo,
@@ -284,7 +371,7 @@ impl Coloured {
             blocks,
             counters,
         };
-        queue.launch(of_numbers, 1, WARP * warps(model) as u32, &params)
+        queue.launch(loaded.of_numbers, 1, WARP * warps(model) as u32, &params)
     }
 
     /// Where the gradients of the numbers of a frame of the step are, and their bytes; makes room
@@ -323,16 +410,22 @@ impl Coloured {
         (index, view): (usize, usize),
         counters: Address,
     ) -> Result<(), BackendError> {
-        let [.., update] = self.kernels(kernels, plan.model)?;
+        let loaded = self.kernels(kernels, plan.model)?;
         let (gradient, _) = self.gradient_of(queue, plan.model, index)?;
+        let photos = self.photos.params(view, plan.photo_rate);
         let params = UpdateColourParams {
             gradient,
-            photos: self.photos.params(view, plan.photo_rate),
+            photos,
             cameras: self.shared.params(self.cameras[view], plan.camera_rate),
             counters,
         };
-        let warps = plan.model.entry().photo.len() as u32;
-        queue.launch(update, 1, WARP * warps, &params)
+        let numbers = plan.model.entry().photo.len() as u32;
+        let Some(gauge) = loaded.gauge else {
+            return queue.launch(loaded.update, 1, WARP * numbers, &params);
+        };
+        queue.launch(loaded.update, 1, UPDATE_BLOCK, &params)?;
+        let params = GaugeColourParams { photos, counters };
+        queue.launch(gauge, numbers.div_ceil(BLOCK), BLOCK, &params)
     }
 
     /// Where the numbers of a view's photo and camera are.
@@ -340,18 +433,23 @@ impl Coloured {
         [self.photos.of(view), self.shared.of(self.cameras[view])]
     }
 
-    fn kernels(
-        &mut self,
-        kernels: &Kernels,
-        model: ColourModel,
-    ) -> Result<[Kernel; 4], BackendError> {
+    fn kernels(&mut self, kernels: &Kernels, model: ColourModel) -> Result<Loaded, BackendError> {
         if let Some((known, loaded)) = self.kernels
             && known == model
         {
             return Ok(loaded);
         }
         let loaded = kernels.get(&program(model)).map_err(failed)?;
-        let loaded: [Kernel; 4] = loaded[..].try_into().map_err(|_| wrong_program("colour"))?;
+        let &[apply, backward, of_numbers, update, ref gauge @ ..] = &loaded[..] else {
+            return Err(wrong_program("colour"));
+        };
+        let loaded = Loaded {
+            apply,
+            backward,
+            of_numbers,
+            update,
+            gauge: gauge.first().copied(),
+        };
         self.kernels = Some((model, loaded));
         Ok(loaded)
     }

@@ -4,11 +4,10 @@ use super::path_args::PathArgs;
 use crate::backends::cards::CardsArgs;
 use crate::backends::{BackendArgs, HalfSceneArgs};
 use crate::cameras::CameraArgs;
-use crate::looks::{self, LookArgs};
+use crate::looks::{self, LookArgs, Shown};
 use crate::projection::Projection;
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::colour::Look;
 use splatcore_core::sky::Sky;
 use splatcore_core::{Backend, Pipeline};
 use std::path::PathBuf;
@@ -78,7 +77,7 @@ pub struct Args {
 
 impl Args {
     /// The backends of the cards, their pictures in a look, if there is one.
-    pub fn open(&self, look: Option<&Look>) -> Result<Vec<Box<dyn Backend>>> {
+    pub fn open(&self, look: Option<&Shown>) -> Result<Vec<Box<dyn Backend>>> {
         let backends = self.backend.open_cards(&self.cards, self.half.half_scene)?;
         let seen = |backend| looks::through(backend, look.cloned());
         Ok(backends.into_iter().map(seen).collect())
