@@ -50,7 +50,7 @@ impl Readout {
     }
 
     /// The time from the reading of the first line's middle to that of the last one's.
-    fn span(self, width: u32, height: u32) -> f64 {
+    pub fn span(self, width: u32, height: u32) -> f64 {
         let lines = self.lines(width, height);
         (lines - 1.0).max(1.0) / lines
     }

@@ -75,6 +75,87 @@ fn velocities_are_a_motion_about_the_pose() {
     assert!((turn - 0.06).abs() < 1e-9 && end.forward()[0] < begin.forward()[0]);
 }
 
+/// instant-ngp's share of the way from one pose to the other: here the upper edge has the first
+/// pose and the lower edge the second, or columns, backwards, and the middle of an exposure.
+#[test]
+fn instant_ngps_shares_are_a_motion() {
+    let ends = r#", "transform_matrix_start": [[1,0,0,0],[0,1,0,0],[0,0,1,4]],
+        "transform_matrix_end": [[1,0,0,0.2],[0,1,0,0],[0,0,1,4]]"#;
+    for (shares, edges, by_rows) in [
+        ("[0, 0, 1]", [0.0, 0.2], true),
+        ("[1, 0, -1, 0]", [0.2, 0.0], true),
+        ("[0.5, 0.25, 0, 0.5]", [0.15, 0.2], false),
+        ("[0.5, 0, 0, 0]", [0.1, 0.1], true),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let general = format!(r#", "rolling_shutter": {shares}"#);
+        let dataset = one_photo(folder.path(), &general, ends);
+        let camera = &dataset.entries[0].camera;
+        let (first, last) = match by_rows {
+            true => ([32.0, 0.0], [32.0, 48.0]),
+            false => ([0.0, 24.0], [64.0, 24.0]),
+        };
+        for (pixel, x) in [first, last].into_iter().zip(edges) {
+            let at = camera.at_pixel(pixel).position();
+            assert!(near(at, [x, 0.0, 4.0]), "{shares}: {at:?} for {x}");
+        }
+        assert_eq!(camera.shutter.is_some(), edges[0] != edges[1]);
+    }
+    for shares in ["[0, 1, 1]", "[0, 1]"] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        save(pattern(64, 48), &root.join("a.png"));
+        let text = format!(
+            r#"{{"fl_x": 50, "rolling_shutter": {shares}, "frames": [
+                {{"file_path": "a.png" {ends}}}]}}"#
+        );
+        std::fs::write(root.join("transforms.json"), text).unwrap();
+        let said = Dataset::open(root, &OpenOptions::default()).unwrap_err();
+        assert!(said.to_string().contains("rolling_shutter is ["), "{said}");
+    }
+}
+
+/// Frames of a video that turns to the left by 1 radian a second and moves along x by 2 units a
+/// second: the neighbours tell, also at the ends, and not across a gap.
+#[test]
+fn neighbours_in_time_tell_the_motion() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let frame = |i: usize, time: f64| {
+        save(pattern(64, 48), &root.join(format!("{i}.png")));
+        let (sin, cos) = time.sin_cos();
+        let x = 2.0 * time;
+        format!(
+            r#"{{"file_path": "{i}.png", "timestamp": {time}, "transform_matrix":
+                [[{cos},0,{sin},{x}],[0,1,0,0],[{},0,{cos},4],[0,0,0,1]]}}"#,
+            -sin
+        )
+    };
+    // Not in the order of time, and the last one long after.
+    let frames = [0.1, 0.0, 0.2, 5.0].iter().enumerate();
+    let frames: Vec<String> = frames.map(|(i, &time)| frame(i, time)).collect();
+    let text = format!(
+        r#"{{"fl_x": 50, "rolling_shutter_time": 0.02, "frames": [{}]}}"#,
+        frames.join(",")
+    );
+    std::fs::write(root.join("transforms.json"), text).unwrap();
+    let dataset = Dataset::open(root, &OpenOptions::default()).unwrap();
+    for entry in &dataset.entries[..3] {
+        let camera = &entry.camera;
+        let (begin, end) = (camera.at(-0.5), camera.at(0.5));
+        let moved: [f64; 3] = std::array::from_fn(|k| end.position()[k] - begin.position()[k]);
+        assert!(near(moved, [0.04, 0.0, 0.0]), "{moved:?}");
+        let turn = dot(begin.forward(), end.forward()).acos();
+        assert!((turn - 0.02).abs() < 1e-9, "{turn}");
+        // To the left: from -z towards -x.
+        let left = camera.rotation[0].map(|v| -v);
+        assert!(dot(end.forward(), left) > dot(begin.forward(), left));
+    }
+    assert_eq!(dataset.entries[3].camera.shutter, None);
+    let said = dataset.findings[0].to_string();
+    assert!(said.contains("timestamps of neighbours"), "{said}");
+}
+
 #[test]
 fn what_says_nothing_is_a_global_shutter() {
     for (general, own) in [

@@ -142,7 +142,7 @@ pub(super) fn camera(
     i: &Intrinsics,
     lens: Lens,
     size: (u32, u32),
-    matrix: &[Vec<f64>],
+    pose: Option<(&str, &[Vec<f64>])>,
 ) -> Result<Camera, Finding> {
     let (width, height) = (size.0 as f64, size.1 as f64);
     let whole = lens == Lens::Equirectangular && (width / (2.0 * height) - 1.0).abs() < ASPECT_OFF;
@@ -159,7 +159,11 @@ pub(super) fn camera(
             return Err(Finding::refused("the focal length", "not given", expected));
         }
     };
-    let pose = pose("transform_matrix", matrix)?;
+    let Some((name, matrix)) = pose else {
+        let expected = "the pose of the camera";
+        return Err(Finding::refused("transform_matrix", "not given", expected));
+    };
+    let pose = self::pose(name, matrix)?;
     // nerfstudio's focal length of a panorama is the side over which an angle grows by pi.
     let (fx, fy) = match lens {
         Lens::Equirectangular => (fx / PI, fy / PI),

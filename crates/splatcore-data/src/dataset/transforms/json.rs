@@ -38,6 +38,9 @@ pub struct Intrinsics {
     pub shutter_type: Option<String>,
     /// Seconds from the reading of the photo's one edge to that of the other.
     pub rolling_shutter_time: Option<f64>,
+    /// instant-ngp's A, B, C and D: the pixel (u, v), from 0 to 1, has the pose A + B u + C v + D m
+    /// of the way from the frame's first pose to its second, m being random from 0 to 1.
+    pub rolling_shutter: Option<Vec<f64>>,
     /// Of the f-theta model alone.
     #[serde(flatten)]
     pub f_theta: f_theta_keys::Keys,
@@ -49,7 +52,11 @@ pub struct Frame {
     /// Relative to the file's folder, perhaps without its ending.
     pub file_path: String,
     /// Camera to world, OpenGL axes (x right, y up, z backward), 4x4 or 3x4, rows.
-    pub transform_matrix: Vec<Vec<f64>>,
+    #[serde(default)]
+    pub transform_matrix: Option<Vec<Vec<f64>>>,
+    /// instant-ngp's name of it in files with two poses a frame; goes before it.
+    #[serde(default)]
+    pub transform_matrix_start: Option<Vec<Vec<f64>>>,
     /// The same when the last line of the photo is read; `transform_matrix` is of the first then.
     #[serde(default)]
     pub transform_matrix_end: Option<Vec<Vec<f64>>>,
@@ -59,6 +66,10 @@ pub struct Frame {
     /// Radians a second, in the same axes.
     #[serde(default)]
     pub camera_angular_velocity: Option<Vec<f64>>,
+    /// When the photo was taken, seconds. With `rolling_shutter_time` and without velocities, the
+    /// neighbours in time tell how the camera moved.
+    #[serde(default)]
+    pub timestamp: Option<f64>,
     /// Relative to the file's folder.
     #[serde(default)]
     pub mask_path: Option<String>,
@@ -68,6 +79,15 @@ pub struct Frame {
     /// What differs from the file's.
     #[serde(flatten)]
     pub intrinsics: Intrinsics,
+}
+
+impl Frame {
+    /// Name and value of its pose, or of the first of two.
+    pub(super) fn pose(&self) -> Option<(&'static str, &[Vec<f64>])> {
+        let first = self.transform_matrix_start.as_deref();
+        let first = first.map(|matrix| ("transform_matrix_start", matrix));
+        first.or_else(|| Some(("transform_matrix", self.transform_matrix.as_deref()?)))
+    }
 }
 
 /// A whole file. Unknown keys are ignored.
@@ -202,6 +222,10 @@ impl Intrinsics {
                 .clone()
                 .or_else(|| general.shutter_type.clone()),
             rolling_shutter_time: self.rolling_shutter_time.or(general.rolling_shutter_time),
+            rolling_shutter: self
+                .rolling_shutter
+                .clone()
+                .or_else(|| general.rolling_shutter.clone()),
             f_theta: self.f_theta.or(&general.f_theta),
         }
     }

@@ -5,6 +5,7 @@ mod camera;
 mod f_theta;
 mod f_theta_keys;
 mod json;
+mod neighbours;
 mod points;
 mod shutter;
 mod write;
@@ -99,6 +100,7 @@ fn add(
     options: &OpenOptions,
     split: impl Fn(&Frame) -> Option<Split>,
 ) -> Result<(), DataError> {
+    let neighbours = neighbours::Neighbours::of(transforms);
     for (index, frame) in transforms.frames.iter().enumerate() {
         let spelled = plain(&frame.file_path);
         if spelled.is_empty() {
@@ -127,9 +129,10 @@ fn add(
             Some(size) => size,
             None => Ok(photo::size(&image)?),
         };
-        let matrix = &frame.transform_matrix;
-        let camera = size.and_then(|size| camera::camera(&intrinsics, lens, size, matrix));
-        match camera.and_then(|camera| shutter::rolling(camera, frame, &intrinsics)) {
+        let pose = frame.pose();
+        let camera = size.and_then(|size| camera::camera(&intrinsics, lens, size, pose));
+        let moved = neighbours.motion(index);
+        match camera.and_then(|camera| shutter::rolling(camera, frame, &intrinsics, moved)) {
             Ok((camera, doubt)) => {
                 found.findings.extend(doubt.map(|doubt| doubt.of(&name)));
                 found.entries.push(Entry {

@@ -1,27 +1,34 @@
 //! How a frame's camera moves while its photo is read.
 //!
-//! Two ways to say it: the pose at the last line (`transform_matrix_end`; `transform_matrix` is of
-//! the first line then), or velocities and the time of the read-out as Spectacular AI's tools write
-//! them (`transform_matrix` is of the middle then). The order of the lines is called as by gsplat
-//! and NVIDIA's NCore.
+//! Three ways to say it: the pose at the last line (`transform_matrix_end`; `transform_matrix`, or
+//! `transform_matrix_start`, is of the first line then), with instant-ngp's `rolling_shutter` for
+//! other lines; velocities and the time of the read-out as Spectacular AI's tools write them
+//! (`transform_matrix` is of the middle then); or the time of the read-out and when the frames of
+//! a video were taken, of which the neighbours tell the velocities ([`super::neighbours`]). The
+//! order of the lines is called as by gsplat and NVIDIA's NCore.
 
 use super::camera;
 use super::json::{Frame, Intrinsics};
+use super::neighbours::Velocity;
 use crate::dataset::finding::{Finding, number};
 use crate::words::quoted;
 use splatcore_core::Camera;
+use splatcore_core::camera::dot;
 use splatcore_core::shutter::{Readout, Shutter};
 
 const TYPES: &str = "GLOBAL, ROLLING_TOP_TO_BOTTOM, ROLLING_BOTTOM_TO_TOP, ROLLING_LEFT_TO_RIGHT \
                      or ROLLING_RIGHT_TO_LEFT";
-const MOTION: &str = "transform_matrix_end, or rolling_shutter_time with velocities; the photo is \
-                      used as one of a global shutter";
+const MOTION: &str = "transform_matrix_end, or rolling_shutter_time with velocities or with the \
+                      timestamps of neighbours; the photo is used as one of a global shutter";
+const SHARES: &str = "A, B, C and perhaps D as instant-ngp has them, B or C being 0";
 
-/// The camera with its motion, and what is doubtful about it.
+/// The camera with its motion, and what is doubtful about it; `moved` is how it moved by its
+/// neighbours, world axes.
 pub(super) fn rolling(
     camera: Camera,
     frame: &Frame,
     intrinsics: &Intrinsics,
+    moved: Option<Velocity>,
 ) -> Result<(Camera, Option<Finding>), Finding> {
     let (readout, named) = match &intrinsics.shutter_type {
         None => (Readout::TopToBottom, false),
@@ -37,7 +44,11 @@ pub(super) fn rolling(
             translation: pose.translation,
             ..camera.clone()
         };
-        return Ok((Camera::rolling(&camera, &last, readout), None));
+        let moving = match &intrinsics.rolling_shutter {
+            Some(shares) => by_shares(&camera, &last, shares)?,
+            None => Camera::rolling(&camera, &last, readout),
+        };
+        return Ok((moving, None));
     }
     let seconds = intrinsics.rolling_shutter_time.unwrap_or(0.0);
     if !(seconds.is_finite() && seconds >= 0.0) {
@@ -51,6 +62,10 @@ pub(super) fn rolling(
     let linear = velocity("camera_linear_velocity", &frame.camera_linear_velocity)?;
     let angular = velocity("camera_angular_velocity", &frame.camera_angular_velocity)?;
     match (linear, angular) {
+        (None, None) if seconds > 0.0 && moved.is_some_and(|moved| moved.is_usual(seconds)) => {
+            let shutter = moved.map(|moved| moved.shutter(&camera, readout, seconds));
+            Ok((Camera { shutter, ..camera }, None))
+        }
         (None, None) if named || seconds > 0.0 => {
             let doubt = Finding::doubtful("its motion while it was read", "not given", MOTION);
             Ok((camera, Some(doubt)))
@@ -74,6 +89,42 @@ pub(super) fn rolling(
             Ok((camera, None))
         }
     }
+}
+
+/// The camera each of whose pixels has a pose between two, as instant-ngp's `rolling_shutter` says.
+fn by_shares(first: &Camera, last: &Camera, shares: &[f64]) -> Result<Camera, Finding> {
+    let wrong = || {
+        let given = shares.iter().map(|&v| number(v)).collect::<Vec<_>>();
+        let given = format!("[{}]", given.join(", "));
+        Finding::refused("rolling_shutter", given, SHARES)
+    };
+    let (a, b, c, d) = match *shares {
+        [a, b, c] => (a, b, c, 0.0),
+        [a, b, c, d] => (a, b, c, d),
+        _ => return Err(wrong()),
+    };
+    if ![a, b, c, d].iter().all(|v| v.is_finite()) || (b != 0.0 && c != 0.0) {
+        return Err(wrong());
+    }
+    let (readout, slope) = match b == 0.0 {
+        true => (Readout::TopToBottom, c),
+        false => (Readout::LeftToRight, b),
+    };
+    let whole = Camera::rolling(first, last, readout);
+    let span = readout.span(first.width, first.height);
+    // Of the exposure its middle counts.
+    let middle = whole.at((a + 0.5 * slope + 0.5 * d - 0.5) * span);
+    let (from, to) = (first.position(), last.position());
+    let way: [f64; 3] = std::array::from_fn(|i| slope * (to[i] - from[i]));
+    let shutter = whole
+        .shutter
+        .filter(|_| slope != 0.0)
+        .map(|shutter| Shutter {
+            turn: shutter.turn.map(|v| slope * span * v),
+            shift: middle.rotation.map(|row| dot(row, way)),
+            ..shutter
+        });
+    Ok(Camera { shutter, ..middle })
 }
 
 /// What `shutter_type` says; `None` for a global shutter.

@@ -1,0 +1,118 @@
+//! How a camera moved when it took a frame of a video, by the frames before and after.
+
+use super::camera;
+use super::json::Transforms;
+use crate::dataset::pose::Pose;
+use splatcore_core::Camera;
+use splatcore_core::camera::dot;
+use splatcore_core::linear::quaternion_from_rotation;
+use splatcore_core::shutter::{Readout, Shutter};
+use std::collections::HashMap;
+
+/// Frames further apart than this many seconds say little of how the camera moved between them.
+const MAX_GAP: f64 = 0.5;
+/// In the time of the read-out a camera turns by less than this, radians.
+const MAX_TURN: f64 = 0.5;
+
+/// How a camera moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Velocity {
+    /// World units a second, world axes.
+    linear: [f64; 3],
+    /// Radians a second, world axes.
+    angular: [f64; 3],
+}
+
+impl Velocity {
+    /// Whether it can be that of a camera that reads a photo in so many seconds.
+    pub fn is_usual(&self, seconds: f64) -> bool {
+        let turn = seconds * dot(self.angular, self.angular).sqrt();
+        turn <= MAX_TURN && self.linear.iter().all(|v| v.is_finite())
+    }
+
+    /// The motion of a camera in its own axes while it reads a photo in so many seconds.
+    pub fn shutter(&self, camera: &Camera, readout: Readout, seconds: f64) -> Shutter {
+        let own = |v: [f64; 3]| camera.rotation.map(|row| seconds * dot(row, v));
+        Shutter {
+            readout,
+            turn: own(self.angular),
+            shift: own(self.linear),
+        }
+    }
+}
+
+/// The frames in the order of their times.
+pub(super) struct Neighbours {
+    /// Time and pose, by time; those of one camera alone if several took photos at once.
+    frames: Vec<(f64, Pose)>,
+    /// Where each frame of the file is in it.
+    places: HashMap<usize, usize>,
+}
+
+impl Neighbours {
+    /// Of the frames that say when they were taken.
+    pub fn of(transforms: &Transforms) -> Self {
+        let timed = |(index, frame): (usize, &super::Frame)| {
+            let (name, matrix) = frame.pose()?;
+            let time = frame.timestamp.filter(|time| time.is_finite())?;
+            Some((time, index, camera::pose(name, matrix).ok()?))
+        };
+        let frames = transforms.frames.iter().enumerate();
+        let mut frames: Vec<(f64, usize, Pose)> = frames.filter_map(timed).collect();
+        frames.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let places = frames.iter().enumerate();
+        Self {
+            places: places
+                .map(|(place, (_, index, _))| (*index, place))
+                .collect(),
+            frames: frames.iter().map(|&(time, _, pose)| (time, pose)).collect(),
+        }
+    }
+
+    /// How the camera of a frame moved: by the frames before and after it, or at an end by it and
+    /// its neighbour. `None` where they were not taken soon before and after.
+    pub fn motion(&self, index: usize) -> Option<Velocity> {
+        let &place = self.places.get(&index)?;
+        let near = |a: usize, b: usize| {
+            let (a, b) = (self.frames.get(a)?, self.frames.get(b)?);
+            let gap = b.0 - a.0;
+            (gap > 0.0 && gap <= MAX_GAP).then_some((a, b))
+        };
+        let before = place.checked_sub(1).and_then(|before| near(before, place));
+        let after = near(place, place + 1);
+        let (from, to) = match (before, after) {
+            (Some((from, _)), Some((_, to))) => (from, to),
+            (Some(pair), None) | (None, Some(pair)) => pair,
+            (None, None) => return None,
+        };
+        Some(between(from, to))
+    }
+}
+
+/// The steady motion from one pose to another.
+fn between((begin, from): &(f64, Pose), (end, to): &(f64, Pose)) -> Velocity {
+    let rate = 1.0 / (end - begin);
+    let eye = |pose: &Pose| -> [f64; 3] {
+        let column = |j: usize| [0, 1, 2].map(|i| pose.rotation[i][j]);
+        [0, 1, 2].map(|j| -dot(column(j), pose.translation))
+    };
+    let (start, stop) = (eye(from), eye(to));
+    // From the one's axes to the other's, in world axes.
+    let turn: [[f64; 3]; 3] = std::array::from_fn(|i| {
+        std::array::from_fn(|j| {
+            (0..3)
+                .map(|k| to.rotation[k][i] * from.rotation[k][j])
+                .sum()
+        })
+    });
+    let [w, x, y, z] = quaternion_from_rotation(&turn);
+    let sine = (x * x + y * y + z * z).sqrt();
+    let scale = match sine < 1e-8 {
+        true => 2.0 * w.signum(),
+        false => 2.0 * w.signum() * sine.atan2(w.abs()) / sine,
+    };
+    Velocity {
+        linear: std::array::from_fn(|k| rate * (stop[k] - start[k])),
+        angular: [x, y, z].map(|v| rate * scale * v),
+    }
+}
