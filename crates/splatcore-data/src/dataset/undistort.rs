@@ -119,22 +119,26 @@ pub fn part(
     mask: Option<&GrayImage>,
 ) -> (RgbImage, Option<GrayImage>) {
     // Beyond either edge a panorama goes on with the other one.
-    let photo = around(photo);
+    let (photo, mask) = (around(photo), mask.map(around));
+    let shown = shown(source, target);
+    resample(target, &photo, mask.as_ref(), |pixel| {
+        shown(pixel).map(|[x, y]| [x + f64::from(AROUND), y])
+    })
+}
+
+/// Where a panorama shows what a pixel of a camera at the same place shows, if anywhere.
+pub fn shown(source: &Camera, target: &Camera) -> impl Fn([f64; 2]) -> Option<[f64; 2]> {
     let (from, to) = (&source.rotation, &target.rotation);
     // Rows are the source's axes in those of the target.
     let turn = from.map(|a| to.map(|b| a[0] * b[0] + a[1] * b[1] + a[2] * b[2]));
-    let shown = |pixel: [f64; 2]| {
+    move |pixel| {
         let [x, y, z] = target.direction(pixel)?;
         let [u, v] = source
             .lens
             .image(turn.map(|row| row[0] * x + row[1] * y + row[2] * z))?;
         let at = [source.fx * u + source.cx, source.fy * v + source.cy];
         source.inside(at).then_some(at)
-    };
-    let mask = mask.map(around);
-    resample(target, &photo, mask.as_ref(), |pixel| {
-        shown(pixel).map(|[x, y]| [x + f64::from(AROUND), y])
-    })
+    }
 }
 
 /// Pixels beyond a pixel that interpolation needs.

@@ -7,6 +7,7 @@ use image::imageops::{self, FilterType};
 use image::metadata::Orientation;
 use image::{GrayImage, RgbImage};
 use rayon::prelude::*;
+use splatcore_core::depth::DepthMap;
 use splatcore_core::{Camera, Lens, Photo, View, panorama};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -179,11 +180,13 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
     }
     let mask_of = |path| photo::decode_mask(path, rgb.width(), rgb.height());
     let mut mask = entry.mask.as_deref().map(mask_of).transpose()?;
+    let sky = match &options.sky_masks {
+        Some(folder) => depth::sky_of(dataset, entry, &source, folder)?,
+        None => None,
+    };
     if panorama::is_whole(&source) {
-        if options.sky_masks.is_some() {
-            return Err(depth::no_sky_around(entry));
-        }
-        return Ok(load_parts(entry, options, source, (rgb, alpha, mask)));
+        let pixels = (rgb, alpha, mask);
+        return Ok(load_parts(entry, options, source, pixels, sky.as_ref()));
     }
     let camera = view_camera(entry, &source, options)?;
     if source.lens != camera.lens {
@@ -194,7 +197,7 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
     let mask = undistort::imaged(&camera, mask);
     let mut view = view(entry.name.clone(), camera, (rgb, alpha, mask));
     let guides = options.depths.is_some() || options.normals.is_some();
-    if guides || options.sky_masks.is_some() {
+    if guides || sky.is_some() {
         let loaded = depth::Loaded {
             source: &source,
             view: &view.camera,
@@ -208,8 +211,8 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
             Some(normals) => depth::with_normals(dataset, entry, &loaded, normals, known)?,
             None => known,
         };
-        let known = match &options.sky_masks {
-            Some(folder) => depth::with_sky(dataset, entry, &loaded, folder, known)?,
+        let known = match sky {
+            Some(sky) => depth::with_sky(sky, &loaded, known),
             None => known,
         };
         view.photo.depth = known.map(Arc::new);
@@ -220,18 +223,29 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
 /// Colours, transparency (in each channel) and mask of a photo.
 type Pixels = (RgbImage, Option<RgbImage>, Option<GrayImage>);
 
-/// The views of a panorama.
-fn load_parts(entry: &Entry, options: &LoadOptions, source: Camera, pixels: Pixels) -> Vec<View> {
-    let (source, (rgb, alpha, mask)) = shrink(source, pixels, options.max_size);
+/// The views of a panorama, with its sky.
+fn load_parts(
+    entry: &Entry,
+    options: &LoadOptions,
+    whole: Camera,
+    pixels: Pixels,
+    sky: Option<&DepthMap>,
+) -> Vec<View> {
+    let (source, (rgb, alpha, mask)) = shrink(whole.clone(), pixels, options.max_size);
     let part = |(part, camera): (&str, Camera)| {
         let alpha = alpha.as_ref();
         let alpha = alpha.map(|alpha| undistort::part(&source, &camera, alpha, None).0);
         let (rgb, mask) = undistort::part(&source, &camera, &rgb, mask.as_ref());
-        view(
-            panorama::part_name(&entry.name, part),
-            camera,
-            (rgb, alpha, mask),
-        )
+        let name = panorama::part_name(&entry.name, part);
+        let mut view = view(name, camera, (rgb, alpha, mask));
+        let loaded = depth::Loaded {
+            source: &whole,
+            view: &view.camera,
+            mask: None,
+        };
+        let sky = sky.and_then(|sky| depth::with_sky(sky.clone(), &loaded, None));
+        view.photo.depth = sky.map(Arc::new);
+        view
     };
     parts(&source, options).into_iter().map(part).collect()
 }

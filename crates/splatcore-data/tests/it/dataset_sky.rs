@@ -3,8 +3,9 @@
 
 use crate::dataset_support::{colmap_text, open, pattern, save};
 use image::{GrayImage, ImageBuffer, Luma};
-use splatcore_core::View;
+use splatcore_core::camera::dot;
 use splatcore_core::depth::SKY;
+use splatcore_core::{Lens, View};
 use splatcore_data::dataset::{DepthOptions, LoadOptions};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use std::path::Path;
@@ -95,17 +96,58 @@ fn what_is_wrong_is_one_line() {
     );
     std::fs::write(root.join(MASKS).join("a.png"), "no image").unwrap();
     assert!(refused().contains("a.png"));
+}
 
+/// The upper third of a photo of 360 degrees is sky, in each of its parts and on each face of a
+/// cube, whatever the size of the mask and of the photo as it is used.
+#[test]
+fn panoramas_have_a_sky_in_their_parts() {
     let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
     let options = ProceduralOptions {
         width: 64,
         height: 32,
         views: 2,
         points: 20,
-        lens: splatcore_core::Lens::Equirectangular,
+        lens: Lens::Equirectangular,
         ..ProceduralOptions::default()
     };
-    write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
-    let error = load(folder.path(), false).unwrap_err();
-    assert!(error.contains("360 degrees are not read"), "{error}");
+    write_dataset(root, &options, &|_, _| {}).unwrap();
+    save(mask(96, 48, 16), &root.join(MASKS).join("view_0001.png"));
+    let dataset = open(root);
+    for (keep_lens, max_size, parts) in [(true, None, 4), (true, Some(32), 4), (false, None, 6)] {
+        let options = LoadOptions {
+            sky_masks: Some(MASKS.into()),
+            keep_lens,
+            max_size,
+            ..LoadOptions::default()
+        };
+        let views = dataset.load_views(&[0, 1], &options, &|_, _| {}).unwrap();
+        assert_eq!(views.len(), 2 * parts);
+        let knows = |view: &View| view.photo.depth.is_some();
+        assert!(!views[..parts].iter().any(knows));
+        let whole = &dataset.entries[1].camera;
+        let (mut sky, mut other) = (0, 0);
+        for view in &views[parts..] {
+            let camera = &view.camera;
+            let size = [camera.width, camera.height];
+            let map = view.photo.depth.as_ref().map(|map| map.in_size(size));
+            for i in 0..size[0] * size[1] {
+                let pixel = [i % size[0], i / size[0]].map(|v| f64::from(v) + 0.5);
+                let d = camera.direction(pixel).unwrap();
+                let world: [f64; 3] =
+                    std::array::from_fn(|k| (0..3).map(|j| camera.rotation[j][k] * d[j]).sum());
+                let down = dot(whole.rotation[1], world);
+                // 90 to 30 degrees above the horizon, but for the pixel on the rim.
+                let latitude = -down.asin().to_degrees();
+                if (latitude - 30.0).abs() < 6.0 {
+                    continue;
+                }
+                let is_sky = map.as_ref().is_some_and(|map| map[i as usize] == SKY);
+                assert_eq!(is_sky, latitude > 30.0, "{} at {pixel:?}", view.name);
+                *(if is_sky { &mut sky } else { &mut other }) += 1;
+            }
+        }
+        assert!(sky > 100 && other > sky, "{sky} {other}");
+    }
 }

@@ -26,15 +26,15 @@ mod vectors;
 pub(super) use normals::{check_normals, with_normals};
 pub use options::{DepthOptions, DepthValues, NormalFrame, NormalOptions};
 pub use points::points_of;
-pub(super) use sky::{check_sky, no_sky_around, with_sky};
+pub(super) use sky::{check_sky, sky_of, with_sky};
 
 use super::photo::same_shape;
 use super::posed::Dataset;
-use super::{Entry, Points};
+use super::{Entry, Points, undistort};
 use crate::{DataError, Place};
 use read::Measured;
 use splatcore_core::depth::DepthMap;
-use splatcore_core::{Camera, Choice};
+use splatcore_core::{Camera, Choice, panorama};
 use std::path::Path;
 
 /// The cameras of a photo that is loaded.
@@ -165,18 +165,28 @@ fn refused(file: &Path, entry: &Entry, problem: String, remedy: &str) -> DataErr
 fn of_view(map: DepthMap, loaded: &Loaded<'_>) -> DepthMap {
     let (source, view) = (loaded.source, loaded.view);
     let [width, height] = [view.width, view.height];
-    let same = source.lens == view.lens;
+    let is_part = panorama::is_whole(source);
+    let same = source.lens == view.lens && !is_part;
     if same && map.width <= width {
         return map;
     }
     let pixels = (0..height).flat_map(|y| (0..width).map(move |x| [x, y]));
+    let on_panorama = undistort::shown(source, view);
     let place = |at: [u32; 2]| {
         if same {
             return Some(map.index(at, [width, height]));
         }
-        let ray = view.ray(at.map(|v| f64::from(v) + 0.5))?;
-        let shown = source.pixel(ray).filter(|&at| source.inside(at))?;
-        Some(map.index(shown.map(|v| v as u32), [source.width, source.height]))
+        let pixel = at.map(|v| f64::from(v) + 0.5);
+        let shown = match is_part {
+            true => on_panorama(pixel)?,
+            false => source
+                .pixel(view.ray(pixel)?)
+                .filter(|&at| source.inside(at))?,
+        };
+        // The lower and the right edge are still inside.
+        let size = [source.width, source.height];
+        let at = [0, 1].map(|k| (shown[k] as u32).min(size[k] - 1));
+        Some(map.index(at, size))
     };
     let places: Vec<Option<usize>> = pixels.map(place).collect();
     let normals = match map.normals.is_empty() {

@@ -1,37 +1,44 @@
 //! Which pixels show the sky: masks, white where they do, as depths of photos.
 
 use super::{Loaded, of_view};
+use crate::DataError;
 use crate::dataset::posed::Dataset;
 use crate::dataset::{Entry, folder, photo};
-use crate::{DataError, Place};
 use splatcore_core::depth::{DepthMap, SKY};
-use splatcore_core::{Choice, View};
+use splatcore_core::{Camera, Choice, View};
 use std::path::Path;
 
-/// What is known of the depths of a photo, with the sky of its mask in the folder, if it has one: a
-/// mask is right where both say something. A photo whose mask ignores its sky still shows it.
-pub(crate) fn with_sky(
+/// The sky of a photo by its mask in the folder, if it has one. A photo whose mask ignores its sky
+/// still shows it.
+pub(crate) fn sky_of(
     dataset: &Dataset,
     entry: &Entry,
-    loaded: &Loaded<'_>,
+    source: &Camera,
     masks: &Path,
-    known: Option<DepthMap>,
 ) -> Result<Option<DepthMap>, DataError> {
     let Some(file) = folder::mask_in(&dataset.root.join(masks), &entry.name) else {
-        return Ok(known);
+        return Ok(None);
     };
-    let source = loaded.source;
     let mask = photo::decode_mask(&file, source.width, source.height)?;
     let sky = |white: &u8| if *white > 0 { SKY } else { 0.0 };
-    let of_photo = DepthMap {
+    Ok(Some(DepthMap {
         width: source.width,
         height: source.height,
         inverse: mask.as_raw().iter().map(sky).collect(),
         normals: Vec::new(),
-    };
+    }))
+}
+
+/// What is known of the depths of a view, with the sky of its photo: where both say something, the
+/// sky is right.
+pub(crate) fn with_sky(
+    of_photo: DepthMap,
+    loaded: &Loaded<'_>,
+    known: Option<DepthMap>,
+) -> Option<DepthMap> {
     let mut sky = of_view(of_photo, loaded);
     if !sky.has_sky() {
-        return Ok(known);
+        return known;
     }
     if let Some(known) = known {
         let size = [sky.width, sky.height];
@@ -46,7 +53,7 @@ pub(crate) fn with_sky(
             }
         }
     }
-    Ok(Some(sky))
+    Some(sky)
 }
 
 /// Refuses a folder in which no photo has a mask with sky.
@@ -60,13 +67,4 @@ pub(crate) fn check_sky(dataset: &Dataset, masks: &Path, views: &[View]) -> Resu
     let remedy = "name the folder of the masks; each is called as its photo, NAME.png, and white \
                   where that shows the sky";
     Err(DataError::new(&folder, problem, remedy).depending_on(Choice::Sky))
-}
-
-/// Refuses the sky of a photo of 360 degrees, whose views are cut out of it.
-pub(crate) fn no_sky_around(entry: &Entry) -> DataError {
-    let problem = "masks of the sky of photos of 360 degrees are not read";
-    let remedy = "leave the masks out, or cut the photos into pinholes first";
-    DataError::new(&entry.image, problem, remedy)
-        .at(Place::Part(format!("image '{}'", entry.name)))
-        .depending_on(Choice::Sky)
 }

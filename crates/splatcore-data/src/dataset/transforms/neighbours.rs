@@ -1,7 +1,7 @@
 //! How a camera moved when it took a frame of a video, by the frames before and after.
 
 use super::camera;
-use super::json::Transforms;
+use super::json::{Frame, Transforms};
 use crate::dataset::pose::Pose;
 use splatcore_core::Camera;
 use splatcore_core::camera::dot;
@@ -52,7 +52,7 @@ pub(super) struct Neighbours {
 impl Neighbours {
     /// Of the frames that say when they were taken.
     pub fn of(transforms: &Transforms) -> Self {
-        let timed = |(index, frame): (usize, &super::Frame)| {
+        let timed = |(index, frame): (usize, &Frame)| {
             let (name, matrix) = frame.pose()?;
             let time = frame.timestamp.filter(|time| time.is_finite())?;
             Some((time, index, camera::pose(name, matrix).ok()?))
