@@ -372,6 +372,22 @@ pub fn faces(camera: &Camera) -> [Camera; 6] {
     axes.map(|axes| square(&turned(camera, &axes), side, f64::from(side) / 2.0))
 }
 
+/// So many pinholes of 90 degrees around a panorama's horizon, each turned to the right of the one
+/// before, with as many pixels as it has on the equator.
+pub fn around(camera: &Camera, views: usize) -> Vec<Camera> {
+    let [front, ..] = faces(camera);
+    let angle = |view: usize| TAU * view as f64 / views as f64;
+    (0..views)
+        .map(|view| turned(&front, &level(angle(view))))
+        .collect()
+}
+
+/// A camera that looks where the panorama's does of which this camera's is the view of that number
+/// ([`around`]).
+pub fn from_around(camera: &Camera, view: usize, views: usize) -> Camera {
+    turned(camera, &level(-TAU * view as f64 / views as f64))
+}
+
 /// Turned to the right.
 fn level(angle: f64) -> Axes {
     let (sin, cos) = angle.sin_cos();

@@ -6,7 +6,8 @@ use crate::pairs::Seconds;
 use crate::program::{Pairs, Program};
 use crate::state::State;
 use crate::video::{self, Told};
-use crate::{Cameras, Job, PosesError, pairs, photos};
+use crate::{Cameras, Job, PosesError, pairs, panoramas, photos};
+use std::path::Path;
 
 /// What a video is taken for where its file does not tell.
 const UNKNOWN: Told = Told {
@@ -64,8 +65,9 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
     let earlier = State::read(&job.dataset)
         .unwrap_or(None)
         .unwrap_or_default();
-    let model = job.dataset.join("sparse/0/images.bin");
-    if earlier.finished.is_some() && model.is_file() {
+    let models = [Path::new(""), Path::new(panoramas::FOLDER)];
+    let models = models.map(|folder| job.dataset.join(folder).join("sparse/0/images.bin"));
+    if earlier.finished.is_some() && models.iter().any(|model| model.is_file()) {
         return Ok(nothing_left(earlier));
     }
     let program = Program::find(job)?;
@@ -142,7 +144,12 @@ fn of_folder(job: &Job) -> Result<(usize, (Vec<String>, Grouped)), PosesError> {
     let found = photos::of(&job.input, std::slice::from_ref(&job.dataset))?.photos;
     let of = found.len();
     let found = photos::every(found, job.every);
-    let grouped = groups::group(&found, Cameras::Each)?;
+    let mut grouped = groups::group(&found, Cameras::Each)?;
+    if panoramas::are_all(&found, job)? {
+        let side = f64::from(panoramas::side(grouped.size.0 as u32));
+        (grouped.size, grouped.like_frames) = ((side, side), false);
+        return Ok((of, (panoramas::view_names(&found), grouped)));
+    }
     let names = found.into_iter().map(|photo| photo.name).collect();
     Ok((of, (names, grouped)))
 }

@@ -137,6 +137,11 @@ fn unequal(groups: &BTreeMap<String, Vec<usize>>, facts: &[Facts]) -> Option<(us
     })
 }
 
+/// Whether a photo's EXIF data has a focal length.
+pub fn has_focal_length(path: &Path) -> bool {
+    read(path).is_ok_and(|facts| facts.has_focal_length)
+}
+
 fn read(path: &Path) -> Result<Facts, PosesError> {
     let size = picture::size(path)?;
     let file = std::fs::File::open(path).map_err(|e| DataError::read(path, &e))?;

@@ -13,6 +13,7 @@
 //! | how is it started, heard and ended | `child.rs`, `log_lines.rs` |
 //! | how far is it, how long does it still take | `track.rs`, `pace.rs`, `effort.rs` |
 //! | which photos are there, which share a camera, which are compared | `photos.rs`, `groups.rs`, `pairs.rs` |
+//! | how do photos of 360 degrees get a pose | `panoramas.rs`, `taken.rs` |
 //! | which frames of a video are taken, and how | `video/` |
 //! | how good is the result | `check/` |
 
@@ -27,12 +28,14 @@ mod log_lines;
 mod natural;
 mod pace;
 mod pairs;
+mod panoramas;
 mod photos;
 mod program;
 mod progress;
 mod run;
 mod state;
 mod steps;
+mod taken;
 mod track;
 pub mod video;
 mod work;

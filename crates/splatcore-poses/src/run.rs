@@ -1,15 +1,16 @@
 //! From photos or a video to a dataset.
 
-use crate::check::Report;
+use crate::check::{self, Report};
 use crate::effort::Effort;
 use crate::groups::{self, Grouped};
 use crate::photos::{self, Found};
 use crate::program::{Pairs, Program};
 use crate::state::{Features, Finished, State, Video};
 use crate::steps::{Model, Steps};
+use crate::taken::Taken;
 use crate::track::Track;
 use crate::work::Work;
-use crate::{Job, Mapper, Matching, Observer, PosesError, pairs, video};
+use crate::{Job, Mapper, Matching, Observer, PosesError, pairs, panoramas, video};
 use splatcore_data::DataError;
 use splatcore_data::dataset::unread_format;
 use std::fs::OpenOptions;
@@ -47,15 +48,15 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     let dataset = &job.dataset;
     let work = Work::begin(dataset, observer)?;
     let (mut state, old) = earlier(job)?;
-    let model = dataset.join("sparse/0");
     let images = dataset.join("images");
     let is_video = job.input.is_file();
     let first = if is_video { video::PHASES + 1 } else { 1 };
     let mut track = Track::new(observer, first + PHASES - 1);
     let found = take_photos(job, &mut state, old, &images, &work.folder, &mut track)?;
-    let names: Vec<String> = found.iter().map(|photo| photo.name.clone()).collect();
-    let grouped = groups::group(&found, job.cameras)?;
-    state.features = Some(features(job, &state, &grouped)?);
+    let taken = Taken::of(job, found, (first, &mut track))?;
+    let (names, model) = (taken.names(), taken.model(dataset));
+    let grouped = groups::group(taken.compared(), taken.cameras(job))?;
+    state.features = Some(features(job, &state, &grouped, &taken)?);
     let frames = pairs::look_like_frames(&names, &grouped);
     let pairs = pairs::choose(job, &names, frames, state.video.is_some());
     let pairs_name = pairs::described(&pairs);
@@ -66,7 +67,7 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         && finished.asked == job.mapper.name()
         && model.join("images.bin").is_file()
     {
-        return outcome(&model, &names, program.clone(), finished.clone(), true);
+        return outcome(&taken, dataset, program.clone(), finished.clone(), true);
     }
     let program = begin(job, &mut state)?;
     pairs::check(&pairs, &program)?;
@@ -84,7 +85,8 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         log: BufWriter::new(log),
         log_path,
         database: dataset.join("poses.db"),
-        images,
+        images: taken.folder(images),
+        parameters: taken.parameters(&grouped),
         work: work.folder.clone(),
     };
     if !state.extracted {
@@ -116,19 +118,34 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     };
     (state.mapping, state.finished) = (false, Some(finished.clone()));
     state.write(dataset)?;
-    outcome(&model, &names, program.name, finished, false)
+    outcome(&taken, dataset, program.name, finished, false)
 }
 
-/// What came out, from the model in its place.
+/// What came out, from the model in its place; writes that of photos of 360 degrees.
 fn outcome(
-    model: &Path,
-    names: &[String],
+    taken: &Taken,
+    dataset: &Path,
     program: String,
     finished: Finished,
     already: bool,
 ) -> Result<Outcome, PosesError> {
+    let model = taken.model(dataset);
+    let found = check::Found::read(&model)?;
+    let report = match taken.views {
+        None => Report::of(&found, &taken.names(), &finished.models),
+        Some(_) => {
+            let place = dataset.join("sparse/0");
+            if !already || !place.join("images.txt").is_file() {
+                panoramas::write(&taken.photos, &model, &place)?;
+            }
+            let names: Vec<String> = taken.photos.iter().map(|of| of.name.clone()).collect();
+            let photos = |views: &usize| views.div_ceil(panoramas::VIEWS);
+            let models: Vec<usize> = finished.models.iter().map(photos).collect();
+            Report::of(&panoramas::together(found), &names, &models)
+        }
+    };
     Ok(Outcome {
-        report: Report::read(model, names, &finished.models)?,
+        report,
         program,
         mapper: finished.mapper,
         already,
@@ -346,9 +363,15 @@ fn take_frames(
 }
 
 /// The settings of features; those of an earlier call where none was chosen.
-fn features(job: &Job, state: &State, grouped: &Grouped) -> Result<Features, PosesError> {
+fn features(
+    job: &Job,
+    state: &State,
+    grouped: &Grouped,
+    taken: &Taken,
+) -> Result<Features, PosesError> {
     let before = state.features.as_ref();
     let model = match (&job.camera_model, before) {
+        _ if taken.views.is_some() => panoramas::CAMERA_MODEL.to_owned(),
         (Some(model), _) => model.clone(),
         (None, Some(before)) => before.camera_model.clone(),
         (None, None) => grouped.camera_model().to_owned(),

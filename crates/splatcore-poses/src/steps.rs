@@ -34,6 +34,8 @@ pub struct Steps<'a, 'b> {
     pub effort: Effort,
     /// Pairs of photos that are compared.
     pub pairs: usize,
+    /// Parameters of the photos' lens, if they are known.
+    pub parameters: Option<String>,
     /// `poses.log`.
     pub log: BufWriter<File>,
     pub log_path: PathBuf,
@@ -140,6 +142,7 @@ impl Steps<'_, '_> {
                 images: &self.images,
                 list: &list,
                 camera_model: &features.camera_model,
+                parameters: self.parameters.as_deref(),
                 camera_each: grouped.each,
                 camera_id: state.cameras.get(&group.key).copied(),
                 max_size: features.max_size,

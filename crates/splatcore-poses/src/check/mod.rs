@@ -53,13 +53,22 @@ pub struct Report {
     pub advice: Vec<String>,
 }
 
-impl Report {
-    /// Reads the model in a folder (`cameras.bin`, `images.bin`, `points3D.bin`). `photos` are the
-    /// names of all photos in order; `models` the sizes of all models.
+/// What a model says of its photos.
+pub struct Found {
+    /// The photos with a pose.
+    pub images: Vec<ColmapImage>,
+    /// How well it fits them.
+    pub seen: Observations,
+    /// Number of cameras.
+    pub cameras: usize,
+}
+
+impl Found {
+    /// Reads the model in a folder (`cameras.bin`, `images.bin`, `points3D.bin`).
     ///
     /// # Errors
     /// A file of the model cannot be read.
-    pub fn read(model: &Path, photos: &[String], models: &[usize]) -> Result<Self, PosesError> {
+    pub fn read(model: &Path) -> Result<Self, PosesError> {
         let file = |name: &str| {
             let path = model.join(name);
             let bytes = std::fs::read(&path).map_err(|e| DataError::read(&path, &e));
@@ -70,8 +79,19 @@ impl Report {
         let (bytes, path) = file("images.bin")?;
         let images = colmap::parse_images_bin(&bytes, &path)?;
         let (bytes, path) = file("points3D.bin")?;
-        let found = colmap::parse_observations_bin(&bytes, &path)?;
-        Ok(Self::new(photos, &images, &found, cameras.len(), models))
+        let seen = colmap::parse_observations_bin(&bytes, &path)?;
+        Ok(Self {
+            images,
+            seen,
+            cameras: cameras.len(),
+        })
+    }
+}
+
+impl Report {
+    /// Of a model. `photos` are the names of all photos in order; `models` the sizes of all models.
+    pub fn of(model: &Found, photos: &[String], models: &[usize]) -> Self {
+        Self::new(photos, &model.images, &model.seen, model.cameras, models)
     }
 
     fn new(

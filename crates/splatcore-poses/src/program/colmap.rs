@@ -109,6 +109,9 @@ impl Colmap {
             false => "--ImageReader.single_camera",
         };
         call = call.args([sharing, "1"]);
+        if let Some(parameters) = what.parameters {
+            call = call.args(["--ImageReader.camera_params", parameters]);
+        }
         if let Some(id) = what.camera_id {
             call = call.args(["--ImageReader.existing_camera_id", &id.to_string()]);
         }

@@ -20,6 +20,8 @@ def device():
 def extract():
     reader = pycolmap.ImageReaderOptions()
     reader.camera_model = job["camera_model"]
+    if job["parameters"] is not None:
+        reader.camera_params = job["parameters"]
     if job["camera_id"] is not None:
         reader.existing_camera_id = job["camera_id"]
     with open(job["list"], encoding="utf-8") as lines:

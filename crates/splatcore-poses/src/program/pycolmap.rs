@@ -49,6 +49,7 @@ pub fn extract(python: &Path, what: &Extract<'_>, gpu: bool) -> Call {
             "images": what.images.to_string_lossy(),
             "list": what.list.to_string_lossy(),
             "camera_model": what.camera_model,
+            "parameters": what.parameters,
             "camera_each": what.camera_each,
             "camera_id": what.camera_id,
             "max_size": what.max_size,

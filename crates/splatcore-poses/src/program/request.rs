@@ -9,6 +9,8 @@ pub struct Extract<'a> {
     /// A file with one name a line, relative to `images`.
     pub list: &'a Path,
     pub camera_model: &'a str,
+    /// Its parameters, if they are known, with commas between.
+    pub parameters: Option<&'a str>,
     /// Each photo has a camera of its own; else all of the list share one.
     pub camera_each: bool,
     /// That one, if the database has it already.

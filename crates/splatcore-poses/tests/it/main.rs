@@ -7,6 +7,8 @@ mod fake;
 mod goes_on;
 mod model;
 #[cfg(unix)]
+mod panoramas;
+#[cfg(unix)]
 mod real;
 #[cfg(unix)]
 mod runs;
