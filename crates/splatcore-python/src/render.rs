@@ -9,11 +9,12 @@ use crate::scene::Scene;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use splatcore::core::backend::{Cotangents, RenderOptions};
+use splatcore::core::sky::Sky;
 use splatcore::core::{self, Backend, sh};
 use splatcore::cpu::CpuBackend;
 use splatcore::cuda::{CudaBackend, Options};
 use splatcore::train::config::BackendChoice;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A scene on the processor or on a card, ready to render any camera.
 ///
@@ -26,6 +27,7 @@ pub struct Renderer {
     home: Home,
     count: usize,
     antialias: bool,
+    sky: Option<Arc<Sky>>,
     name: &'static str,
     description: String,
 }
@@ -59,6 +61,7 @@ impl Renderer {
                 home: Home::here(),
                 count: gaussians.len(),
                 antialias: scene.antialias,
+                sky: scene.sky.clone(),
                 name: backend.name(),
                 description: backend.describe(),
             })
@@ -67,7 +70,8 @@ impl Renderer {
 
     /// Renders one camera.
     ///
-    /// ``background`` is three numbers from 0 to 1, ``depth`` asks for depth too, ``pipeline``
+    /// ``background`` is three numbers from 0 to 1; if it is left out, what is behind the scene is
+    /// its sky, or black. ``depth`` asks for depth too, ``pipeline``
     /// names kernels as the command line does. ``sh_degree`` limits the harmonics that are used.
     /// ``antialiased`` is the scene's own unless given.
     #[pyo3(signature = (
@@ -86,6 +90,7 @@ impl Renderer {
         let mut options = options_of(background, pipeline, sh_degree)?;
         options.inverse_depth = depth;
         options.antialias = antialiased.unwrap_or(self.antialias);
+        options.sky = self.sky.clone().filter(|_| background.is_none());
         let camera = &camera.get().camera;
         let rendered = self.with(py, |renderer| renderer.render(camera, &options))?;
         Rendering::of(py, rendered)
@@ -115,6 +120,7 @@ impl Renderer {
     ) -> PyResult<Gradients> {
         let mut options = options_of(background, pipeline, sh_degree)?;
         options.antialias = antialiased.unwrap_or(self.antialias);
+        options.sky = self.sky.clone().filter(|_| background.is_none());
         let camera = &camera.get().camera;
         let gradient = image("image_gradient", image_gradient)?;
         if [gradient.width, gradient.height] != [camera.width, camera.height] {

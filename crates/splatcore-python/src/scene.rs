@@ -6,6 +6,7 @@ use crate::process::{detached, on_all_cores};
 use numpy::{PyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
+use splatcore::core::sky::{COEFFICIENTS, Sky};
 use splatcore::core::{Gaussians, sh};
 use splatcore::data::scene::{Format, ReadOptions, WriteOptions, read_with, write};
 use std::ffi::CString;
@@ -19,7 +20,8 @@ use std::sync::Arc;
 /// quaternions w, x, y, z of any length but zero, ``opacities`` ``[n]`` before the sigmoid, ``sh``
 /// ``[n, k, 3]`` with k of 1, 4, 9 or 16. NumPy arrays, or arrays with ``__dlpack__`` in the
 /// processor's memory. ``antialiased`` says that the scene was trained with Mip-Splatting's filter
-/// and is rendered with it.
+/// and is rendered with it. ``sky`` is what is behind the scene where no background is given: the
+/// coefficients of its harmonics ``[16, 3]``, of the colour less 0.5.
 ///
 /// The attributes of the same names are NumPy views of the scene's memory. They cost nothing, keep
 /// the scene alive, and cannot be written: ``replace`` makes an edited scene.
@@ -27,14 +29,16 @@ use std::sync::Arc;
 pub struct Scene {
     pub gaussians: Arc<Gaussians>,
     pub antialias: bool,
+    pub sky: Option<Arc<Sky>>,
 }
 
 impl Scene {
-    /// Wraps Gaussians.
-    pub fn of(gaussians: Gaussians, antialias: bool) -> Self {
+    /// Wraps Gaussians, and the sky behind them.
+    pub fn of(gaussians: Gaussians, antialias: bool, sky: Option<Sky>) -> Self {
         Self {
             gaussians: Arc::new(gaussians),
             antialias,
+            sky: sky.map(Arc::new),
         }
     }
 }
@@ -44,7 +48,7 @@ type Argument<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 #[pymethods]
 impl Scene {
     #[new]
-    #[pyo3(signature = (means, scales, rotations, opacities, sh, antialiased=false))]
+    #[pyo3(signature = (means, scales, rotations, opacities, sh, antialiased=false, sky=None))]
     fn new(
         means: &Bound<'_, PyAny>,
         scales: &Bound<'_, PyAny>,
@@ -52,6 +56,7 @@ impl Scene {
         opacities: &Bound<'_, PyAny>,
         sh: &Bound<'_, PyAny>,
         antialiased: bool,
+        sky: Argument<'_, '_>,
     ) -> PyResult<Self> {
         let means = rows_of("means", means, Side::Any("n"))?;
         let n = Side::Is(means.len());
@@ -64,12 +69,14 @@ impl Scene {
             sh,
             sh_degree,
         };
-        Ok(Self::of(gaussians, antialiased))
+        let sky = sky.map(sky_of).transpose()?;
+        Ok(Self::of(gaussians, antialiased, sky))
     }
 
     /// Reads a scene file of any format that splatcore reads; the content tells which. ``lod``
     /// chooses the level of a streamed SOG, 0 the finest. Gaussians with a value that is not finite
-    /// are left out. That, and whatever else the reader noticed, is a ``UserWarning``.
+    /// are left out. That, and whatever else the reader noticed, is a ``UserWarning``. A scene in
+    /// the folder of a run that learned a sky has that sky.
     #[staticmethod]
     #[pyo3(signature = (path, *, lod=None))]
     fn load(py: Python<'_>, path: PathBuf, lod: Option<u32>) -> PyResult<Self> {
@@ -87,7 +94,8 @@ impl Scene {
         for note in &file.notes {
             warn(py, &format!("{}: {note}", path.display()))?;
         }
-        Ok(Self::of(file.gaussians, file.antialiased))
+        let sky = splatcore::sky_behind(&path).map_err(errors::Error::new_err)?;
+        Ok(Self::of(file.gaussians, file.antialiased, sky))
     }
 
     /// Writes the scene in the format that the name's ending tells. An existing file is replaced
@@ -138,7 +146,8 @@ impl Scene {
 
     /// A scene with some of the arrays replaced, the others copied.
     #[pyo3(signature = (
-        *, means=None, scales=None, rotations=None, opacities=None, sh=None, antialiased=None
+        *, means=None, scales=None, rotations=None, opacities=None, sh=None, antialiased=None,
+        sky=None
     ))]
     fn replace(
         &self,
@@ -148,6 +157,7 @@ impl Scene {
         opacities: Argument<'_, '_>,
         sh: Argument<'_, '_>,
         antialiased: Option<bool>,
+        sky: Argument<'_, '_>,
     ) -> PyResult<Self> {
         let old = &*self.gaussians;
         let n = Side::Is(old.len());
@@ -175,7 +185,12 @@ impl Scene {
             sh,
             sh_degree,
         };
-        Ok(Self::of(gaussians, antialiased.unwrap_or(self.antialias)))
+        let sky = match sky {
+            Some(sky) => Some(sky_of(sky)?),
+            None => self.sky.as_deref().copied(),
+        };
+        let antialias = antialiased.unwrap_or(self.antialias);
+        Ok(Self::of(gaussians, antialias, sky))
     }
 
     /// Centres in world units, float32 ``[n, 3]``.
@@ -222,6 +237,18 @@ impl Scene {
         self.antialias
     }
 
+    /// Coefficients of the harmonics of the sky behind the scene, float32 ``[16, 3]``: its colour
+    /// in a direction, less 0.5. ``None`` if there is none.
+    #[getter]
+    fn sky(&self, py: Python<'_>) -> PyResult<Option<Py<PyArrayDyn<f32>>>> {
+        let sky = self.sky.as_ref();
+        let array = |sky: &Arc<Sky>| {
+            let values = sky.coefficients.as_flattened().to_vec();
+            arrays::owned(py, values, &[COEFFICIENTS, 3])
+        };
+        sky.map(array).transpose()
+    }
+
     fn __len__(&self) -> usize {
         self.gaussians.len()
     }
@@ -243,6 +270,7 @@ impl Scene {
             Self::opacities(this.clone())?,
             Self::sh(this.clone())?,
             antialias,
+            this.get().sky(this.py())?,
         );
         Ok(arrays.into_pyobject(this.py())?.into_any())
     }
@@ -258,6 +286,16 @@ fn view<'py>(
     let shape: Vec<usize> = [scene.len()].iter().chain(sides).copied().collect();
     // SAFETY: the scene object is frozen and keeps its Gaussians, which nothing changes.
     unsafe { arrays::view(this.clone().into_any(), array(scene), &shape) }
+}
+
+/// A sky's coefficients.
+fn sky_of(value: &Bound<'_, PyAny>) -> PyResult<Sky> {
+    let found: Vec<[f32; 3]> = rows_of("sky", value, Side::Is(COEFFICIENTS))?;
+    let mut sky = Sky {
+        coefficients: [[0.0; 3]; COEFFICIENTS],
+    };
+    sky.coefficients.copy_from_slice(&found);
+    Ok(sky)
 }
 
 /// An argument of shape `[n, N]`, finite.

@@ -122,16 +122,17 @@ pub fn train(
         Ok(started)
     })?;
     let mut watch = Watch::new(callback, callback_every, &trainer);
-    let (outcome, scene) = detached(py, || {
+    let (outcome, scene, sky) = detached(py, || {
         let outcome = trainer.run(&mut watch);
         let outcome = outcome.map_err(|error| errors::training(&error))?;
         let mut scene = trainer.scene().map_err(|error| errors::training(&error))?;
         // Pictures do not show them, and no file would take them.
         scene.drop_unsound();
-        Ok((outcome, scene))
+        let sky = trainer.sky().map_err(|error| errors::training(&error))?;
+        Ok((outcome, scene, sky))
     })?;
     let run = TrainedRun {
-        scene: Py::new(py, Scene::of(scene, config.scene.antialias))?,
+        scene: Py::new(py, Scene::of(scene, config.scene.antialias, sky))?,
         steps: trainer.step(),
         seconds: trainer.seconds(),
         finished: outcome == Outcome::Finished,

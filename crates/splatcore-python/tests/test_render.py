@@ -1,5 +1,7 @@
 """Rendering and gradients, against formulas and finite differences."""
 
+import json
+import pickle
 import threading
 import time
 
@@ -65,6 +67,33 @@ def test_options_matter(scene, camera):
     # Vanilla's footprint ends at 3 sigma, where a fragment has exp(-4.5) of its opacity.
     other = np.abs(renderer.render(camera, pipeline="vanilla").image - plain).max()
     assert 0 < other < 2 * np.exp(-4.5)
+
+
+def test_a_sky_is_behind_the_scene_where_no_background_is_given(tmp_path):
+    camera = splatcore.Camera.look_at((0, 0, -4), (0, 0, 0), 33, 33)
+    sky = np.zeros((16, 3), np.float32)
+    sky[0] = (np.array([0.2, 0.4, 0.8]) - 0.5) / Y0
+    plain = one_gaussian()
+    scene = plain.replace(sky=sky)
+    assert plain.sky is None
+    np.testing.assert_array_equal(scene.sky, sky)
+    found = splatcore.render(scene, camera, backend="cpu")
+    black = splatcore.render(plain, camera, backend="cpu")
+    wanted = black.image + (1 - found.alpha[..., None]) * [0.2, 0.4, 0.8]
+    np.testing.assert_allclose(found.image, wanted, atol=1e-5)
+    given = splatcore.render(scene, camera, backend="cpu", background=(0, 0, 0))
+    np.testing.assert_array_equal(given.image, black.image)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(scene)).sky, sky)
+    # The file of a sky beside a run's scene.
+    scene.save(tmp_path / "scene.ply")
+    text = json.dumps({"degree": 3, "coefficients": sky.tolist()})
+    (tmp_path / "sky.json").write_text(text)
+    np.testing.assert_array_equal(splatcore.Scene.load(tmp_path / "scene.ply").sky, sky)
+    (tmp_path / "sky.json").write_text("[]")
+    with pytest.raises(splatcore.Error, match=r"sky\.json: is no sky"):
+        splatcore.Scene.load(tmp_path / "scene.ply")
+    with pytest.raises(ValueError, match="sky must have shape"):
+        plain.replace(sky=sky[:4])
 
 
 def test_gradients_of_one_gaussian_are_its_formulas():

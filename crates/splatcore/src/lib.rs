@@ -84,6 +84,16 @@ pub use splatcore_train as train;
 pub use splatcore_video as video;
 pub use splatcore_view as view;
 
+/// The sky behind the scene of a file: the one that the run in whose folder the file lies learned,
+/// turned as the scene was since. `None` if it learned none.
+///
+/// # Errors
+/// One line that says what is wrong with the sky's file.
+pub fn sky_behind(scene: &std::path::Path) -> Result<Option<core::sky::Sky>, String> {
+    let sky = scene_source::SceneSource::find(scene).and_then(|source| source.sky_beside());
+    sky.map_err(|error| output::one_line(&error))
+}
+
 /// The command line, for the program `splatcore`: runs what the arguments, the first of which is
 /// the program's name, ask for.
 #[doc(hidden)]

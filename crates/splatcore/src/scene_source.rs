@@ -322,17 +322,26 @@ impl SceneSource {
     /// # Errors
     /// If its file is none.
     pub fn sky(&self, typed: Option<Background>) -> Result<Option<Arc<Sky>>> {
-        let file = Files::of(self.folder()).sky;
-        let Some(sky) = typed.map_or_else(|| sky::read(&file), |_| Ok(None))? else {
+        let sky = typed.map_or_else(|| self.sky_beside(), |_| Ok(None))?;
+        if sky.is_some() {
+            eprintln!(
+                "from {}: the sky (--background shows a colour)",
+                Files::of(self.folder()).sky.display()
+            );
+        }
+        Ok(sky.map(Arc::new))
+    }
+
+    /// The sky that the run beside the scene learned, turned as the scene was since.
+    ///
+    /// # Errors
+    /// If its file is none.
+    pub fn sky_beside(&self) -> Result<Option<Sky>> {
+        let Some(sky) = sky::read(&Files::of(self.folder()).sky)? else {
             return Ok(None);
         };
-        eprintln!(
-            "from {}: the sky (--background shows a colour)",
-            file.display()
-        );
         let moved = &self.facts().moved;
-        let sky = moved.as_ref().map_or(sky, |moved| moved.sky(&sky));
-        Ok(Some(Arc::new(sky)))
+        Ok(Some(moved.as_ref().map_or(sky, |moved| moved.sky(&sky))))
     }
 
     /// Says that another file of this scene does not hold its sky, if it has one.

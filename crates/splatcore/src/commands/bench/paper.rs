@@ -130,6 +130,7 @@ fn measure(
     args.cameras.check_given(&source)?;
     let (gaussians, antialias) = source.load()?;
     let (cameras, background) = args.cameras.resolve_for(i, &source, &gaussians)?;
+    let sky = args.cameras.sky(&source)?;
     let work = |gaussians: Gaussians, antialias| -> Result<Work> {
         Ok(Work {
             renderer: backend.renderer(&gaussians)?,
@@ -137,6 +138,7 @@ fn measure(
             gaussians,
             options: RenderOptions {
                 background,
+                sky: sky.clone(),
                 antialias,
                 ..RenderOptions::default()
             },
