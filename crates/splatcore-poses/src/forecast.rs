@@ -7,6 +7,7 @@ use crate::program::{Pairs, Program};
 use crate::state::State;
 use crate::video::{self, Told};
 use crate::{Cameras, Job, PosesError, pairs, panoramas, photos};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What a video is taken for where its file does not tell.
@@ -65,9 +66,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
     let earlier = State::read(&job.dataset)
         .unwrap_or(None)
         .unwrap_or_default();
-    let models = [Path::new(""), Path::new(panoramas::FOLDER)];
-    let models = models.map(|folder| job.dataset.join(folder).join("sparse/0/images.bin"));
-    if earlier.finished.is_some() && models.iter().any(|model| model.is_file()) {
+    if is_done(job, &earlier)? {
         return Ok(nothing_left(earlier));
     }
     let program = Program::find(job)?;
@@ -137,6 +136,26 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         similar_seconds: with(ways.worth_similar()),
         sequential_seconds: with(ways.worth_in_order(&names)),
     })
+}
+
+/// Whether an earlier call has found the poses of these photos in this way.
+fn is_done(job: &Job, earlier: &State) -> Result<bool, PosesError> {
+    let models = [Path::new(""), Path::new(panoramas::FOLDER)];
+    let models = models.map(|folder| job.dataset.join(folder).join("sparse/0/images.bin"));
+    let as_asked = (earlier.finished.as_ref()).is_some_and(|of| of.asked == job.mapper.name());
+    if !as_asked || !models.iter().any(|model| model.is_file()) {
+        return Ok(false);
+    }
+    if job.input.is_file() {
+        return Ok(true);
+    }
+    let found = photos::of(&job.input, std::slice::from_ref(&job.dataset))?.photos;
+    let found = photos::every(found, job.every);
+    let names: BTreeSet<&String> = found.iter().map(|photo| &photo.name).collect();
+    let (_, (compared, grouped)) = of_folder(job)?;
+    let frames = pairs::look_like_frames(&compared, &grouped);
+    let pairs = pairs::described(&pairs::choose(job, &compared, frames, false));
+    Ok(earlier.photos.keys().eq(names) && earlier.matched == Some(pairs))
 }
 
 /// How many photos a folder holds, and those that will be used.

@@ -109,6 +109,9 @@ pub struct Job {
     pub dataset: PathBuf,
     /// Begin anew: what earlier calls left in the dataset's folder is not used.
     pub overwrite: bool,
+    /// Poses that an earlier call found stay, because something was made of them: where this job
+    /// would find them anew, it is refused.
+    pub keep: bool,
     /// The program `colmap` to use; else the first one on `PATH`.
     pub colmap: Option<PathBuf>,
     /// The Python whose pycolmap to use; else `python3` or `python`, if there is no `colmap`.

@@ -19,6 +19,7 @@
 
 mod check;
 mod child;
+mod earlier;
 mod effort;
 mod error;
 mod forecast;

@@ -1,6 +1,7 @@
 //! From photos or a video to a dataset.
 
 use crate::check::{self, Report};
+use crate::earlier::{begin, earlier, occupied, stays};
 use crate::effort::Effort;
 use crate::groups::{self, Grouped};
 use crate::photos::{self, Found};
@@ -48,6 +49,7 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     let dataset = &job.dataset;
     let work = Work::begin(dataset, observer)?;
     let (mut state, old) = earlier(job)?;
+    let known = state.photos.len();
     let images = dataset.join("images");
     let is_video = job.input.is_file();
     let first = if is_video { video::PHASES + 1 } else { 1 };
@@ -63,11 +65,8 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     if state.matched.as_ref() != Some(&pairs_name) {
         (state.matched, state.finished, state.mapping) = (None, None, false);
     }
-    if let (Some(finished), Some(program)) = (&state.finished, &state.program)
-        && finished.asked == job.mapper.name()
-        && model.join("images.bin").is_file()
-    {
-        return outcome(&taken, dataset, program.clone(), finished.clone(), true);
+    if let Some((program, finished)) = stays(job, &state, &taken, known)? {
+        return outcome(&taken, dataset, program, finished, true);
     }
     let program = begin(job, &mut state)?;
     pairs::check(&pairs, &program)?;
@@ -150,42 +149,6 @@ fn outcome(
         mapper: finished.mapper,
         already,
     })
-}
-
-/// What earlier calls did, and with that what they left of a dataset that begins anew.
-fn earlier(job: &Job) -> Result<(State, Option<State>), PosesError> {
-    let dataset = &job.dataset;
-    if job.overwrite {
-        // A file that cannot be understood is as good as none.
-        let old = State::read(dataset).unwrap_or(None);
-        State::remove(dataset)?;
-        return Ok((State::default(), old));
-    }
-    let state = State::read(dataset)?.unwrap_or_default();
-    if state.features.is_none() && dataset.join("sparse/0/images.bin").is_file() {
-        let problem = "already holds a model that this command did not make";
-        return Err(occupied(job, problem));
-    }
-    Ok((state, None))
-}
-
-/// The program, which must be the one that began.
-fn begin(job: &Job, state: &mut State) -> Result<Program, PosesError> {
-    let program = Program::find(job)?;
-    if let Some(old) = state.program.as_ref().filter(|old| **old != program.name) {
-        let what = format!("was begun with {old}, but {} would go on", program.name);
-        return Err(occupied(job, &what));
-    }
-    state.program = Some(program.name.clone());
-    state.write(&job.dataset)?;
-    Ok(program)
-}
-
-fn occupied(job: &Job, problem: &str) -> PosesError {
-    PosesError::Occupied {
-        dataset: job.dataset.clone(),
-        problem: problem.into(),
-    }
 }
 
 fn check_choices(job: &Job) -> Result<(), PosesError> {

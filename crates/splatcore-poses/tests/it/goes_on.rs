@@ -2,7 +2,7 @@
 
 use crate::fake::{Ear, Fake, photo};
 use crate::model;
-use splatcore_poses::{Cameras, Job, Matching, PosesError, find_poses};
+use splatcore_poses::{Cameras, Job, Mapper, Matching, PosesError, find_poses, forecast};
 use std::time::{Duration, Instant};
 
 const PHOTOS: [&str; 3] = ["1.jpg", "2.jpg", "3.jpg"];
@@ -129,6 +129,52 @@ fn new_photos_join_the_others() {
     );
     let notes = std::fs::read_to_string(fake.job().dataset.join("poses.db")).unwrap();
     assert_eq!(notes.lines().count(), 6, "the same database");
+}
+
+/// Poses that something was made of are not replaced, and what they are is not forgotten.
+#[test]
+fn poses_that_are_in_use_stay() {
+    let fake = Fake::old(&PHOTOS);
+    let keep = |job: Job| Job { keep: true, ..job };
+    find_poses(&keep(fake.job()), &mut Ear::default()).unwrap();
+    fake.calls();
+    let model = fake.job().dataset.join("sparse/0/images.bin");
+    let before = std::fs::read(&model).unwrap();
+    let refused = |job: Job, wanted: &str| {
+        assert!(!forecast(&job, None).unwrap().done);
+        let error = find_poses(&keep(job), &mut Ear::default()).unwrap_err();
+        assert!(error.to_string().contains(wanted), "{error}");
+        assert_eq!(std::fs::read(&model).unwrap(), before);
+        assert_eq!(fake.calls(), Vec::<String>::new());
+        assert!(
+            find_poses(&keep(fake.job()), &mut Ear::default())
+                .unwrap()
+                .already
+        );
+    };
+    let anew = "would be found anew";
+    let mapper = Mapper::Incremental;
+    refused(
+        Job {
+            mapper,
+            ..fake.job()
+        },
+        anew,
+    );
+    let matching = Matching::Sequential;
+    refused(
+        Job {
+            matching,
+            ..fake.job()
+        },
+        anew,
+    );
+    assert!(forecast(&fake.job(), None).unwrap().done);
+    photo(&fake.at("my photos/2b.jpg"));
+    assert!(!forecast(&fake.job(), None).unwrap().done);
+    let error = find_poses(&keep(fake.job()), &mut Ear::default()).unwrap_err();
+    assert!(error.to_string().contains("photos were added"), "{error}");
+    assert_eq!(std::fs::read(&model).unwrap(), before);
 }
 
 #[test]

@@ -98,6 +98,7 @@ pub fn run(args: Args) -> Result<()> {
     let job = args.how.job(asked.input.clone(), asked.dataset())?;
     let poses = splatcore_poses::Job {
         max_size: args.feature_size,
+        keep: !asked.overwrite && asked.run_folder().exists(),
         ..job
     };
     let show = args.view.then_some(Show {
