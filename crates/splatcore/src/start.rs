@@ -103,8 +103,8 @@ pub struct StartArgs {
     /// there are no views]
     #[arg(long, value_name = "VIEW", allow_hyphen_values = true)]
     start: Option<Start>,
-    /// Begin outside: so many times the distance from the centre that shows 95 % of the Gaussians.
-    /// 0.2 is inside a room
+    /// Begin at so many times the distance from the centre that shows 95 % of the Gaussians: 1 is
+    /// outside, 0.2 inside a room
     #[arg(long, value_name = "FACTOR", value_parser = orbit::positive, conflicts_with = "start")]
     distance: Option<f64>,
     /// Which way is up: x, -x, y, -y, z, -z or X,Y,Z [what the run recorded, what the photos or

@@ -92,10 +92,10 @@ pub struct Args {
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
     /// Keep what the card has no memory for in files of this folder (of a fast disk: NVMe), in
-    /// place of the computer's memory: the scene may be larger than that too. A disk is slower by
-    /// far than memory, which keeps as much of the files as is free. Linux, and a driver with which
-    /// kernels reach memory of files: the open kernel module of NVIDIA's. The files vanish with the
-    /// process; the result is the same, bit for bit
+    /// place of the computer's memory, which then needs no more than 708 bytes a Gaussian, for
+    /// checkpoints. A disk is slower by far than memory, which keeps as much of the files as is
+    /// free. Linux, and a driver with which kernels reach memory of files: the open kernel module
+    /// of NVIDIA's. The files vanish with the process; the result is the same, bit for bit
     #[arg(long, value_name = "DIR")]
     memory_files: Option<PathBuf>,
     #[command(flatten)]

@@ -70,6 +70,16 @@ pub(super) fn none_found(dataset: &Dataset, options: &DepthOptions) -> DataError
             format!(" ({} were looked into)", find::DEPTHS.folders.join(", ")),
         ),
     };
+    if !dataset.entries.is_empty()
+        && dataset
+            .entries
+            .iter()
+            .all(|e| panorama::is_whole(&e.camera))
+    {
+        let problem = "depths of photos of 360 degrees are not read";
+        let remedy = "leave the depths out";
+        return DataError::new(&path, problem, remedy).depending_on(Choice::Depths);
+    }
     let problem = format!("no photo has depths that are of use here{where_to}");
     let remedy = "name their folder; a depth map is called as its photo, with the ending png, exr, \
                   npy or npz";
