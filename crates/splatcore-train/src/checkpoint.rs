@@ -12,13 +12,15 @@
 //! `pose.offsets [views,7]` (quaternion, shift), `pose.first`, `pose.second [views,6]` F64,
 //! `pose.seen`, `pose.limited [views]` U32, and the gradients that wait for the next move,
 //! `pose.waiting_views` U32, `pose.waiting [_,6]` F64; of one that refines intrinsics, ten numbers
-//! a lens, the same names below `intrinsics.` (`checkpoint/intrinsics.rs`). Everything else is in
-//! the header's metadata, as text.
+//! a lens, the same names below `intrinsics.` (`checkpoint/intrinsics.rs`); of one that looks for
+//! motions `motion.motions [views,6]` F64 (turn, shift) and `motion.rounds [1]` U32. Everything
+//! else is in the header's metadata, as text.
 
 mod colour;
 mod file;
 mod intrinsics;
 mod masks;
+mod motion;
 mod poses;
 mod sky;
 
@@ -29,6 +31,7 @@ const MAX_HEADER: u64 = 16 << 20;
 
 use crate::budget::Spending;
 use crate::intrinsics::IntrinsicsState;
+use crate::motion::MotionState;
 use crate::observer::CurvePoint;
 use crate::poses::PoseState;
 use crate::schedule::Course;
@@ -53,6 +56,8 @@ pub struct Checkpoint {
     pub poses: Option<PoseState>,
     /// The intrinsics of their cameras, likewise.
     pub intrinsics: Option<IntrinsicsState>,
+    /// How they moved, likewise.
+    pub motion: Option<MotionState>,
     /// Where the order of views is.
     pub order: ViewOrder,
     /// Smoothed loss, once there is one.
@@ -87,6 +92,7 @@ impl Checkpoint {
         tensors.extend(sky::tensors(&self.state.sky));
         tensors.extend(poses::tensors(&self.poses));
         tensors.extend(intrinsics::tensors(&self.intrinsics));
+        tensors.extend(motion::tensors(&self.motion));
         tensors.extend(self.other_tensors());
         let mut header = Map::new();
         header.insert("__metadata__".into(), self.metadata());
@@ -270,6 +276,7 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
         },
         poses: poses::read(file)?,
         intrinsics: intrinsics::read(file)?,
+        motion: motion::read(file)?,
         order: ViewOrder {
             order,
             used,

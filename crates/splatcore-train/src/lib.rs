@@ -29,6 +29,7 @@ pub mod init;
 pub mod intrinsics;
 pub mod lpips;
 pub mod memory;
+pub mod motion;
 pub mod observer;
 pub mod poses;
 pub mod prune;

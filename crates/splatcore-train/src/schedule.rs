@@ -30,7 +30,7 @@ use crate::config::{
     Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer,
     ResolutionSchedule, ResolvedConfig, Strategy,
 };
-use crate::{intrinsics, poses};
+use crate::{intrinsics, motion, poses};
 use splatcore_core::backend::{
     BETAS, Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
 };
@@ -184,6 +184,16 @@ impl Schedule {
         self.config.poses.refine
             && (poses::FROM..=poses::UNTIL).contains(&self.progress(step))
             && !self.is_hazy(step)
+    }
+
+    /// After step `step`, so many rounds ([`crate::motion`]) should have looked for the motions of
+    /// cameras.
+    pub fn motion_rounds(&self, step: u32) -> u32 {
+        let share = (self.progress(step) - motion::FROM) / (motion::UNTIL - motion::FROM);
+        match self.config.poses.motion.is_some() && share >= 0.0 && !self.is_hazy(step) {
+            true => 1 + (share.min(1.0) * f64::from(motion::ROUNDS - 1)) as u32,
+            false => 0,
+        }
     }
 
     /// Whether step `step` tells how the intrinsics of the photos' cameras should change.

@@ -15,9 +15,10 @@ use crate::checkpoint::Checkpoint;
 use crate::clock::{self, Now};
 use crate::config::{Config, ResolvedConfig};
 use crate::error::{Difference, TrainError};
-use crate::intrinsics::Intrinsics;
+use crate::intrinsics::{Intrinsics, IntrinsicsState};
+use crate::motion::{self, MotionState, Motions};
 use crate::observer::CurvePoint;
-use crate::poses::Poses;
+use crate::poses::{PoseState, Poses};
 use crate::saver::Saver;
 use crate::schedule::{Schedule, starting_exposures};
 use crate::together::Together;
@@ -27,7 +28,7 @@ use ends::Ends;
 use splatcore_core::backend::{Backend, BackendError, HostMemory, RefineReport, RenderOptions};
 use splatcore_core::colour::{ColourState, camera_count};
 use splatcore_core::sky::Sky;
-use splatcore_core::{Camera, Gaussians, Learner, Pipeline, Region, View, camera};
+use splatcore_core::{Gaussians, Learner, Pipeline, Region, View, camera};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,6 +96,7 @@ pub struct Trainer {
     /// Of a run that refines them.
     poses: Option<Poses>,
     intrinsics: Option<Intrinsics>,
+    motion: Option<Motions>,
     /// The sky behind the scene, of a run that learns none.
     given_sky: Option<Arc<Sky>>,
     /// The other processes that train this scene.
@@ -117,6 +119,7 @@ impl Trainer {
         init: Gaussians,
     ) -> Result<Self, TrainError> {
         config.check()?;
+        let views = as_read(config, views);
         if init.is_empty() {
             return Err(TrainError::NoGaussians);
         }
@@ -138,6 +141,7 @@ impl Trainer {
         let (now, photos) = (clock::real(), usable.len());
         let poses = posed(config, &views, &usable, extent);
         let intrinsics = seen_through(config, &views);
+        let motion = moving(config, &views);
         Ok(Self {
             schedule,
             learner,
@@ -159,6 +163,7 @@ impl Trainer {
             spent: Spent::default(),
             poses,
             intrinsics,
+            motion,
             given_sky: None,
             together: None,
             ends: Ends::new(config, &now, Spending::default(), photos),
@@ -179,6 +184,7 @@ impl Trainer {
         checkpoint: Checkpoint,
     ) -> Result<Self, TrainError> {
         config.check()?;
+        let views = as_read(config, views);
         let mismatch = |what: Difference, checkpoint: String, now: String| {
             Err(TrainError::Mismatch {
                 what,
@@ -208,23 +214,18 @@ impl Trainer {
         let extent = camera::extent(views.iter().map(|view| &view.camera));
         let mut learner = backend.learner(&checkpoint.state.gaussians, Arc::clone(&views))?;
         learner.restore(&checkpoint.state)?;
-        let poses = posed(config, &views, &usable, extent);
-        let poses = known(poses, checkpoint.poses, Poses::with_state);
-        let intrinsics = seen_through(config, &views);
-        let intrinsics = known(intrinsics, checkpoint.intrinsics, Intrinsics::with_state);
-        let (Some(poses), Some(intrinsics)) = (poses, intrinsics) else {
+        let left = (checkpoint.poses, checkpoint.intrinsics, checkpoint.motion);
+        let Some((poses, intrinsics, motion)) = as_left(config, &views, &usable, extent, left)
+        else {
             return mismatch(Difference::Photos, checkpoint.photos, photos);
         };
-        if poses.is_some() || intrinsics.is_some() {
-            learner.move_cameras(&cameras(&views, poses.as_ref(), intrinsics.as_ref()))?;
-        }
         let schedule = Schedule::new(config, extent)
             .with_photos(views.iter(), usable.len())
             .within(views.iter().map(|view| &view.camera))?
             .on(checkpoint.course);
         let now = clock::real();
         learner.reserve(schedule.gaussians_in_the_end(checkpoint.step, learner.count()))?;
-        Ok(Self {
+        let mut trainer = Self {
             schedule,
             learner,
             views,
@@ -245,11 +246,14 @@ impl Trainer {
             spent: Spent::default(),
             poses,
             intrinsics,
+            motion,
             given_sky: None,
             together: None,
             ends: Ends::new(config, &now, checkpoint.spending, usable.len()),
             now,
-        })
+        };
+        trainer.show_cameras()?;
+        Ok(trainer)
     }
 
     /// Lets the photos' exposures start at what is known of them, before the first step of a run
@@ -426,6 +430,37 @@ fn seen_through(config: &ResolvedConfig, views: &[View]) -> Option<Intrinsics> {
         .then(|| Intrinsics::new(&given(), settings.clone()))
 }
 
+/// What a checkpoint has of refined cameras, and the cameras as they are with it.
+type LeftOff = (
+    Option<PoseState>,
+    Option<IntrinsicsState>,
+    Option<MotionState>,
+);
+type Refined = (Option<Poses>, Option<Intrinsics>, Option<Motions>);
+
+/// The cameras that are refined, as a checkpoint has them; `None` if that is of other photos.
+fn as_left(
+    config: &ResolvedConfig,
+    views: &[View],
+    usable: &[u32],
+    extent: f64,
+    (poses, intrinsics, motion): LeftOff,
+) -> Option<Refined> {
+    Some((
+        known(
+            posed(config, views, usable, extent),
+            poses,
+            Poses::with_state,
+        )?,
+        known(
+            seen_through(config, views),
+            intrinsics,
+            Intrinsics::with_state,
+        )?,
+        known(moving(config, views), motion, Motions::with_state)?,
+    ))
+}
+
 /// What is refined, as a checkpoint has it; `None` if that is of other photos.
 fn known<T, S>(
     fresh: Option<T>,
@@ -438,14 +473,21 @@ fn known<T, S>(
     }
 }
 
-/// The views' cameras with what was found of them.
-fn cameras(views: &[View], poses: Option<&Poses>, intrinsics: Option<&Intrinsics>) -> Vec<Camera> {
-    let given = || views.iter().map(|view| view.camera.clone()).collect();
-    let mut cameras = poses.map_or_else(given, Poses::cameras);
-    if let Some(intrinsics) = intrinsics {
-        intrinsics.apply(&mut cameras);
+/// The views, with a shutter that reads lines where motions are looked for.
+fn as_read(config: &ResolvedConfig, mut views: Arc<Vec<View>>) -> Arc<Vec<View>> {
+    match config.poses.motion {
+        Some(order) if views.iter().any(motion::lacks_shutter) => {
+            motion::rolling(Arc::make_mut(&mut views).as_mut_slice(), order.into());
+        }
+        _ => {}
     }
-    cameras
+    views
+}
+
+/// The motions of the photos' cameras, if they are looked for.
+fn moving(config: &ResolvedConfig, views: &[View]) -> Option<Motions> {
+    let motions = || Motions::new(views.iter().map(|view| &view.camera));
+    config.poses.motion.map(|_| motions())
 }
 
 /// A step takes no photo twice, but where two rounds through the photos meet in it.

@@ -3,19 +3,20 @@
 //! taken at once, and from photos of pinholes at the same places.
 //!
 //! ```sh
-//! cargo run --release -p splatcore --example lens_truth -- FOLDER [STEPS] [SEED] [LENS]
+//! cargo run --release -p splatcore --example lens_truth -- FOLDER [STEPS] [SEED] [LENS] [KIND]
 //! ```
 //!
-//! FOLDER takes the photos. A line for each lens: PSNR in dB on held-out photos of pinholes, which
-//! no training saw, and on the held-out photos as they were taken (of a panorama on its parts).
+//! FOLDER takes the photos; KIND is what is trained on, as the lines call it. A line for each lens:
+//! PSNR in dB on held-out photos of pinholes, which no training saw, and on the held-out photos as
+//! they were taken (of a panorama on its parts).
 
 use splatcore::core::backend::Backend;
 use splatcore::core::shutter::Readout;
-use splatcore::core::{Gaussians, Lens, View};
+use splatcore::core::{Camera, Gaussians, Lens, View};
 use splatcore::cpu::CpuBackend;
 use splatcore::data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore::data::procedural::{Motion, ProceduralOptions, write_dataset};
-use splatcore::train::config::Config;
+use splatcore::train::config::{Config, LineOrder};
 use splatcore::train::{Trainer, evaluate, init};
 use std::error::Error;
 use std::path::Path;
@@ -87,7 +88,7 @@ const FISHEYE: Lens = Lens::Fisheye {
 fn main() -> Answer<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [folder, more @ ..] = &arguments[..] else {
-        return Err("usage: lens_truth FOLDER [STEPS] [SEED] [LENS]".into());
+        return Err("usage: lens_truth FOLDER [STEPS] [SEED] [LENS] [KIND]".into());
     };
     let number = |i: usize, without: u64| more.get(i).map_or(Ok(without), |text| text.parse());
     let (steps, seed) = (number(0, 1000)? as u32, number(1, 0)?);
@@ -104,25 +105,32 @@ fn main() -> Answer<()> {
         let photos = painted(&folder.join("lens"), &taken)?;
         let truth = views(&pinholes, Split::Test, false)?;
         let as_taken = views(&photos, Split::Test, true)?;
-        let otherwise = match taken.motion {
-            None => ("undistorted", views(&photos, Split::Train, false)?),
-            Some(_) => (
-                "as if at once",
-                at_once(views(&photos, Split::Train, true)?),
-            ),
-        };
-        let (other, otherwise) = otherwise;
-        for (kind, dataset, train) in [
-            (
-                "pinholes",
-                &pinholes,
-                views(&pinholes, Split::Train, false)?,
-            ),
-            ("as taken", &photos, views(&photos, Split::Train, true)?),
-            (other, &photos, otherwise),
-        ] {
+        let of_pinholes = || views(&pinholes, Split::Train, false);
+        let as_they_are = |keep_lens| views(&photos, Split::Train, keep_lens);
+        let mut kinds = vec![
+            ("pinholes", &pinholes, of_pinholes()?, None),
+            ("as taken", &photos, as_they_are(true)?, None),
+        ];
+        match taken.motion {
+            None => kinds.push(("undistorted", &photos, as_they_are(false)?, None)),
+            Some(motion) => {
+                for (kind, found) in [
+                    ("as if at once", None),
+                    ("with motions found", Some(motion.readout)),
+                ] {
+                    kinds.push((kind, &photos, at_once(as_they_are(true)?), found));
+                }
+            }
+        }
+        if let Some(only) = more.get(3) {
+            kinds.retain(|(kind, ..)| kind == only);
+        }
+        for (kind, dataset, train, found) in kinds {
             let start = Instant::now();
-            let scene = learnt(dataset, train, steps, seed)?;
+            let (scene, cameras) = learnt(dataset, train, [steps, seed as u32], found)?;
+            if found.is_some() {
+                say_errors(name, &cameras, &as_they_are(true)?);
+            }
             let [on_truth, on_photos] = [&truth, &as_taken].map(|views| psnr(&scene, views));
             println!(
                 "{name}, {kind}: {:.2} {:.2} {:.0}",
@@ -165,10 +173,41 @@ fn views(dataset: &Dataset, split: Split, keep_lens: bool) -> Answer<Vec<View>> 
     Ok(dataset.load_views(&dataset.select(split, 8), &options, &|_, _| {})?)
 }
 
-fn learnt(dataset: &Dataset, train: Vec<View>, steps: u32, seed: u64) -> Answer<Gaussians> {
+/// How far the motions of cameras are from the true ones.
+fn say_errors(name: &str, cameras: &[Camera], truth: &[View]) {
+    let mut errors = [0.0; 4];
+    for (camera, view) in cameras.iter().zip(truth) {
+        let (Some(found), Some(wanted)) = (camera.shutter, view.camera.shutter) else {
+            continue;
+        };
+        let off = |a: [f64; 3], b: [f64; 3]| -> f64 {
+            (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>().sqrt()
+        };
+        let (turn, shift) = (off(found.turn, wanted.turn), off(found.shift, wanted.shift));
+        let sizes = [off(wanted.turn, [0.0; 3]), off(wanted.shift, [0.0; 3])];
+        for (sum, of_photo) in errors.iter_mut().zip([turn, shift, sizes[0], sizes[1]]) {
+            *sum += of_photo;
+        }
+    }
+    let [turn, shift, turns, shifts] = errors.map(|sum| sum / cameras.len() as f64);
+    println!(
+        "{name}: turns of {:.2} degrees are off by {:.3}, shifts of {shifts:.3} by {shift:.4}",
+        turns.to_degrees(),
+        turn.to_degrees()
+    );
+}
+
+/// The scene, and the cameras that it was learnt with.
+fn learnt(
+    dataset: &Dataset,
+    train: Vec<View>,
+    [steps, seed]: [u32; 2],
+    motion: Option<Readout>,
+) -> Answer<(Gaussians, Vec<Camera>)> {
     let config = Config {
         iterations: Some(steps),
-        seed: Some(seed),
+        seed: Some(seed.into()),
+        refine_motion: motion.map(|_| LineOrder::TopToBottom),
         ..Config::UNSET
     };
     let (config, points) = (config.resolve()?, &dataset.points);
@@ -177,7 +216,7 @@ fn learnt(dataset: &Dataset, train: Vec<View>, steps: u32, seed: u64) -> Answer<
     let backend = CpuBackend::new(None);
     let mut trainer = Trainer::new(&config, &backend, Arc::new(train), start.gaussians)?;
     trainer.run(&mut ())?;
-    Ok(trainer.scene()?)
+    Ok((trainer.scene()?, trainer.cameras()))
 }
 
 fn psnr(scene: &Gaussians, views: &[View]) -> Answer<f64> {

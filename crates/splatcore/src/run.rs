@@ -207,7 +207,8 @@ fn set_ends(trainer: &mut Trainer, job: &Job, config: &ResolvedConfig, photos: &
             false => &photos.test,
         };
         trainer.has_spent(job.begun.elapsed().as_secs_f64());
-        let fits = config.poses.refine && !photos.test.is_empty();
+        let poses = &config.poses;
+        let fits = (poses.refine || poses.motion.is_some()) && !photos.test.is_empty();
         let align_colour = config.loss.colour.is_some();
         trainer.keep_time_for(afterwards(Arc::clone(measured), align_colour, fits));
     }

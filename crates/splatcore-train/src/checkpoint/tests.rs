@@ -32,6 +32,39 @@ fn intrinsics(rng: &mut Rng) -> IntrinsicsState {
     }
 }
 
+fn curve() -> Vec<CurvePoint> {
+    vec![
+        CurvePoint {
+            step: 1,
+            loss: 1.0 / 3.0,
+            gaussians: u64::MAX,
+            seconds: 0.1,
+        },
+        CurvePoint {
+            step: 10,
+            loss: 0.2,
+            gaussians: 7,
+            seconds: 1e9,
+        },
+    ]
+}
+
+fn motions() -> MotionState {
+    MotionState {
+        rounds: 5,
+        motions: vec![[0.25, -1.5, 1e-300, 3.0, 1.0 / 3.0, 0.0]; 7],
+    }
+}
+
+fn masks(n: usize, rng: &mut Rng) -> LearnedMasks {
+    let mut row = || (0..n).map(|_| rng.normal()).collect();
+    LearnedMasks {
+        logits: row(),
+        first: row(),
+        second: row(),
+    }
+}
+
 fn example(n: usize, degree: u8) -> Checkpoint {
     let mut rng = Rng::new(n as u64, degree as u64);
     let mut order = ViewOrder::new((0..7).collect(), 3);
@@ -49,30 +82,19 @@ fn example(n: usize, degree: u8) -> Checkpoint {
         order,
         smoothed_loss: Some(0.1 + 0.2),
         samples: 124,
-        curve: vec![
-            CurvePoint {
-                step: 1,
-                loss: 1.0 / 3.0,
-                gaussians: u64::MAX,
-                seconds: 0.1,
-            },
-            CurvePoint {
-                step: 10,
-                loss: 0.2,
-                gaussians: 7,
-                seconds: 1e9,
-            },
-        ],
+        curve: curve(),
         seconds: 1234.5678,
         config: "# \"quoted\"\niterations = 7\n".into(),
         backend: "cpu".into(),
         photos: "7 photos".into(),
         poses: None,
         intrinsics: None,
+        motion: None,
         course: None,
         spending: Spending::default(),
     };
     if n > 2 {
+        checkpoint.motion = Some(motions());
         checkpoint.course = Some(Course {
             first: 7000,
             iterations: 6543,
@@ -115,12 +137,7 @@ fn example(n: usize, degree: u8) -> Checkpoint {
             let seen = table.seen.iter_mut().enumerate();
             seen.for_each(|(row, seen)| *seen = row as u32);
         }
-        let mut row = || (0..n).map(|_| rng.normal()).collect();
-        checkpoint.state.masks = LearnedMasks {
-            logits: row(),
-            first: row(),
-            second: row(),
-        };
+        checkpoint.state.masks = masks(n, &mut rng);
     }
     checkpoint
 }

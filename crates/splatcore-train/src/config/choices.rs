@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use splatcore_core::Region;
 use splatcore_core::colour::ColourModel;
 use splatcore_core::depth::DepthLoss;
+use splatcore_core::shutter::Readout;
 use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
@@ -155,6 +156,31 @@ pub enum PhotoLens {
     Undistort,
     /// It stays, and images are rendered through its lens.
     AsTaken,
+}
+
+/// The order in which a rolling shutter reads a photo's lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LineOrder {
+    /// Rows, the upper one first.
+    TopToBottom,
+    /// Rows, the lower one first.
+    BottomToTop,
+    /// Columns, the left one first.
+    LeftToRight,
+    /// Columns, the right one first.
+    RightToLeft,
+}
+
+impl From<LineOrder> for Readout {
+    fn from(order: LineOrder) -> Self {
+        match order {
+            LineOrder::TopToBottom => Self::TopToBottom,
+            LineOrder::BottomToTop => Self::BottomToTop,
+            LineOrder::LeftToRight => Self::LeftToRight,
+            LineOrder::RightToLeft => Self::RightToLeft,
+        }
+    }
 }
 
 /// At which size the photos are learnt from.

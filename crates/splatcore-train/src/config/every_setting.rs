@@ -11,18 +11,16 @@ macro_rules! with_settings {
         $apply! {
             preset iterations budget quality_target strategy max_gaussians sh_degree max_size lens
             test_every seed background backend threads deterministic pipeline moments antialias
-            batch batch_scaling optimizer no_bias_correction
-            resolution_schedule coarse_until checkpoint_every eval_every lr_means lr_means_final
-            lr_sh_base lr_sh_rest lr_opacity lr_scales lr_rotations lr_final_share lr_exposure
-            lr_exposure_final lr_masks ssim_weight appearance exposure exif_exposure refine_poses
-            pose_travel pose_degrees pose_shift refine_intrinsics intrinsics_limit depths depth_kind
-            depth_unit depth_loss depth_weight normals normal_frame normal_weight sky sky_masks
-            sky_weight lr_sky opacity_regulariser scale_regulariser
-            sh_regulariser learned_masks region noise_rate sh_every densify_from
-            densify_until
-            densify_every densify_gradient densify_statistic densify_growth
-            densify_score score_views score_error score_threshold prune_importance prune_bad_share
-            prune_floaters max_scale prune_every split_scale prune_scale min_opacity
+            batch batch_scaling optimizer no_bias_correction resolution_schedule coarse_until
+            checkpoint_every eval_every lr_means lr_means_final lr_sh_base lr_sh_rest lr_opacity
+            lr_scales lr_rotations lr_final_share lr_exposure lr_exposure_final lr_masks ssim_weight
+            appearance exposure exif_exposure refine_poses pose_travel pose_degrees pose_shift
+            refine_motion refine_intrinsics intrinsics_limit depths depth_kind depth_unit depth_loss
+            depth_weight normals normal_frame normal_weight sky sky_masks sky_weight lr_sky
+            opacity_regulariser scale_regulariser sh_regulariser learned_masks region noise_rate
+            sh_every densify_from densify_until densify_every densify_gradient densify_statistic
+            densify_growth densify_score score_views score_error score_threshold prune_importance
+            prune_bad_share prune_floaters max_scale prune_every split_scale prune_scale min_opacity
             opacity_reset_every opacity_reset_to opacity_halving_every growth init_opacity
             init_scale
         }

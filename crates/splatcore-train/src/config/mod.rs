@@ -39,8 +39,8 @@ mod time;
 
 pub use choices::{
     Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
-    DensifyStatistic, DepthKind, Depths, GrowthRegion, Moments, NamedDepthLoss, NormalAxes,
-    Optimizer, PhotoLens, ResolutionSchedule, Strategy,
+    DensifyStatistic, DepthKind, Depths, GrowthRegion, LineOrder, Moments, NamedDepthLoss,
+    NormalAxes, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 pub(crate) use depth::FINAL_SHARE as DEPTH_FINAL_SHARE;
 pub use depth::{DepthSettings, NormalSettings};

@@ -335,6 +335,7 @@ impl Given {
             travel: c.pose_travel.unwrap_or(4.0),
             max_degrees: c.pose_degrees.unwrap_or(5.0),
             max_shift: c.pose_shift.unwrap_or(0.1),
+            motion: c.refine_motion,
         }
     }
 

@@ -5,7 +5,7 @@ use super::from_steps::follows_from_steps;
 use super::sky::SkySettings;
 use super::{
     Appearance, BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyScore,
-    DensifyStatistic, GrowthRegion, Interval, Moments, Optimizer, PhotoLens, Preset,
+    DensifyStatistic, GrowthRegion, Interval, LineOrder, Moments, Optimizer, PhotoLens, Preset,
     ResolutionSchedule, Strategy, WallTime,
 };
 use splatcore_core::Pipeline;
@@ -220,6 +220,9 @@ pub struct PoseSettings {
     pub max_degrees: f64,
     /// A pose moves by at most this share of the extent.
     pub max_shift: f64,
+    /// In which order the lines of photos were read whose cameras' motion is found; `None` if none
+    /// is looked for.
+    pub motion: Option<LineOrder>,
 }
 
 /// Whether and how the intrinsics of the photos' cameras are refined.
@@ -433,6 +436,7 @@ impl PoseSettings {
             pose_travel: Some(self.travel),
             pose_degrees: Some(self.max_degrees),
             pose_shift: Some(self.max_shift),
+            refine_motion: self.motion,
             ..Config::UNSET
         }
     }

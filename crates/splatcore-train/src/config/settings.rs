@@ -2,8 +2,8 @@
 
 use super::choices::{
     Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
-    DensifyStatistic, DepthKind, Depths, GrowthRegion, Moments, NamedDepthLoss, NormalAxes,
-    Optimizer, PhotoLens, ResolutionSchedule, Strategy,
+    DensifyStatistic, DepthKind, Depths, GrowthRegion, LineOrder, Moments, NamedDepthLoss,
+    NormalAxes, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 use super::interval::Interval;
 use super::preset::{self, Preset};
@@ -240,6 +240,13 @@ pub struct Config {
     /// --pose-degrees. Quality only
     #[arg(long, value_name = "SHARE", help_heading = "Poses")]
     pub pose_shift: Option<f64>,
+    /// Find how each photo's camera moved while it read the photo, line after line in this order
+    /// (where the dataset knows an order, in that): for hand-held video, phones and drones. Lines
+    /// must be where they were: use --lens as-taken where the lens bends much. Steps take several
+    /// times as long as with global shutters. Held-out photos get their motion by fitting it to
+    /// the finished scene
+    #[arg(long, value_name = "ORDER", value_enum, help_heading = "Poses")]
+    pub refine_motion: Option<LineOrder>,
     /// Refine the intrinsics of the photos' cameras while the scene learns: the principal point,
     /// then focal lengths, at last the coefficients of a lens that --lens as-taken keeps. Photos
     /// with the same intrinsics share them. For cameras that were guessed, or calibrated badly;

@@ -94,6 +94,7 @@ fn every_flag_is_a_key_and_has_help() {
         max_gaussians: Some(1),
         depth_unit: Some(1.0),
         sky_masks: Some("sky".into()),
+        refine_motion: Some(LineOrder::TopToBottom),
         preset: Some(Preset::Fast),
         ..Config::UNSET
     };

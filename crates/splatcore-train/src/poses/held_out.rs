@@ -170,6 +170,7 @@ mod tests {
                 travel: 4.0,
                 max_degrees: 5.0,
                 max_shift: 0.1,
+                motion: None,
             },
         };
         let gradient = || PoseGradient {

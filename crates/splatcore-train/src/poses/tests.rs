@@ -6,6 +6,7 @@ const SETTINGS: PoseSettings = PoseSettings {
     travel: 4.0,
     max_degrees: 5.0,
     max_shift: 0.1,
+    motion: None,
 };
 
 /// On a circle, looking inwards.

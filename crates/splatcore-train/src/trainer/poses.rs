@@ -1,12 +1,13 @@
 //! Cameras that are refined while the scene learns: poses and intrinsics.
 
-use super::{Trainer, cameras};
+use super::Trainer;
 use crate::error::TrainError;
 use crate::intrinsics::{Intrinsics, LensChange};
+use crate::motion;
 use crate::observer::{Event, Observer};
-use crate::poses::{EVERY, Fit, Fitted, fit};
-use splatcore_core::backend::Backend;
-use splatcore_core::{Camera, View};
+use crate::poses::{EVERY, Fit, Fitted, Poses, fit};
+use splatcore_core::backend::{Backend, RenderOptions};
+use splatcore_core::{Camera, Pipeline, View};
 use std::sync::Arc;
 
 impl Trainer {
@@ -52,9 +53,65 @@ impl Trainer {
         Ok(())
     }
 
+    /// Looks for the motions of all cameras when a round is due.
+    pub(super) fn find_motion(&mut self) -> Result<(), TrainError> {
+        let due = self.schedule.motion_rounds(self.step);
+        let found = self.motion.as_ref().map(|motion| motion.state().rounds);
+        if found.is_none_or(|rounds| rounds >= due) {
+            return Ok(());
+        }
+        self.learner.finish()?;
+        self.poll()?;
+        let options = RenderOptions {
+            pipeline: Pipeline::MEASURED,
+            ..self.shown()?
+        };
+        let cameras = self.cameras();
+        if let Some(motion) = &mut self.motion {
+            let views = self.order.order.iter().map(|&view| view as usize);
+            let views = views.map(|view| {
+                let photo = motion::compared(&self.views[view].photo, &options);
+                (view, cameras[view].clone(), photo)
+            });
+            motion.round(due, &mut *self.learner, &options, views)?;
+        }
+        self.show_cameras()
+    }
+
+    /// Lets the learner know the cameras as they are now, where they change.
+    pub(super) fn show_cameras(&mut self) -> Result<(), TrainError> {
+        match self.refines_cameras() {
+            true => Ok(self.learner.move_cameras(&self.cameras())?),
+            false => Ok(()),
+        }
+    }
+
+    /// Cameras of other photos, each with the motion by which the scene as it is shows its photo
+    /// best ([`motion::fit`]).
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn fit_motions(&mut self, views: &[View]) -> Result<Vec<Camera>, TrainError> {
+        let (renderer, options) = self.renderer()?;
+        Ok(motion::fit(renderer, &options, views)?)
+    }
+
+    /// Whether cameras change while the scene learns.
+    pub(super) fn refines_cameras(&self) -> bool {
+        self.poses.is_some() || self.intrinsics.is_some() || self.motion.is_some()
+    }
+
     /// The training photos' cameras as they are now, in the order of the views.
     pub fn cameras(&self) -> Vec<Camera> {
-        cameras(&self.views, self.poses.as_ref(), self.intrinsics.as_ref())
+        let given = || self.views.iter().map(|view| view.camera.clone()).collect();
+        let mut cameras = self.poses.as_ref().map_or_else(given, Poses::cameras);
+        if let Some(intrinsics) = &self.intrinsics {
+            intrinsics.apply(&mut cameras);
+        }
+        if let Some(motion) = &self.motion {
+            motion.apply(&mut cameras);
+        }
+        cameras
     }
 
     /// What has become of the lenses of the training photos; nothing if they are not refined. With

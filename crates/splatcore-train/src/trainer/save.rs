@@ -90,6 +90,7 @@ impl Trainer {
             step: self.step,
             poses: self.poses.as_ref().map(|poses| poses.state().clone()),
             intrinsics: (self.intrinsics.as_ref()).map(|lenses| lenses.state().clone()),
+            motion: self.motion.as_ref().map(|motion| motion.state().clone()),
             state: self.learner.snapshot()?,
             order: self.order.clone(),
             smoothed_loss: self.smoothed_loss,

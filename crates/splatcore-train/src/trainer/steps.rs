@@ -104,6 +104,7 @@ impl Trainer {
         self.poll()?;
         self.refine(step)?;
         self.refine_cameras(observer)?;
+        self.find_motion()?;
         self.seconds = stretch.clock.seconds();
 
         let mut signal = observer.signal();
@@ -276,7 +277,7 @@ impl Trainer {
             pipeline: Pipeline::MEASURED,
             ..self.shown()?
         };
-        if self.poses.is_some() || self.intrinsics.is_some() {
+        if self.refines_cameras() {
             observer.note(&Event::Cameras {
                 trained: &self.cameras(),
                 lenses: &self.lenses(),

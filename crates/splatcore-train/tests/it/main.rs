@@ -13,6 +13,7 @@ mod evaluate;
 mod floaters;
 mod intrinsics;
 mod lens;
+mod motion;
 mod normals;
 mod options;
 mod poses;

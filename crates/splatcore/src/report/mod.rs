@@ -10,7 +10,7 @@ mod pictures;
 mod poses;
 mod weak;
 
-pub use cameras::MeasuredCameras;
+pub use cameras::{MeasuredCameras, MeasuredMotion};
 pub use chart::{Chart, Line};
 pub use colours::MeasuredColours;
 pub use compare::{ComparedRun, comparison};

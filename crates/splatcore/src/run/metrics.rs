@@ -105,7 +105,7 @@ pub struct Written {
     pub seconds: f64,
     /// Steps taken.
     pub steps: u32,
-    /// `poses` and `intrinsics`, if they were refined, and the quality without.
+    /// `poses`, `motion` and `intrinsics`, if they were refined, and the quality without.
     #[serde(flatten)]
     pub cameras: MeasuredCameras,
     /// What a colour model found, if one was learned.

@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
 use splatcore_core::{View, panorama};
 use splatcore_data::dataset::{Dataset, Entry, LoadOptions, Split, points_of};
-use splatcore_train::ResolvedConfig;
 use splatcore_train::config::Depths;
+use splatcore_train::{ResolvedConfig, motion};
 use std::sync::Arc;
 
 /// The photos to train on, and those held out.
@@ -62,7 +62,12 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
     about_panoramas(dataset, config)?;
     let asked = config.loss.exif_exposure && config.loss.colour.is_some();
     let exposures = asked.then(|| exposures(dataset, &indices, &options));
-    let [train, test] = load::train_and_test(dataset, indices, every, &options)?;
+    let [mut train, mut test] = load::train_and_test(dataset, indices, every, &options)?;
+    if let Some(order) = config.poses.motion {
+        for views in [&mut train, &mut test] {
+            motion::rolling(views, order.into());
+        }
+    }
     let reads_depths = config.depth.from != Depths::None;
     if reads_depths {
         say_depths(&train, &test);
@@ -145,10 +150,10 @@ fn about_panoramas(dataset: &Dataset, config: &ResolvedConfig) -> Result<()> {
     let Some(first) = dataset.entries.iter().find(|entry| is_whole(entry)) else {
         return Ok(());
     };
-    if config.poses.refine || config.intrinsics.refine {
+    if config.poses.refine || config.intrinsics.refine || config.poses.motion.is_some() {
         bail!(
             "{}: cameras of photos of 360 degrees, which are several views each, are not refined; \
-             leave out --refine-poses and --refine-intrinsics",
+             leave out --refine-poses, --refine-motion and --refine-intrinsics",
             first.name
         );
     }

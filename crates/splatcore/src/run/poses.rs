@@ -4,7 +4,9 @@ use super::facts::write_cameras;
 use super::job::Job;
 use super::photos::Photos;
 use crate::output::{self, counted};
-use crate::report::{LensRow, MeasuredCameras, MeasuredIntrinsics, MeasuredPoses, PoseRow};
+use crate::report::{
+    LensRow, MeasuredCameras, MeasuredIntrinsics, MeasuredMotion, MeasuredPoses, PoseRow,
+};
 use crate::scene_source::{Files, relative};
 use anyhow::{Context, Result};
 use splatcore_core::{Backend, Camera, View};
@@ -40,7 +42,8 @@ impl Refined {
     /// if the run refines no cameras.
     pub fn of(trainer: &mut Trainer, backend: &dyn Backend, photos: &Photos) -> Option<Self> {
         let (poses, lenses) = (trainer.config().poses.refine, trainer.lenses());
-        if !poses && lenses.is_empty() {
+        let motion = trainer.config().poses.motion.is_some();
+        if !poses && !motion && lenses.is_empty() {
             return None;
         }
         let through = |view: &View| LensChange::of(&lenses, &view.camera);
@@ -59,6 +62,22 @@ impl Refined {
                 }
             }
         }
+        if motion && !photos.test.is_empty() {
+            eprintln!(
+                "fitting the motions of {} to the scene",
+                counted(photos.test.len(), "held-out photo")
+            );
+            let posed = photos.test.iter().zip(&test);
+            let posed: Vec<View> = posed
+                .map(|(view, camera)| with_camera(view, camera))
+                .collect();
+            match trainer.fit_motions(&posed) {
+                Ok(found) => test = found,
+                Err(error) => {
+                    eprintln!("warning: held-out photos keep the dataset's motions: {error}");
+                }
+            }
+        }
         Some(Self {
             train: trainer.cameras(),
             test,
@@ -74,12 +93,9 @@ impl Refined {
 
     /// The views that are measured, with the poses that they have now.
     pub fn views(&self, photos: &Photos) -> Vec<View> {
-        let now = |(view, camera): (&View, &Camera)| View {
-            camera: camera.clone(),
-            ..view.clone()
-        };
         let all = photos.train.iter().chain(photos.test.iter());
-        let all = all.zip(self.cameras()).map(now);
+        let all = all.zip(self.cameras());
+        let all = all.map(|(view, camera)| with_camera(view, camera));
         match photos.test.is_empty() {
             true => all.collect(),
             false => all.skip(photos.train.len()).collect(),
@@ -98,7 +114,7 @@ impl Refined {
         found: &Evaluation,
     ) -> Result<MeasuredCameras> {
         let (extent, limits) = (trainer.extent(), trainer.config().poses.clone());
-        let refines_poses = limits.refine;
+        let (refines_poses, finds_motion) = (limits.refine, limits.motion.is_some());
         let (renderer, options) = trainer.renderer()?;
         let plain = match photos.test.is_empty() {
             true => &photos.train,
@@ -109,9 +125,13 @@ impl Refined {
             psnr_plain: plain.psnr,
             lenses: self.lens_rows(photos),
         });
+        let motion = finds_motion.then(|| MeasuredMotion::new(&self.train, plain.psnr));
         if !refines_poses {
-            let poses = None;
-            return Ok(MeasuredCameras { poses, intrinsics });
+            return Ok(MeasuredCameras {
+                poses: None,
+                motion,
+                intrinsics,
+            });
         }
         // Those of the measured photos are known, and 0 where a mask leaves no pixel.
         let known = |evaluation: &Evaluation, name: &str| {
@@ -156,7 +176,11 @@ impl Refined {
             ssim_plain: plain.ssim,
             photos: rows,
         });
-        Ok(MeasuredCameras { poses, intrinsics })
+        Ok(MeasuredCameras {
+            poses,
+            motion,
+            intrinsics,
+        })
     }
 
     fn lens_rows(&self, photos: &Photos) -> Vec<LensRow> {
@@ -213,6 +237,7 @@ impl Refined {
                 camera: Camera {
                     rotation: camera.rotation,
                     translation: camera.translation,
+                    shutter: camera.shutter,
                     ..original?
                 },
                 held_out,
@@ -237,6 +262,14 @@ impl Refined {
             eprintln!("warning: {}", output::one_line(&error));
         }
         Ok(())
+    }
+}
+
+/// A view with another camera.
+fn with_camera(view: &View, camera: &Camera) -> View {
+    View {
+        camera: camera.clone(),
+        ..view.clone()
     }
 }
 
@@ -284,6 +317,9 @@ pub fn conclude(
     let measured = refined.measure(trainer, photos, found)?;
     if let Some(poses) = &measured.poses {
         tell(poses);
+    }
+    if let Some(motion) = &measured.motion {
+        eprintln!("{}", motion.told());
     }
     if let Some(intrinsics) = &measured.intrinsics {
         tell_intrinsics(intrinsics);
