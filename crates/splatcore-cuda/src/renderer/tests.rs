@@ -5,7 +5,7 @@ use crate::device::emulated::Emulated;
 use crate::device::queue::Queue;
 use crate::device::{Allocations, Kernels};
 use crate::ops::counters::Counters;
-use crate::tests::support::device::emulated;
+use crate::tests::support::device::{emulated, emulator};
 use splatcore_core::metrics::psnr_between;
 use splatcore_core::{Backend, Image, Pipeline};
 use splatcore_cpu::CpuBackend;
@@ -57,13 +57,7 @@ fn some_large(count: usize) -> Gaussians {
 
 /// A renderer of random Gaussians on an emulator of its own, and that emulator.
 fn random_renderer(count: usize) -> Option<(CudaRenderer, Arc<Emulated>)> {
-    let device = match Emulated::new() {
-        Ok(device) => Arc::new(device),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            return None;
-        }
-    };
+    let device = emulator()?;
     let kernels = Arc::new(Kernels::new(device.clone()));
     let passes = Passes::new(Queue::new(device.clone()), kernels, false).unwrap();
     let scene = some_large(count);

@@ -3,9 +3,9 @@
 use crate::device::Program;
 use crate::device::machine_code::Key;
 use crate::device::machine_code::archive::{Archive, Target, write};
-use crate::device::nvrtc::nvrtc;
 use crate::dry_run::{DryRun, Workload};
 use crate::programs;
+use crate::tests::support::device::compiler;
 use splatcore_core::Pipeline;
 use splatcore_core::backend::RenderOptions;
 use splatcore_reference::conformance::step::plan;
@@ -75,13 +75,7 @@ fn the_default_pipeline_is_carried() {
 /// What comes out of an archive is what NVRTC made.
 #[test]
 fn carried_code_is_what_nvrtc_makes() {
-    let nvrtc = match nvrtc() {
-        Ok(nvrtc) => nvrtc,
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            return;
-        }
-    };
+    let Some(nvrtc) = compiler() else { return };
     let mut programs = programs::built_in_programs();
     programs.retain(|program| ["clear", "densify"].contains(&program.name()));
     assert_eq!(programs.len(), 2);

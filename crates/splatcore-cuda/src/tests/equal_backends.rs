@@ -27,9 +27,7 @@
 //! card photos are of 256 pixels, runs of 3,000 steps, of three seeds.
 
 use crate::CudaBackend;
-use crate::device::driver::Card;
-use crate::device::emulated::Emulated;
-use crate::device::nvrtc;
+use crate::tests::support::device::card_or_emulator;
 use splatcore_core::precision::HALF;
 use splatcore_core::{Backend, Pipeline, View};
 use splatcore_cpu::CpuBackend;
@@ -210,26 +208,9 @@ fn mean_and_deviation(values: &[f64]) -> [f64; 2] {
 
 /// A card, else the emulator, else `None` with a line that says why.
 fn device() -> Option<(CudaBackend, &'static Size)> {
-    let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
-    if wish != "emulator" {
-        let card = Card::open(None).map_err(|error| error.to_string());
-        match card.and_then(|card| {
-            nvrtc::nvrtc()
-                .map(|_| card)
-                .map_err(|error| error.to_string())
-        }) {
-            Ok(card) => return Some((CudaBackend::on(Arc::new(card), true), &ON_A_CARD)),
-            Err(error) if wish == "card" => panic!("{error}"),
-            Err(error) => eprintln!("no card ({error}); the kernels are emulated"),
-        }
-    }
-    match Emulated::new() {
-        Ok(emulated) => Some((CudaBackend::on(Arc::new(emulated), true), &EMULATED)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
+    let (device, is_card) = card_or_emulator()?;
+    let size = if is_card { &ON_A_CARD } else { &EMULATED };
+    Some((CudaBackend::on(device, true), size))
 }
 
 /// Trains the seeds of a plan on both; prints everything, and returns a line if they are not equal.

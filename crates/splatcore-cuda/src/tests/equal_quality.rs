@@ -11,7 +11,7 @@
 //! that loses fragments: what such a blend loses is printed, not judged.
 
 use crate::CudaBackend;
-use crate::device::emulated::Emulated;
+use crate::tests::support::device::emulator;
 use crate::tests::support::real::{card, cut_out, held_out, in_reach, model, models_of_held_out};
 use splatcore_core::backend::{BackendError, RenderOptions};
 use splatcore_core::metrics::psnr_between;
@@ -20,7 +20,6 @@ use splatcore_core::precision::EQUAL_QUALITY;
 use splatcore_core::{Backend, Camera, Gaussians, Image, Renderer};
 use splatcore_cpu::CpuBackend;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Below this an image is plainly broken: what the global-coordinate ablations of TC-GS must come
 /// to in half precision.
@@ -224,13 +223,7 @@ fn a_cut_out_on_the_emulator() {
         eprintln!("skipped: whole images are rendered on the card");
         return;
     }
-    let emulated = match Emulated::new() {
-        Ok(emulated) => Arc::new(emulated),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            return;
-        }
-    };
+    let Some(emulated) = emulator() else { return };
     let (Some(cameras), Some(scene)) = (held_out(), model("models/fox_220k.spz")) else {
         return;
     };

@@ -18,7 +18,7 @@
 //! On a card four cut-outs of 256x192 pixels; on the emulator one of 96x64.
 
 use crate::CudaBackend;
-use crate::device::emulated::Emulated;
+use crate::tests::support::device::emulated;
 use crate::tests::support::real::{card, cut_out, held_out, in_reach, model};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::{Backward, Blend, Intersect, Pipeline};
@@ -29,7 +29,6 @@ use splatcore_cpu::CpuBackend;
 use splatcore_reference::conformance::compare::norm;
 use splatcore_reference::twin::project::project;
 use splatcore_reference::twin::{self, Group, Scene};
-use std::sync::Arc;
 
 /// The bound of docs/conventions.md, relative L2, in f32.
 const TOLERANCE: f64 = 1e-4;
@@ -203,16 +202,10 @@ fn a_real_scene_has_the_twins_gradients() {
                 four.map(|camera| cut_out(camera, 256, 192)).collect(),
             )
         }
-        None => match Emulated::new() {
-            Ok(emulated) => {
-                let backend = CudaBackend::on(Arc::new(emulated), false);
-                (backend, Vec::new())
-            }
-            Err(error) => {
-                eprintln!("skipped: {error}");
-                return;
-            }
-        },
+        None => {
+            let Some(emulated) = emulated() else { return };
+            (CudaBackend::on(emulated, false), Vec::new())
+        }
     };
     let small = cut_out(&cameras[1], 96, 64);
     let mut missed = misses(

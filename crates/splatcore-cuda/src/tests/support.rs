@@ -1,6 +1,5 @@
 //! What tests of several modules share.
 
-pub mod checked;
 pub mod device;
 pub mod half;
 pub mod machine;

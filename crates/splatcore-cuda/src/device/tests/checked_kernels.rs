@@ -3,7 +3,7 @@
 
 use crate::CudaBackend;
 use crate::ops::adam::moments::Moments;
-use crate::tests::support::checked::checked;
+use crate::tests::support::device::emulator_with;
 use crate::tests::support::side_by_side;
 use crate::tests::support::watched::camera;
 use splatcore_core::backend::{
@@ -370,7 +370,9 @@ fn jobs() -> Vec<Job> {
 /// that in their names.
 #[test]
 fn no_kernel_of_splatcore_makes_one() {
-    let Some(device) = checked() else { return };
+    let Some(device) = emulator_with(true) else {
+        return;
+    };
     let backend = CudaBackend::on(Arc::new(device), false);
     let only = std::env::var("SPLATCORE_CHECK").unwrap_or_default();
     let jobs = jobs();

@@ -5,8 +5,8 @@
 
 use crate::device::Program;
 use crate::device::cubin::{Class, Cubin, KernelCode};
-use crate::device::nvrtc::nvrtc;
 use crate::programs;
+use crate::tests::support::device::compiler;
 use crate::tests::support::side_by_side;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -99,17 +99,7 @@ fn few_variants_hold_every_pair_of_values() {
 
 #[test]
 fn every_kernel_compiles_for_every_architecture() {
-    let nvrtc = match nvrtc() {
-        Ok(nvrtc) => nvrtc,
-        Err(error) => {
-            assert!(
-                std::env::var_os("SPLATCORE_TEST_NVRTC").is_none(),
-                "{error}"
-            );
-            eprintln!("skipped: {error}");
-            return;
-        }
-    };
+    let Some(nvrtc) = compiler() else { return };
     let known = nvrtc.architectures();
     let programs = programs::all_programs();
     let mut ops: BTreeMap<&str, Vec<&Program>> = BTreeMap::new();

@@ -3,7 +3,8 @@
 
 use crate::device::Program;
 use crate::device::cubin::{Class, Cubin, KernelCode, Mix, code, decode, inspect};
-use crate::device::nvrtc::{Nvrtc, nvrtc};
+use crate::device::nvrtc::Nvrtc;
+use crate::tests::support::device::compiler;
 use crate::{ops, programs};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -94,19 +95,6 @@ fn any_bytes_are_read_or_refused() {
     assert!(Cubin::read(&[]).is_err());
     assert!(Cubin::read(&std::fs::read(std::env::current_exe().unwrap()).unwrap()).is_err());
     assert!(Cubin::read(b".version 8.0\n.target sm_90\n").is_err());
-}
-
-/// NVRTC, or `None` with a line that says why.
-fn compiler() -> Option<&'static Nvrtc> {
-    match nvrtc() {
-        Ok(nvrtc) => Some(nvrtc),
-        Err(error) => {
-            let wish = std::env::var_os("SPLATCORE_TEST_NVRTC");
-            assert!(wish.is_none(), "{error}");
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
 }
 
 fn planted_program(text: &'static str) -> Program {

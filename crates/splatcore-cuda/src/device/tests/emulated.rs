@@ -5,17 +5,12 @@ mod mistakes;
 use crate::device::emulated::Emulated;
 use crate::device::{Allocations, Copies, DeviceError, Events, HostAllocations, Kernel, Launches};
 use crate::ops;
+use crate::tests::support::device::emulator_with;
 use std::ffi::c_void;
 use std::ptr::from_mut;
 
 fn emulated() -> Option<Emulated> {
-    match Emulated::with_checks(false) {
-        Ok(device) => Some(device),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
+    emulator_with(false)
 }
 
 fn load(device: &Emulated, text: &'static str, kernels: &'static [&'static str]) -> Vec<Kernel> {

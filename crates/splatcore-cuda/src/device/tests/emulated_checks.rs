@@ -7,7 +7,7 @@
 use crate::device::emulated::Emulated;
 use crate::device::{Allocations, Copies, DeviceError, Kernel, Launches};
 use crate::ops;
-use crate::tests::support::checked::checked;
+use crate::tests::support::device::emulator_with;
 use std::ffi::c_void;
 use std::ptr::from_mut;
 
@@ -348,7 +348,9 @@ fn races_of_copies_and_matrices(planted: &Planted) {
 
 #[test]
 fn planted_mistakes_are_found() {
-    let Some(device) = checked() else { return };
+    let Some(device) = emulator_with(true) else {
+        return;
+    };
     let planted = Planted::new(device, PLANTED, NAMES);
     missing_barriers(&planted);
     accesses_outside_buffers(&planted);
@@ -359,7 +361,9 @@ fn planted_mistakes_are_found() {
 
 #[test]
 fn shared_memory_ends_where_its_variables_end() {
-    let Some(device) = checked() else { return };
+    let Some(device) = emulator_with(true) else {
+        return;
+    };
     let planted = Planted::new(device, POINTER, &["pointer"]);
     planted.expect("pointer", (1, 64), 0, false, &[]);
     planted.expect(
@@ -385,7 +389,9 @@ fn shared_memory_ends_where_its_variables_end() {
 /// fine.
 #[test]
 fn a_launch_that_fails_leaves_nothing_behind() {
-    let Some(device) = checked() else { return };
+    let Some(device) = emulator_with(true) else {
+        return;
+    };
     let planted = Planted::new(device, PLANTED, NAMES);
     for _ in 0..3 {
         assert!(planted.run("chain", (4, 64), 1, false).is_err());

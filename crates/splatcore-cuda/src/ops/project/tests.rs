@@ -4,31 +4,22 @@
 //! On a card whole images, on the emulator a small cut-out at full resolution.
 
 use crate::CudaBackend;
-use crate::device::emulated::Emulated;
+use crate::tests::support::device::card_or_emulator;
 use crate::tests::support::half;
-use crate::tests::support::real::{card, cut_out, held_out, in_reach, models_of_held_out};
+use crate::tests::support::real::{cut_out, held_out, in_reach, models_of_held_out};
 use crate::tests::support::watched::Watched;
 use splatcore_core::backend::{BackendError, RenderOptions, Timed};
 use splatcore_core::metrics::psnr_between;
 use splatcore_core::{Backend, Camera, Choice, Gaussians, Image};
 use splatcore_reference::conformance::scenes::{odd_camera, random_scene};
-use std::sync::Arc;
 
 /// PSNR that images of trained scenes keep, dB.
 const MIN: f64 = 70.0;
 
 /// A card or the emulator, and which.
 fn backend() -> Option<(CudaBackend, bool)> {
-    if let Some(backend) = card() {
-        return Some((backend, true));
-    }
-    match Emulated::new() {
-        Ok(emulated) => Some((CudaBackend::on(Arc::new(emulated), false), false)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
+    let (device, is_card) = card_or_emulator()?;
+    Some((CudaBackend::on(device, false), is_card))
 }
 
 fn render(backend: &CudaBackend, scene: &Gaussians, camera: &Camera, sh_degree: u8) -> Image {

@@ -5,7 +5,7 @@ use super::{
     Splats, backward, forward, simple_backward, simple_forward,
 };
 use crate::tensors::tests::{Fixture, Numbers, Tensor, assert_close, fixture};
-use crate::tests::support::checked::checked;
+use crate::tests::support::device::emulator_with;
 use splatcore_tensors::projection as plain;
 use splatcore_tensors::quat_scale::Shapes as PlainShapes;
 use std::sync::Arc;
@@ -348,7 +348,9 @@ fn gradients_are_those_of_the_cpu() {
 
 #[test]
 fn accesses_are_right() {
-    let Some(device) = checked() else { return };
+    let Some(device) = emulator_with(true) else {
+        return;
+    };
     let on = Fixture::on(Arc::new(device));
     check_gradients(&on, &World::new(140), MODELS[0], false);
 }

@@ -5,7 +5,7 @@ use super::{
     count_indices, fill_indices, forward,
 };
 use crate::tensors::tests::{Fixture, Numbers, Tensor, assert_close, fixture};
-use crate::tests::support::checked::checked;
+use crate::tests::support::device::emulator_with;
 use splatcore_tensors::rasterize as plain;
 use std::sync::Arc;
 
@@ -368,7 +368,9 @@ fn indices_are_those_of_the_cpu() {
 /// Every access is in a buffer and ordered.
 #[test]
 fn accesses_are_right() {
-    let Some(device) = checked() else { return };
+    let Some(device) = emulator_with(true) else {
+        return;
+    };
     let on = Fixture::on(Arc::new(device));
     let scene = Scene::new(5, 35, 70);
     let v = [35, 1].map(|width| vec![0.5; scene.pixels() * width]);

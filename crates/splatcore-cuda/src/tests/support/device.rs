@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::device::driver::Card;
 use crate::device::emulated::Emulated;
-use crate::device::nvrtc::nvrtc;
+use crate::device::nvrtc::{Nvrtc, nvrtc};
 use std::sync::Arc;
 
 /// What `SPLATCORE_TEST_DEVICE` asks for.
@@ -11,14 +11,28 @@ fn wish() -> String {
     std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default()
 }
 
+/// What is there, or a line that says why it is not.
+fn found<T, E: std::fmt::Display>(found: Result<T, E>) -> Option<T> {
+    found
+        .inspect_err(|error| eprintln!("skipped: {error}"))
+        .ok()
+}
+
 /// The emulator.
 pub fn emulator() -> Option<Arc<Emulated>> {
-    match Emulated::new() {
-        Ok(device) => Some(Arc::new(device)),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
+    found(Emulated::new()).map(Arc::new)
+}
+
+/// The emulator with its checks of memory accesses, or without whatever is asked for.
+pub fn emulator_with(checks: bool) -> Option<Emulated> {
+    found(Emulated::with_checks(checks))
+}
+
+/// NVRTC; `SPLATCORE_TEST_NVRTC=required` fails where it is missing.
+pub fn compiler() -> Option<&'static Nvrtc> {
+    match (nvrtc(), std::env::var_os("SPLATCORE_TEST_NVRTC")) {
+        (Err(error), Some(_)) => panic!("{error}"),
+        (compiler, _) => found(compiler),
     }
 }
 
@@ -40,16 +54,27 @@ pub fn device() -> Option<Arc<dyn Device>> {
     }
 }
 
-/// A card if there is one and `SPLATCORE_TEST_DEVICE` is not `emulator`, else the emulator; and
-/// whether it is a card.
-pub fn card_or_emulator() -> Option<(Arc<dyn Device>, bool)> {
-    if wish() != "emulator" {
-        let card = Card::open(None).map_err(|error| error.to_string());
-        match card.and_then(|card| nvrtc().map(|_| card).map_err(|error| error.to_string())) {
-            Ok(card) => return Some((Arc::new(card), true)),
-            Err(error) if wish() == "card" => panic!("{error}"),
-            Err(error) => eprintln!("no card ({error}); the kernels are emulated"),
+/// A card with its compiler, unless `SPLATCORE_TEST_DEVICE` is `emulator`; if it is `card`, there
+/// must be one.
+pub fn card() -> Option<Arc<dyn Device>> {
+    if wish() == "emulator" {
+        return None;
+    }
+    let card = Card::open(None).map_err(|error| error.to_string());
+    match card.and_then(|card| nvrtc().map(|_| card).map_err(|error| error.to_string())) {
+        Ok(card) => Some(Arc::new(card)),
+        Err(error) if wish() == "card" => panic!("{error}"),
+        Err(error) => {
+            eprintln!("no card ({error}); the kernels are emulated");
+            None
         }
     }
-    emulated().map(|device| (device, false))
+}
+
+/// A [`card`], else the emulator; and whether it is a card.
+pub fn card_or_emulator() -> Option<(Arc<dyn Device>, bool)> {
+    match card() {
+        Some(card) => Some((card, true)),
+        None => emulated().map(|device| (device, false)),
+    }
 }

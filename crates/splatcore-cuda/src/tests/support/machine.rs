@@ -1,12 +1,12 @@
 //! A card or the emulator for tests of small kernels that use ops/shared/matrix.cuh.
 //! `SPLATCORE_TEST_DEVICE=card` insists on a card, `emulator` on the emulator.
 
-use crate::device::driver::Card;
-use crate::device::emulated::Emulated;
-use crate::device::{Device, DeviceError, Program, nvrtc};
+use super::device::{card_or_emulator, compiler, emulated};
+use crate::device::{Device, DeviceError, Program};
 use crate::ops;
 use std::ffi::c_void;
 use std::ptr::from_mut;
+use std::sync::Arc;
 
 /// Kernels that take (input, output, number).
 pub struct Text {
@@ -25,20 +25,9 @@ impl Text {
     }
 }
 
-/// Compiles for architectures that take different branches of matrix.cuh. Needs libnvrtc;
-/// SPLATCORE_TEST_NVRTC=required fails where it is missing.
+/// Compiles for architectures that take different branches of matrix.cuh.
 pub fn compile_everywhere(texts: &[&Text]) {
-    let nvrtc = match nvrtc::nvrtc() {
-        Ok(nvrtc) => nvrtc,
-        Err(error) => {
-            assert!(
-                std::env::var_os("SPLATCORE_TEST_NVRTC").is_none(),
-                "{error}"
-            );
-            eprintln!("skipped: {error}");
-            return;
-        }
-    };
+    let Some(nvrtc) = compiler() else { return };
     let known = nvrtc.architectures();
     for architecture in [75, 80, 90, 120]
         .into_iter()
@@ -52,45 +41,20 @@ pub fn compile_everywhere(texts: &[&Text]) {
 }
 
 pub struct Machine {
-    device: Box<dyn Device>,
+    device: Arc<dyn Device>,
     pub is_card: bool,
 }
 
 impl Machine {
     /// A card, else the emulator, else `None` with a line that says why.
     pub fn find() -> Option<Self> {
-        let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
-        if wish != "emulator" {
-            let card = Card::open(None).map_err(|error| error.to_string());
-            match card.and_then(|card| {
-                nvrtc::nvrtc()
-                    .map(|_| card)
-                    .map_err(|error| error.to_string())
-            }) {
-                Ok(card) => {
-                    return Some(Self {
-                        device: Box::new(card),
-                        is_card: true,
-                    });
-                }
-                Err(error) if wish == "card" => panic!("{error}"),
-                Err(error) => eprintln!("no card ({error}); the kernels are emulated"),
-            }
-        }
-        Self::emulated()
+        let (device, is_card) = card_or_emulator()?;
+        Some(Self { device, is_card })
     }
 
     pub fn emulated() -> Option<Self> {
-        match Emulated::new() {
-            Ok(device) => Some(Self {
-                device: Box::new(device),
-                is_card: false,
-            }),
-            Err(error) => {
-                eprintln!("skipped: {error}");
-                None
-            }
-        }
+        let (device, is_card) = (emulated()?, false);
+        Some(Self { device, is_card })
     }
 
     /// Runs the kernel `name` of `text`, which takes (input, output, number), and returns the

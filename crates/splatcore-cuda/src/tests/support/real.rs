@@ -1,34 +1,17 @@
 //! Real photos' cameras and models trained on them, and cut-outs small enough for the emulator.
 
+use super::device;
 use crate::CudaBackend;
-use crate::device::driver::Card;
-use crate::device::nvrtc;
 use splatcore_core::semantics::NEAR_PLANE;
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::scene;
 use splatcore_reference::twin::{Scene, project::project};
 use splatcore_test_support::shared;
-use std::sync::Arc;
 
 /// A card, unless the emulator is asked for.
 pub fn card() -> Option<CudaBackend> {
-    let wish = std::env::var("SPLATCORE_TEST_DEVICE").unwrap_or_default();
-    if wish == "emulator" {
-        return None;
-    }
-    let opened = Card::open(None)
-        .map_err(|error| error.to_string())
-        .and_then(|card| {
-            nvrtc::nvrtc()
-                .map(|_| card)
-                .map_err(|error| error.to_string())
-        });
-    match opened {
-        Ok(card) => Some(CudaBackend::on(Arc::new(card), false)),
-        Err(error) if wish == "card" => panic!("{error}"),
-        Err(_) => None,
-    }
+    device::card().map(|card| CudaBackend::on(card, false))
 }
 
 /// The cameras of the held-out photos, as the binary reads them.

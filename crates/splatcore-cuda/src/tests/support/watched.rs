@@ -62,13 +62,8 @@ pub struct Watched<D: ?Sized = Emulated> {
 impl Watched {
     /// The emulator; `None`, with a line that says why, where there is none.
     pub fn new() -> Option<Arc<Self>> {
-        match Emulated::new() {
-            Ok(emulated) => Some(Self::on(Arc::new(emulated))),
-            Err(error) => {
-                eprintln!("skipped: {error}");
-                None
-            }
-        }
+        let emulated = Emulated::new().inspect_err(|error| eprintln!("skipped: {error}"));
+        emulated.ok().map(|emulated| Self::on(Arc::new(emulated)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Blend method `gemm-gs`: every batch size, lists of several batches, and what halves could break.
 
 use crate::CudaBackend;
-use crate::device::emulated::Emulated;
+use crate::tests::support::device::emulator;
 use splatcore_core::backend::{Backend, FrameCounts, RenderOptions, Rendered};
 use splatcore_core::metrics::psnr_between;
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
@@ -10,7 +10,6 @@ use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Pipeline};
 use splatcore_reference::conformance::bounds::{Expected, Reference};
 use splatcore_reference::conformance::scenes;
-use std::sync::Arc;
 
 const EVERY_BATCH: [Blend; 5] = [
     Blend::GemmGs32,
@@ -41,17 +40,9 @@ fn render(
     options: &RenderOptions,
     reversed: bool,
 ) -> Option<(Rendered, FrameCounts)> {
-    let device = match Emulated::new() {
-        Ok(device) => device,
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            return None;
-        }
-    };
+    let device = emulator()?;
     device.set_backward(reversed);
-    let mut renderer = CudaBackend::on(Arc::new(device), true)
-        .renderer(scene)
-        .unwrap();
+    let mut renderer = CudaBackend::on(device, true).renderer(scene).unwrap();
     let rendered = renderer.render(camera, options).unwrap();
     Some((rendered, renderer.counts(camera, options).unwrap()))
 }

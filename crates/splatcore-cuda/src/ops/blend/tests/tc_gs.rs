@@ -7,9 +7,7 @@ mod bounds;
 mod released;
 
 use crate::CudaBackend;
-use crate::device::Device;
-use crate::device::driver::Card;
-use crate::device::emulated::Emulated;
+use crate::tests::support::device::device;
 use crate::tests::support::half::through_half;
 use bounds::{ROUNDED, bounds};
 use splatcore_core::backend::{Backend, FrameCounts, RenderOptions};
@@ -21,20 +19,9 @@ use splatcore_core::semantics::ALPHA_MIN;
 use splatcore_core::{Camera, Gaussians, Image, Pipeline, sh};
 use splatcore_cpu::CpuBackend;
 use splatcore_reference::conformance::scenes::{odd_camera, plain_camera, random_scene};
-use std::sync::Arc;
 
 fn backend() -> Option<CudaBackend> {
-    let device: Arc<dyn Device> = match std::env::var("SPLATCORE_TEST_DEVICE") {
-        Ok(wish) if wish == "card" => Arc::new(Card::open(None).unwrap()),
-        _ => match Emulated::new() {
-            Ok(device) => Arc::new(device),
-            Err(error) => {
-                eprintln!("skipped: {error}");
-                return None;
-            }
-        },
-    };
-    Some(CudaBackend::on(device, true))
+    Some(CudaBackend::on(device()?, true))
 }
 
 fn options(intersect: Intersect, blend: Blend) -> RenderOptions {

@@ -4,15 +4,13 @@
 //! The card of this machine is used if `SPLATCORE_TEST_DEVICE=card`, else the emulator.
 
 use crate::CudaBackend;
-use crate::device::emulated::Emulated;
 use crate::ops::blend;
-use crate::tests::support::device::device;
+use crate::tests::support::device::{device, emulator};
 use splatcore_core::Pipeline;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::pipeline::{Backward, Blend, Intersect, Training};
 use splatcore_core::{BackendError, Camera, Gaussians, Image, random::Rng};
 use splatcore_reference::conformance::{gradients, scenes};
-use std::sync::Arc;
 
 /// The blends that leave behind what every backward pass but ours wants.
 const FORWARDS: [Blend; 2] = [Blend::Scalar, Blend::Subtile];
@@ -117,15 +115,9 @@ fn emulated(
     deterministic: bool,
     reversed: bool,
 ) -> Option<Gaussians> {
-    let device = match Emulated::new() {
-        Ok(device) => device,
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            return None;
-        }
-    };
+    let device = emulator()?;
     device.set_backward(reversed);
-    let backend = CudaBackend::on(Arc::new(device), deterministic);
+    let backend = CudaBackend::on(device, deterministic);
     let camera = scenes::odd_camera(70, 50, 0.3);
     let options = RenderOptions {
         pipeline,

@@ -5,7 +5,7 @@ use super::super::halves::{ImageGradients, Images, backward, forward};
 use super::super::{Colors, Raster, SplatGradients};
 use super::{Scene, upload};
 use crate::tensors::tests::{Fixture, Numbers, Tensor, fixture};
-use crate::tests::support::checked::checked;
+use crate::tests::support::device::emulator_with;
 use splatcore_core::precision::{EQUAL_QUALITY, GRADIENT_IN_HALF};
 use std::sync::Arc;
 
@@ -250,7 +250,9 @@ fn what_is_no_splat_changes_nothing() {
 /// Every access is in a buffer and ordered.
 #[test]
 fn accesses_are_right() {
-    let Some(device) = checked() else { return };
+    let Some(device) = emulator_with(true) else {
+        return;
+    };
     let on = Fixture::on(Arc::new(device));
     let scene = deep_scene(70);
     gradients(&on, &scene, &upstream(&scene));
