@@ -3,7 +3,7 @@
 use crate::program::Program;
 use crate::state::{Finished, State};
 use crate::taken::Taken;
-use crate::{Job, PosesError};
+use crate::{Job, PosesError, panoramas};
 
 /// What earlier calls did, and with that what they left of a dataset that begins anew.
 pub(crate) fn earlier(job: &Job) -> Result<(State, Option<State>), PosesError> {
@@ -12,10 +12,13 @@ pub(crate) fn earlier(job: &Job) -> Result<(State, Option<State>), PosesError> {
         // A file that cannot be understood is as good as none.
         let old = State::read(dataset).unwrap_or(None);
         State::remove(dataset)?;
+        // Views of other photos may have the same names.
+        panoramas::remove(dataset)?;
         return Ok((State::default(), old));
     }
     let state = State::read(dataset)?.unwrap_or_default();
-    if state.features.is_none() && dataset.join("sparse/0/images.bin").is_file() {
+    let model = ["sparse/0/images.bin", "sparse/0/images.txt"];
+    if state.features.is_none() && model.iter().any(|file| dataset.join(file).is_file()) {
         let problem = "already holds a model that this command did not make";
         return Err(occupied(job, problem));
     }

@@ -80,8 +80,13 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         true => video::told(&job).unwrap_or(UNKNOWN),
         false => UNKNOWN,
     };
-    let (of, (names, grouped)) = match video {
-        true => (usual_frames(&told), frames(&job, &told)),
+    let Compared {
+        of,
+        used,
+        names,
+        grouped,
+    } = match video {
+        true => frames(&job, &told),
         false => of_folder(&job)?,
     };
     let frames = pairs::look_like_frames(&names, &grouped);
@@ -89,7 +94,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
     pairs::check(&chosen, &program)?;
     let effort = Effort::of(&job, &grouped, &program, &earlier, names.len());
     let taking = match video && earlier.video.is_none() {
-        true => taking(&told, names.len()) / effort.cores,
+        true => taking(&told, used) / effort.cores,
         false => 0.0,
     };
     let described = pairs::described(&chosen);
@@ -125,7 +130,7 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         done: false,
         program: program.name,
         card,
-        photos: names.len(),
+        photos: used,
         of,
         max_size: job.max_size,
         size: grouped.size,
@@ -152,35 +157,71 @@ fn is_done(job: &Job, earlier: &State) -> Result<bool, PosesError> {
     let found = photos::of(&job.input, std::slice::from_ref(&job.dataset))?.photos;
     let found = photos::every(found, job.every);
     let names: BTreeSet<&String> = found.iter().map(|photo| &photo.name).collect();
-    let (_, (compared, grouped)) = of_folder(job)?;
-    let frames = pairs::look_like_frames(&compared, &grouped);
-    let pairs = pairs::described(&pairs::choose(job, &compared, frames, false));
+    let Compared {
+        names: all,
+        grouped,
+        ..
+    } = of_folder(job)?;
+    let frames = pairs::look_like_frames(&all, &grouped);
+    let pairs = pairs::described(&pairs::choose(job, &all, frames, false));
     Ok(earlier.photos.keys().eq(names) && earlier.matched == Some(pairs))
 }
 
-/// How many photos a folder holds, and those that will be used.
-fn of_folder(job: &Job) -> Result<(usize, (Vec<String>, Grouped)), PosesError> {
+/// What is compared with what.
+struct Compared {
+    /// So many photos there are, or frames would be taken if no number was asked for.
+    of: usize,
+    /// So many are used.
+    used: usize,
+    /// Their names, or those of the views of photos of 360 degrees.
+    names: Vec<String>,
+    grouped: Grouped,
+}
+
+/// The photos of a folder.
+fn of_folder(job: &Job) -> Result<Compared, PosesError> {
     let found = photos::of(&job.input, std::slice::from_ref(&job.dataset))?.photos;
     let of = found.len();
     let found = photos::every(found, job.every);
-    let mut grouped = groups::group(&found, Cameras::Each)?;
-    if panoramas::are_all(&found, job)? {
-        let side = f64::from(panoramas::side(grouped.size.0 as u32));
-        (grouped.size, grouped.like_frames) = ((side, side), false);
-        return Ok((of, (panoramas::view_names(&found), grouped)));
-    }
-    let names = found.into_iter().map(|photo| photo.name).collect();
-    Ok((of, (names, grouped)))
+    let (used, mut grouped) = (found.len(), groups::group(&found, Cameras::Each)?);
+    let names = match panoramas::are_all(&found, job)? {
+        true => {
+            let side = f64::from(panoramas::side(grouped.size.0 as u32));
+            (grouped.size, grouped.like_frames) = ((side, side), false);
+            panoramas::view_names(&found)
+        }
+        false => found.into_iter().map(|photo| photo.name).collect(),
+    };
+    Ok(Compared {
+        of,
+        used,
+        names,
+        grouped,
+    })
 }
 
 /// The frames that will be taken of a video, which have no names yet.
-fn frames(job: &Job, told: &Told) -> (Vec<String>, Grouped) {
-    let frames = (job.frames).map_or_else(|| usual_frames(told), |frames| frames as usize);
+fn frames(job: &Job, told: &Told) -> Compared {
+    let of = usual_frames(told);
+    let used = job.frames.map_or(of, |frames| frames as usize);
+    let whole = job.camera_model.is_none() && panoramas::is_wide(told.size);
+    let (views, size) = match whole {
+        true => {
+            let side = f64::from(panoramas::side(told.size.0 as u32));
+            (panoramas::VIEWS, (side, side))
+        }
+        false => (1, told.size),
+    };
     let grouped = Grouped {
-        size: told.size,
+        size,
         ..Grouped::default()
     };
-    (vec![String::new(); frames], grouped)
+    Compared {
+        of,
+        used,
+        names: vec![String::new(); views * used],
+        grouped,
+    }
 }
 
 /// How many frames are taken of a video if no number was asked for.

@@ -57,8 +57,11 @@ pub fn are_all(photos: &[Found], job: &Job) -> Result<bool, PosesError> {
     let (mut whole, mut sure, mut other) = (0, None, None);
     for photo in photos {
         let (width, height) = picture::size(&photo.path)?;
-        let wide = (f64::from(width) / (2.0 * f64::from(height)) - 1.0).abs() < ASPECT_OFF;
-        let told = if wide { told(&photo.path)? } else { Told::No };
+        let told = if is_wide((f64::from(width), f64::from(height))) {
+            told(&photo.path)?
+        } else {
+            Told::No
+        };
         match told {
             Told::Yes => sure = sure.or(Some(photo)),
             Told::Nothing => {}
@@ -77,6 +80,11 @@ pub fn are_all(photos: &[Found], job: &Job) -> Result<bool, PosesError> {
         }
         _ => Ok(whole == photos.len() && whole > 0),
     }
+}
+
+/// Whether an image of this width and height may show all around.
+pub fn is_wide((width, height): (f64, f64)) -> bool {
+    (width / (2.0 * height) - 1.0).abs() < ASPECT_OFF
 }
 
 fn told(path: &Path) -> Result<Told, PosesError> {
@@ -164,6 +172,18 @@ pub fn cut(
         track.count(done, total);
     }
     Ok(views)
+}
+
+/// Removes what [`cut`] wrote, and the model of it.
+///
+/// # Errors
+/// The folder cannot be removed.
+pub fn remove(dataset: &Path) -> Result<(), PosesError> {
+    let folder = dataset.join(FOLDER);
+    match folder.join("images").is_dir() {
+        true => std::fs::remove_dir_all(&folder).map_err(|e| DataError::write(&folder, &e).into()),
+        false => Ok(()),
+    }
 }
 
 fn cut_one(photo: &Found, paths: &[PathBuf]) -> Result<(), PosesError> {

@@ -66,6 +66,7 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         (state.matched, state.finished, state.mapping) = (None, None, false);
     }
     if let Some((program, finished)) = stays(job, &state, &taken, known)? {
+        place_panoramas(&taken, dataset, &work.folder, true)?;
         return outcome(&taken, dataset, program, finished, true);
     }
     let program = begin(job, &mut state)?;
@@ -109,7 +110,10 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     state.mapping = true;
     state.write(dataset)?;
     let (mapper, models) = map(&mut steps, &grouped, names.len())?;
-    install(&models, &model, &work.folder)?;
+    if let Some(largest) = models.first() {
+        install(&largest.folder, &model, &work.folder)?;
+    }
+    place_panoramas(&taken, dataset, &work.folder, false)?;
     let finished = Finished {
         asked: job.mapper.name().into(),
         mapper: mapper.into(),
@@ -120,7 +124,24 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     outcome(&taken, dataset, program.name, finished, false)
 }
 
-/// What came out, from the model in its place; writes that of photos of 360 degrees.
+/// Makes the model of photos of 360 degrees of that of their views, and puts it in its place; if
+/// `known`, only where there is none.
+fn place_panoramas(
+    taken: &Taken,
+    dataset: &Path,
+    work: &Path,
+    known: bool,
+) -> Result<(), PosesError> {
+    let place = dataset.join("sparse/0");
+    if taken.views.is_none() || (known && place.join("images.txt").is_file()) {
+        return Ok(());
+    }
+    let made = work.join("panoramas");
+    panoramas::write(&taken.photos, &taken.model(dataset), &made)?;
+    install(&made, &place, work)
+}
+
+/// What came out, from the model in its place.
 fn outcome(
     taken: &Taken,
     dataset: &Path,
@@ -133,10 +154,6 @@ fn outcome(
     let report = match taken.views {
         None => Report::of(&found, &taken.names(), &finished.models),
         Some(_) => {
-            let place = dataset.join("sparse/0");
-            if !already || !place.join("images.txt").is_file() {
-                panoramas::write(&taken.photos, &model, &place)?;
-            }
             let names: Vec<String> = taken.photos.iter().map(|of| of.name.clone()).collect();
             let photos = |views: &usize| views.div_ceil(panoramas::VIEWS);
             let models: Vec<usize> = finished.models.iter().map(photos).collect();
@@ -421,11 +438,8 @@ fn some(
     Ok((mapper, models))
 }
 
-/// Puts the largest model in its place, in one step.
-fn install(models: &[Model], place: &Path, work: &Path) -> Result<(), PosesError> {
-    let Some(largest) = models.first() else {
-        return Ok(());
-    };
+/// Puts a model in its place, in one step.
+fn install(made: &Path, place: &Path, work: &Path) -> Result<(), PosesError> {
     let failed = |e: std::io::Error| PosesError::from(DataError::write(place, &e));
     if let Some(parent) = place.parent() {
         std::fs::create_dir_all(parent).map_err(failed)?;
@@ -438,5 +452,5 @@ fn install(models: &[Model], place: &Path, work: &Path) -> Result<(), PosesError
         }
         std::fs::rename(place, &old).map_err(failed)?;
     }
-    std::fs::rename(&largest.folder, place).map_err(failed)
+    std::fs::rename(made, place).map_err(failed)
 }

@@ -54,7 +54,7 @@ fn fake() -> Fake {
 fn panoramas_are_posed_by_their_views() {
     let fake = fake();
     let job = fake.job();
-    assert_eq!(forecast(&job, None).unwrap().photos, 24);
+    assert_eq!(forecast(&job, None).unwrap().photos, 3);
     let mut ear = Ear::default();
     let outcome = find_poses(&job, &mut ear).unwrap();
     let report = &outcome.report;
@@ -108,6 +108,16 @@ fn panoramas_are_posed_by_their_views() {
     // Nothing is done twice.
     assert!(find_poses(&job, &mut Ear::default()).unwrap().already);
     assert!(fake.calls().is_empty() && forecast(&job, None).unwrap().done);
+    assert_eq!(forecast(&job, None).unwrap().of, 3);
+    // Begun anew, views are cut of the photos of now, and no older model stays beside the new one.
+    let view = job.dataset.join("views/images/1.jpg-0.jpg");
+    std::fs::write(&view, "of another photo").unwrap();
+    std::fs::write(job.dataset.join("sparse/0/images.bin"), "older").unwrap();
+    let overwrite = true;
+    find_poses(&Job { overwrite, ..job }, &mut Ear::default()).unwrap();
+    image::open(&view).unwrap();
+    assert!(!fake.job().dataset.join("sparse/0/images.bin").exists());
+    assert!(fake.job().dataset.join("sparse/0/images.txt").is_file());
 }
 
 /// A folder of photos of all shapes is what it was, and one that mixes kinds is refused.
