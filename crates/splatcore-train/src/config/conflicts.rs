@@ -67,6 +67,12 @@ impl ResolvedConfig {
                            again; leave it at 0, and ask for fewer by max-gaussians";
             return refuse("learned-masks", &weight, problem, Some(ADC));
         }
+        if let (Some(target), Some(_)) = (self.quality_target, self.poses.motion) {
+            let problem = "judges held-out photos while the run learns, and the motion of their \
+                           cameras (refine-motion) is found at its end only; give iterations or a \
+                           budget";
+            return refuse("quality-target", &target, problem, None);
+        }
         let data = &self.data;
         if self.sky.learn && data.background != Background::Black {
             let problem = "would come on top of the sky that is learned; leave it at black";
@@ -184,6 +190,10 @@ mod tests {
             (
                 "--sh-regulariser 8001",
                 "sh-regulariser = 8001: takes more than all",
+            ),
+            (
+                "--quality-target 30 --refine-motion top-to-bottom",
+                "quality-target = 30: judges held-out photos while the run learns",
             ),
             (
                 "--sky --background white",

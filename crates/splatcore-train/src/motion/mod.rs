@@ -94,16 +94,20 @@ impl Motions {
         options: &RenderOptions,
         views: impl Iterator<Item = (usize, Camera, Photo)>,
     ) -> Result<(), BackendError> {
-        self.state.rounds = rounds;
         let mut moved = Vec::new();
         for (view, camera, photo) in views {
             let given = &self.given[view];
             if let Some(found) = step(renderer, options, &camera, given, &photo)? {
-                moved.push(view);
-                self.state.motions[view] = found;
+                moved.push((view, found));
             }
         }
+        // All or nothing: a round that failed is taken again.
+        for (view, found) in &moved {
+            self.state.motions[*view] = *found;
+        }
+        let moved: Vec<usize> = moved.into_iter().map(|(view, _)| view).collect();
         self.hold(&moved);
+        self.state.rounds = rounds;
         Ok(())
     }
 
