@@ -40,6 +40,14 @@ struct Written {
 /// Learns which looks belong to which renders from the photos of a run, and writes it. None, and no
 /// file, if the mean look is as good.
 pub fn learn(trainer: &mut Trainer, looks: &Looks, files: &Files) -> Result<Option<Predicted>> {
+    let model: ColourModel = looks.model().parse().map_err(anyhow::Error::msg)?;
+    // One of an earlier end of the run.
+    match std::fs::remove_file(&files.controller) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).context(files.controller.display().to_string());
+        }
+        _ => {}
+    }
     let cameras: BTreeMap<String, _> = trainer
         .views()
         .iter()
@@ -54,7 +62,12 @@ pub fn learn(trainer: &mut Trainer, looks: &Looks, files: &Files) -> Result<Opti
         let longer = camera.width.max(camera.height);
         let small = camera.reduced((longer / SIDE).max(1));
         let render = renderer.render(&small, &options)?.image;
-        targets.push(stops(&looks.look(&name)?));
+        let look = looks.look(&name)?;
+        let [_, camera] = look.numbers();
+        // What the camera does to every photo is no choice of this one.
+        let mean = stops(&Look::new(model, model.entry().photo, camera));
+        let own = stops(&look);
+        targets.push(std::array::from_fn(|c| own[c] - mean[c]));
         progress.update(done as u64, || name.clone());
         photos.insert(name, features(&render));
     }
