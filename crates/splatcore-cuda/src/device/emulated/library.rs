@@ -43,6 +43,9 @@ const OPTIONS: [&str; 9] = [
     "-ffp-contract=off",
     "-w",
 ];
+/// Beside these, of the runtime and of a library.
+const OF_RUNTIME: &str = "-O2";
+const OF_LIBRARY: &str = "-shared";
 
 /// For checked kernels: calls before every access, of functions that are the emulator's own
 /// (emulator/checks_hooks.cpp), and line numbers to tell where; the rest is the compiler's own in
@@ -202,7 +205,8 @@ impl Compiler {
     /// The file of the cache for what this compiler makes of `texts`.
     fn in_cache(&self, name: &str, texts: &[&str], ending: &str) -> Result<PathBuf, DeviceError> {
         let mut hasher = DefaultHasher::new();
-        (texts, &self.options, &self.command, &self.version).hash(&mut hasher);
+        let options = (&self.options, OF_RUNTIME, OF_LIBRARY);
+        (texts, options, &self.command, &self.version).hash(&mut hasher);
         Ok(cache()?.join(format!("{name}-{:016x}.{ending}", hasher.finish())))
     }
 
@@ -221,7 +225,7 @@ impl Compiler {
         let [text, read, source, compiled] = ["hpp", "hpp.gch", "cpp", "o"]
             .map(|ending| work.path().join("all").with_extension(ending));
         fs::write(&source, runtime).map_err(failed)?;
-        let plain = [&["-c", "-x", "c++"], self.options.as_slice(), &["-O2"]].concat();
+        let plain = [&["-c", "-x", "c++"], self.options.as_slice(), &[OF_RUNTIME]].concat();
         self.run("runtime", &plain, &[&source], &compiled)?;
         fs::rename(&compiled, &object).map_err(failed)?;
         fs::write(&text, prelude).map_err(failed)?;
@@ -255,7 +259,7 @@ impl Compiler {
             &object,
         )?;
         // The runtime first: what it puts in front of shared memory must come first.
-        self.run(op, &["-shared"], &[runtime, &object], &library)?;
+        self.run(op, &[OF_LIBRARY], &[runtime, &object], &library)?;
         fs::rename(&library, path).map_err(failed)
     }
 
