@@ -162,7 +162,7 @@ fn whole_lines(text: &[u8]) -> &[u8] {
 
 /// Locks a file for this process, if no other has. A process that is being started shares its
 /// parent's locks for a moment, hence the patience.
-fn lock(file: &File) -> Option<()> {
+pub(crate) fn lock(file: &File) -> Option<()> {
     const TRIES: u32 = 20;
     const PAUSE: Duration = Duration::from_millis(10);
     for _ in 0..TRIES {

@@ -6,9 +6,10 @@
 
 use super::endpoint::Price;
 use super::model::{ModelError, Reply, Request};
+use crate::journal::lock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -64,17 +65,13 @@ impl Record {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => (),
-            Err(TryLockError::WouldBlock) => {
-                return Err(ModelError::File(format!(
-                    "{}: another run of this experiment writes here: wait for it or end it",
-                    path.display()
-                )));
-            }
-            // A file system without locks.
-            Err(TryLockError::Error(_)) => (),
-        }
+        let others = || {
+            ModelError::File(format!(
+                "{}: another run of this experiment writes here: wait for it or end it",
+                path.display()
+            ))
+        };
+        lock(&file).ok_or_else(others)?;
         let text = std::fs::read(&path).map_err(failed)?;
         let (exchanges, whole) = parse(&path, &text)?;
         if whole < text.len() {
