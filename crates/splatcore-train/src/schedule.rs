@@ -73,8 +73,8 @@ pub struct Schedule {
     extent: f64,
     /// Steps in which every photo is seen once.
     epoch: u32,
-    /// Photos that are trained on.
-    photos: usize,
+    /// Photos that are trained on, if most have more pixels than count.
+    large_photos: Option<usize>,
     /// Pixels of all photos that count for the number of Gaussians.
     pixels: u64,
     /// How many cameras took the photos.
@@ -96,7 +96,7 @@ impl Schedule {
             config: config.clone(),
             extent,
             epoch: 1,
-            photos: 0,
+            large_photos: None,
             pixels: 0,
             cameras: 1,
             depth_unit: None,
@@ -110,14 +110,13 @@ impl Schedule {
     pub fn with_photos<'a>(self, views: impl IntoIterator<Item = &'a View>, usable: usize) -> Self {
         let views: Vec<&View> = views.into_iter().collect();
         let batch = self.config.batch.views.max(1);
-        let pixels = views.iter().map(|view| {
-            let [width, height] = [view.camera.width, view.camera.height].map(u64::from);
-            (width * height).min(MAX_PIXELS_A_PHOTO)
-        });
+        let pixels = |view: &&View| u64::from(view.camera.width) * u64::from(view.camera.height);
+        let large = views.iter().map(pixels).filter(|&n| n > MAX_PIXELS_A_PHOTO);
+        let large = large.count();
         Self {
             epoch: u32::try_from(usable).unwrap_or(u32::MAX).div_ceil(batch),
-            photos: usable,
-            pixels: pixels.sum(),
+            large_photos: (2 * large > views.len()).then_some(usable),
+            pixels: (views.iter().map(pixels).map(|n| n.min(MAX_PIXELS_A_PHOTO))).sum(),
             cameras: camera_count(views.iter().copied()).max(1) as u32,
             depth_unit: depth_unit::unit_of(&views),
             ..self

@@ -48,9 +48,9 @@ pub struct Config {
     pub strategy: Option<Strategy>,
     /// Never more Gaussians than this [splatcore: as many as steps and photos are worth, a
     /// million for 30000 steps on 230 photos of 800x530 or more, half for a quarter of either,
-    /// 4 million at most, and no more than 170 steps a photo count; adc: no limit, mcmc:
-    /// 1000000]. Time and memory grow with the number, about 0.7 kB each at SH degree 3 while
-    /// training; fewer than the scene needs cost detail
+    /// 4 million at most, and of photos above 430000 pixels no more than 170 steps each count;
+    /// adc: no limit, mcmc: 1000000]. Time and memory grow with the number, about 0.7 kB each
+    /// at SH degree 3 while training; fewer than the scene needs cost detail
     #[arg(long, value_name = "N")]
     pub max_gaussians: Option<usize>,
     /// Degree of the spherical harmonics, 0 to 3: how colour may change with the direction of view.

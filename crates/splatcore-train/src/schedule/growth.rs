@@ -13,9 +13,10 @@ const SLOWING: f64 = 0.6;
 /// ends with so many Gaussians. Half the steps or half the pixels pay for 0.7 of them, more steps
 /// for no more (docs/log/training-recipe.md).
 const USUAL: (f64, f64, f64) = (1e6, 30_000.0, 1e8);
-/// ... where no more steps count than these for each photo: what a photo shows is learned by then,
-/// and more Gaussians fit its noise.
-const STEPS_A_PHOTO: f64 = 170.0;
+/// ... where of large photos no more steps count than these for each: what such a photo shows is
+/// learned by then, and more Gaussians fit the noise of its pixels. Smaller photos, which are
+/// mostly reduced, have less of it.
+const STEPS_A_LARGE_PHOTO: f64 = 170.0;
 /// ... and never with more than this, which take 2 GB on a card. Who has more memory can say so.
 const MAX_USUAL: f64 = 4e6;
 
@@ -27,7 +28,10 @@ impl Schedule {
         match c.scene.max_gaussians {
             None if c.grows_by_budget() && self.pixels > 0 => {
                 let (gaussians, steps, pixels) = USUAL;
-                let most = steps.min(STEPS_A_PHOTO * self.photos as f64);
+                let most = match self.large_photos {
+                    Some(photos) => steps.min(STEPS_A_LARGE_PHOTO * photos as f64),
+                    None => steps,
+                };
                 let length = f64::from(c.iterations).min(most) / steps;
                 let share = length * self.pixels as f64 / pixels;
                 (gaussians * share.sqrt()).min(MAX_USUAL).ceil() as usize
