@@ -66,7 +66,9 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
     let earlier = State::read(&job.dataset)
         .unwrap_or(None)
         .unwrap_or_default();
-    if is_done(job, &earlier)? {
+    let (video, has_model) = (job.input.is_file(), has_model(job, &earlier));
+    let known = (has_model && !video).then(|| of_folder(job)).transpose()?;
+    if has_model && known.as_ref().is_none_or(|now| now.is_of(&earlier, job)) {
         return Ok(nothing_left(earlier));
     }
     let program = Program::find(job)?;
@@ -75,26 +77,20 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         max_size: job.max_size.or(without_card.filter(|_| !card)),
         ..job.clone()
     };
-    let video = job.input.is_file();
     let told = match video {
         true => video::told(&job).unwrap_or(UNKNOWN),
         false => UNKNOWN,
     };
-    let Compared {
-        of,
-        used,
-        names,
-        grouped,
-    } = match video {
-        true => frames(&job, &told),
-        false => of_folder(&job)?,
+    let now = match known {
+        Some(known) => known,
+        None if video => frames(&job, &told),
+        None => of_folder(&job)?,
     };
-    let frames = pairs::look_like_frames(&names, &grouped);
-    let chosen = pairs::choose(&job, &names, frames, video);
+    let (names, chosen) = (&now.names, now.pairs(&job, video));
     pairs::check(&chosen, &program)?;
-    let effort = Effort::of(&job, &grouped, &program, &earlier, names.len());
+    let effort = Effort::of(&job, &now.grouped, &program, &earlier, names.len());
     let taking = match video && earlier.video.is_none() {
-        true => taking(&told, used) / effort.cores,
+        true => taking(&told, now.used) / effort.cores,
         false => 0.0,
     };
     let described = pairs::described(&chosen);
@@ -130,41 +126,25 @@ pub fn forecast(job: &Job, without_card: Option<u32>) -> Result<Forecast, PosesE
         done: false,
         program: program.name,
         card,
-        photos: used,
-        of,
+        photos: now.used,
+        of: now.of,
         max_size: job.max_size,
-        size: grouped.size,
+        size: now.grouped.size,
         video,
         seconds: all,
         range,
         similar,
         similar_seconds: with(ways.worth_similar()),
-        sequential_seconds: with(ways.worth_in_order(&names)),
+        sequential_seconds: with(ways.worth_in_order(names)),
     })
 }
 
-/// Whether an earlier call has found the poses of these photos in this way.
-fn is_done(job: &Job, earlier: &State) -> Result<bool, PosesError> {
+/// Whether an earlier call has found poses by the mapper that is asked for.
+fn has_model(job: &Job, earlier: &State) -> bool {
     let models = [Path::new(""), Path::new(panoramas::FOLDER)];
     let models = models.map(|folder| job.dataset.join(folder).join("sparse/0/images.bin"));
     let as_asked = (earlier.finished.as_ref()).is_some_and(|of| of.asked == job.mapper.name());
-    if !as_asked || !models.iter().any(|model| model.is_file()) {
-        return Ok(false);
-    }
-    if job.input.is_file() {
-        return Ok(true);
-    }
-    let found = photos::of(&job.input, std::slice::from_ref(&job.dataset))?.photos;
-    let found = photos::every(found, job.every);
-    let names: BTreeSet<&String> = found.iter().map(|photo| &photo.name).collect();
-    let Compared {
-        names: all,
-        grouped,
-        ..
-    } = of_folder(job)?;
-    let frames = pairs::look_like_frames(&all, &grouped);
-    let pairs = pairs::described(&pairs::choose(job, &all, frames, false));
-    Ok(earlier.photos.keys().eq(names) && earlier.matched == Some(pairs))
+    as_asked && models.iter().any(|model| model.is_file())
 }
 
 /// What is compared with what.
@@ -173,9 +153,26 @@ struct Compared {
     of: usize,
     /// So many are used.
     used: usize,
-    /// Their names, or those of the views of photos of 360 degrees.
+    /// Names of the photos; none of frames, which have none yet.
+    photos: BTreeSet<String>,
+    /// The same in their order, or the names of the views of photos of 360 degrees; those of frames
+    /// are empty.
     names: Vec<String>,
     grouped: Grouped,
+}
+
+impl Compared {
+    /// Whether an earlier call has found the poses of these photos in this way.
+    fn is_of(&self, earlier: &State, job: &Job) -> bool {
+        let pairs = pairs::described(&self.pairs(job, false));
+        earlier.photos.keys().eq(&self.photos) && earlier.matched == Some(pairs)
+    }
+
+    /// In which pairs.
+    fn pairs<'a>(&self, job: &'a Job, video: bool) -> Pairs<'a> {
+        let frames = pairs::look_like_frames(&self.names, &self.grouped);
+        pairs::choose(job, &self.names, frames, video)
+    }
 }
 
 /// The photos of a folder.
@@ -183,6 +180,7 @@ fn of_folder(job: &Job) -> Result<Compared, PosesError> {
     let found = photos::of(&job.input, std::slice::from_ref(&job.dataset))?.photos;
     let of = found.len();
     let found = photos::every(found, job.every);
+    let photos: BTreeSet<String> = found.iter().map(|photo| photo.name.clone()).collect();
     let (used, mut grouped) = (found.len(), groups::group(&found, Cameras::Each)?);
     let names = match panoramas::are_all(&found, job)? {
         true => {
@@ -195,6 +193,7 @@ fn of_folder(job: &Job) -> Result<Compared, PosesError> {
     Ok(Compared {
         of,
         used,
+        photos,
         names,
         grouped,
     })
@@ -219,6 +218,7 @@ fn frames(job: &Job, told: &Told) -> Compared {
     Compared {
         of,
         used,
+        photos: BTreeSet::new(),
         names: vec![String::new(); views * used],
         grouped,
     }

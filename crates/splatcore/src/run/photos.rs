@@ -71,10 +71,10 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
     let reads_depths = config.depth.from != Depths::None;
     if reads_depths {
         say_depths(&train, &test);
-    } else if let 1.. = dataset.depth_maps() {
+    } else if let maps @ 1.. = dataset.depth_maps() {
         eprintln!(
             "{} have depth maps, which this run does not use: --depths auto learns from them",
-            counted(dataset.depth_maps(), "photo")
+            counted(maps, "photo")
         );
     }
     if config.depth.normals.from != Depths::None {
