@@ -18,25 +18,13 @@ struct Model {
     }
 
     static __device__ __forceinline__ Rgb colour(const float* rows, Place, Rgb rgb) {
-        Rgb seen;
-#pragma unroll
-        for (u32 c = 0; c < 3; ++c) {
-            const float* row = rows + 4 * c;
-            seen.value[c] = fmaf(row[0], rgb.value[0],
-                                 fmaf(row[1], rgb.value[1], fmaf(row[2], rgb.value[2], row[3])));
-        }
-        return seen;
+        return affine_of(rows, rgb);
     }
 
     static __device__ __forceinline__ Rgb backward(const float* rows, Place, Rgb rgb, Rgb by,
                                                    float* sums) {
         const float* g = by.value;
-#pragma unroll
-        for (u32 c = 0; c < 3; ++c) {
-#pragma unroll
-            for (u32 k = 0; k < 3; ++k) sums[4 * c + k] = fmaf(g[c], rgb.value[k], sums[4 * c + k]);
-            sums[4 * c + 3] += g[c];
-        }
+        add_affine(g, rgb, sums);
         Rgb by_rgb;
 #pragma unroll
         for (u32 k = 0; k < 3; ++k)

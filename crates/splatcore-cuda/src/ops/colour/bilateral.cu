@@ -67,21 +67,6 @@ __device__ __forceinline__ Sliced sliced(const float* grid, float x, float y, fl
     return result;
 }
 
-__device__ __forceinline__ Rgb seen_of(const float* rows, Rgb rgb) {
-    Rgb seen;
-#pragma unroll
-    for (u32 c = 0; c < 3; ++c) {
-        const float* row = rows + 4 * c;
-        seen.value[c] = fmaf(row[0], rgb.value[0],
-                             fmaf(row[1], rgb.value[1], fmaf(row[2], rgb.value[2], row[3])));
-    }
-    return seen;
-}
-
-__device__ __forceinline__ Rgb rgb_at(const float* planes, u32 pixels, u32 i) {
-    return {{planes[i], planes[pixels + i], planes[2 * pixels + i]}};
-}
-
 // All kernels return if a buffer overflowed: there is no image then.
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -92,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         const float luma = luma_of(args.background);
         const Sliced middle =
             sliced(args.photo, position_of(0.5f, WIDE), position_of(0.5f, HIGH), luma);
-        const Rgb behind = seen_of(middle.rows, args.background);
+        const Rgb behind = affine_of(middle.rows, args.background);
         for (u32 c = 0; c < 3; ++c) args.behind[c] = behind.value[c];
     }
     const u32 width = args.width, pixels = width * args.height;
@@ -102,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         const Rgb rgb = rgb_at(args.image, pixels, i);
         const float x = position_of(i % width, width, WIDE),
                     y = position_of(i / width, args.height, HIGH);
-        const Rgb seen = seen_of(sliced(args.photo, x, y, luma_of(rgb)).rows, rgb);
+        const Rgb seen = affine_of(sliced(args.photo, x, y, luma_of(rgb)).rows, rgb);
 #pragma unroll
         for (u32 c = 0; c < 3; ++c) args.seen[c * pixels + i] = seen.value[c];
     }
@@ -126,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         float by_luma = 0.0f;
 #pragma unroll
         for (u32 c = 0; c < 3; ++c)
-            by_luma = fmaf(g[c], seen_of(at.by_luma, rgb).value[c], by_luma);
+            by_luma = fmaf(g[c], affine_of(at.by_luma, rgb).value[c], by_luma);
         if (!(luma >= 0.0f && luma <= 1.0f)) by_luma = 0.0f;
         const float of_luma[3] = {0.299f, 0.587f, 0.114f};
         float by[3];
@@ -192,13 +177,9 @@ extern "C" __global__ void __launch_bounds__(QUARTERS * DEEP * WARP)
                                  weight_of(position_of(luma_of(rgb), DEEP), depth);
             if (weight == 0.0f) continue;
             const Rgb by = rgb_at(args.by_seen, pixels, y * width + x);
-#pragma unroll
-            for (u32 c = 0; c < 3; ++c) {
-                const float g = weight * by.value[c];
-#pragma unroll
-                for (u32 k = 0; k < 3; ++k) sum[4 * c + k] = fmaf(g, rgb.value[k], sum[4 * c + k]);
-                sum[4 * c + 3] += g;
-            }
+            const float share[3] = {weight * by.value[0], weight * by.value[1],
+                                    weight * by.value[2]};
+            add_affine(share, rgb, sum);
         }
     }
     __syncwarp();

@@ -53,9 +53,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 j = 0; j < BATCH; ++j) {
         const u32 i = (blockIdx.x * BATCH + j) * BLOCK + threadIdx.x;
         if (i >= pixels) break;
-        Rgb rgb;
-#pragma unroll
-        for (u32 c = 0; c < 3; ++c) rgb.value[c] = args.image[c * pixels + i];
+        const Rgb rgb = rgb_at(args.image, pixels, i);
         const Rgb seen = Model::colour(factors, place_of(i, args.width, args.height), rgb);
 #pragma unroll
         for (u32 c = 0; c < 3; ++c) args.seen[c * pixels + i] = seen.value[c];
@@ -76,12 +74,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (u32 j = 0; j < BATCH; ++j) {
         const u32 i = (blockIdx.x * BATCH + j) * BLOCK + threadIdx.x;
         if (i >= pixels) break;
-        Rgb rgb, by;
-#pragma unroll
-        for (u32 c = 0; c < 3; ++c) {
-            rgb.value[c] = args.image[c * pixels + i];
-            by.value[c] = args.gradient[c * pixels + i];
-        }
+        const Rgb rgb = rgb_at(args.image, pixels, i);
+        Rgb by = rgb_at(args.gradient, pixels, i);
         by = Model::backward(factors, place_of(i, args.width, args.height), rgb, by, sums);
 #pragma unroll
         for (u32 c = 0; c < 3; ++c) args.gradient[c * pixels + i] = by.value[c];

@@ -18,6 +18,37 @@ struct Place {
     float x, y;
 };
 
+// Pixel i of [3][pixels], a pointer or ReadOnly.
+template <class Planes>
+__device__ __forceinline__ Rgb rgb_at(const Planes& planes, u32 pixels, u32 i) {
+    Rgb rgb;
+#pragma unroll
+    for (u32 c = 0; c < 3; ++c) rgb.value[c] = planes[c * pixels + i];
+    return rgb;
+}
+
+// A rgb + b, of the rows of [A | b].
+__device__ __forceinline__ Rgb affine_of(const float* rows, Rgb rgb) {
+    Rgb seen;
+#pragma unroll
+    for (u32 c = 0; c < 3; ++c) {
+        const float* row = rows + 4 * c;
+        seen.value[c] = fmaf(row[0], rgb.value[0],
+                             fmaf(row[1], rgb.value[1], fmaf(row[2], rgb.value[2], row[3])));
+    }
+    return seen;
+}
+
+// Adds the gradient by [A | b], given that by A rgb + b.
+__device__ __forceinline__ void add_affine(const float* by, Rgb rgb, float* sums) {
+#pragma unroll
+    for (u32 c = 0; c < 3; ++c) {
+#pragma unroll
+        for (u32 k = 0; k < 3; ++k) sums[4 * c + k] = fmaf(by[c], rgb.value[k], sums[4 * c + k]);
+        sums[4 * c + 3] += by[c];
+    }
+}
+
 // A value and its derivative by some number.
 struct Dual {
     float value, slope;
