@@ -215,7 +215,7 @@ impl Trainer {
     }
 
     /// How pictures are made that are compared with held-out photos.
-    fn measured(&mut self) -> Result<RenderOptions, TrainError> {
+    pub(super) fn measured(&mut self) -> Result<RenderOptions, TrainError> {
         Ok(RenderOptions {
             pipeline: Pipeline::MEASURED,
             ..self.shown()?

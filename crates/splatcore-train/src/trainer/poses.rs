@@ -6,8 +6,8 @@ use crate::intrinsics::{Intrinsics, LensChange};
 use crate::motion;
 use crate::observer::{Event, Observer};
 use crate::poses::{EVERY, Fit, Fitted, Poses, fit};
-use splatcore_core::backend::{Backend, RenderOptions};
-use splatcore_core::{Camera, Pipeline, View};
+use splatcore_core::backend::Backend;
+use splatcore_core::{Camera, View};
 use std::sync::Arc;
 
 impl Trainer {
@@ -62,10 +62,7 @@ impl Trainer {
         }
         self.learner.finish()?;
         self.poll()?;
-        let options = RenderOptions {
-            pipeline: Pipeline::MEASURED,
-            ..self.shown()?
-        };
+        let options = self.measured()?;
         let cameras = self.cameras();
         if let Some(motion) = &mut self.motion {
             let views = self.order.order.iter().map(|&view| view as usize);

@@ -7,7 +7,6 @@ use crate::config::Checkpoints;
 use crate::error::TrainError;
 use crate::observer::{CurvePoint, Event, Observer, Progress, Signal};
 use crate::together::Decision;
-use splatcore_core::Pipeline;
 use splatcore_core::backend::{BackendError, Refine, RefineReport, RenderOptions};
 use std::sync::Arc;
 
@@ -273,10 +272,7 @@ impl Trainer {
         self.learner.finish()?;
         self.poll()?;
         let pause = (self.now)();
-        let options = RenderOptions {
-            pipeline: Pipeline::MEASURED,
-            ..self.shown()?
-        };
+        let options = self.measured()?;
         if self.refines_cameras() {
             observer.note(&Event::Cameras {
                 trained: &self.cameras(),
