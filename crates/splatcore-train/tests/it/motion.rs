@@ -2,27 +2,19 @@
 //! and a run that is resumed ends with the same bits.
 
 use crate::common::stopped_at;
+use crate::poses::{Capture, captured};
 use splatcore_core::backend::Backend;
 use splatcore_core::camera::dot;
 use splatcore_core::shutter::Readout;
 use splatcore_core::{Camera, View};
 use splatcore_cpu::CpuBackend;
-use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Points, Split};
-use splatcore_data::procedural::{Motion, ProceduralOptions, write_dataset};
+use splatcore_data::procedural::{Motion, ProceduralOptions};
 use splatcore_train::config::{Config, LineOrder};
 use splatcore_train::{Trainer, evaluate, init};
 use std::sync::Arc;
 
-/// Photos to train on, those held out, and points to start from.
-struct Painted {
-    train: Vec<View>,
-    test: Vec<View>,
-    points: Points,
-}
-
-fn painted(motion: Option<Motion>) -> Painted {
-    let folder = tempfile::tempdir().unwrap();
-    let options = ProceduralOptions {
+fn painted(motion: Option<Motion>) -> Capture {
+    captured(&ProceduralOptions {
         width: 96,
         height: 72,
         views: 24,
@@ -31,19 +23,7 @@ fn painted(motion: Option<Motion>) -> Painted {
         field_of_view: 60.0,
         motion,
         ..ProceduralOptions::default()
-    };
-    write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
-    let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
-    let load = |split| {
-        let options = LoadOptions::default();
-        let indices = dataset.select(split, 8);
-        dataset.load_views(&indices, &options, &|_, _| {}).unwrap()
-    };
-    Painted {
-        train: load(Split::Train),
-        test: load(Split::Test),
-        points: dataset.points,
-    }
+    })
 }
 
 const MOTION: Motion = Motion {
@@ -52,7 +32,7 @@ const MOTION: Motion = Motion {
     shift: 0.3,
 };
 
-fn started(of: &Painted, train: Vec<View>, steps: u32, finds: bool) -> Trainer {
+fn started(of: &Capture, train: Vec<View>, steps: u32, finds: bool) -> Trainer {
     let config = Config {
         iterations: Some(steps),
         sh_degree: Some(1),

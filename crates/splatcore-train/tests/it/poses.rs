@@ -17,24 +17,28 @@ const DEGREES: f64 = 1.0;
 /// Of the extent of the cameras.
 const SHARE: f64 = 0.02;
 
+/// Photos to train on, those held out, and points to start from.
 pub struct Capture {
     pub train: Vec<View>,
     pub test: Vec<View>,
-    points: Points,
+    pub points: Points,
     pub extent: f64,
 }
 
 pub fn painted(width: u32, views: usize) -> Capture {
-    let folder = tempfile::tempdir().unwrap();
-    let options = ProceduralOptions {
+    captured(&ProceduralOptions {
         width,
         height: width * 3 / 4,
         views,
         samples: 4,
         points: 1500,
         ..ProceduralOptions::default()
-    };
-    write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
+    })
+}
+
+pub fn captured(options: &ProceduralOptions) -> Capture {
+    let folder = tempfile::tempdir().unwrap();
+    write_dataset(folder.path(), options, &|_, _| {}).unwrap();
     let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
     let load = |split| {
         let options = LoadOptions::default();

@@ -256,6 +256,13 @@ fn a_scene_is_shown_as_one_of_its_photos() {
     assert!(fails(&render).contains("--look x.png: beside the scene"));
 }
 
+/// What `eval` says of a run in a look.
+fn seen_in(run: &Path, look: &str) -> serde_json::Value {
+    let run = text(run);
+    let flags = ["--backend", "cpu", "--json", "--look", look];
+    json(&succeeds(&[&["eval", run], flags.as_slice()].concat()))
+}
+
 /// Photos of a camera that takes bright views darker. Held-out photos are shown so too, of which
 /// nothing is known but what their views show.
 #[test]
@@ -303,18 +310,7 @@ fn a_controller_chooses_as_the_camera_did() {
     let metrics = json(&String::from_utf8(read(&run, "metrics.json")).unwrap());
     assert_eq!(metrics["colours"]["left_out"], written["left_out"]);
 
-    let eval = |look: &str| {
-        let found = succeeds(&[
-            "eval",
-            text(&run),
-            "--backend",
-            "cpu",
-            "--json",
-            "--look",
-            look,
-        ]);
-        json(&found)
-    };
+    let eval = |look| seen_in(&run, look);
     let (mean, controller) = (eval("mean"), eval("controller"));
     assert!(mean.get("look").is_none() && controller["look"] == "controller");
     let [mean, controller] = [mean, controller].map(|found| found["psnr"].as_f64().unwrap());
@@ -339,18 +335,7 @@ fn a_run_with_grids_shows_its_photos() {
     let appearance = json(&String::from_utf8(read(&run, "appearance.json")).unwrap());
     let names: Vec<&String> = appearance["photos"].as_object().unwrap().keys().collect();
     assert_eq!(names.len(), 8);
-    let eval = |look: &str| {
-        let found = succeeds(&[
-            "eval",
-            text(&run),
-            "--backend",
-            "cpu",
-            "--json",
-            "--look",
-            look,
-        ]);
-        json(&found)["psnr"].as_f64().unwrap()
-    };
+    let eval = |look| seen_in(&run, look)["psnr"].as_f64().unwrap();
     assert_ne!(eval(names[0]), eval(names[1]));
     std::fs::remove_file(run.join("appearance.npy")).unwrap();
     let error = fails(&format!("eval {} --look {}", text(&run), names[0]));
