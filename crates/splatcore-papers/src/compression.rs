@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// Compact-3DGS: Gaussians learn masks in training.
+    /// The masks of Compact-3DGS, which Gaussians learn in training; not its quantisation.
     C3dgs,
     /// LightGaussian: Gaussians are removed by a score, and harmonics above degree 2.
     LightGaussian,
@@ -28,7 +28,7 @@ impl Compression {
     /// Its name in the papers' tables.
     pub fn label(self) -> &'static str {
         match self {
-            Compression::C3dgs => "c3dgs",
+            Compression::C3dgs => "c3dgs, masks only",
             Compression::LightGaussian => "LightGaussian",
         }
     }

@@ -155,8 +155,6 @@ pub enum Metric {
     Updates,
     /// Those of what it is compared with over its own.
     FewerUpdates,
-    /// Atomic additions a microsecond of [`Metric::GradientMs`].
-    UpdateRate,
     /// Lanes that add, of the 32 of a warp, over the warps that add anything.
     ActiveLanes,
     /// The same over all warps that look at a Gaussian.
@@ -214,7 +212,6 @@ impl Metric {
             Metric::UpdateShare => ("update %", Format::Percent),
             Metric::Updates => ("additions M", Format::Millions),
             Metric::FewerUpdates => ("fewer additions", Format::Times),
-            Metric::UpdateRate => ("additions/us", Format::Count),
             Metric::ActiveLanes => ("lanes, warps that add", Format::Tenths),
             Metric::ActiveLanesOfAll => ("lanes, all warps", Format::Tenths),
         }
@@ -233,7 +230,6 @@ impl Metric {
                     | Metric::LossShare
                     | Metric::GradientShare
                     | Metric::UpdateShare
-                    | Metric::UpdateRate
             ),
             ssim: matches!(self, Metric::Ssim | Metric::SsimPhotos),
         }
@@ -294,7 +290,6 @@ impl Metric {
                 let against = against?;
                 ratio(Counts::of(against).updates(against)?, counts.updates(row)?)
             }
-            Metric::UpdateRate => ratio(counts.updates(row)? / 1e3, row.gradient()?),
             Metric::ActiveLanes => ratio(counts.blended?, counts.warps?.blended),
             Metric::ActiveLanesOfAll => ratio(counts.blended?, counts.warps?.visited),
         }
@@ -396,10 +391,9 @@ mod tests {
         let fewer = of(Metric::FewerUpdates, "exact+scalar+warp-reduce-skip");
         assert_eq!(fewer, Some(12.5));
         assert_eq!(of(Metric::FewerUpdates, "exact+splatcore"), None);
-        // 50,000 fragments over 4,000 and 8,000 warps; 450,000 additions in 6 ms.
+        // 50,000 fragments over 4,000 and 8,000 warps.
         assert_eq!(of(Metric::ActiveLanes, "vanilla"), Some(12.5));
         assert_eq!(of(Metric::ActiveLanesOfAll, "vanilla"), Some(6.25));
-        assert_eq!(of(Metric::UpdateRate, "vanilla"), Some(75.0));
         let mut uncounted = with("exact+scalar+warp-reduce");
         (uncounted.warps_visited, uncounted.warps_blended) = (None, None);
         assert_eq!(Metric::Updates.of(&uncounted, None, None), None);

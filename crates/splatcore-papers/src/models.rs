@@ -115,7 +115,7 @@ mod tests {
         ];
         let table = table(&scenes).unwrap();
         let labels: Vec<&str> = table.rows.iter().map(|row| row.label.as_str()).collect();
-        assert_eq!(labels, ["full model", "c3dgs", "LightGaussian"]);
+        assert_eq!(labels, ["full model", "c3dgs, masks only", "LightGaussian"]);
         let cells = |row: usize| table.rows[row].cells.clone();
         let full = [Some(50.0), Some(29.5), None];
         assert_eq!(cells(0), [full, full, full].concat());

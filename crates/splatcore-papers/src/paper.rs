@@ -249,7 +249,7 @@ mod tests {
         // ms, ms by the clock, vs 3DGS, dB; vanilla takes 4 ms, 1 ms on a compressed model, and
         // every other pipeline half of that.
         let cells = |row: usize| &latency.rows[row].cells;
-        let c3dgs = at("c3dgs");
+        let c3dgs = at("c3dgs, masks only");
         assert_eq!(cells(c3dgs)[..3], [Some(1.0), Some(1.05), Some(4.0)]);
         assert_eq!(cells(c3dgs + 1)[..3], [Some(0.5), Some(0.525), Some(8.0)]);
         assert_eq!(cells(c3dgs + 2)[..2], [Some(2.0), None]);

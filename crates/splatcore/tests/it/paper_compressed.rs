@@ -45,7 +45,7 @@ fn compressed_models_fill_the_rows_that_name_them() {
             .unwrap()
             .clone()
     };
-    let c3dgs = row(latency, "c3dgs");
+    let c3dgs = row(latency, "c3dgs, masks only");
     assert_eq!(c3dgs["note"], "no compressed model of second");
     let c3dgs = measured(latency, &c3dgs);
     assert_eq!(c3dgs[0], ("ms", first["rows"][0]["gpu_ms"].as_f64()));

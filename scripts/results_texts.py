@@ -1,0 +1,56 @@
+"""What the papers' tables say in words, for scripts/results.
+
+Captions, labels, notes and remarks are those of crates/splatcore-papers/src/tables as it is now; a
+raw file of `bench --paper` has those of the day when it was measured. So are rows that nothing
+runs for. What was measured is the raw file's.
+"""
+
+import math
+import tomllib
+
+from results_raw import ROOT
+
+TABLES = ROOT / "crates/splatcore-papers/src/tables"
+
+
+def described(paper):
+    """A paper's tables by name, each with `like` and `$NAME` replaced by what they stand for."""
+    data = tomllib.loads((TABLES / f"{paper}.toml").read_text())
+    shared, found = data.get("remarks", {}), {}
+    for one in data["table"]:
+        rows = [{**data["row"].get(row.get("like"), {}), **row} for row in one["rows"]]
+        texts = [shared[t[1:]] if t.startswith("$") else t for t in one.get("remarks", [])]
+        found[one["name"]] = {**one, "remarks": texts, "rows": rows}
+    return found
+
+
+def quoted(row, ours, count):
+    """A row that only quotes the paper."""
+    numbers = [None if math.isnan(number) else number for number in row.get("paper", [])]
+    cells = [None] * ours + numbers + [None] * (count - len(numbers))
+    return {"label": row["label"], "note": row.get("note"), "cells": cells}
+
+
+def reworded(paper, part):
+    """A table of a raw file in the words of today."""
+    said = described(paper).get(part["name"])
+    if said is None:
+        return part
+    groups = [g for g in part["groups"] if said.get("here") or g["title"].startswith("paper")]
+    counts = [len(g["columns"]) for g in groups if g["title"].startswith("paper")]
+    ours = sum(len(g["columns"]) for g in groups) - sum(counts)
+    measured = iter(row for row in part["rows"] if row.get("pipelines") and said.get("here"))
+    rows = []
+    for row in said["rows"]:
+        if not row.get("runs"):
+            rows.append(quoted(row, ours, sum(counts)))
+            continue
+        old = next(measured)
+        # bench fills in pipelines, and says what it could not measure.
+        label = old["label"] if "{" in row["label"] else row["label"]
+        rows.append({**old, "label": label, "note": row.get("note") or old.get("note")})
+    left = [row["label"] for row in measured]
+    if left:
+        raise ValueError(f"{paper}, {part['name']}: nothing says what these rows are: {left}")
+    texts = {"caption": said["caption"], "remarks": said["remarks"]}
+    return {**part, **texts, "groups": groups, "rows": rows}
