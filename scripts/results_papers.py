@@ -1,8 +1,10 @@
 """The papers' tables of docs/results, for scripts/results."""
 
 import results_peers
+from results_notes import notes
 from results_raw import FOX, RAW, TRAINED, load, source
 from results_tables import SAME, is_backward, table
+from results_texts import reworded
 
 PAPERS = ["tc-gs", "gemm-gs", "tensor-gs", "atomic-aggregation"]
 
@@ -110,10 +112,6 @@ def fixed_time(published):
     ]
 
 
-# Labels that changed since a raw file was written.
-RENAMED = {"GSCore, sub-tile skipping too": "GSCore, sub-tiles of 8x8 too, size not checked"}
-
-
 def paper_cell(value, kind):
     if value is None:
         return "-"
@@ -154,12 +152,15 @@ def papers():
             if (paper, part["name"]) == ("atomic-aggregation", "Table 3"):
                 parts += fixed_time(part)
                 continue
+            part = reworded(paper, part)
             columns = [(g["title"], c) for g in part["groups"] for c in g["columns"]]
             head = ["method"] + [f"{title}: {c['name']}" for title, c in columns]
             kinds = [c["format"] for _, c in columns]
             baselines = results_peers.rows_of(paper, columns)
             if part["name"] == "Figure 9, gradient computation":
                 baselines = results_peers.backward_rows(columns)
+            if (paper, part["name"]) == ("gemm-gs", "Figure 3"):
+                baselines = results_peers.blend_rows(columns) + baselines
             lines = [
                 [label] + [paper_cell(value, kind) for value, kind in zip(cells, kinds)]
                 for label, cells in baselines
@@ -172,12 +173,12 @@ def papers():
                     note += ": `aabb+scalar`"
                 kinds = [row.get("format") or c["format"] for _, c in columns]
                 lines.append(
-                    [RENAMED.get(row["label"], row["label"]).replace("|", "/") + note]
+                    [row["label"].replace("|", "/") + note]
                     + [paper_cell(value, kind) for value, kind in zip(cells, kinds)]
                 )
             parts.append(f"**{part['name']}: {part['caption']}**")
             parts.append(table(head, lines))
-            parts += part["remarks"]
+            parts += part["remarks"] + notes(paper, part)
         parts.append(source(name, results_peers.H100, results_peers.H200))
         files[f"paper-{paper}"] = "\n\n".join(parts)
     return files

@@ -1,7 +1,7 @@
 """The authors' own kernels beside those of this program, for scripts/results."""
 
 from results_raw import FOX, bench, load, source
-from results_tables import table, us
+from results_tables import is_backward, table, us
 
 H100, H200 = "peers/h100.json", "peers/h200.json"
 # The measurements' names of the models.
@@ -64,16 +64,54 @@ def three():
         "Kernels of a frame on an H100; blend alone on an H200. INRIA's code:\n"
         f"diff-gaussian-rasterization {COMMITS['inria']}, in the profiler's time of all kernels.\n"
         "`literal` and `scalar` behind the lists of `aabb`, between device events. INRIA's blend alone\n"
-        "was timed on the models as trained, of which the files are the rounded form."
+        "was timed on the models as trained, of which the files are the rounded form.\n"
+        f"{backward()}"
     )
     names = [f"rendering/bench-{model}{suffix}.json" for model in MODELS for suffix in SIZES]
     return "\n\n".join([table(head, rows), note, source(H100, H200, *names)])
 
 
+def backward():
+    """How long the backward pass of `atomic` takes beside INRIA's."""
+    shares = []
+    for model in FOX:
+        stages = next(
+            row["stages"]
+            for row in load(H100)["ours"][f"w-{model}"]
+            if row["pipeline"] == "aabb+scalar+atomic"
+        )
+        here = sum(ms for name, ms in stages.items() if is_backward(name))
+        shares.append(f"{here / author(H100, 'inria', model)['bwd_ms']:.2f}")
+    return (
+        f"The backward pass of `aabb+scalar+atomic` takes {' and '.join(shares)} times as long as\n"
+        "INRIA's (fox_220k, fox_mcmc_1m, 1080x1920, H100)."
+    )
+
+
+def clocks():
+    """What the authors' code gains over INRIA's by sums of kernels and by CUDA events."""
+    rows = []
+    for peer in ["tcgs", "gemmgs"]:
+        for model in FOX:
+            for size in SIZES.values():
+                inria, theirs = (author(H100, one, model, size) for one in ["inria", peer])
+                times = [row[key] for key in ["kernel_ms", "event_ms"] for row in [inria, theirs]]
+                gains = [times[0] / times[1], times[2] / times[3]]
+                cells = [f"{ms:.2f}" for ms in times] + [f"{gain:.2f}" for gain in gains]
+                rows.append([f"{NAMES[peer]}, {model}, {size}", *cells])
+    head = ["authors' code", "sum of kernels: INRIA's, ms", "the method's, ms"]
+    head += ["CUDA events: INRIA's, ms", "the method's, ms", "gain, kernels", "gain, events"]
+    note = (
+        "The papers time the forward pass by CUDA events. Other tables have sums of kernels of the\n"
+        "authors' code, without the gaps between launches; on the H200 events were not taken."
+    )
+    return "\n\n".join([table(head, rows), note, source(H100)])
+
+
 # Method here, its file and the row there, the authors' kernels, and the paper's gains of a frame.
 GAINS = [
-    ("TC-GS", "tc-gs", "aabb+tc-gs", "tcgs", "2.01 to 2.19"),
-    ("TC-GS behind AccuTile", "tc-gs", "accutile+tc-gs", "tcgs", "-"),
+    ("TC-GS", "tc-gs", "aabb+tc-gs", None, "2.01 to 2.19"),
+    ("TC-GS behind AccuTile", "tc-gs", "accutile+tc-gs", "tcgs", "3.23 to 4.41"),
     ("GEMM-GS", "gemm-gs", "aabb+gemm-gs", "gemmgs", "1.42 (A100), 1.37 (H100)"),
     ("TensorGS, 1x1", "tensor-gs", "aabb+tensor-gs-1x1-half", None, "1.29"),
     ("TensorGS, 2x2", "tensor-gs", "aabb+tensor-gs-2x2-half", None, "1.56, 1.65"),
@@ -108,13 +146,17 @@ def gains():
             )
     head = ["method", "card", "frame here, ms", "gain over INRIA's code", "over `literal`"]
     head += ["over `scalar`", "authors' frame, ms", "authors' code over INRIA's", "paper"]
+    literal = load("rendering/paper-llm.json")["scenes"][0]["rows"]
+    [literal] = [row["gpu_ms"] for row in literal if row["blend"] == "literal"]
     note = (
-        "1080x1920, kernels of a frame. Both fox models, lists of `aabb` but for the rows behind\n"
-        "AccuTile; the authors' TC-GS has tight lists too. `literal` was measured on the H100 alone\n"
-        "and stands beside rows of either card. The paper's gains are over INRIA's code as built\n"
-        "for their cards."
+        "1080x1920; frames here between device events, the authors' sums of kernels. Both fox\n"
+        "models, lists of `aabb` but for the rows behind AccuTile; the authors' TC-GS has tight\n"
+        "lists too. `literal` is of the H100; on an\n"
+        f"H200 fox_220k takes {literal:.3f} ms (`rendering/paper-llm.json`). The paper's gains are\n"
+        "over INRIA's code as built for their cards; behind AccuTile they are of table 3 of TC-GS."
     )
-    names = [f"rendering/paper-{paper}.json" for paper in ["tc-gs", "gemm-gs", "tensor-gs"]]
+    papers = ["tc-gs", "gemm-gs", "tensor-gs", "llm"]
+    names = [f"rendering/paper-{paper}.json" for paper in papers]
     body = table(head, rows, ["left", "left"] + ["right"] * 6 + ["left"])
     return "\n\n".join([body, note, source(H100, H200, *names)])
 
@@ -126,18 +168,20 @@ def resolutions():
         for model in MODELS:
             for suffix, size in SIZES.items():
                 both = (author(file, peer, model, size) for peer in ["inria", "gemmgs"])
-                inria, gemm = (row["kernel_ms"] for row in both)
+                inria, gemm = both
+                events = f"{inria['event_ms'] / gemm['event_ms']:.2f}" if file == H100 else "-"
+                inria, gemm = (row["kernel_ms"] for row in [inria, gemm])
                 cells = [f"{model}, {size}", CARDS[file], f"{inria:.2f}", f"{gemm:.2f}"]
                 here = "-"
                 if file == H200:
                     found = bench(f"rendering/bench-{model}{suffix}.json")
                     one, other = (found[f"aabb+{b}"]["frame_ms"] for b in ["scalar", "gemm-gs"])
                     here = f"{one / other:.2f}"
-                rows.append([*cells, f"{inria / gemm:.2f}", here])
-    head = ["frame", "card", "INRIA's code, ms", "GEMM-GS, authors' code, ms"]
-    head += ["gain of the authors' code", "gain here over `scalar`"]
+                rows.append([*cells, f"{inria / gemm:.2f}", events, here])
+    head = ["frame", "card", "INRIA's code, sum of kernels, ms", "GEMM-GS, authors' code, ms"]
+    head += ["gain of the authors' code", "by CUDA events", "gain here over `scalar`"]
     names = [f"rendering/bench-{model}{suffix}.json" for model in MODELS for suffix in SIZES]
-    align = ["left", "left"] + ["right"] * 4
+    align = ["left", "left"] + ["right"] * 5
     return "\n\n".join([table(head, rows, align), source(H200, H100, *names)])
 
 
@@ -182,7 +226,7 @@ def rows_of(paper, columns):
             label = "3DGS as published: `aabb+literal` (H100)"
         else:
             lists = ", its lists are tight" if kind == "tcgs" else ""
-            label = f"{NAMES[kind]}, authors' code {COMMITS[kind]}{lists} ({CARDS[file]})"
+            label = f"{NAMES[kind]}, authors' code {COMMITS[kind]}{lists} ({CARDS[file]}, sum of kernels)"
         cells = []
         for title, column in columns:
             model = title.removeprefix("here: ")
@@ -191,6 +235,33 @@ def rows_of(paper, columns):
             cells.append(values(row, scalar).get(column["name"]) if row else None)
         if any(cell is not None for cell in cells):
             found.append((label, cells))
+    return found
+
+
+def blends(model, pipeline, other):
+    """What blending alone gains over another pipeline's, or over INRIA's code on the same card."""
+    file, scenes = H200, load("rendering/paper-tc-gs.json")["scenes"]
+    rows = next(s for s in scenes if model in s["scene"])["rows"]
+    found = {f"{r['intersect']}+{r['blend']}": r["stages"]["blend"] for r in rows}
+    before = author(file, other, model)["blend_us"] / 1000 if other in NAMES else found[other]
+    return before / found[pipeline]
+
+
+def blend_rows(columns):
+    """The authors' code for the table of GEMM-GS about blending alone, which an H200 timed."""
+    found = []
+    for kind in ["inria", "gemmgs"]:
+        cells = []
+        for title, column in columns:
+            rows = [author(H200, one, title.removeprefix("here: ")) for one in [kind, "inria"]]
+            if None in rows:
+                cells.append(None)
+                continue
+            blend, before = (row["blend_us"] / 1000 for row in rows)
+            share = 100 * blend / rows[0]["kernel_ms"]
+            known = {"blend ms": blend, "speed-up": before / blend, "blend %": share}
+            cells.append(known[column["name"]])
+        found.append((f"{NAMES[kind]}, authors' code {COMMITS[kind]} (H200)", cells))
     return found
 
 
@@ -206,6 +277,7 @@ def backward_rows(columns):
 def peers():
     return {
         "paper-baselines": three(),
+        "paper-baselines-clocks": clocks(),
         "paper-baselines-gains": gains(),
         "paper-gemm-gs-resolutions": resolutions(),
     }
