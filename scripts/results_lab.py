@@ -75,7 +75,11 @@ def experiments():
     head += ["best", "again", "held out"]
     names = [f"lab/{name}.jsonl" for name, _, _ in EXPERIMENTS] + ["lab/accepted.jsonl"]
     align = ["left", "left"] + ["right"] * 7
-    return "\n\n".join([table(head, rows, align), source(*names)])
+    note = (
+        "Replies of the rows *model* were written before the run by a model that had seen this\n"
+        "repository's other blends."
+    )
+    return "\n\n".join([table(head, rows, align), note, source(*names)])
 
 
 def by_candidate(*names):
@@ -133,6 +137,27 @@ def guidance():
     head = ["guidance", "candidates", "rejected", "try 1", "try 2", "try 3", "try 4", "by seed"]
     body = table(head, rows, ["left"] + ["right"] * 7)
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
+
+
+# Live models' runs by raw file: where they start.
+LIVE = {
+    "live-literal-1": "`aabb+literal`, seed 1",
+    "live-literal-3": "`aabb+literal`, seed 3",
+    "live-seele-1": "`exact+seele`, seed 1",
+}
+
+
+def live():
+    """The first tries of a model that was asked during the run."""
+    rows = []
+    for name, start in LIVE.items():
+        for one in candidates(name):
+            verdict = one["verdict"]
+            interval = f"{verdict['low']:.4f} to {verdict['high']:.4f}"
+            rows.append([start, one["about"], speed_up(verdict["ratio"]), interval])
+    head = ["start", "change", "speed-up", "time over the start's"]
+    body = table(head, rows, ["left"] * 2 + ["right"] * 2)
+    return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in LIVE])])
 
 
 # The values of the kernels as they are, in the order of each recorded space's axes.
@@ -289,6 +314,7 @@ def lab():
         "lab-literal": by_candidate("literal-model"),
         "lab-seele": by_candidate("seele-1", "seele-2", "seele-3"),
         "lab-guidance": guidance(),
+        "lab-live": live(),
         "lab-noise": noise(),
         "lab-searches": searches(),
         "lab-spaces": spaces(),
