@@ -101,7 +101,9 @@ def quality_curves():
     note = (
         "Seconds: from the program's start to its end. PSNR and SSIM: means over the held-out photos\n"
         "and the seeds. Photos at their own size, chair on white. Of gsplat only the seconds of its\n"
-        "training are known; INRIA's trainer was not run beside these."
+        "training are known; INRIA's trainer was not run beside these. LiteGS: 004b952 with the\n"
+        "settings of its `full_eval_aggressive.py` and an equivalent kernel of the loss in place of\n"
+        "its own."
     )
     align = ["left", "left"] + ["right"] * 4 + ["left"] + ["right"] * 2
     parts = [table(head, lines, align), note, source(CURVES, GROWTH, PEERS)]
