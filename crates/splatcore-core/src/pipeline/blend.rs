@@ -75,8 +75,8 @@ listed! {
         TensorGs2x2,
         /// As [`Blend::TensorGs2x2`] with macro-tiles of 4x4 tiles (its section 5.4, table 6).
         TensorGs4x4,
-        /// As [`Blend::TensorGs1x1`], but a coefficient is one half, as in the paper (section
-        /// 4.2.3).
+        /// As [`Blend::TensorGs1x1`], but a coefficient is one half. The paper's are of three terms
+        /// about each Gaussian (section 4.2.3), these are of six about the tile's middle.
         TensorGs1x1Half,
         /// As [`Blend::TensorGs2x2`] with coefficients of one half (likewise).
         TensorGs2x2Half,

@@ -7,7 +7,7 @@
 // has no masks). The exponents of 16 Gaussians and 16 pixels are one product: equations 14 to 18
 // about a common origin, the middle of the macro-tile, since the paper's columns (dx^2, dx dy,
 // dy^2) serve one Gaussian only. K = 16: 6 coefficients as halves, 6 of what the halves leave, 4
-// zeros; with `-half`, as in the paper, 6 coefficients as halves and 10 zeros.
+// zeros; with `-half` 6 coefficients as halves and 10 zeros (the paper: 3 and 13).
 // docs/methods/tensor-gs.md.
 //   MACRO_TILE_SIDE 1, 2 or 4; TWO_HALVES 0: `-half`; COUNT as in blend_scalar.cu. No checkpoints:
 //   training uses `subtile`.
