@@ -112,8 +112,8 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// Times the baseline against itself, and judges the candidate that was in work when the
-    /// session before ended.
+    /// Times the baseline against itself, unless the journal has these times, and judges the
+    /// candidate that was in work when the session before ended.
     ///
     /// # Errors
     /// See [`CampaignError`].
@@ -122,8 +122,13 @@ impl<'a> Session<'a> {
         evaluator: &mut dyn Evaluator,
         watch: &mut dyn Watch,
     ) -> Result<(), CampaignError> {
-        if let Some(noise) = evaluator.noise()? {
-            self.write(Event::Noise(noise))?;
+        match &self.state.noise {
+            Some(known) => evaluator.know_noise(known),
+            None => {
+                if let Some(noise) = evaluator.noise()? {
+                    self.write(Event::Noise(noise))?;
+                }
+            }
         }
         if let Some(candidate) = self.state.pending.clone() {
             self.judge(&candidate, evaluator, watch)?;

@@ -4,7 +4,7 @@ use crate::evaluate::{Answered, Recorded};
 use crate::experiment::{Budget, Experiment, Record, Scenes, Task, Workload};
 use crate::gates::result::Wanted;
 use crate::gates::{Gate, Verdict};
-use crate::journal::Entry;
+use crate::journal::{Entry, Timed};
 use crate::propose::History;
 use crate::timing::Plan;
 use splatcore_core::random::Rng;
@@ -310,6 +310,8 @@ struct Testing {
     inner: Recorded<fn(&Candidate) -> Answered>,
     judged: usize,
     tests: Vec<(usize, String)>,
+    /// How often the baseline was timed against itself, and how often these times were known.
+    noise: [usize; 2],
 }
 
 impl Evaluator for Testing {
@@ -318,6 +320,14 @@ impl Evaluator for Testing {
     }
     fn sandbox(&self) -> String {
         self.inner.sandbox()
+    }
+    fn noise(&mut self) -> Result<Option<Timed>, Broken> {
+        self.noise[0] += 1;
+        let id = Id::baseline();
+        Ok(Some(Timed { id, series: vec![] }))
+    }
+    fn know_noise(&mut self, _: &Timed) {
+        self.noise[1] += 1;
     }
     fn add_test(&mut self, more: &Wanted) -> Result<(), Broken> {
         self.tests.push((self.judged, more.name.clone()));
@@ -345,6 +355,7 @@ fn a_counterexample_is_a_test_at_once_and_stays_one() {
         inner: Recorded::new(answer as fn(&Candidate) -> Answered, 0.001),
         judged: 0,
         tests: vec![],
+        noise: [0, 0],
     };
     let left = Cell::new(u32::MAX);
     run(
@@ -375,6 +386,16 @@ fn a_counterexample_is_a_test_at_once_and_stays_one() {
             Verdict::Rejected(rejection) if rejection.gate == Gate::CrossCheck);
         assert_eq!(stopped, odd);
     }
+    drop(folder);
+    let mut folder = Folder::open(&root.path().join("one")).unwrap();
+    let mut session = Session::open(&mut folder, opened(), Texts::new()).unwrap();
+    let mut watch = Quiet { left: &left };
+    session.begin(&mut evaluator, &mut watch).unwrap();
+    assert_eq!(
+        evaluator.noise,
+        [1, 1],
+        "the second run takes the first one's"
+    );
 }
 
 #[test]

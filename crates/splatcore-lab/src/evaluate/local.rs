@@ -7,7 +7,6 @@ mod sanitized;
 mod shells;
 mod started;
 mod stop;
-mod together;
 
 use self::started::{Started, kernel_folder};
 use self::stop::Stop;
@@ -437,13 +436,14 @@ impl Evaluator for Local<'_> {
         if self.toolbox.turns().is_none() || self.scenes.is_empty() {
             return Ok(None);
         }
-        match self.measure_noise() {
-            Ok((series, _)) => Ok(Some(Timed {
-                id: Id::baseline(),
-                series,
-            })),
-            Err(stop) => Err(Broken(format!("the baseline against itself: {stop}"))),
-        }
+        let broken = |stop| Broken(format!("the baseline against itself: {stop}"));
+        let (series, _) = self.measure_noise().map_err(broken)?;
+        let id = Id::baseline();
+        Ok(Some(Timed { id, series }))
+    }
+
+    fn know_noise(&mut self, known: &Timed) {
+        self.margin = Some(timing::margin(&summary::rounds(&known.series)));
     }
 
     fn add_test(&mut self, more: &Wanted) -> Result<(), Broken> {

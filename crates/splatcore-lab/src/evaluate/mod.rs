@@ -53,6 +53,8 @@ pub trait Evaluator {
     fn noise(&mut self) -> Result<Option<Timed>, Broken> {
         Ok(None)
     }
+    /// Takes what [`Evaluator::noise`] found on this device in an earlier run.
+    fn know_noise(&mut self, _: &Timed) {}
     /// Looks at one more scene from now on.
     ///
     /// # Errors

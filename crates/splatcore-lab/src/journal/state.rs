@@ -1,6 +1,6 @@
 //! What a journal says, put together.
 
-use super::{Blobs, Entry, Event, NotRun, Proposed};
+use super::{Blobs, Entry, Event, NotRun, Proposed, Timed};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::Verdict;
 use crate::gates::result::Wanted;
@@ -24,6 +24,8 @@ pub struct State {
     pub counterexamples: Vec<Wanted>,
     /// Device seconds spent.
     pub device_seconds: f64,
+    /// The last times of the baseline against itself. A journal has those of one device only.
+    pub noise: Option<Timed>,
 }
 
 /// Counterexamples that become tests: each makes every later candidate a little dearer.
@@ -71,6 +73,7 @@ impl State {
                 let first = self.by_code.entry(code.code.clone());
                 first.or_insert_with(|| code.id.clone());
             }
+            Event::Noise(noise) => self.noise = Some(noise.clone()),
             Event::Judged {
                 id,
                 verdict,
@@ -85,7 +88,6 @@ impl State {
             | Event::SameCode { .. }
             | Event::Checked(_)
             | Event::Timed(_)
-            | Event::Noise(_)
             | Event::Stopped { .. }
             | Event::Accepted { .. } => {}
         }
