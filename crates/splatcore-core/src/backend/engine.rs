@@ -20,7 +20,8 @@
 //! Several *ranks* may take a step together, each on a card of its own. The frames of a step are
 //! then taken in rounds of as many frames as there are ranks. Each rank projects its own Gaussians
 //! into all frames of the round, gets the splats of the frame that it renders from the others, and
-//! gives each its sums. A rank moves its own Gaussians alone. Gradients of a camera are sums over
+//! gives each its sums. If a round has fewer frames than there are ranks, several ranks, a *team*,
+//! may render a frame. A rank moves its own Gaussians alone. Gradients of a camera are sums over
 //! the Gaussians of all ranks.
 
 use super::error::BackendError;
@@ -50,11 +51,25 @@ pub struct Ranks {
     pub rank: usize,
     /// How many there are, at least 1.
     pub count: usize,
+    /// Whether several render a frame together where a round has fewer frames than ranks.
+    pub strips: bool,
 }
 
 impl Ranks {
+    /// Most ranks that render a frame together.
+    const MAX_TEAM: usize = 16;
+
+    /// One of so many, without strips.
+    pub const fn of(rank: usize, count: usize) -> Self {
+        Self {
+            rank,
+            count,
+            strips: false,
+        }
+    }
+
     /// Nobody else.
-    pub const ALONE: Self = Self { rank: 0, count: 1 };
+    pub const ALONE: Self = Self::of(0, 1);
 
     /// The frames of a step of `frames` that are in one round with a frame.
     pub fn round(self, frame: usize, frames: usize) -> Range<usize> {
@@ -62,9 +77,19 @@ impl Ranks {
         first..(first + self.count).min(frames)
     }
 
-    /// The rank that renders a frame.
-    pub fn renderer_of(self, frame: usize) -> usize {
-        frame % self.count
+    /// The ranks that render a frame of a step of `frames`, all of which get its loss.
+    pub fn team(self, frame: usize, frames: usize) -> Range<usize> {
+        let round = self.round(frame, frames);
+        let places = if self.strips { round.len() } else { self.count };
+        let place = frame - round.start;
+        let [first, end] = [place, place + 1].map(|place| place * self.count / places);
+        first..end.min(first + Self::MAX_TEAM)
+    }
+
+    /// The frame of a step of `frames` that this rank renders in a round.
+    pub fn rendered(self, round: &Range<usize>, frames: usize) -> Option<usize> {
+        let renders = |&frame: &usize| self.team(frame, frames).contains(&self.rank);
+        round.clone().find(renders)
     }
 }
 
@@ -166,8 +191,7 @@ pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), Backen
             engine.project(frame(index))?;
         }
         engine.exchange_splats(frame(first))?;
-        let here = first + ranks.rank;
-        if round.contains(&here) {
+        if let Some(here) = ranks.rendered(&round, frames) {
             engine.image(frame(here))?;
             engine.compare(frame(here))?;
             engine.backward(frame(here))?;
@@ -190,4 +214,41 @@ pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), Backen
     }
     engine.exchange_losses(plan)?;
     engine.apply(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_frame_of_a_round_has_ranks_of_its_own() {
+        for (count, frames) in [(1, 3), (2, 1), (3, 2), (4, 6), (7, 1), (7, 10), (40, 2)] {
+            for first in (0..frames).step_by(count) {
+                for strips in [false, true] {
+                    let of = |rank| Ranks {
+                        rank,
+                        count,
+                        strips,
+                    };
+                    let round = of(0).round(first, frames);
+                    let rendered = |rank: usize| of(rank).rendered(&round, frames);
+                    for frame in round.clone() {
+                        let team = of(0).team(frame, frames);
+                        assert!(!team.is_empty() && team.len() <= Ranks::MAX_TEAM);
+                        let all = (0..count).filter(|&rank| rendered(rank) == Some(frame));
+                        assert!(all.eq(team));
+                    }
+                }
+            }
+        }
+        let strips = Ranks {
+            strips: true,
+            ..Ranks::of(0, 7)
+        };
+        assert_eq!(
+            [7, 8, 9].map(|frame| strips.team(frame, 10)),
+            [0..2, 2..4, 4..7]
+        );
+        assert_eq!(Ranks::of(0, 7).team(8, 10), 1..2);
+    }
 }

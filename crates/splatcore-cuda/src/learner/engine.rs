@@ -4,6 +4,7 @@
 use super::CudaLearner;
 use super::compared::Comparison;
 use super::floaters;
+use super::shared::Sharing;
 use super::sharing::share_sums;
 use crate::device::Program;
 use crate::device::error::failed;
@@ -323,20 +324,20 @@ impl CudaLearner {
         ranks: Ranks,
         more: Vec<Program>,
     ) -> Result<(), BackendError> {
-        let (plan, round) = (frame.plan, ranks.round(frame.index, frame.plan.views.len()));
+        let (plan, frames) = (frame.plan, frame.plan.views.len());
+        let round = ranks.round(frame.index, frames);
         if frame.index == round.start {
-            let here = round.start + ranks.rank;
-            let index = if round.contains(&here) {
-                here
-            } else {
-                round.start
-            };
+            let index = ranks.rendered(&round, frames).unwrap_or(round.start);
             let rendered = StepFrame { plan, index };
             let more = self.wanted(&comparison(rendered), more)?;
             let camera = self.camera_of(rendered.view(), plan.scale)?;
             let scene = self.scene_addresses();
+            let (team, room) = (
+                ranks.team(index, frames),
+                self.sharing.as_ref().map_or(0, Sharing::strip_room),
+            );
             self.passes
-                .prepare_shard(scene, &camera, &plan.render, &more)?;
+                .prepare_shard(scene, &camera, &plan.render, &more, (team, room))?;
         }
         self.project_own(frame)
     }

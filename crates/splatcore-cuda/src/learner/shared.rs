@@ -24,7 +24,11 @@ pub(super) struct Sharing {
     firsts: Buffer,
     /// How many splats and pairs each rank has in the frame that is rendered here.
     pub counts: Buffer,
-    /// Whether each rank has overflowed, u32, then how many splats it wanted room for, u32.
+    /// Rows of sums from one rank to another that there is room for ([`crate::passes::Strips`]);
+    /// all ranks know the same number.
+    strip_room: usize,
+    /// Whether each rank has overflowed, u32, then how many splats each wanted room for, then how
+    /// many rows of sums.
     pub agreed: Buffer,
 }
 
@@ -39,9 +43,10 @@ impl Sharing {
             is_whole: true,
             frames: frames?,
             rooms: vec![0; ranks],
+            strip_room: 0,
             firsts: Buffer::new(device, "rooms of the ranks", 4 * (ranks + 1))?,
             counts: Buffer::new(device, "counts of the ranks", SHARD_COUNTS * ranks)?,
-            agreed: Buffer::new(device, "overflows of the ranks", 8 * ranks)?,
+            agreed: Buffer::new(device, "overflows of the ranks", 12 * ranks)?,
         })
     }
 
@@ -60,7 +65,9 @@ impl Sharing {
         let first = |rank| first_splats(self.shards.of(rank).len());
         let rooms = self.rooms.iter().enumerate();
         let rooms = rooms.map(|(rank, &room)| room.max(first(rank))).collect();
-        self.set_rooms(rooms)
+        self.set_rooms(rooms)?;
+        self.strip_room = self.strip_room.max(self.shared_room());
+        Ok(())
     }
 
     fn set_rooms(&mut self, rooms: Vec<usize>) -> Result<(), BackendError> {
@@ -92,6 +99,11 @@ impl Sharing {
         self.first_of(self.rooms.len())
     }
 
+    /// Rows of sums from one rank to another that there is room for.
+    pub fn strip_room(&self) -> usize {
+        self.strip_room
+    }
+
     /// What makes a frame of the splats that have come.
     pub fn gathered(&self) -> Gathered {
         Gathered {
@@ -108,16 +120,18 @@ impl Sharing {
     /// If the device failed.
     pub fn widen(&mut self) -> Result<(), BackendError> {
         let ranks = self.ranks().count;
-        let mut wanted = vec![0u32; ranks];
+        let mut wanted = vec![0u32; 2 * ranks];
         self.agreed.read(4 * ranks, &mut wanted)?;
-        let rooms = self.rooms.iter().zip(wanted).map(|(&room, wanted)| {
-            let wanted = wanted as usize;
-            match wanted > room {
-                true => wanted + wanted / 4,
-                false => room,
-            }
-        });
-        let rooms = rooms.collect();
+        let wider = |room: usize, wanted: u32| match wanted as usize {
+            wanted if wanted > room => wanted + wanted / 4,
+            _ => room,
+        };
+        let (splats, rows) = wanted.split_at(ranks);
+        let rooms = self.rooms.iter().zip(splats);
+        let rooms = rooms.map(|(&room, &wanted)| wider(room, wanted)).collect();
+        self.strip_room = rows
+            .iter()
+            .fold(self.strip_room, |room, &rows| wider(room, rows));
         self.set_rooms(rooms)
     }
 
@@ -128,6 +142,6 @@ impl Sharing {
 
     /// The own rows of a frame.
     pub fn frame(&self, index: usize) -> &ShardSplats {
-        &self.frames[self.ranks().renderer_of(index)]
+        &self.frames[index % self.frames.len()]
     }
 }

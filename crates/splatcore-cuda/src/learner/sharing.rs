@@ -15,8 +15,8 @@ use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::SHARD_SPLATS_AT;
-use crate::passes::{SHARD_COUNTS, SPLAT_ROWS};
-use crate::peers::{Peers, Piece};
+use crate::passes::{SHARD_COUNTS, SPLAT_ROWS, Strips};
+use crate::peers::{Peers, Piece, piece};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Ranks, StepFrame, StepPlan};
 use std::ops::Range;
@@ -33,19 +33,12 @@ fn rows_of(base: Address, row_bytes: usize, rows: &Range<usize>) -> (Address, us
     )
 }
 
-fn piece(rank: usize, (address, bytes): (Address, usize)) -> Piece {
-    Piece {
-        rank,
-        address,
-        bytes,
-    }
-}
-
 impl CudaLearner {
     /// Takes steps together with other ranks from now on.
     pub(crate) fn with_peers(mut self, peers: Arc<dyn Peers>) -> Result<Self, BackendError> {
         if peers.ranks().count > 1 {
             let device = self.passes.queue().device.clone();
+            self.passes.training.strips = Some(Strips::new(&device, peers.clone())?);
             self.sharing = Some(Sharing::new(&device, peers)?);
         }
         Ok(self)
@@ -108,9 +101,11 @@ impl CudaLearner {
             return Ok(());
         };
         let (rows, room, ranks) = (sharing.own(), sharing.own_room(), sharing.ranks());
-        let to = &mut sharing.frames[ranks.renderer_of(frame.index)];
+        let team = ranks.team(frame.index, plan.views.len()).len();
+        let place = frame.index % sharing.frames.len();
+        let to = &mut sharing.frames[place];
         self.passes
-            .project_shard(scene, &camera, &plan.render, (&rows, room), to)
+            .project_shard(scene, &camera, &plan.render, (&rows, room, team), to)
     }
 
     /// Gives the own splats of a round's frames to who renders them, and gathers those of the frame
@@ -119,17 +114,19 @@ impl CudaLearner {
         let gathered = self.passes.gathered();
         let frames = first.plan.views.len();
         let ranks = self.ranks_of_steps();
-        let (round, here) = (ranks.round(first.index, frames), first.index + ranks.rank);
+        let round = ranks.round(first.index, frames);
+        let here = ranks.rendered(&round, frames);
         self.exchange(|sharing| {
             let (mut give, mut take) = (Vec::new(), Vec::new());
+            let (frame, room) = (|index| sharing.frame(index), sharing.own_room());
             for index in round.clone() {
-                let (frame, to) = (sharing.frame(index), ranks.renderer_of(index));
-                let room = sharing.own_room();
-                let arrays = frame.given().into_iter().zip(SPLAT_ROWS);
-                give.push(piece(to, (frame.counts(), SHARD_COUNTS)));
-                give.extend(arrays.map(|(at, bytes)| piece(to, (at, bytes * room))));
+                for to in ranks.team(index, frames) {
+                    let arrays = frame(index).given().into_iter().zip(SPLAT_ROWS);
+                    give.push(piece(to, (frame(index).counts(), SHARD_COUNTS)));
+                    give.extend(arrays.map(|(at, bytes)| piece(to, (at, bytes * room))));
+                }
             }
-            for rank in (0..ranks.count).filter(|_| round.contains(&here)) {
+            for rank in (0..ranks.count).filter(|_| here.is_some()) {
                 let counts = sharing.counts.address() + (SHARD_COUNTS * rank) as u64;
                 take.push(piece(rank, (counts, SHARD_COUNTS)));
                 let rows = sharing.splats_of(rank);
@@ -138,7 +135,7 @@ impl CudaLearner {
             }
             (give, take)
         })?;
-        let Some(sharing) = self.sharing.as_ref().filter(|_| round.contains(&here)) else {
+        let (Some(sharing), Some(here)) = (&self.sharing, here) else {
             return Ok(());
         };
         self.frame.camera = Some(sharing.frame(here).view()?);
@@ -150,21 +147,35 @@ impl CudaLearner {
     /// of the own ones.
     pub(super) fn scatter_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
         let (ranks, sums) = (self.ranks_of_steps(), self.frame.sums);
-        let round = ranks.round(first.index, first.plan.views.len());
+        let frames = first.plan.views.len();
+        let round = ranks.round(first.index, frames);
+        let renders = ranks.rendered(&round, frames).is_some();
         self.exchange(|sharing| {
             let (mut give, mut take) = (Vec::new(), Vec::new());
-            if round.contains(&(first.index + ranks.rank)) {
-                for rank in 0..ranks.count {
-                    let rows = rows_of(sums, SUM_BYTES, &sharing.splats_of(rank));
-                    give.push(piece(rank, rows));
+            for rank in (0..ranks.count).filter(|_| renders) {
+                let rows = rows_of(sums, SUM_BYTES, &sharing.splats_of(rank));
+                give.push(piece(rank, rows));
+            }
+            let bytes = SUM_BYTES * sharing.own_room();
+            for index in round.clone() {
+                for (place, from) in ranks.team(index, frames).enumerate() {
+                    let to = sharing.frame(index).sums() + (bytes * place) as u64;
+                    take.push(piece(from, (to, bytes)));
                 }
             }
-            for index in round.clone() {
-                let to = (sharing.frame(index).sums(), SUM_BYTES * sharing.own_room());
-                take.push(piece(ranks.renderer_of(index), to));
-            }
             (give, take)
-        })
+        })?;
+        let Some(sharing) = &self.sharing else {
+            return Ok(());
+        };
+        let own = sharing.splats_of(ranks.rank);
+        for index in round {
+            let team = ranks.team(index, frames).len();
+            if team > 1 {
+                self.passes.pick_sums(sharing.frame(index), &own, team)?;
+            }
+        }
+        Ok(())
     }
 
     /// The gradients of the own Gaussians in a frame, and its camera; `None` where there is one
@@ -198,21 +209,24 @@ impl CudaLearner {
         }
         let slots = self.in_step(|learner| learner.slots_of_frames(plan))?;
         let counters = self.passes.work.counters();
+        let strips = self.passes.training.strips.as_ref();
+        let rows = strips.map_or(0, Strips::wanted);
         self.exchange(|sharing| {
             let (mut give, mut take) = (Vec::new(), Vec::new());
-            for (of_all, counter) in [(0, 0), (ranks.count, SHARD_SPLATS_AT)] {
+            let numbers = [counters, counters + SHARD_SPLATS_AT, rows];
+            for (column, number) in numbers.into_iter().enumerate() {
                 for rank in 0..ranks.count {
-                    give.push(piece(rank, (counters + counter, 4)));
-                    let to = sharing.agreed.address() + 4 * (of_all + rank) as u64;
+                    give.push(piece(rank, (number, 4)));
+                    let to = sharing.agreed.address() + 4 * (column * ranks.count + rank) as u64;
                     take.push(piece(rank, (to, 4)));
                 }
             }
             for &(index, slot) in &slots {
-                let renderer = ranks.renderer_of(index);
+                let leader = ranks.team(index, plan.views.len()).start;
                 let others = (0..ranks.count).filter(|&rank| rank != ranks.rank);
-                match renderer == ranks.rank {
+                match leader == ranks.rank {
                     true => give.extend(others.map(|rank| piece(rank, slot))),
-                    false => take.push(piece(renderer, slot)),
+                    false => take.push(piece(leader, slot)),
                 }
             }
             (give, take)

@@ -14,7 +14,7 @@ use super::{
     accumulate, adam, bin, clear, colour, densify, depth_loss, depth_sums, floaters, gather_splats,
     intrinsics_gradient, limit_scales, loss, photo, pose_gradient,
 };
-use super::{score, sky, smoothing, sort};
+use super::{score, sky, smoothing, sort, strips};
 use crate::device::Program;
 use splatcore_core::colour::ColourModel;
 use splatcore_core::depth::DepthLoss;
@@ -60,7 +60,7 @@ fn with_filters(plain: Vec<Program>, filters: &[[bool; 2]]) -> Vec<Program> {
 /// Every program in every variant, for the check that all of them compile.
 pub fn all_programs() -> Vec<Program> {
     let mut all = programs_of(Intersect::ALL, Blend::ALL, Backward::ALL);
-    all.push(gather_splats::program());
+    all.extend([gather_splats::program(), strips::program()]);
     for &method in Intersect::ALL {
         // With fewer degrees the shapes are the same: see below.
         all.extend(project_variants(sh::MAX_DEGREE, sh::MAX_DEGREE, method));

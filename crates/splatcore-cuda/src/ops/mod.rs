@@ -10,7 +10,7 @@
 //! | what is behind the scene | `sky/` |
 //! | how do parameters move | `loss/`, `colour/`, `depth_loss/`, `adam/`; of several frames `accumulate/` |
 //! | how do cameras get their gradients | `pose_gradient/`, `intrinsics_gradient/`, `camera_gradients.rs` |
-//! | what do ranks need that share a frame | `gather_splats/` |
+//! | what do ranks need that share a frame | `gather_splats/`, `strips/` |
 //! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
 
 pub mod accumulate;
@@ -53,6 +53,7 @@ pub mod smoothing;
 pub mod sort;
 pub(crate) mod sources;
 pub mod state;
+pub mod strips;
 
 pub use all::{all_programs, built_in_programs};
 pub use sources::{SOURCES, op_of, program_of_text};

@@ -34,6 +34,8 @@ pub enum Op {
     ProjectBackward,
     /// Counts the splats that several ranks projected; lets ranks know of an overflow.
     GatherSplats,
+    /// Divides a frame among ranks.
+    Strips,
 }
 
 /// What of a scene decides which kernels run.

@@ -17,6 +17,7 @@
 //! | `results.rs` | frames that the host waits for, brought to the host |
 //! | `gradients.rs` | gradients of a frame for who asks outside of training |
 //! | `shard.rs` | the training pass of a rank that has a part of the Gaussians |
+//! | `strips.rs` | what ranks do that render a frame together |
 //! | `visibility.rs` | how much of each Gaussian a view shows, how many each tile takes |
 
 mod binned_lists;
@@ -29,6 +30,7 @@ mod results;
 mod shard;
 mod sort_layout;
 mod sorted_lists;
+mod strips;
 mod tile_lists;
 mod training;
 mod visibility;
@@ -37,3 +39,4 @@ mod work;
 pub use both::Passes;
 pub use inference::InferencePass;
 pub use shard::{Gathered, SHARD_COUNTS, SPLAT_ROWS, ShardSplats};
+pub use strips::Strips;

@@ -5,7 +5,11 @@
 
 use super::both::Passes;
 use super::kernels::Op;
-use super::work::SPLAT_BYTES;
+use super::sorted_lists::SortedLists;
+use super::strips::Strips;
+use super::tile_lists::TileLists;
+use super::training::TrainingPass;
+use super::work::{SPLAT_BYTES, Work};
 use crate::device::{Address, Buffer, Device, Program};
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
@@ -15,7 +19,9 @@ use crate::ops::lens::KernelLens;
 use crate::ops::project::{self, ProjectParams};
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
 use crate::ops::scene::SceneAddresses;
+use crate::ops::strips::{self, PickSumsParams};
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::pipeline::Pipeline;
 use splatcore_core::{BackendError, Camera};
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,7 +99,7 @@ impl ShardSplats {
         self.counts.address()
     }
 
-    /// Where the sums are to go, by compacted index.
+    /// Where the sums are to go, by compacted index; of each rank that renders the frame.
     pub fn sums(&self) -> Address {
         self.sums.address()
     }
@@ -108,9 +114,14 @@ impl ShardSplats {
         ]
     }
 
-    fn reserve(&mut self, rows: &Range<usize>, room: usize) -> Result<(), BackendError> {
+    fn reserve(
+        &mut self,
+        rows: &Range<usize>,
+        room: usize,
+        team: usize,
+    ) -> Result<(), BackendError> {
         let arrays = self.arrays.iter_mut().zip(SPLAT_ROWS);
-        for (buffer, bytes) in arrays.chain([(&mut self.sums, SUM_BYTES)]) {
+        for (buffer, bytes) in arrays.chain([(&mut self.sums, SUM_BYTES * team)]) {
             buffer.reserve(bytes * room)?;
         }
         self.splat_of.reserve(4 * rows.len())?;
@@ -119,9 +130,77 @@ impl ShardSplats {
     }
 }
 
+impl TrainingPass {
+    /// Whether ranks can divide a frame: pairs have rows of sums, and the backward pass reads
+    /// nothing of the forward pass but the image.
+    fn divides(&self, pipeline: Pipeline) -> bool {
+        self.has_pair_rows(pipeline) && !self.has_checkpoints(pipeline)
+    }
+
+    /// The strips of a frame that other ranks render too.
+    fn divided(&self) -> Option<&Strips> {
+        let strips = self.strips.as_ref().filter(|_| self.shard);
+        strips.filter(|strips| strips.are_several())
+    }
+
+    /// Gives tiles and pairs of the lists that were made last to the strips, if there are several.
+    ///
+    /// # Errors
+    /// If a launch failed.
+    pub(super) fn divide(
+        &self,
+        work: &Work,
+        sorted: &SortedLists,
+        gaussians: usize,
+        view: &KernelCamera,
+    ) -> Result<(), BackendError> {
+        let Some(strips) = self.divided() else {
+            return Ok(());
+        };
+        let [divide, ..] = self.loaded.get::<3>(Op::Strips)?;
+        strips.divide(work, sorted, divide, (view, work.splats_of(gaussians)))
+    }
+
+    /// Ranges of the lists that are blended here, and of those of which sums are made here.
+    pub(super) fn ranges_of(&self, lists: &TileLists) -> [Address; 2] {
+        self.divided().map_or([lists.ranges; 2], Strips::ranges)
+    }
+
+    /// Brings the strips of the image together.
+    ///
+    /// # Errors
+    /// If another rank does not answer or the device failed.
+    pub(super) fn gather_image(
+        &self,
+        work: &Work,
+        view: &KernelCamera,
+    ) -> Result<(), BackendError> {
+        let planes = [&self.image, &self.transmittance].map(Buffer::address);
+        let strips = self.divided();
+        strips.map_or(Ok(()), |strips| strips.gather_image(work, view, planes))
+    }
+
+    /// Brings rows of sums of pairs to who adds them up.
+    ///
+    /// # Errors
+    /// As [`TrainingPass::gather_image`].
+    pub(super) fn exchange_rows(
+        &self,
+        work: &Work,
+        sorted: &SortedLists,
+    ) -> Result<(), BackendError> {
+        let Some(strips) = self.divided() else {
+            return Ok(());
+        };
+        let [_, move_rows, _] = self.loaded.get(Op::Strips)?;
+        strips.exchange_rows(work, sorted, move_rows, self.sums.address())
+    }
+}
+
 impl Passes {
     /// Makes room for the frame of a round that is rendered here, or for any of them, and loads the
-    /// kernels; with them the programs `more` are compiled.
+    /// kernels; with them the programs `more` are compiled. The frame is rendered by a team of
+    /// ranks, with room for so many rows of sums from one to another.
     ///
     /// # Errors
     /// As [`Passes::project`].
@@ -131,14 +210,22 @@ impl Passes {
         camera: &Camera,
         options: &RenderOptions,
         more: &[Program],
+        (team, room): (Range<usize>, usize),
     ) -> Result<(), BackendError> {
-        self.prepare(scene, camera, options)?;
+        let divides = self.training.divides(options.pipeline);
+        let team = if divides { team } else { 0..1 };
+        self.sorted.team = team.len();
+        let view = self.prepare(scene, camera, options)?;
+        let sky = options.sky.is_some() || self.skies.learns();
+        if let Some(strips) = &mut self.training.strips {
+            strips.prepare(&view, (team, room), sky)?;
+        }
         let (work, sorted) = (&self.work, &mut self.sorted);
         self.training.load(work, sorted, scene, options, more)
     }
 
-    /// Projects some rows of the Gaussians, with room for so many splats. After
-    /// [`Passes::prepare_shard`] of the round.
+    /// Projects some rows of the Gaussians, with room for so many splats, into a frame that so many
+    /// ranks render. After [`Passes::prepare_shard`] of the round.
     ///
     /// # Errors
     /// If the camera cannot be, memory is short or the launch failed.
@@ -147,13 +234,13 @@ impl Passes {
         scene: SceneAddresses,
         camera: &Camera,
         options: &RenderOptions,
-        (rows, room): (&Range<usize>, usize),
+        (rows, room, team): (&Range<usize>, usize, usize),
         to: &mut ShardSplats,
     ) -> Result<(), BackendError> {
         let view = self.view_of(camera, options)?;
         let (work, sorted) = (&self.work, &mut self.sorted);
         self.training.load(work, sorted, scene, options, &[])?;
-        to.reserve(rows, room)?;
+        to.reserve(rows, room, team)?;
         to.counts.fill(0, SHARD_COUNTS)?;
         (to.view, to.lens) = (Some(view), work.lens);
         let [splats, splat_of, _] = to.whole();
@@ -203,6 +290,27 @@ impl Passes {
         };
         let [gather, _] = loaded.get(Op::GatherSplats)?;
         gather_splats::launch_gather(&self.work.queue, gather, of.room, &params)
+    }
+
+    /// Takes each splat's sums from those of the ranks that rendered a frame. `splats` are the
+    /// compacted indices there of what there is room for.
+    ///
+    /// # Errors
+    /// If the launch failed.
+    pub fn pick_sums(
+        &self,
+        shard: &ShardSplats,
+        splats: &Range<usize>,
+        team: usize,
+    ) -> Result<(), BackendError> {
+        let params = PickSumsParams {
+            sums: shard.sums(),
+            room: splats.len() as u32,
+            first: splats.start as u32,
+            strips: team as u32,
+        };
+        let [.., pick] = self.training.loaded.get::<3>(Op::Strips)?;
+        strips::launch_pick(&self.work.queue, pick, &params)
     }
 
     /// Overflows if one of the ranks has.

@@ -29,6 +29,8 @@ pub struct SortedLists {
     gaussians: usize,
     splats: usize,
     pair_capacity: usize,
+    /// Ranks that render a frame together.
+    pub(super) team: usize,
     pub(super) depths: [Buffer; 2],
     pub(super) splat_order: [Buffer; 2],
     pub(super) pair_counts: Buffer,
@@ -62,6 +64,7 @@ impl SortedLists {
             gaussians: 0,
             splats: 0,
             pair_capacity: 0,
+            team: 0,
             depths: pair(device, "depth keys")?,
             splat_order: pair(device, "depth order")?,
             pair_counts: empty("pair counts")?,
@@ -196,7 +199,8 @@ impl SortedLists {
         };
         self.pieces = Some(pieces);
         let rows = [gaussians, work.splats_of(gaussians)];
-        self.layout = Layout::new(rows, self.pair_capacity, view, of, buckets, pieces);
+        let places = [self.pair_capacity, buckets];
+        self.layout = Layout::new(rows, places, view, of, self.team, pieces);
         work.reserve_scratch(self.layout.bytes)
     }
 
@@ -207,7 +211,8 @@ impl SortedLists {
     }
 
     fn missing_plans(&self) -> Vec<Plan> {
-        let mut plans = vec![self.layout.depth_plan, self.layout.tile_plan];
+        let layout = &self.layout;
+        let mut plans = vec![layout.depth_plan, layout.tile_plan, layout.group_plan];
         plans.dedup();
         plans.retain(|plan| plan.passes > 0 && !self.sorts.iter().any(|(known, _)| known == plan));
         plans
@@ -393,6 +398,40 @@ impl SortedLists {
             [self.layout.tile_histograms, self.layout.tile_states].map(|at| work.scratch_at(at)),
         )?;
         work.queue.mark("sort")
+    }
+
+    /// Groups the pairs of the lists, which stay, by the keys that are there now.
+    ///
+    /// # Errors
+    /// If a launch failed.
+    pub(super) fn group(&self, work: &Work) -> Result<(), BackendError> {
+        let (plan, to) = (self.layout.group_plan, 1 - self.sorted);
+        let places = |of: &[Buffer; 2]| [of[self.sorted].address(), of[to].address()];
+        sort::sort(
+            &work.queue,
+            self.sort_kernels(plan),
+            plan,
+            sort::Input {
+                keys: places(&self.tiles),
+                values: places(&self.pair_values),
+                count: work.counters() + PAIRS_AT,
+                capacity: self.pair_capacity,
+                has_gaps: false,
+                room: self.pair_capacity,
+                ranges: work.scratch_at(self.layout.groups),
+                lists: self.team * self.team,
+            },
+            [self.layout.group_histograms, self.layout.group_states].map(|at| work.scratch_at(at)),
+        )?;
+        work.queue.mark("sort")
+    }
+
+    /// Addresses of the keys of the lists' places, which are tiles at first, of the pair numbers
+    /// by group, and of the groups' ranges.
+    pub(super) fn groups(&self, work: &Work) -> [u64; 3] {
+        let (keys, pairs) = (&self.tiles[self.sorted], &self.pair_values[1 - self.sorted]);
+        let ranges = work.scratch_at(self.layout.groups);
+        [keys.address(), pairs.address(), ranges]
     }
 
     /// The lists that were made last.

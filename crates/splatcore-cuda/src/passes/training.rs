@@ -5,6 +5,7 @@
 use super::kernels::{Loaded, Op, SceneKind, without_background};
 use super::sort_layout::ListsOf;
 use super::sorted_lists::SortedLists;
+use super::strips::Strips;
 use super::work::Work;
 use crate::device::{Address, Buffer, Device, Program};
 use crate::ops::blend::{self, BlendParams};
@@ -17,7 +18,7 @@ use crate::ops::counters::VISIBLE_AT;
 use crate::ops::lens::LensKind;
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
 use crate::ops::scene::SceneAddresses;
-use crate::ops::{clear, depth_sums, gather_splats, intersect, project};
+use crate::ops::{clear, depth_sums, gather_splats, intersect, project, strips};
 use bytemuck::Zeroable;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{RenderOptions, Statistic};
@@ -45,6 +46,8 @@ pub struct TrainingPass {
     pub statistic: Statistic,
     /// Other ranks have the other Gaussians: a splat's index is its Gaussian's.
     pub shard: bool,
+    /// What they do together that render a frame together.
+    pub strips: Option<Strips>,
     /// The loss depends on depth: sums have a column of it.
     pub by_depth: bool,
     /// Every pair has a row of sums.
@@ -57,7 +60,7 @@ pub struct TrainingPass {
     /// dL/dimage, planar.
     pub image_gradient: Buffer,
     /// A row a pair, or for each splat what pixels add to, as the method wants it.
-    sums: Buffer,
+    pub(super) sums: Buffer,
     /// A row a splat.
     splat_sums: Buffer,
     /// Rows of splats of an earlier backward pass.
@@ -81,6 +84,7 @@ impl TrainingPass {
             deterministic,
             statistic: Statistic::Mean,
             shard: false,
+            strips: None,
             by_depth: false,
             pair_rows: false,
             checkpointed: false,
@@ -110,7 +114,7 @@ impl TrainingPass {
         blend_backward::has_pair_rows(self.backward_method(pipeline))
     }
 
-    fn has_checkpoints(&self, pipeline: Pipeline) -> bool {
+    pub(super) fn has_checkpoints(&self, pipeline: Pipeline) -> bool {
         self.backward_method(pipeline) == Backward::GaussianParallel
     }
 
@@ -226,6 +230,7 @@ impl TrainingPass {
     ) -> Result<(), BackendError> {
         let loaded = &self.loaded;
         sorted.build(work, loaded, gaussians, view, ListsOf::Tiles, true)?;
+        self.divide(work, sorted, gaussians, view)?;
         self.blend(work, sorted, view)
     }
 
@@ -244,7 +249,7 @@ impl TrainingPass {
             splats: work.splats(),
             pairs: lists.pairs,
             pair_splats: lists.pair_splats,
-            ranges: lists.ranges,
+            ranges: self.ranges_of(&lists)[0],
             camera: *view,
             counters: work.counters(),
             image: self.image.address(),
@@ -256,7 +261,8 @@ impl TrainingPass {
         };
         let [blend] = self.loaded.get(Op::Blend)?;
         blend::launch(&work.queue, blend, lists.count, &params)?;
-        work.queue.mark("blend")
+        work.queue.mark("blend")?;
+        self.gather_image(work, view)
     }
 
     /// From `image_gradient` to the sums of each splat, a row of 12 floats. Returns their address.
@@ -283,7 +289,7 @@ impl TrainingPass {
             splats: work.splats(),
             pairs: lists.pairs,
             pair_splats: lists.pair_splats,
-            ranges: lists.ranges,
+            ranges: self.ranges_of(&lists)[1],
             camera: *view,
             counters: work.counters(),
             image: self.image.address(),
@@ -310,6 +316,7 @@ impl TrainingPass {
             queue.mark("gather_sums")?;
             return Ok(self.splat_sums.address());
         }
+        self.exchange_rows(work, sorted)?;
         let [order, tile_counts, first_pairs, long_splats] = sorted.pairs_of_splats();
         let params = SumPairsParams {
             order,
@@ -466,6 +473,7 @@ impl TrainingPass {
         }
         if kind.shard {
             all.push((Op::GatherSplats, gather_splats::program()));
+            all.push((Op::Strips, strips::program()));
         }
         all.push(match pair_rows {
             true => (Op::SumPairs, blend_backward::sum_pairs(absolute)),

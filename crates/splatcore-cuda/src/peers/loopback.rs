@@ -31,12 +31,18 @@ impl Loopback {
     pub fn new(count: usize, deadline: Duration) -> Vec<Self> {
         let office = Arc::new(Office::default());
         let of = |rank| Self {
-            ranks: Ranks { rank, count },
+            ranks: Ranks::of(rank, count),
             office: Arc::clone(&office),
             deadline,
             sent: AtomicU64::new(0),
         };
         (0..count).map(of).collect()
+    }
+
+    /// Renders frames together with others.
+    pub fn with_strips(mut self) -> Self {
+        self.ranks.strips = true;
+        self
     }
 
     /// Bytes that this one has given to others so far.

@@ -22,6 +22,15 @@ pub struct Piece {
     pub bytes: usize,
 }
 
+/// A piece for a rank, or from it: address and bytes.
+pub(crate) fn piece(rank: usize, (address, bytes): (Address, usize)) -> Piece {
+    Piece {
+        rank,
+        address,
+        bytes,
+    }
+}
+
 /// The other ranks.
 pub trait Peers: Send + Sync {
     /// Which rank this is, and how many there are.

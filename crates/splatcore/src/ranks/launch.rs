@@ -151,7 +151,7 @@ pub fn start(count: usize) -> Result<(World, Children)> {
         children.push(child);
     }
     let world = World {
-        ranks: Ranks { rank: 0, count },
+        ranks: Ranks::of(0, count),
         card: 0,
         host: "127.0.0.1".into(),
         port,

@@ -100,10 +100,7 @@ impl World {
                 )
             })
         };
-        let ranks = Ranks {
-            rank: needed(family.rank)?,
-            count: needed(family.count)?,
-        };
+        let ranks = Ranks::of(needed(family.rank)?, needed(family.count)?);
         if ranks.rank >= ranks.count {
             bail!(
                 "{launcher}: {}={} and {}={}: ranks count from 0",
@@ -209,7 +206,7 @@ mod tests {
 
     fn of(variables: &str) -> (usize, usize, usize, String, u16) {
         let world = world(variables).unwrap().unwrap();
-        let Ranks { rank, count } = world.ranks;
+        let Ranks { rank, count, .. } = world.ranks;
         (rank, count, world.card, world.host, world.port)
     }
 

@@ -40,6 +40,8 @@ pub(super) struct Course {
     pub atomic: bool,
     /// Takes room for pairs away before this step, on the last rank.
     pub overflow: Option<u32>,
+    /// Ranks render a photo together where there are fewer than ranks.
+    pub strips: bool,
 }
 
 pub(super) const PLAIN: Course = Course {
@@ -53,6 +55,7 @@ pub(super) const PLAIN: Course = Course {
     cameras: false,
     atomic: false,
     overflow: None,
+    strips: false,
 };
 
 impl Course {
@@ -210,6 +213,10 @@ impl Course {
     fn by(self, ranks: usize) -> Option<Vec<Trained>> {
         device()?;
         by(ranks, move |_, peers| {
+            let peers = match self.strips {
+                true => Arc::new(Arc::into_inner(peers)?.with_strips()),
+                false => peers,
+            };
             let mut learner = self.learner()?.with_peers(peers).unwrap();
             Some(self.train(&mut learner))
         })
@@ -328,12 +335,82 @@ fn steps_that_move_cameras() {
 #[test]
 fn sums_by_atomic_additions() {
     if device().is_some_and(|device| device.describe().contains("emulat")) {
-        let course = Course {
-            atomic: true,
-            ..PLAIN
-        };
-        every_rank_has_what_one_has(course, &[3]);
+        for strips in [false, true] {
+            let course = Course {
+                atomic: true,
+                strips,
+                ..PLAIN
+            };
+            every_rank_has_what_one_has(course, &[3]);
+        }
     }
+}
+
+/// Of two ranks each makes the rows of half of the pairs, and gives half of them to the other.
+#[test]
+fn strips_have_equal_numbers_of_pairs() {
+    if device().is_none() {
+        return;
+    }
+    let halves = by(2, move |_, peers| {
+        let peers = Arc::into_inner(peers)?.with_strips();
+        let mut learner = PLAIN.learner()?.with_peers(Arc::new(peers)).unwrap();
+        let plan = PLAIN.plan(1);
+        let camera = &views()[plan.views[0]].camera;
+        let pairs = learner.counts(camera, &plan.render).unwrap().pairs;
+        learner.alone(&plan, false).unwrap();
+        let strips = learner.passes.training.strips.as_ref().unwrap();
+        let mut given = [0; 4];
+        let device = &learner.passes.queue().device;
+        // SAFETY: a u32 lies there.
+        unsafe { device.download(&mut given, strips.wanted()) }.unwrap();
+        Some((u64::from(u32::from_ne_bytes(given)), pairs))
+    });
+    for (given, pairs) in halves.unwrap() {
+        assert!(
+            (pairs / 5..pairs / 3).contains(&given),
+            "{given} of {pairs}"
+        );
+    }
+}
+
+#[test]
+fn strips_of_one_photo() {
+    let strips = Course {
+        strips: true,
+        ..PLAIN
+    };
+    every_rank_has_what_one_has(strips, &[2, 3, 4, 7]);
+    let mcmc = Course {
+        mcmc: true,
+        sparse: true,
+        masks: true,
+        moments: Moments::Compact,
+        ..strips
+    };
+    every_rank_has_what_one_has(mcmc, &[3]);
+    let depth = Course {
+        depth: true,
+        cameras: true,
+        ..strips
+    };
+    every_rank_has_what_one_has(depth, &[2, 4]);
+}
+
+#[test]
+fn strips_of_a_round_that_is_not_full() {
+    let course = Course {
+        batch: 2,
+        strips: true,
+        ..PLAIN
+    };
+    every_rank_has_what_one_has(course, &[3, 7]);
+    let lens = Course {
+        batch: 3,
+        lens: true,
+        ..course
+    };
+    every_rank_has_what_one_has(lens, &[2, 4]);
 }
 
 /// Of what ranks send in steps, splats and sums are those in view, with some room. Where each view
@@ -365,9 +442,13 @@ fn what_no_view_sees_is_not_sent() {
 /// All ranks take a step again whose frame one of them could not render.
 #[test]
 fn an_overflow_of_one_rank_is_one_of_all() {
-    for (step, batch) in [(2, 2), (4, 1)] {
+    for (step, batch, strips) in [(2, 2, false), (4, 1, false), (4, 1, true)] {
         let overflow = Some(step);
-        let course = Course { batch, ..PLAIN };
+        let course = Course {
+            batch,
+            strips,
+            ..PLAIN
+        };
         let Some(alone) = course.by(1) else { return };
         let course = Course { overflow, ..course };
         for trained in course.by(2).unwrap() {

@@ -6,7 +6,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// Where tests meet: a port that is free now.
 fn world(rank: usize, count: usize, port: u16) -> World {
     World {
-        ranks: Ranks { rank, count },
+        ranks: Ranks::of(rank, count),
         card: rank,
         host: "127.0.0.1".into(),
         port,
