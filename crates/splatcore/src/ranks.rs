@@ -82,13 +82,13 @@ pub struct Rank {
 
 impl Rank {
     /// The rank that `--cards` or the launcher's variables make of this process; `None` where there
-    /// is one card.
+    /// is one card. If `split_photos`, ranks render a photo together.
     ///
     /// # Errors
     /// If the world is wrong: a variable that makes no sense, no such cards, ranks that do not come
     /// or that were given other settings.
     pub fn meet(
-        cards: Option<Cards>,
+        (cards, split_photos): (Option<Cards>, bool),
         config: &ResolvedConfig,
         resume_command: &str,
     ) -> Result<Option<Self>> {
@@ -109,14 +109,15 @@ impl Rank {
         }
         // Before any rank waits for another.
         check(config)?;
-        let (world, children) = match world {
+        let (mut world, children) = match world {
             Some(world) => (world, None),
             None => {
                 let (world, children) = launch::start(count)?;
                 (world, Some(children))
             }
         };
-        let settings = config.to_toml()?;
+        world.ranks.strips = split_photos;
+        let settings = format!("{}split-photos = {split_photos}\n", config.to_toml()?);
         let ended = || children.as_ref().and_then(Children::ended);
         let link = Link::meet(&world, &settings, resume_command, (MEETING, &ended))?;
         Ok(Some(Self {

@@ -61,7 +61,12 @@ pub struct Finished {
 /// # Errors
 /// Also when the run was interrupted: the message says how to go on.
 pub fn run(job: &Job) -> Result<Finished> {
-    let Some(rank) = Rank::meet(job.cards, &job.config, &job.resume_command)? else {
+    let Some(rank) = Rank::meet(
+        (job.cards, job.split_photos),
+        &job.config,
+        &job.resume_command,
+    )?
+    else {
         return lead(job, None);
     };
     let result = match rank.leads() {

@@ -96,6 +96,7 @@ pub fn run(args: Args) -> Result<()> {
         images: None,
         init: None,
         cards: None,
+        split_photos: false,
         device: None,
         memory: None,
         memory_files: None,

@@ -252,6 +252,7 @@ impl Make {
             folder: asked.run_folder(),
             config: settings.resolve()?,
             cards: None,
+            split_photos: false,
             device: asked.device,
             memory: None,
             memory_files: None,

@@ -84,6 +84,11 @@ pub struct Args {
     /// leave this out: the cards are those of the ranks that were started
     #[arg(long, value_name = "N|all", conflicts_with = "device")]
     cards: Option<Cards>,
+    /// With fewer photos in a step than cards: let several cards render one photo, where otherwise
+    /// some wait. They exchange far more, so this is for cards of one machine with NVLink. The
+    /// result is the same, bit for bit
+    #[arg(long)]
+    split_photos: bool,
     /// Use at most so much of the card's memory, for example 16G [what is free]. A larger scene
     /// trains all the same: what the card has no room for, first the optimiser's state and the
     /// spherical harmonics, lies in the computer's memory, and steps move what they need. With
@@ -135,7 +140,7 @@ pub fn run(args: Args) -> Result<()> {
             memory: args.memory,
             files: args.memory_files.as_deref(),
         },
-        args.cards,
+        (args.cards, args.split_photos),
     );
     let job = Job {
         dataset: args.dataset,
@@ -146,6 +151,7 @@ pub fn run(args: Args) -> Result<()> {
         memory: args.memory,
         memory_files: args.memory_files,
         cards: args.cards,
+        split_photos: args.split_photos,
         config,
         resume: args.resume,
         overwrite: args.overwrite,
@@ -270,7 +276,7 @@ fn resume_command(
     folder: &Path,
     images: Option<&str>,
     card: Card<'_>,
-    cards: Option<Cards>,
+    (cards, split_photos): (Option<Cards>, bool),
 ) -> String {
     let quoted = |path: &Path| quote(&path.to_string_lossy());
     let images = images.map_or(String::new(), |name| format!(" --images {}", quote(name)));
@@ -285,8 +291,9 @@ fn resume_command(
         format!(" --memory-files {}", quoted(folder))
     });
     let cards = cards.map_or(String::new(), |cards| format!(" --cards {cards}"));
+    let split = if split_photos { " --split-photos" } else { "" };
     format!(
-        "splatcore train {} -o {}{images}{device}{memory}{files}{cards} --resume",
+        "splatcore train {} -o {}{images}{device}{memory}{files}{cards}{split} --resume",
         quoted(dataset),
         quoted(folder)
     )
@@ -299,7 +306,8 @@ mod tests {
     #[test]
     fn the_resume_command_survives_a_shell() {
         let any = Card::default();
-        let command = resume_command(Path::new("my photos"), Path::new("out"), None, any, None);
+        let one = (None, false);
+        let command = resume_command(Path::new("my photos"), Path::new("out"), None, any, one);
         assert_eq!(command, "splatcore train 'my photos' -o out --resume");
         let command = resume_command(
             Path::new("it's"),
@@ -310,13 +318,13 @@ mod tests {
                 memory: Some(Bytes(3 << 29)),
                 files: Some(Path::new("/nvme/it's")),
             },
-            Some(Cards::Count(2)),
+            (Some(Cards::Count(2)), true),
         );
         assert_eq!(
             command,
             concat!(
                 r"splatcore train 'it'\''s' -o a/b --images images_4 --device 1 --memory 1536M ",
-                r"--memory-files '/nvme/it'\''s' --cards 2 --resume"
+                r"--memory-files '/nvme/it'\''s' --cards 2 --split-photos --resume"
             )
         );
     }

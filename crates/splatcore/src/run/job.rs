@@ -49,6 +49,8 @@ pub struct Job {
     pub memory_files: Option<PathBuf>,
     /// Which cards train together; one if not given.
     pub cards: Option<Cards>,
+    /// Cards render a photo together where a step has fewer photos than cards.
+    pub split_photos: bool,
     /// Go on from the folder's checkpoint.
     pub resume: bool,
     /// Replace an earlier run in the folder.
