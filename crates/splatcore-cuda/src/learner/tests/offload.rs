@@ -157,6 +157,7 @@ fn ranks_with_different_memory() {
         mcmc: true,
         masks: true,
         depth: true,
+        strips: true,
         ..PLAIN
     };
     for (course, counts) in [(sparse, &[2, 3, 7][..]), (several, &[2, 4])] {
@@ -176,7 +177,7 @@ fn ranks_with_different_memory() {
                     };
                     let offloads = limit.is_some();
                     let learner = course.learner_on(&device, scene(), offloads).unwrap();
-                    let mut learner = learner.with_peers(peers).unwrap();
+                    let mut learner = course.joined(learner, peers);
                     let trained = course.train_from(&mut learner, 1);
                     let host = learner.host_memory().unwrap().bytes;
                     Some((trained, host, watched.watch().peak))

@@ -157,6 +157,15 @@ impl Course {
         CudaLearner::new(&state, Arc::new(views), passes, self.moments, offloads)
     }
 
+    /// Takes steps with these ranks.
+    pub fn joined(self, learner: CudaLearner, peers: Arc<Loopback>) -> CudaLearner {
+        let peers = match self.strips {
+            true => Arc::new(Arc::into_inner(peers).unwrap().with_strips()),
+            false => peers,
+        };
+        learner.with_peers(peers).unwrap()
+    }
+
     fn train(self, learner: &mut CudaLearner) -> Trained {
         self.train_from(learner, 1)
     }
@@ -213,11 +222,7 @@ impl Course {
     fn by(self, ranks: usize) -> Option<Vec<Trained>> {
         device()?;
         by(ranks, move |_, peers| {
-            let peers = match self.strips {
-                true => Arc::new(Arc::into_inner(peers)?.with_strips()),
-                false => peers,
-            };
-            let mut learner = self.learner()?.with_peers(peers).unwrap();
+            let mut learner = self.joined(self.learner()?, peers);
             Some(self.train(&mut learner))
         })
     }
@@ -353,9 +358,11 @@ fn strips_have_equal_numbers_of_pairs() {
         return;
     }
     let halves = by(2, move |_, peers| {
-        let peers = Arc::into_inner(peers)?.with_strips();
-        let mut learner = PLAIN.learner()?.with_peers(Arc::new(peers)).unwrap();
-        let plan = PLAIN.plan(1);
+        let course = Course {
+            strips: true,
+            ..PLAIN
+        };
+        let (mut learner, plan) = (course.joined(course.learner()?, peers), course.plan(1));
         let camera = &views()[plan.views[0]].camera;
         let pairs = learner.counts(camera, &plan.render).unwrap().pairs;
         learner.alone(&plan, false).unwrap();
