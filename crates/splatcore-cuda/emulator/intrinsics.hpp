@@ -193,6 +193,57 @@ static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shi
 static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
     return unsigned(((unsigned long long)high << 32 | low) >> (shift & 31u));
 }
+static inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
+    return shift < 32u ? __funnelshift_l(low, high, shift) : low;
+}
+static inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
+    return shift < 32u ? __funnelshift_r(low, high, shift) : high;
+}
+static inline long long __mul64hi(long long x, long long y) {
+    return (long long)((__int128)x * y >> 64);
+}
+// Products of the low 24 bits, of which the low 32 are kept.
+static inline int __mul24(int x, int y) {
+    return int((unsigned)(x << 8 >> 8) * (unsigned)(y << 8 >> 8));
+}
+static inline unsigned __umul24(unsigned x, unsigned y) {
+    return (x & 0xFFFFFFu) * (y & 0xFFFFFFu);
+}
+static inline unsigned __sad(int x, int y, unsigned z) {
+    return z + (x > y ? (unsigned)x - (unsigned)y : (unsigned)y - (unsigned)x);
+}
+static inline unsigned __usad(unsigned x, unsigned y, unsigned z) {
+    return z + (x > y ? x - y : y - x);
+}
+static inline int __hadd(int x, int y) { return int(((long long)x + y) >> 1); }
+static inline int __rhadd(int x, int y) { return int(((long long)x + y + 1) >> 1); }
+static inline unsigned __uhadd(unsigned x, unsigned y) {
+    return unsigned(((unsigned long long)x + y) >> 1);
+}
+static inline unsigned __urhadd(unsigned x, unsigned y) {
+    return unsigned(((unsigned long long)x + y + 1) >> 1);
+}
+static inline double __hiloint2double(int high, int low) {
+    return emulator_bits<double>((unsigned long long)(unsigned)high << 32 | (unsigned)low);
+}
+// Sums of products with the bytes of `y`: of the four bytes of `x`, or of its two halves with the
+// lower or the upper two.
+#define EMULATOR_DOT(word, byte, half)                                                      \
+    static inline word __dp4a(word x, word y, word z) {                                     \
+        unsigned sum = (unsigned)z;                                                         \
+        for (int i = 0; i < 4; ++i) sum += (unsigned)(byte(x >> 8 * i) * byte(y >> 8 * i)); \
+        return word(sum);                                                                   \
+    }                                                                                       \
+    static inline word __dp2a_lo(word x, word y, word z) {                                  \
+        return word((unsigned)z + (unsigned)(half(x) * byte(y)) +                           \
+                    (unsigned)(half(x >> 16) * byte(y >> 8)));                              \
+    }                                                                                       \
+    static inline word __dp2a_hi(word x, word y, word z) {                                  \
+        return word((unsigned)z + (unsigned)(half(x) * byte(y >> 16)) +                     \
+                    (unsigned)(half(x >> 16) * byte(y >> 24)));                             \
+    }
+EMULATOR_DOT(int, (signed char), (short))
+EMULATOR_DOT(unsigned, (unsigned char), (unsigned short))
 
 // Reads and writes with a caching hint, which is ignored.
 #define EMULATOR_LOAD(name)                           \

@@ -354,7 +354,10 @@ impl<'a> Local<'a> {
     ) -> Result<Verdict, Stop> {
         let id = candidate.id();
         let allowed: Vec<&str> = self.settings.files.iter().map(String::as_str).collect();
-        source::check(self.toolbox.kernels(), &allowed, &candidate.changed)?;
+        let beside = &self.settings.beside;
+        let mut kernels = self.toolbox.kernels().clone();
+        kernels.retain(|name, _| beside.is_empty() || beside.contains(name));
+        source::check(&kernels, &allowed, &candidate.changed)?;
         let mut is_baseline = false;
         match self.compile(&candidate.changed)? {
             Some(compiled) => {

@@ -19,7 +19,7 @@ pub enum Gate {
     /// No directive, attribute or literal that a kernel has no use for: includes, pragmas other
     /// than `unroll`, host code.
     Directives,
-    /// Inline assembly holds known opcodes only: no clocks, timers, traps, cache policies.
+    /// No new inline assembly, no clocks, timers, traps.
     Assembly,
     /// No new condition on the compiler, the emulator or a build variant, no new state that
     /// outlives a launch.

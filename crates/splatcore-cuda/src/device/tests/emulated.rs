@@ -366,6 +366,16 @@ extern "C" __global__ void intrinsics(const u32* in, u32* out, u32 n) {
     out[10] = __float_as_uint(rsqrtf(4.0f) + fminf(1.0f, max(2.0f, 3.0f)) +
                               __fdividef(1.0f, 4.0f) + __saturatef(7.0f));
     out[11] = max(in[0], 7u) == in[0] && min(-1, 1) == -1 && isnan(__int_as_float(0x7fc00000));
+    int a = (int)in[0], b = (int)in[1];
+    out[12] = (u32)__dp4a(a, b, 7);
+    out[13] = __dp4a(in[0], in[1], 7u);
+    out[14] = (u32)__dp2a_lo(a, b, 7);
+    out[15] = __dp2a_hi(in[0], in[1], 7u);
+    out[16] = (u32)__mul24(a, b) ^ __umul24(in[0], in[1]);
+    out[17] = __sad(a, b, 7u) ^ __usad(in[0], in[1], 7u);
+    out[18] = (u32)__hadd(a, b) ^ __uhadd(in[0], in[1]) + (u32)__rhadd(a, b) ^ __urhadd(in[0], in[1]);
+    out[19] = __funnelshift_lc(in[0], in[1], 40) ^ __funnelshift_rc(in[0], in[1], 8);
+    out[20] = (u32)__mul64hi((i64)a << 32, (i64)b << 32);
 }"#;
 
 #[test]
@@ -374,7 +384,7 @@ fn intrinsics() {
     let kernel = only(&device, INTRINSICS, &["intrinsics"]);
     let (input, output) = (
         put(&device, &[0x1234_5678u32, 0x9abc_def0]),
-        put(&device, &[0u32; 12]),
+        put(&device, &[0u32; 21]),
     );
     run(&device, kernel, (1, 1), (input, output, 0)).unwrap();
     let (a, b) = (0x1234_5678u32, 0x9abc_def0u32);
@@ -392,8 +402,20 @@ fn intrinsics() {
         12 | 16 << 8 | 4 << 16 | 16 << 24,
         (0.5f32 + 1.0 + 0.25 + 1.0).to_bits(),
         1,
+        // By bytes: a is 18, 52, 86, 120, and b 154, 188, 222, 240, signed -102, -68, -34, -16.
+        -10_209i32 as u32,
+        60_447,
+        -512_609i32 as u32,
+        4_879_215,
+        (3_430_008i64 * -4_399_376) as u32 ^ (3_430_008u64 * 12_377_840) as u32,
+        2_004_318_095 ^ 2_290_649_231,
+        (-696_739_148i32 as u32)
+            ^ (1_450_744_500u32.wrapping_add(-696_739_148i32 as u32))
+            ^ 1_450_744_500,
+        a ^ (a >> 8 | b << 24),
+        (a as i32).wrapping_mul(b as i32) as u32,
     ];
-    assert_eq!(get::<u32>(&device, output, 12), expected);
+    assert_eq!(get::<u32>(&device, output, 21), expected);
 }
 
 #[test]

@@ -16,10 +16,8 @@
 //! arithmetic on good ones, nor pointers to functions by type deduction: on a card `memory` does;
 //! emulated kernels run in a sandboxed child process.
 //!
-//! **`assembly`** stops PTX other than arithmetic, lanes, matrix units and plain memory (clocks,
-//! waits, traps, jumps, numbers of processors, cache policies, names of variables), assembly
-//! outside functions, and the functions of C++ for the same. It cannot stop known instructions
-//! that compute something else: `result` does.
+//! **`assembly`** stops assembly that is not the baseline's to the letter, which the emulator could
+//! not run, and functions of C++ that reach clocks, waits and traps.
 //!
 //! **`conditions`** stops new conditions on the emulator, compilers, checks and counting; changed
 //! emulated branches; variables outside functions, `static`; constants in device memory that are
@@ -45,12 +43,12 @@
 //! divide what another gate recognises. All branches of conditional groups are read as code, and
 //! brackets balance in each, so where a token stands does not depend on conditions (`items`). Rules
 //! about names hold in every branch and every macro. Lists say what is allowed (directives,
-//! reserved names, instructions, shapes of declarations); only for functions of the C library,
+//! reserved names, shapes of declarations); only for functions of the C library,
 //! which plain C++ can name, is there a list of what is not: a test compares it with the headers.
 //!
 //! # What honest candidates cannot do
 //!
-//! New PTX needs a twin for the emulator, and so a condition on `EMULATED`: a person adds such a
+//! New assembly needs a twin for the emulator, and so a condition on `EMULATED`: a person adds such a
 //! wrapper to `device.cuh` or `matrix.cuh`. Macros with parameters are written as `__device__`
 //! functions, tables as `#define` or in functions, explicit specialisations as `if constexpr`.
 
@@ -62,7 +60,6 @@ mod interface;
 mod items;
 mod macros;
 mod names;
-mod ptx;
 pub mod tokens;
 
 use super::{Gate, Rejection};
@@ -79,8 +76,8 @@ const ROOM: usize = 64 * 1024;
 
 /// The source gates: whether the text of a candidate may be compiled at all.
 ///
-/// `baseline` holds every kernel file of the build, `allowed` the names of the task's files, and
-/// `changed` the candidate's texts.
+/// `baseline` holds every kernel file whose names are taken, `allowed` the names of the task's files,
+/// and `changed` the candidate's texts.
 ///
 /// # Errors
 /// With the first gate that the candidate does not pass: file, line, what is wrong, and what to do.

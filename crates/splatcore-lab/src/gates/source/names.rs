@@ -75,7 +75,7 @@ static GUARDS: Names = names! {
 };
 
 /// Reserved names (with two underscores, or one and a capital) that kernels may use.
-static CUDA_NAMES: Names = names! {
+pub static CUDA_NAMES: Names = names! {
     "__device__ __forceinline__ __noinline__ __inline__ __shared__ __restrict__ __restrict"
     "__launch_bounds__ __grid_constant__ __align__ __builtin_expect __builtin_assume_aligned"
     "__syncthreads __syncthreads_and __syncthreads_or __syncthreads_count __syncwarp __activemask"
@@ -86,9 +86,9 @@ static CUDA_NAMES: Names = names! {
     "__logf __log2f __log10f __powf __sinf __cosf __tanf __sincosf __fdividef __saturatef"
     "__frsqrt_rn __float_as_int __float_as_uint __int_as_float __uint_as_float"
     "__double_as_longlong __longlong_as_double __hiloint2double __popc __popcll __clz __clzll __ffs"
-    "__ffsll __brev __brevll __fns __byte_perm __funnelshift_l __funnelshift_r __funnelshift_lc"
+    "__ffsll __brev __brevll __byte_perm __funnelshift_l __funnelshift_r __funnelshift_lc"
     "__funnelshift_rc __mulhi __umulhi __mul64hi __umul64hi __mul24 __umul24 __sad __usad __hadd"
-    "__rhadd __uhadd __urhadd __dp4a __dp2a_lo __dp2a_hi __cvta_generic_to_shared"
+    "__rhadd __uhadd __urhadd __dp4a __dp2a_lo __dp2a_hi"
 };
 
 /// Types by keyword, and what may stand in front of one.

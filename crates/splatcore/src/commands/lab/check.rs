@@ -45,10 +45,12 @@ pub fn run(args: Args) -> Result<()> {
     let build = Build::new(&args.device)?;
     let changed = read(&args.folder)?;
     build.check_files(args.pipeline, args.training, changed.keys())?;
+    let files: Vec<String> = changed.keys().cloned().collect();
     let settings = Settings {
         pipeline: args.pipeline,
         training: args.training,
-        files: changed.keys().cloned().collect(),
+        beside: build.files_beside(args.pipeline, &files)?,
+        files,
         seed: args.seed,
         more: vec![],
         plan: Plan::default(),

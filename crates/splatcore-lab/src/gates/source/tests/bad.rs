@@ -80,7 +80,7 @@ fn attacks_in_the_kernel_are_stopped() {
     let texts = kernels();
     let baseline = Baseline::of(&texts);
     let attacks: Vec<_> = attacks(include_str!("bad/inside.txt")).collect();
-    assert!(attacks.len() > 80, "{}", attacks.len());
+    assert!(attacks.len() > 50, "{}", attacks.len());
     let judged = attacks.into_iter().map(|(wanted, text)| {
         let said = baseline.judge_edit("blend_scalar.cu", INSIDE, &format!("{INSIDE}{text}"));
         (wanted, text, said)

@@ -161,3 +161,20 @@ fn kernels_have_no_names_of_the_host() {
         }
     }
 }
+
+/// A function of CUDA that a candidate may call must compile on the emulator, which checks races.
+#[test]
+fn the_emulator_has_what_candidates_may_call() {
+    let all: String = emulator().into_iter().map(|(_, text)| text).collect();
+    let words: BTreeSet<&str> = all
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .collect();
+    let missing: Vec<_> = names::CUDA_NAMES
+        .iter()
+        .filter(|name| !words.contains(*name))
+        // Of the C++ compiler.
+        .filter(|name| !name.starts_with("__builtin_") && !name.starts_with("__restrict"))
+        .filter(|name| **name != "__inline__")
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
