@@ -15,6 +15,11 @@ EXPERIMENTS = [
     ("seele-3", "`exact+seele`, blend", "model, planner and profile"),
     ("splatcore-search", "`exact+splatcore`, four files", "search, `portfolio`"),
     ("splatcore-step-search", "`exact+splatcore+splatcore`, a step", "search, `portfolio`"),
+    ("live-literal-1", "`aabb+literal`, blend", "live model, seed 0"),
+    ("live-literal-2", "`aabb+literal`, blend", "live model, seed 1"),
+    ("live-seele-1", "`exact+seele`, blend", "live model, seed 0"),
+    ("live-tc-gs-1", "`exact+tc-gs`, blend", "live model, seed 0"),
+    ("live-splatcore-1", "`exact+splatcore`, blend", "live model, seed 0"),
 ]
 
 CHEATS = ROOT / "crates/splatcore-lab/cheats"
@@ -139,24 +144,30 @@ def guidance():
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
 
 
-# Live models' runs by raw file: where they start.
+# A live model's runs by raw file: where they start.
 LIVE = {
-    "live-literal-1": "`aabb+literal`, seed 1",
-    "live-literal-3": "`aabb+literal`, seed 3",
-    "live-seele-1": "`exact+seele`, seed 1",
+    "live-literal-1": "`aabb+literal`, seed 0",
+    "live-literal-2": "`aabb+literal`, seed 1",
+    "live-seele-1": "`exact+seele`, seed 0",
+    "live-tc-gs-1": "`exact+tc-gs`, seed 0",
+    "live-splatcore-1": "`exact+splatcore`, seed 0",
 }
 
 
 def live():
-    """The first tries of a model that was asked during the run."""
+    """The tries of a model that was asked during the run, in order."""
     rows = []
     for name, start in LIVE.items():
-        for one in candidates(name):
-            verdict = one["verdict"]
-            interval = f"{verdict['low']:.4f} to {verdict['high']:.4f}"
-            rows.append([start, one["about"], speed_up(verdict["ratio"]), interval])
-    head = ["start", "change", "speed-up", "time over the start's"]
-    body = table(head, rows, ["left"] * 2 + ["right"] * 2)
+        for number, one in enumerate(candidates(name), 1):
+            verdict, advice = one["verdict"], one["origin"]["advice"]
+            predicted = f"{advice['predicted_percent']:g}"
+            said = [f"stopped by `{verdict.get('gate')}`", "-"]
+            if "ratio" in verdict:
+                interval = f"{verdict['low']:.4f} to {verdict['high']:.4f}"
+                said = [speed_up(verdict["ratio"]), interval]
+            rows.append([start, number, one["about"], predicted, *said])
+    head = ["start", "try", "change", "predicted, %", "speed-up", "time over the start's"]
+    body = table(head, rows, ["left", "right", "left"] + ["right"] * 3)
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in LIVE])])
 
 

@@ -53,8 +53,13 @@ def calls(data):
     found = list(by_call(data, lambda row: row["median_ms"], those))
     tiny = [data[f"tiny_call_us_{who}"] / 1000 for who in those]
     found.append(("image of 8 Gaussians, 64x64, packed=False", *tiny))
-    step = [data["kernels_ms_per_step"][who] for who in those]
-    found.append(("all kernels of a step, packed=False", *step))
+    step = data["kernels_ms_per_step"]
+    found.append(("all kernels of a step, packed=False", *(step[who] for who in those)))
+    single = list(by_call(data, lambda row: row["median_ms"], ["single"]))
+    for (label, ours), (_, _, *others) in list(zip(single, found))[:2]:
+        found.append((f"{label}, `single`", ours, *others))
+    others = [step[who] for who in those[1:]]
+    found.append(("all kernels of a step, packed=False, `single`", step["single"], *others))
     rows = [
         [*beside(label, ours, theirs, 2), f"{csrc:.2f}", f"{csrc / theirs:.2f}"]
         for label, ours, theirs, csrc in found
@@ -64,8 +69,11 @@ def calls(data):
 
 
 def kernels(data):
-    parts = data["kernels_us_per_step"].items()
-    return compared("kernels", "us", [beside(part, *us[:2], 0) for part, us in parts])
+    parts = data["kernels_us_per_step"]
+    rows = [beside(part, *us[:2], 0) for part, us in parts.items()]
+    image = [us for part, us in parts.items() if not part.endswith(", backward")]
+    rows.append(beside("those of an image", *(sum(column) for column in list(zip(*image))[:2]), 0))
+    return compared("kernels", "us", rows)
 
 
 def memory(data):

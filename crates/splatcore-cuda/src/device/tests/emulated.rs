@@ -373,7 +373,8 @@ extern "C" __global__ void intrinsics(const u32* in, u32* out, u32 n) {
     out[15] = __dp2a_hi(in[0], in[1], 7u);
     out[16] = (u32)__mul24(a, b) ^ __umul24(in[0], in[1]);
     out[17] = __sad(a, b, 7u) ^ __usad(in[0], in[1], 7u);
-    out[18] = (u32)__hadd(a, b) ^ __uhadd(in[0], in[1]) + (u32)__rhadd(a, b) ^ __urhadd(in[0], in[1]);
+    out[18] = (u32)__hadd(a, b) ^ __uhadd(in[0], in[1]) ^ (u32)__rhadd(a, b) << 1 ^
+              __urhadd(in[0], in[1]) << 1;
     out[19] = __funnelshift_lc(in[0], in[1], 40) ^ __funnelshift_rc(in[0], in[1], 8);
     out[20] = (u32)__mul64hi((i64)a << 32, (i64)b << 32);
 }"#;
@@ -408,10 +409,11 @@ fn intrinsics() {
         -512_609i32 as u32,
         4_879_215,
         (3_430_008i64 * -4_399_376) as u32 ^ (3_430_008u64 * 12_377_840) as u32,
-        2_004_318_095 ^ 2_290_649_231,
+        2_004_318_095 ^ 2_290_649_215,
         (-696_739_148i32 as u32)
-            ^ (1_450_744_500u32.wrapping_add(-696_739_148i32 as u32))
-            ^ 1_450_744_500,
+            ^ 1_450_744_500
+            ^ (-696_739_148i32 as u32) << 1
+            ^ 1_450_744_500 << 1,
         a ^ (a >> 8 | b << 24),
         (a as i32).wrapping_mul(b as i32) as u32,
     ];

@@ -48,8 +48,8 @@
 //!
 //! # What honest candidates cannot do
 //!
-//! New assembly needs a twin for the emulator, and so a condition on `EMULATED`: a person adds such a
-//! wrapper to `device.cuh` or `matrix.cuh`. Macros with parameters are written as `__device__`
+//! New assembly needs a twin for the emulator, and so a condition on `EMULATED`: a person adds such
+//! a wrapper to `device.cuh` or `matrix.cuh`. Macros with parameters are written as `__device__`
 //! functions, tables as `#define` or in functions, explicit specialisations as `if constexpr`.
 
 mod assembly;
@@ -76,8 +76,8 @@ const ROOM: usize = 64 * 1024;
 
 /// The source gates: whether the text of a candidate may be compiled at all.
 ///
-/// `baseline` holds every kernel file whose names are taken, `allowed` the names of the task's files,
-/// and `changed` the candidate's texts.
+/// `baseline` holds every kernel file whose names are taken, `allowed` the names of the task's
+/// files, and `changed` the candidate's texts.
 ///
 /// # Errors
 /// With the first gate that the candidate does not pass: file, line, what is wrong, and what to do.
