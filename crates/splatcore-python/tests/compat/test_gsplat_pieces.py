@@ -73,6 +73,19 @@ def test_meta_of_packed_splats():
     assert torch.equal(meta["isect_offsets"], dense["isect_offsets"])
 
 
+@pytest.mark.parametrize("mode", ["RGB", "RGB+ED"])
+def test_packing_without_gradients_changes_nothing(mode):
+    given = scenes.make(cameras=1)
+    options = {"sh_degree": 2, "render_mode": mode, "rasterize_mode": "antialiased"}
+    *images, meta = draw(given, **options)
+    with torch.no_grad():
+        *found, other = draw(given, **options)
+    assert all(map(torch.equal, found, images))
+    assert list(other) == list(meta)
+    for key, part in meta.items():
+        assert torch.equal(other[key], part) if isinstance(part, torch.Tensor) else other[key] == part
+
+
 def test_packed_ids_of_batches():
     given = scenes.make(cameras=3)
     batch = {name: part.detach().expand(2, *part.shape) for name, part in given.items()}

@@ -274,7 +274,11 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     batch, c = tuple(leading), viewmats.shape[-3]
     camera = _projection.camera_of(width, height, options.limits, options.camera_model)
     upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
-    counted = _ops.Counted(tile_size, settings.exact_tiles, not options.packed)
+    is_one = math.prod(batch) * c == 1
+    # Without gradients the splats of one image are packed behind it, while a card draws.
+    later = options.packed and is_one and not _are_wanted(given)
+    packs = options.packed and not later
+    counted = _ops.Counted(tile_size, settings.exact_tiles, not packs)
     found: Any = apply(
         Project,
         *(means, upper, quats, scales, viewmats, Ks, opacities, camera),
@@ -286,16 +290,13 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     if compensations is not None:
         drawn = drawn * compensations
     mode = options.render_mode
-    is_plain = mode == "RGB" and sh_degree is None and not options.packed
+    is_plain = mode == "RGB" and sh_degree is None and not packs
     ids = image_ids = features = None
-    is_one = sizes[1] * c == 1
-    if is_one or not options.packed:
+    if is_one or not packs:
         features = _features(colors, sh_degree, means, viewmats, radii, sizes, None, is_plain)
-    if options.packed:
-        rows, images = _ops.list_drawn(radii, counted.totals()[1])
+    if packs:
         parts = (means2d, depths, conics, drawn, *(() if features is None else (features,)))
-        whole = (radii, counted.counts)
-        *parts, radii, counted.counts = apply(PackRows, rows, len(batch) + 2, whole, *parts)
+        rows, images, radii, parts = _pack(radii, counted, parts)
         means2d, depths, conics, drawn, *packed = parts
         ids = _projection.ids_of(rows, images, sizes[1], c, n)
         image_ids = None if is_one else images
@@ -314,10 +315,36 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
         Draw, means2d, conics, features, drawn, backgrounds, drawing, options.absgrad
     )
     lists: Any = drawing.lists
+    flatten_ids = lists.flatten_ids
     splats = (radii, means2d, depths, conics, drawn)
-    found = (counted.counts, drawing.isect_ids, lists.flatten_ids, lists.tile_offsets)
+    if later:
+        rows, images, radii, parts = _pack(radii, counted, splats[1:])
+        splats = (radii, *parts)
+        ids = _projection.ids_of(rows, images, 1, 1, n)
+        places = flatten_ids.new_empty(n)
+        places[rows] = torch.arange(rows.numel(), dtype=places.dtype, device=places.device)
+        flatten_ids = places.index_select(0, flatten_ids)
+    found = (counted.counts, drawing.isect_ids, flatten_ids, lists.tile_offsets)
     meta = _meta(splats, ids or (None, None, None), found, options, (sizes[1], c))
     return _expected(mode, image, alphas), alphas, meta
+
+
+def _are_wanted(given: Given) -> bool:
+    """Whether gradients of any of these are."""
+    return torch.is_grad_enabled() and any(
+        part is not None and part.requires_grad for part in given
+    )
+
+
+def _pack(
+    radii: Tensor, counted: _ops.Counted, parts: tuple[Tensor, ...]
+) -> tuple[Tensor, Tensor, Tensor, tuple[Tensor, ...]]:
+    """Places of the splats that are drawn, their images, and their rows of ``radii``, of the counts
+    in ``counted`` and of ``parts``."""
+    rows, images = _ops.list_drawn(radii, counted.totals()[1])
+    whole = (radii, counted.counts)
+    *parts, radii, counted.counts = apply(PackRows, rows, radii.dim() - 1, whole, *parts)
+    return rows, images, radii, tuple(parts)
 
 
 def _halves(features: Tensor, options: _Options) -> bool:
