@@ -5,12 +5,16 @@ use crate::candidate::{Candidate, Id, Texts};
 use crate::evaluate::{Broken, Evaluator, Outcome};
 use crate::experiment::{ExperimentError, Folder};
 use crate::gates::{Gate, Rejection, Verdict};
-use crate::journal::{CrossChecked, Event, JournalError, Opened, Proposed, State};
+use crate::journal::{CrossChecked, Event, JournalError, Opened, Proposed, State, seconds_now};
 use crate::propose::{History, ProposeError, Proposer};
 use std::time::Instant;
 
 /// Tries without a candidate in a row after which a proposer counts as broken.
 const FRUITLESS: u32 = 20;
+
+/// Seconds for which times of the baseline against itself hold: an experiment that people answer
+/// is resumed once a question, and the machine is the same.
+const NOISE_LASTS: u64 = 3600;
 
 /// Why a run failed: one line with the remedy. Everything up to there is in the journal.
 #[derive(Debug, thiserror::Error)]
@@ -112,8 +116,8 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// Times the baseline against itself, unless the journal has these times, and judges the
-    /// candidate that was in work when the session before ended.
+    /// Times the baseline against itself, unless the journal has such times of the last hour, and
+    /// judges the candidate that was in work when the session before ended.
     ///
     /// # Errors
     /// See [`CampaignError`].
@@ -122,13 +126,11 @@ impl<'a> Session<'a> {
         evaluator: &mut dyn Evaluator,
         watch: &mut dyn Watch,
     ) -> Result<(), CampaignError> {
-        match &self.state.noise {
-            Some(known) => evaluator.know_noise(known),
-            None => {
-                if let Some(noise) = evaluator.noise()? {
-                    self.write(Event::Noise(noise))?;
-                }
-            }
+        let known = self.state.noise.as_ref();
+        let fresh = known.filter(|(at, _)| seconds_now().saturating_sub(*at) < NOISE_LASTS);
+        let knows = fresh.is_some_and(|(_, noise)| evaluator.knows_noise(noise));
+        if !knows && let Some(noise) = evaluator.noise()? {
+            self.write(Event::Noise(noise))?;
         }
         if let Some(candidate) = self.state.pending.clone() {
             self.judge(&candidate, evaluator, watch)?;

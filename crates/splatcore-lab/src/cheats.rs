@@ -172,7 +172,6 @@ fn try_some(
                     pipeline: cheat.pipeline,
                     training: cheat.training,
                     files: vec![],
-                    beside: vec![],
                     seed: 1,
                     more: vec![],
                     plan: Plan::default(),

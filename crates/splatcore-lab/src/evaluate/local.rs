@@ -354,10 +354,7 @@ impl<'a> Local<'a> {
     ) -> Result<Verdict, Stop> {
         let id = candidate.id();
         let allowed: Vec<&str> = self.settings.files.iter().map(String::as_str).collect();
-        let beside = &self.settings.beside;
-        let mut kernels = self.toolbox.kernels().clone();
-        kernels.retain(|name, _| beside.is_empty() || beside.contains(name));
-        source::check(&kernels, &allowed, &candidate.changed)?;
+        source::check(self.toolbox.kernels(), &allowed, &candidate.changed)?;
         let mut is_baseline = false;
         match self.compile(&candidate.changed)? {
             Some(compiled) => {
@@ -445,8 +442,11 @@ impl Evaluator for Local<'_> {
         Ok(Some(Timed { id, series }))
     }
 
-    fn know_noise(&mut self, known: &Timed) {
-        self.margin = Some(timing::margin(&summary::rounds(&known.series)));
+    fn knows_noise(&mut self, known: &Timed) -> bool {
+        let rounds = summary::rounds(&known.series);
+        let is_whole = rounds.len() == timing::PROCESSES * timing::ROUNDS;
+        self.margin = is_whole.then(|| timing::margin(&rounds));
+        is_whole
     }
 
     fn add_test(&mut self, more: &Wanted) -> Result<(), Broken> {

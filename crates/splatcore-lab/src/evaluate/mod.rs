@@ -53,8 +53,11 @@ pub trait Evaluator {
     fn noise(&mut self) -> Result<Option<Timed>, Broken> {
         Ok(None)
     }
-    /// Takes what [`Evaluator::noise`] found on this device in an earlier run.
-    fn know_noise(&mut self, _: &Timed) {}
+    /// Takes what [`Evaluator::noise`] found in an earlier run; false if it is not what it would
+    /// find now.
+    fn knows_noise(&mut self, _: &Timed) -> bool {
+        false
+    }
     /// Looks at one more scene from now on.
     ///
     /// # Errors

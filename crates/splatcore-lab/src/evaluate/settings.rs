@@ -13,9 +13,6 @@ pub struct Settings {
     pub training: bool,
     /// Files that may be changed.
     pub files: Vec<String>,
-    /// Kernel files that are compiled together with one of those: their names are taken. All of
-    /// them if there are none.
-    pub beside: Vec<String>,
     /// Seed of the test scenes and of the order of frames.
     pub seed: u64,
     /// Scenes to look at besides: counterexamples of a second model.

@@ -76,6 +76,12 @@ pub struct Journal {
     last: String,
 }
 
+/// Seconds since 1970.
+pub fn seconds_now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_secs())
+}
+
 impl Journal {
     /// Opens a journal, or begins one.
     ///
@@ -120,10 +126,9 @@ impl Journal {
     /// # Errors
     /// If it cannot be written: what was written of it is dropped by the next [`Journal::open`].
     pub fn append(&mut self, event: Event) -> Result<&Entry, JournalError> {
-        let at = SystemTime::now().duration_since(UNIX_EPOCH);
         let entry = Entry {
             n: self.entries.len() as u64,
-            at: at.map_or(0, |at| at.as_secs()),
+            at: seconds_now(),
             previous: self.last.clone(),
             event,
         };

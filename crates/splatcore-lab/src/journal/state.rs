@@ -24,8 +24,9 @@ pub struct State {
     pub counterexamples: Vec<Wanted>,
     /// Device seconds spent.
     pub device_seconds: f64,
-    /// The last times of the baseline against itself. A journal has those of one device only.
-    pub noise: Option<Timed>,
+    /// The last times of the baseline against itself before this run, and when they were written,
+    /// in seconds since 1970. A journal has those of one kind of device only.
+    pub noise: Option<(u64, Timed)>,
 }
 
 /// Counterexamples that become tests: each makes every later candidate a little dearer.
@@ -46,6 +47,9 @@ impl State {
         };
         for entry in entries {
             state.apply(&entry.event, blobs)?;
+            if let Event::Noise(noise) = &entry.event {
+                state.noise = Some((entry.at, noise.clone()));
+            }
         }
         Ok(state)
     }
@@ -73,7 +77,6 @@ impl State {
                 let first = self.by_code.entry(code.code.clone());
                 first.or_insert_with(|| code.id.clone());
             }
-            Event::Noise(noise) => self.noise = Some(noise.clone()),
             Event::Judged {
                 id,
                 verdict,
@@ -88,6 +91,7 @@ impl State {
             | Event::SameCode { .. }
             | Event::Checked(_)
             | Event::Timed(_)
+            | Event::Noise(_)
             | Event::Stopped { .. }
             | Event::Accepted { .. } => {}
         }

@@ -44,7 +44,6 @@ impl Shells {
                 pipeline: Pipeline::VANILLA,
                 training: false,
                 files: vec![],
-                beside: vec![],
                 seed: 1,
                 more: vec![],
                 plan: Plan::default(),

@@ -18,9 +18,14 @@ pub fn check(pair: &Pair) -> Result<(), Rejection> {
     let code = &pair.new.code;
     for range in statements(code) {
         let line = code[range.start].line;
+        let within = |at: usize| at > range.start && at < range.end;
+        if pair.new.directives.iter().any(|d| within(d.at)) {
+            let what = "a directive within asm; take it out";
+            return Err(pair.reject(Gate::Assembly, line, what));
+        }
         if !known.contains(&text(code, range)) {
             let what = "new inline assembly, which the emulator cannot run to check races; call \
-                        a function of device.cuh or matrix.cuh, or write C++";
+                        a function of the headers that are there, or write C++";
             return Err(pair.reject(Gate::Assembly, line, what));
         }
     }

@@ -8,8 +8,6 @@ use std::collections::{BTreeMap, HashSet};
 pub struct Facts<'a> {
     /// Tokens by file.
     pub files: BTreeMap<&'a str, Lexed<'a>>,
-    /// Every word of every file.
-    pub words: HashSet<&'a str>,
     /// Words of `#if` and `#elif` lines.
     pub asked: HashSet<&'a str>,
     /// Words that `#ifdef`, `#ifndef` or `defined` ask for.
@@ -23,17 +21,12 @@ impl<'a> Facts<'a> {
     pub fn of(texts: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self, Rejection> {
         let mut facts = Self {
             files: BTreeMap::new(),
-            words: HashSet::new(),
             asked: HashSet::new(),
             asked_whether: HashSet::new(),
             macros: HashSet::new(),
         };
         for (file, text) in texts {
             let lexed = lex(text).map_err(|error| unreadable(file, &error))?;
-            let all = lexed.all();
-            facts
-                .words
-                .extend(all.iter().filter(|t| t.is_word()).map(|t| t.text));
             for directive in &lexed.directives {
                 facts.asked.extend(asked(directive));
                 facts.asked_whether.extend(asked_whether(directive));
@@ -43,6 +36,37 @@ impl<'a> Facts<'a> {
         }
         Ok(facts)
     }
+
+    /// Whether a file that is compiled together with a changed one has this word: a program is a
+    /// file and what it includes.
+    pub fn is_taken(&self, pair: &Pair, word: &str) -> bool {
+        let own = included(pair.new);
+        let has = |file: &&str| {
+            let all = self.files.get(file).map(Lexed::all).unwrap_or_default();
+            all.iter().any(|t| t.is_word() && t.text == word)
+        };
+        self.files.keys().any(|root| {
+            let mut program = vec![*root];
+            let mut at = 0;
+            while let Some(&file) = program.get(at) {
+                let more = self.files.get(file).map(included).unwrap_or_default();
+                let more = more
+                    .into_iter()
+                    .chain(own.iter().copied().filter(|_| file == pair.file));
+                let new: Vec<&str> = more.filter(|name| !program.contains(name)).collect();
+                program.extend(new);
+                at += 1;
+            }
+            program.contains(&pair.file) && program.iter().any(|file| has(file))
+        })
+    }
+}
+
+/// The files that a text includes.
+fn included<'a>(text: &Lexed<'a>) -> Vec<&'a str> {
+    let includes = text.directives.iter().filter(|d| d.name == "include");
+    let names = includes.filter_map(|d| Some(d.tokens.first()?.text.trim_matches('"')));
+    names.collect()
 }
 
 /// A changed file beside the baseline's.

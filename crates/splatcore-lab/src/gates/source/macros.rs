@@ -12,9 +12,9 @@
 //!   that declares or attributes. It does not begin with `[` and is not empty. So no use of it
 //!   begins, ends or splits a statement, a declaration, an attribute, an `asm` or a list of
 //!   parameters, and what these look like unexpanded is what they are.
-//! - A macro's name has capitals only and, unless the file defined it before, stands nowhere in
-//!   the baseline: so it changes no keyword, function, parameter, field or constant of the build,
-//!   and nothing in the headers or in what Rust adds behind the file.
+//! - A macro's name has capitals only and, unless the file defined it before, stands in no file
+//!   that is ever compiled together with this one: so it changes no keyword, function, parameter,
+//!   field or constant there, and nothing in what Rust adds behind the file.
 //! - Definitions of the baseline are what they were, word by word, or new by these rules.
 //!
 //! What a macro can still hide is a number; [`Numbers`] looks through definitions for those.
@@ -68,7 +68,7 @@ fn check_definition(pair: &Pair, directive: &Directive, own: &HashSet<&str>) -> 
     if names::is_guard(text) || text == "HAS_SM80" {
         return Err(format!("{text} is the build's own name; choose another"));
     }
-    if !own.contains(text) && pair.facts.words.contains(text) {
+    if !own.contains(text) && pair.facts.is_taken(pair, text) {
         return Err(format!(
             "{text} already means something in another place; choose another name"
         ));

@@ -76,8 +76,8 @@ const ROOM: usize = 64 * 1024;
 
 /// The source gates: whether the text of a candidate may be compiled at all.
 ///
-/// `baseline` holds every kernel file whose names are taken, `allowed` the names of the task's
-/// files, and `changed` the candidate's texts.
+/// `baseline` holds every kernel file of the build, `allowed` the names of the task's files, and
+/// `changed` the candidate's texts.
 ///
 /// # Errors
 /// With the first gate that the candidate does not pass: file, line, what is wrong, and what to do.

@@ -88,7 +88,10 @@ pub static CUDA_NAMES: Names = names! {
     "__double_as_longlong __longlong_as_double __hiloint2double __popc __popcll __clz __clzll __ffs"
     "__ffsll __brev __brevll __byte_perm __funnelshift_l __funnelshift_r __funnelshift_lc"
     "__funnelshift_rc __mulhi __umulhi __mul64hi __umul64hi __mul24 __umul24 __sad __usad __hadd"
-    "__rhadd __uhadd __urhadd __dp4a __dp2a_lo __dp2a_hi"
+    "__rhadd __uhadd __urhadd __dp4a __dp2a_lo __dp2a_hi __fadd_rn __fsub_rn __fmul_rn __fdiv_rn"
+    "__fmaf_rn __frcp_rn __fsqrt_rn __dadd_rn __dsub_rn __dmul_rn __ddiv_rn __fma_rn"
+    "__int2float_rn __uint2float_rn __ll2float_rn __ull2float_rn __double2float_rn"
+    "__uint2double_rn __int2double_rn"
 };
 
 /// Types by keyword, and what may stand in front of one.
@@ -130,7 +133,7 @@ pub fn is_reserved(word: &str) -> bool {
 
 /// Whether a reserved name is one of arithmetic, warps, barriers or plain memory.
 pub fn is_cuda_name(word: &str) -> bool {
-    CUDA_NAMES.contains(word) || is_rounded(word) || is_conversion(word) || is_of_lanes(word)
+    CUDA_NAMES.contains(word) || is_conversion(word)
 }
 
 /// Whether a reserved name is a function: neither an attribute nor a build's name.
@@ -138,40 +141,16 @@ pub fn is_arithmetic(word: &str) -> bool {
     is_cuda_name(word) && !word.ends_with("__") && !word.starts_with("__restrict")
 }
 
-/// `__fmul_rn`, `__dadd_rz`, `__fma_rn`.
-fn is_rounded(word: &str) -> bool {
-    let Some((name, rounding)) = word.rsplit_once('_') else {
-        return false;
-    };
-    let of = |prefix: &str, ops: &[&str]| {
-        name.strip_prefix(prefix)
-            .is_some_and(|op| ops.contains(&op))
-    };
-    matches!(rounding, "rn" | "rz" | "ru" | "rd")
-        && (of(
-            "__f",
-            &["add", "sub", "mul", "div", "rcp", "sqrt", "maf", "ma"],
-        ) || of("__d", &["add", "sub", "mul", "div", "rcp", "sqrt"]))
-}
-
-/// `__float2uint_rn`.
+/// `__float2uint_rz`.
 fn is_conversion(word: &str) -> bool {
-    const TYPES: [&str; 8] = [
-        "float", "double", "int", "uint", "ll", "ull", "half", "ushort",
-    ];
     let Some((from, to)) = word.strip_prefix("__").and_then(|w| w.split_once('2')) else {
         return false;
     };
-    let (to, rounding) = to.split_once('_').unwrap_or((to, "rn"));
-    TYPES.contains(&from) && TYPES.contains(&to) && matches!(rounding, "rn" | "rz" | "ru" | "rd")
-}
-
-/// `__vadd2`, `__vminu4`: operations of the halves or bytes of a word.
-fn is_of_lanes(word: &str) -> bool {
-    word.strip_prefix("__v").is_some_and(|rest| {
-        let letters = rest.trim_end_matches(['2', '4']);
-        rest.len() == letters.len() + 1 && letters.chars().all(|c| c.is_ascii_lowercase())
-    })
+    let to = to.rsplit_once('_');
+    let is_known = |to, rounding| {
+        matches!(to, "int" | "uint" | "ll" | "ull") && matches!(rounding, "rn" | "rz" | "ru" | "rd")
+    };
+    matches!(from, "float" | "double") && to.is_some_and(|(to, rounding)| is_known(to, rounding))
 }
 
 /// Whether a macro may be called so: capitals, as all macros of the kernels are, so that no keyword

@@ -45,12 +45,10 @@ pub fn run(args: Args) -> Result<()> {
     let build = Build::new(&args.device)?;
     let changed = read(&args.folder)?;
     build.check_files(args.pipeline, args.training, changed.keys())?;
-    let files: Vec<String> = changed.keys().cloned().collect();
     let settings = Settings {
         pipeline: args.pipeline,
         training: args.training,
-        beside: build.files_beside(args.pipeline, &files)?,
-        files,
+        files: changed.keys().cloned().collect(),
         seed: args.seed,
         more: vec![],
         plan: Plan::default(),

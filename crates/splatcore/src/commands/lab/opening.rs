@@ -120,7 +120,6 @@ pub fn settings(build: &Build, experiment: &Experiment, more: Vec<Wanted>) -> Re
         pipeline,
         training,
         files: experiment.task.files.clone(),
-        beside: build.files_beside(pipeline, &experiment.task.files)?,
         seed: experiment.seed,
         more,
         plan: experiment.timing.clone(),

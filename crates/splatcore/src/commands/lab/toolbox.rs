@@ -94,18 +94,6 @@ impl Build {
         Ok(files)
     }
 
-    /// Kernel files of the programs of a frame and its gradients that one of these is part of.
-    ///
-    /// # Errors
-    /// If they cannot be told.
-    pub fn files_beside(&self, pipeline: Pipeline, files: &[String]) -> Result<Vec<String>> {
-        let of = |training| code::files_of_programs(pipeline, training, self.capability());
-        // Not every pipeline has gradients.
-        let programs = of(true).or_else(|_| of(false))?;
-        let with = |program: &Vec<String>| program.iter().any(|file| files.contains(file));
-        Ok(programs.into_values().filter(with).flatten().collect())
-    }
-
     /// Refuses files that no gate would see: the pipeline does not run them.
     ///
     /// # Errors

@@ -48,11 +48,21 @@ fn edits_in_good_faith_pass() {
 /// A model cannot know the names of files that are not compiled together with its own.
 #[test]
 fn only_files_that_are_compiled_along_take_names() {
-    let mut texts = kernels();
-    let text = format!("#define WINDOW 64\n{}", texts["blend_seele.cu"]);
-    let changed = Texts::from([("blend_seele.cu".to_owned(), text)]);
-    let said = check(&texts, &["blend_seele.cu"], &changed).unwrap_err();
-    assert!(said.reason.contains("WINDOW already means"), "{said}");
-    texts.retain(|name, _| name.ends_with(".cuh") || name == "blend_seele.cu");
-    check(&texts, &["blend_seele.cu"], &changed).unwrap();
+    let texts = kernels();
+    let judge = |file: &str, define: &str| {
+        let changed = Texts::from([(file.to_owned(), format!("{define}\n{}", texts[file]))]);
+        check(&texts, &[file], &changed)
+    };
+    // sort.cu, loss.cu and blend_stop_the_pop.cu have the word.
+    judge("blend_seele.cu", "#define WINDOW 64").unwrap();
+    let taken = |file: &str, define: &str| {
+        let said = judge(file, define).unwrap_err();
+        assert!(said.reason.contains("already means something"), "{said}");
+    };
+    taken("splat.cuh", "#define WINDOW 64");
+    // A header that only the candidate includes.
+    taken(
+        "blend_seele.cu",
+        "#include \"matrix.cuh\"\n#define GROUPS 4",
+    );
 }
