@@ -9,14 +9,19 @@
 #define SHUTTER_ITERATIONS 5
 #define MAX_TIME 1.0f
 
-#if LENS == 2
+#if LENS
 
-// A point when its row is read.
-struct ReadPoint {
+// A point as a camera shows it.
+struct Shown {
+    Vec2 pixel;  // from the principal point
+    Vec3 view;   // the point in the camera's axes, with LENS 2 those of when its row is read
+#if LENS == 2
     float row_time;
     Vec2 slope;  // how the time changes with the pixel
-    Vec3 view;   // where the point is in the camera's axes then
+#endif
 };
+
+#if LENS == 2
 
 __device__ __forceinline__ Vec3 cross_product(Vec3 a, Vec3 b) {
     return {fmaf(a.y, b.z, -a.z * b.y), fmaf(a.z, b.x, -a.x * b.z), fmaf(a.x, b.y, -a.y * b.x)};
@@ -33,36 +38,24 @@ __device__ __forceinline__ Vec3 turned(const Lens& lens, float angle, Vec3 v) {
 }
 
 // A point that appears at a pixel, given where it is in the axes at time 0.
-__device__ __forceinline__ ReadPoint read_point(const Lens& lens, Vec2 pixel, Vec3 view) {
+__device__ __forceinline__ Shown read_point(const Lens& lens, Vec2 pixel, Vec3 view) {
     const float* slope = lens.time_slope;
     float row_time = fmaf(slope[0], pixel.x, fmaf(slope[1], pixel.y, lens.row_time));
     bool inside = fabsf(row_time) <= MAX_TIME;
     row_time = fminf(fmaxf(row_time, -MAX_TIME), MAX_TIME);
     Vec3 moved = {fmaf(-row_time, lens.shift[0], view.x), fmaf(-row_time, lens.shift[1], view.y),
                   fmaf(-row_time, lens.shift[2], view.z)};
-    return {row_time,
-            {inside ? slope[0] : 0.0f, inside ? slope[1] : 0.0f},
-            turned(lens, -row_time * lens.turn, moved)};
-}
-
-// A point when its row is read, and the pixel where it appears, from the principal point.
-__device__ __forceinline__ ReadPoint settle(const Lens& lens, const Camera& camera, Vec3 view,
-                                            Vec2& pixel) {
-    pixel = lens_pixel(lens, camera, view);
-    ReadPoint read = read_point(lens, pixel, view);
-#pragma unroll 1
-    for (int i = 0; i < SHUTTER_ITERATIONS; ++i) {
-        pixel = lens_pixel(lens, camera, read.view);
-        read = read_point(lens, pixel, view);
-    }
-    return read;
+    return {pixel,
+            turned(lens, -row_time * lens.turn, moved),
+            row_time,
+            {inside ? slope[0] : 0.0f, inside ? slope[1] : 0.0f}};
 }
 
 // The gradient of a point's pixel by the time of its row, over what is left of a change of that
 // time: the pixel moves the time, which moves the pixel. J^t d and J^t (the time's slope) are
 // given.
-__device__ __forceinline__ float time_gradient(const Lens& lens, const ReadPoint& read,
-                                               Vec3 of_pixel, Vec3 of_time) {
+__device__ __forceinline__ float time_gradient(const Lens& lens, const Shown& read, Vec3 of_pixel,
+                                               Vec3 of_time) {
     Vec3 turn = {lens.turn_axis[0] * lens.turn, lens.turn_axis[1] * lens.turn,
                  lens.turn_axis[2] * lens.turn};
     Vec3 around = cross_product(turn, read.view);
@@ -72,46 +65,46 @@ __device__ __forceinline__ float time_gradient(const Lens& lens, const ReadPoint
     return dot(of_pixel, rate) / (1.0f - dot(of_time, rate));
 }
 
-// Puts a point to when its row is read, and the gradient of its pixel to that with this time held.
-__device__ __forceinline__ void hold_time(const Lens& lens, const Camera& camera, Vec3& view,
+// Puts the gradient of a point's pixel to that with the time of its row held.
+__device__ __forceinline__ void hold_time(const Lens& lens, const Camera& camera, const Shown& read,
                                           Vec2& d) {
-    Vec2 pixel;
-    ReadPoint read = settle(lens, camera, view, pixel);
     float share = time_gradient(lens, read, lens_pixel_backward(lens, camera, read.view, d),
                                 lens_pixel_backward(lens, camera, read.view, read.slope));
     d = {fmaf(share, read.slope.x, d.x), fmaf(share, read.slope.y, d.y)};
-    view = read.view;
 }
 
 #endif
 
-#if LENS
+__device__ __forceinline__ Shown shown(const Lens& lens, const Camera& camera, Vec3 view) {
+#if LENS == 2
+    Shown read;
+    read.view = view;
+#pragma unroll 1
+    for (int i = 0; i <= SHUTTER_ITERATIONS; ++i)
+        read = read_point(lens, lens_pixel(lens, camera, read.view), view);
+    return read;
+#else
+    return {lens_pixel(lens, camera, view), view};
+#endif
+}
 
 // Pixels from the principal point.
 __device__ __forceinline__ Vec2 camera_pixel(const Lens& lens, const Camera& camera, Vec3 view) {
-#if LENS == 2
-    Vec2 pixel;
-    settle(lens, camera, view, pixel);
-    return pixel;
-#else
-    return lens_pixel(lens, camera, view);
-#endif
+    return shown(lens, camera, view).pixel;
 }
 
 // The gradient of a point in view space, given that of its pixel.
 __device__ __forceinline__ Vec3 camera_pixel_backward(const Lens& lens, const Camera& camera,
-                                                      Vec3 view, Vec2 d) {
+                                                      const Shown& at, Vec2 d) {
+    Vec3 of_pixel = lens_pixel_backward(lens, camera, at.view, d);
 #if LENS == 2
-    Vec2 pixel;
-    ReadPoint read = settle(lens, camera, view, pixel);
-    Vec3 of_pixel = lens_pixel_backward(lens, camera, read.view, d);
-    Vec3 of_time = lens_pixel_backward(lens, camera, read.view, read.slope);
-    float share = time_gradient(lens, read, of_pixel, of_time);
+    Vec3 of_time = lens_pixel_backward(lens, camera, at.view, at.slope);
+    float share = time_gradient(lens, at, of_pixel, of_time);
     Vec3 out = {fmaf(share, of_time.x, of_pixel.x), fmaf(share, of_time.y, of_pixel.y),
                 fmaf(share, of_time.z, of_pixel.z)};
-    return turned(lens, read.row_time * lens.turn, out);
+    return turned(lens, at.row_time * lens.turn, out);
 #else
-    return lens_pixel_backward(lens, camera, view, d);
+    return of_pixel;
 #endif
 }
 

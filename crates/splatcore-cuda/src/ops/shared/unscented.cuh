@@ -92,16 +92,16 @@ struct UnscentedGradient {
 #if INTRINSICS
 // Adds what a point gives whose pixel, from the principal point, has this gradient; but for the
 // principal point without a rolling shutter, whose gradient is the mean's.
-__device__ __forceinline__ void point_intrinsics(const Lens& lens, const Camera& camera, Vec3 view,
-                                                 Vec2 pixel, Vec2 d, float* out) {
+__device__ __forceinline__ void point_intrinsics(const Lens& lens, const Camera& camera,
+                                                 const Shown& at, Vec2 d, float* out) {
 #if LENS == 2
-    hold_time(lens, camera, view, d);
+    hold_time(lens, camera, at, d);
     out[2] += d.x;
     out[3] += d.y;
 #endif
-    out[0] = fmaf(d.x, pixel.x, out[0]);
-    out[1] = fmaf(d.y, pixel.y, out[1]);
-    lens_coefficients_backward(lens, camera, view, d, out + 4);
+    out[0] = fmaf(d.x, at.pixel.x, out[0]);
+    out[1] = fmaf(d.y, at.pixel.y, out[1]);
+    lens_coefficients_backward(lens, camera, at.view, d, out + 4);
 }
 #endif
 
@@ -113,21 +113,21 @@ __device__ __forceinline__ UnscentedGradient unscented_backward(const Geometry& 
                                                                 float p_yy) {
     UnscentedGradient out;
     const float* w = camera.rotation;
-    Vec2 centre = camera_pixel(lens, camera, g.view);
+    const Shown centre = shown(lens, camera, g.view);
     Vec2 of_shift = {fmaf(p_xx, shift.x, p_xy * shift.y), fmaf(p_xy, shift.x, p_yy * shift.y)};
     const float sixth = 1.0f / 6.0f;
     // Of each o[i], but for what its own product gives.
     Vec2 common = {sixth * fmaf(2.0f, of_shift.x, d_mean.x),
                    sixth * fmaf(2.0f, of_shift.y, d_mean.y)};
     out.view =
-        camera_pixel_backward(lens, camera, g.view, {-4.0f * of_shift.x, -4.0f * of_shift.y});
+        camera_pixel_backward(lens, camera, centre, {-4.0f * of_shift.x, -4.0f * of_shift.y});
 #if INTRINSICS
     for (int k = 0; k < INTRINSICS; ++k) out.intrinsics[k] = 0.0f;
 #if LENS == 1
     out.intrinsics[2] = d_mean.x;
     out.intrinsics[3] = d_mean.y;
 #endif
-    point_intrinsics(lens, camera, g.view, centre, {-4.0f * of_shift.x, -4.0f * of_shift.y},
+    point_intrinsics(lens, camera, centre, {-4.0f * of_shift.x, -4.0f * of_shift.y},
                      out.intrinsics);
 #endif
 #pragma unroll 1
@@ -136,16 +136,16 @@ __device__ __forceinline__ UnscentedGradient unscented_backward(const Geometry& 
 #pragma unroll 1
         for (int side = 0; side < 2; ++side) {
             float sign = side ? -1.0f : 1.0f;
-            Vec3 at = {fmaf(sign, axis.x, g.view.x), fmaf(sign, axis.y, g.view.y),
-                       fmaf(sign, axis.z, g.view.z)};
-            Vec2 pixel = camera_pixel(lens, camera, at);
-            pixel.x = lens_beside(lens, pixel.x, centre.x);
-            float x = pixel.x - centre.x, y = pixel.y - centre.y;
+            Shown at = shown(lens, camera,
+                             {fmaf(sign, axis.x, g.view.x), fmaf(sign, axis.y, g.view.y),
+                              fmaf(sign, axis.z, g.view.z)});
+            at.pixel.x = lens_beside(lens, at.pixel.x, centre.pixel.x);
+            float x = at.pixel.x - centre.pixel.x, y = at.pixel.y - centre.pixel.y;
             Vec2 d = {fmaf(2.0f * sixth, fmaf(p_xx, x, p_xy * y), common.x),
                       fmaf(2.0f * sixth, fmaf(p_xy, x, p_yy * y), common.y)};
             Vec3 of_point = camera_pixel_backward(lens, camera, at, d);
 #if INTRINSICS
-            point_intrinsics(lens, camera, at, pixel, d, out.intrinsics);
+            point_intrinsics(lens, camera, at, d, out.intrinsics);
 #endif
             out.view = {out.view.x + of_point.x, out.view.y + of_point.y, out.view.z + of_point.z};
             d_axis = {fmaf(sign, of_point.x, d_axis.x), fmaf(sign, of_point.y, d_axis.y),
