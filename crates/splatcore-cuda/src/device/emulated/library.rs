@@ -295,6 +295,11 @@ impl Compiler {
 /// How to compile, but for where from and where to.
 fn options(checked: bool, is_clang: bool) -> Vec<&'static str> {
     let mut options = OPTIONS.to_vec();
+    // `fmaf` as an instruction, which rounds as the C library's function does.
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("fma") {
+        options.push("-mfma");
+    }
     if checked {
         options.extend(CHECKS);
         // Functions of their own for volatile accesses. Atomic operations are the emulator's, which

@@ -220,6 +220,9 @@ fn layout(bytes: usize) -> Option<Layout> {
     .ok()
 }
 
+/// What guard zones hold; that behind an allocation is shorter than two.
+static INTACT: [u8; 2 * ZONE] = [GUARD; 2 * ZONE];
+
 /// Says what was overwritten beside an allocation of ours, and repairs it.
 fn damage(address: u64, bytes: usize) -> Option<String> {
     let size = layout(bytes)?.size();
@@ -232,6 +235,9 @@ fn damage(address: u64, bytes: usize) -> Option<String> {
             std::slice::from_raw_parts_mut(base.add(ZONE + bytes), size - ZONE - bytes),
         )
     };
+    if *before == INTACT[..ZONE] && *after == INTACT[..after.len()] {
+        return None;
+    }
     let under = before.iter().rposition(|&byte| byte != GUARD);
     let over = after.iter().position(|&byte| byte != GUARD);
     before.fill(GUARD);
