@@ -239,24 +239,39 @@ fn a_profile_is_kept() {
     let script = format!("#!/bin/sh\ncat >> {asked}\ncat <<'END'\n{advice}\nEND\n");
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    begin(&experiment, "1");
-    let profile = succeeds(&["lab", "profile", &experiment, "--json", "--on", "emulator"]);
-    let mut profile: serde_json::Value = serde_json::from_str(&profile).unwrap();
-    profile["counters"]["sheep"] = 4242.into();
-    std::fs::write(at("experiment/profile.json"), profile.to_string()).unwrap();
     let source = format!("command:{program}");
-    let run = [
-        "lab",
-        "run",
-        &experiment,
-        "--on",
-        "emulator",
-        "--llm",
-        &source,
-    ];
-    splatcore(&run).output().unwrap();
-    let asked = std::fs::read_to_string(asked).unwrap();
-    assert!(asked.contains("sheep") && asked.contains("4242"), "{asked}");
+    let run = |experiment: &str| {
+        let flags = ["--on", "emulator", "--llm", &source];
+        let mut run = splatcore(&[&["lab", "run", experiment], flags.as_slice()].concat());
+        let said = run.output().unwrap().stderr;
+        let questions = std::fs::read_to_string(&asked).unwrap();
+        std::fs::remove_file(&asked).unwrap();
+        (String::from_utf8(said).unwrap(), questions)
+    };
+    begin(&experiment, "1");
+    let (said, _) = run(&experiment);
+    assert!(!said.contains("measuring anew"), "{said}");
+    let kept = std::fs::read_to_string(at("experiment/profile.json")).unwrap();
+    let mut kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    kept["profile"]["counters"]["sheep"] = 4242.into();
+    // Another experiment of the same settings may have it, and one of other kernels may not.
+    for (name, kernels) in [("same", None), ("other", Some("0123"))] {
+        let experiment = at(name);
+        begin(&experiment, "1");
+        if let Some(kernels) = kernels {
+            kept["kernels"] = kernels.into();
+        }
+        let path = Path::new(&experiment).join("profile.json");
+        std::fs::write(path, kept.to_string()).unwrap();
+        let (said, questions) = run(&experiment);
+        let anew = said.contains("profile.json is of other kernels: measuring anew");
+        assert_eq!(anew, kernels.is_some(), "{said}");
+        assert_eq!(
+            questions.contains("sheep"),
+            kernels.is_none(),
+            "{questions}"
+        );
+    }
 }
 
 /// A run that is killed goes on with the candidate that was in work.

@@ -1,10 +1,11 @@
 //! `splatcore lab profile`: where the time goes, as models are told.
 
 use super::device::DeviceArgs;
-use super::toolbox::Build;
+use super::toolbox::{Build, digest};
 use super::{code, scenes};
 use crate::output;
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 use splatcore_core::Pipeline;
 use splatcore_core::backend::{Backend, Timed};
 use splatcore_cuda::ops::op_of;
@@ -43,24 +44,50 @@ pub fn run(args: &Args) -> Result<()> {
 /// Where an experiment's folder keeps the profile that models are told.
 const KEPT: &str = "profile.json";
 
+/// A profile as a folder keeps it.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// Digest of this build's kernels.
+    kernels: String,
+    /// Digest of the experiment's settings, the pipeline and the scenes among them.
+    experiment: String,
+    profile: Profile,
+}
+
 /// The profile of an experiment's baseline, measured once on a device and kept in its folder:
-/// prompts hold its times, and a run that goes on asks what it has asked before.
+/// prompts hold its times, and a run that goes on asks what it has asked before. One of another
+/// device, of other kernels or of another experiment is measured anew, with a line.
 ///
 /// # Errors
 /// As [`of`], and if the folder cannot be written.
 pub fn kept(build: &Build, experiment: &Experiment, folder: &Path) -> Result<Profile> {
     let path = folder.join(KEPT);
-    let known = std::fs::read(&path).ok();
-    let known = known.and_then(|text| serde_json::from_slice::<Profile>(&text).ok());
-    if let Some(profile) = known.filter(|profile| profile.device == build.describe()) {
-        return Ok(profile);
+    let (kernels, identity) = (digest(build.kernels()), experiment.identity());
+    let text = std::fs::read(&path).ok();
+    let known = text.as_deref().map(serde_json::from_slice::<Kept>);
+    let other = match known {
+        None => None,
+        Some(Err(_)) => Some("is not what this build writes"),
+        Some(Ok(known)) if known.profile.device != build.describe() => Some("is of another device"),
+        Some(Ok(known)) if known.kernels != kernels => Some("is of other kernels"),
+        Some(Ok(known)) if known.experiment != identity => {
+            Some("is of another pipeline, other scenes or other settings")
+        }
+        Some(Ok(known)) => return Ok(known.profile),
+    };
+    if let Some(other) = other {
+        eprintln!("{} {other}: measuring anew", path.display());
     }
-    let profile = of(build, experiment)?;
+    let known = Kept {
+        kernels,
+        experiment: identity,
+        profile: of(build, experiment)?,
+    };
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    serde_json::to_writer_pretty(&mut file, &profile)?;
+    serde_json::to_writer_pretty(&mut file, &known)?;
     file.persist(&path)
         .with_context(|| path.display().to_string())?;
-    Ok(profile)
+    Ok(known.profile)
 }
 
 /// The profile of an experiment's baseline.
