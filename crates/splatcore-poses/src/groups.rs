@@ -18,6 +18,8 @@ pub struct Group {
     pub key: String,
     /// Indices of the photos.
     pub photos: Vec<usize>,
+    /// Width and height of the first; of all, unless each has a camera of its own.
+    pub size: (u32, u32),
 }
 
 /// Photos in groups, and what is known of them.
@@ -108,7 +110,11 @@ pub fn group(photos: &[Found], cameras: Cameras) -> Result<Grouped, PosesError> 
     }
     let groups = groups
         .into_iter()
-        .map(|(key, photos)| Group { key, photos })
+        .map(|(key, photos)| Group {
+            key,
+            size: photos.first().map_or((0, 0), |&i| facts[i].size),
+            photos,
+        })
         .collect();
     let with_focal_length = facts.iter().filter(|facts| facts.has_focal_length).count();
     let first = facts.first().map(|facts| facts.size);

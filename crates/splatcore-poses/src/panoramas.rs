@@ -129,9 +129,9 @@ pub fn side(width: u32) -> u32 {
     panorama::around(&whole, VIEWS)[0].width
 }
 
-/// The parameters of the views' lens.
-pub fn parameters(side: f64) -> String {
-    let half = 0.5 * side;
+/// The parameters of the lens of views that are so many pixels wide.
+pub fn parameters(side: u32) -> String {
+    let half = 0.5 * f64::from(side);
     format!("{half},{half},{half}")
 }
 

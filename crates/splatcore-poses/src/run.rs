@@ -6,7 +6,7 @@ use crate::effort::Effort;
 use crate::groups::{self, Grouped};
 use crate::photos::{self, Found};
 use crate::program::{Pairs, Program};
-use crate::state::{Features, Finished, State, Video};
+use crate::state::{Differs, Features, Finished, State, Video};
 use crate::steps::{Model, Steps};
 use crate::taken::Taken;
 use crate::track::Track;
@@ -86,7 +86,7 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         log_path,
         database: dataset.join("poses.db"),
         images: taken.folder(images),
-        parameters: taken.parameters(&grouped),
+        of_views: taken.views.is_some(),
         work: work.folder.clone(),
     };
     if !state.extracted {
@@ -240,6 +240,7 @@ fn take_photos(
         true => photos::list(&source, &[])?,
         false => photos::list(&source, &made)?,
     };
+    let all = listed.photos.len();
     if state.video.is_none() {
         listed.photos = photos::every(listed.photos, job.every);
     }
@@ -248,6 +249,10 @@ fn take_photos(
             "warning: {} photos are left out, such as {first}: save them as JPEG or PNG first",
             listed.unread.len()
         ));
+    }
+    if listed.photos.len() < 2 && all >= 2 {
+        let problem = format!("of its {all} photos one is taken, and poses need two");
+        return Err(DataError::new(&source, problem, "take more of them").into());
     }
     if listed.photos.len() < 2 {
         let problem = format!("holds {} photos that can be read", listed.photos.len());
@@ -261,7 +266,7 @@ fn take_photos(
     let begun = !state.photos.is_empty();
     let new = state
         .take(&listed.photos)
-        .map_err(|what| occupied(job, &format!("{what} since")))?;
+        .map_err(|differs| occupied(job, &other_photos(differs, &source)))?;
     if begun && new > 0 {
         track.note(&format!(
             "{new} photos are new; what is known of the others is kept"
@@ -280,6 +285,18 @@ fn take_photos(
         }
     }
     Ok(listed.photos)
+}
+
+/// Why photos in this folder are not those of an earlier call.
+fn other_photos(differs: Differs, source: &Path) -> String {
+    match differs {
+        Differs::Changed(name) => format!("the photo {name} was changed since"),
+        Differs::Missing(name) if source.join(&name).is_file() => format!(
+            "the photo {name} was used, but every so many photos are taken, and now it is none of \
+             them"
+        ),
+        Differs::Missing(name) => format!("the photo {name} is gone since"),
+    }
 }
 
 /// Removes what an earlier call put into the dataset.

@@ -58,6 +58,15 @@ pub struct Video {
     pub png: bool,
 }
 
+/// A photo of an earlier call that is not what it was, by its name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Differs {
+    /// It is not among the photos any more.
+    Missing(String),
+    /// Its file is another one.
+    Changed(String),
+}
+
 /// How the model came about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
@@ -132,16 +141,16 @@ impl State {
     /// returns.
     ///
     /// # Errors
-    /// The name of a photo that is gone or was changed, and which of both.
-    pub fn take(&mut self, photos: &[Found]) -> Result<usize, String> {
+    /// The first photo that is not among them any more, or was changed.
+    pub fn take(&mut self, photos: &[Found]) -> Result<usize, Differs> {
         let now: BTreeMap<String, [u64; 2]> = photos
             .iter()
             .map(|p| (p.name.clone(), [p.bytes, p.changed]))
             .collect();
         for (name, was) in &self.photos {
             match now.get(name) {
-                None => return Err(format!("the photo {name} is gone")),
-                Some(is) if is != was => return Err(format!("the photo {name} was changed")),
+                None => return Err(Differs::Missing(name.clone())),
+                Some(is) if is != was => return Err(Differs::Changed(name.clone())),
                 Some(_) => {}
             }
         }
@@ -179,14 +188,10 @@ mod tests {
         assert!(state.extracted);
         state.write(folder.path()).unwrap();
         assert_eq!(State::read(folder.path()).unwrap(), Some(state.clone()));
-        assert!(
-            state
-                .take(&[photo("a", 1)])
-                .unwrap_err()
-                .contains("b is gone")
-        );
+        let missing = state.take(&[photo("a", 1)]);
+        assert_eq!(missing, Err(Differs::Missing("b".into())));
         let changed = state.take(&[photo("a", 1), photo("b", 3)]);
-        assert!(changed.unwrap_err().contains("b was changed"));
+        assert_eq!(changed, Err(Differs::Changed("b".into())));
         std::fs::write(folder.path().join("poses.json"), "{").unwrap();
         let error = State::read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("is not what this command wrote"), "{error}");

@@ -8,7 +8,7 @@ use crate::pairs::Seconds;
 use crate::program::{Extract, Pairs, Program};
 use crate::state::State;
 use crate::track::Track;
-use crate::{Job, PosesError};
+use crate::{Job, PosesError, panoramas};
 use splatcore_data::DataError;
 use splatcore_data::dataset::colmap::parse_images_bin;
 use std::cell::RefCell;
@@ -34,8 +34,8 @@ pub struct Steps<'a, 'b> {
     pub effort: Effort,
     /// Pairs of photos that are compared.
     pub pairs: usize,
-    /// Parameters of the photos' lens, if they are known.
-    pub parameters: Option<String>,
+    /// The photos are views of photos of 360 degrees, whose lens is known.
+    pub of_views: bool,
     /// `poses.log`.
     pub log: BufWriter<File>,
     pub log_path: PathBuf,
@@ -137,12 +137,13 @@ impl Steps<'_, '_> {
                 .map(|&i| format!("{}\n", names[i]))
                 .collect();
             std::fs::write(&list, lines).map_err(|e| DataError::write(&list, &e))?;
+            let parameters = self.of_views.then(|| panoramas::parameters(group.size.0));
             let call = self.program.extract(&Extract {
                 database: &self.database,
                 images: &self.images,
                 list: &list,
                 camera_model: &features.camera_model,
-                parameters: self.parameters.as_deref(),
+                parameters: parameters.as_deref(),
                 camera_each: grouped.each,
                 camera_id: state.cameras.get(&group.key).copied(),
                 max_size: features.max_size,

@@ -1,6 +1,5 @@
 //! What is compared: the photos, or the views of photos of 360 degrees.
 
-use crate::groups::Grouped;
 use crate::photos::Found;
 use crate::track::Track;
 use crate::{Cameras, Job, PosesError, panoramas};
@@ -69,11 +68,5 @@ impl Taken {
             Some(_) => Cameras::Auto,
             None => job.cameras,
         }
-    }
-
-    /// The parameters of the lens; of views that are known.
-    pub fn parameters(&self, grouped: &Grouped) -> Option<String> {
-        let known = self.views.is_some() && grouped.groups.len() == 1;
-        known.then(|| panoramas::parameters(grouped.size.0))
     }
 }

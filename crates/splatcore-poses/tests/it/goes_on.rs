@@ -211,6 +211,20 @@ fn what_does_not_fit_is_refused_and_nothing_is_lost() {
         },
         "other cameras",
     );
+    let every = |step| Job {
+        every: Some(step),
+        ..fake.job()
+    };
+    // It is there, and left out.
+    refused(
+        &every(2),
+        "the photo 2.jpg was used, but every so many photos are taken",
+    );
+    let error = find_poses(&every(3), &mut Ear::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("of its 3 photos one is taken"),
+        "{error}"
+    );
     std::fs::remove_file(fake.at("my photos/2.jpg")).unwrap();
     refused(&fake.job(), "the photo 2.jpg is gone since");
     photo(&fake.at("my photos/2.jpg"));

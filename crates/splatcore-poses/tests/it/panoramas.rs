@@ -120,6 +120,24 @@ fn panoramas_are_posed_by_their_views() {
     assert!(fake.job().dataset.join("sparse/0/images.txt").is_file());
 }
 
+/// Views of photos of two sizes have two cameras, and the lens of each is known.
+#[test]
+fn lenses_of_two_sizes_are_known() {
+    let fake = fake();
+    save(&fake.at("my photos").join(NAMES[2]), 192, 96, "");
+    let job = fake.job();
+    find_poses(&job, &mut Ear::default()).unwrap();
+    let calls = fake.calls();
+    for name in NAMES {
+        let view = format!("views/images/{name}-0.jpg");
+        let (side, _) = image::image_dimensions(job.dataset.join(view)).unwrap();
+        let half = 0.5 * f64::from(side);
+        let known = format!("--ImageReader.camera_params {half},{half},{half}");
+        let extracted = calls.iter().filter(|call| call.contains(&known));
+        assert_eq!(extracted.count(), 1, "{known}: {calls:?}");
+    }
+}
+
 /// A folder of photos of all shapes is what it was, and one that mixes kinds is refused.
 #[test]
 fn what_is_no_panorama_is_a_photo() {
