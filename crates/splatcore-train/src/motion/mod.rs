@@ -98,17 +98,30 @@ impl Motions {
         for (view, camera, photo) in views {
             let given = &self.given[view];
             if let Some(found) = step(renderer, options, &camera, given, &photo)? {
-                moved.push((view, found));
+                moved.push((view, camera, found));
             }
         }
         // All or nothing: a round that failed is taken again.
-        for (view, found) in &moved {
-            self.state.motions[*view] = *found;
-        }
-        let moved: Vec<usize> = moved.into_iter().map(|(view, _)| view).collect();
-        self.hold(&moved);
+        self.take(&moved);
         self.state.rounds = rounds;
         Ok(())
+    }
+
+    /// Takes the motions found for these views, without what all of them share. A view that this
+    /// would give a motion that cannot be keeps the one it had.
+    fn take(&mut self, moved: &[(usize, Camera, Numbers)]) {
+        let before = self.state.motions.clone();
+        for (view, _, found) in moved {
+            self.state.motions[*view] = *found;
+        }
+        let views: Vec<usize> = moved.iter().map(|(view, ..)| *view).collect();
+        self.hold(&views);
+        for (view, camera, _) in moved {
+            let held = with_numbers(camera, &self.state.motions[*view]);
+            if held.defect().is_some() {
+                self.state.motions[*view] = before[*view];
+            }
+        }
     }
 
     /// Takes what these views share, in their cameras' axes, back to what they were given: the

@@ -90,3 +90,32 @@ fn what_all_share_is_held() {
     let fresh = || Motions::new(cameras[..2].iter());
     assert!(fresh().with_state(state).is_none());
 }
+
+/// What is taken from all may make a motion impossible that was possible as it was found.
+#[test]
+fn motions_that_cannot_be_are_not_taken() {
+    let still = Shutter {
+        readout: Readout::TopToBottom,
+        turn: [0.0; 3],
+        shift: [0.0; 3],
+    };
+    let camera = Camera {
+        shutter: Some(still),
+        ..Camera::look_at([0.0, 0.0, -3.0], [0.0; 3], [0.0, -1.0, 0.0], 0.8, 64, 48)
+    };
+    let found = [1.8, -1.8, -1.8].map(|turn| [turn, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    let moved: Vec<(usize, Camera, Numbers)> = (found.into_iter().enumerate())
+        .map(|(view, found)| (view, camera.clone(), found))
+        .collect();
+    assert!(
+        moved
+            .iter()
+            .all(|(_, camera, found)| with_numbers(camera, found).defect().is_none())
+    );
+    let mut motions = Motions::new(moved.iter().map(|(_, camera, _)| camera));
+    motions.take(&moved);
+    let turns = motions.state.motions.iter().map(|motion| motion[0]);
+    for (turn, wanted) in turns.zip([0.0, -1.2, -1.2]) {
+        assert!((turn - wanted).abs() < 1e-12, "{turn} {wanted}");
+    }
+}
