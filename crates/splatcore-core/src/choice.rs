@@ -17,6 +17,8 @@ pub enum Choice {
     Lens,
     /// Which depth maps are read, and as what.
     Depths,
+    /// Which maps of normals are read.
+    Normals,
     /// Which masks of the sky are read.
     Sky,
     /// The methods that run.

@@ -121,6 +121,7 @@ fn in_python(choice: Choice) -> &'static str {
         Choice::PhotoFolder => "images= for the name of their folder",
         Choice::Resume => "resume=True to end the run",
         Choice::Depths => "depths=\"none\"",
+        Choice::Normals => "normals=\"none\"",
         Choice::Sky => "another sky_masks, or none",
         Choice::StartAnew => "resume=False",
     }

@@ -168,6 +168,7 @@ fn flag(choice: Choice) -> &'static str {
         Choice::ShDegree => "a lower --sh-degree when training",
         Choice::Lens => "photos that are undistorted (--lens undistort)",
         Choice::Depths => "another --depths or --depth-kind, or --depths none",
+        Choice::Normals => "another --normals, or --normals none",
         Choice::Sky => "another --sky-masks, or none",
         Choice::Pipeline => "--pipeline auto",
         Choice::GradientStatistic => "--densify-statistic mean",

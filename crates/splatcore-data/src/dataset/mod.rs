@@ -56,7 +56,7 @@ mod unread;
 mod views;
 mod visible;
 
-pub use depth::{DepthOptions, DepthValues, NormalFrame, NormalOptions, points_of};
+pub use depth::{DepthOptions, DepthValues, NormalFrame, NormalOptions, depth_factor, points_of};
 pub use exposures::Exposures;
 pub use finding::{Finding, Severity};
 pub use folder::{is_photo, is_video};

@@ -184,9 +184,13 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
         Some(folder) => depth::sky_of(dataset, entry, &source, folder)?,
         None => None,
     };
+    let depths = match &options.depths {
+        Some(depths) => depth::measured(dataset, entry, &source, depths)?,
+        None => None,
+    };
     if panorama::is_whole(&source) {
         let pixels = (rgb, alpha, mask);
-        return Ok(load_parts(entry, options, source, pixels, sky.as_ref()));
+        return Ok(load_parts(entry, options, source, pixels, [depths, sky]));
     }
     let camera = view_camera(entry, &source, options)?;
     if source.lens != camera.lens {
@@ -203,10 +207,7 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
             view: &view.camera,
             mask: view.photo.mask.as_deref(),
         };
-        let known = match &options.depths {
-            Some(depths) => depth::load(dataset, entry, &loaded, depths)?,
-            None => None,
-        };
+        let known = depths.and_then(|depths| depth::seen(depths, &loaded));
         let known = match &options.normals {
             Some(normals) => depth::with_normals(dataset, entry, &loaded, normals, known)?,
             None => known,
@@ -223,13 +224,13 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
 /// Colours, transparency (in each channel) and mask of a photo.
 type Pixels = (RgbImage, Option<RgbImage>, Option<GrayImage>);
 
-/// The views of a panorama, with its sky.
+/// The views of a panorama, with its depths and its sky.
 fn load_parts(
     entry: &Entry,
     options: &LoadOptions,
     whole: Camera,
     pixels: Pixels,
-    sky: Option<&DepthMap>,
+    [depths, sky]: [Option<DepthMap>; 2],
 ) -> Vec<View> {
     let (source, (rgb, alpha, mask)) = shrink(whole.clone(), pixels, options.max_size);
     let part = |(part, camera): (&str, Camera)| {
@@ -241,10 +242,14 @@ fn load_parts(
         let loaded = depth::Loaded {
             source: &whole,
             view: &view.camera,
-            mask: None,
+            mask: view.photo.mask.as_deref(),
         };
-        let sky = sky.and_then(|sky| depth::with_sky(sky.clone(), &loaded, None));
-        view.photo.depth = sky.map(Arc::new);
+        let known = depths.clone().and_then(|map| depth::seen(map, &loaded));
+        let known = match sky.clone() {
+            Some(sky) => depth::with_sky(sky, &loaded, known),
+            None => known,
+        };
+        view.photo.depth = known.map(Arc::new);
         view
     };
     parts(&source, options).into_iter().map(part).collect()

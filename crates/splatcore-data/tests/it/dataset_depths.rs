@@ -8,7 +8,9 @@ use exr::prelude::{
 use image::{GrayImage, ImageBuffer, Luma};
 use splatcore_core::View;
 use splatcore_core::depth::DepthMap;
-use splatcore_data::dataset::{Dataset, DepthOptions, DepthValues, LoadOptions, points_of};
+use splatcore_data::dataset::{
+    Dataset, DepthOptions, DepthValues, LoadOptions, depth_factor, points_of,
+};
 use std::io::{Cursor, Write};
 use std::path::Path;
 
@@ -237,6 +239,15 @@ fn what_is_wrong_is_said_with_the_photo() {
     // The points of the dataset are made up.
     let error = refused(DepthValues::Disparity);
     assert!(error.contains("have no scale"), "{error}");
+    // There is one, and nothing of it is known.
+    let path = root.join("depths/a.png");
+    save(ImageBuffer::<Luma<u16>, _>::new(WIDTH, HEIGHT), &path);
+    let error = refused(DepthValues::Metric);
+    assert!(
+        error.contains("no value of its 1 depth maps is known"),
+        "{error}"
+    );
+    std::fs::remove_file(&path).unwrap();
 
     let path = root.join("depths/b.png");
     save(ImageBuffer::<Luma<u16>, _>::new(8, 8), &path);
@@ -298,6 +309,103 @@ fn maps_are_undistorted_with_their_photo() {
         assert!((got - want).abs() < 1e-4, "{got} for {want}");
         assert!(column != x || x == 40, "no distortion at {x}");
     }
+}
+
+/// Photos of a room whose walls, floor and ceiling are 2 m away from the camera, through a lens
+/// that sees beside and behind it: maps of z, or of 360 degrees of distances, give the same depths
+/// whether the lens is kept or not.
+#[test]
+fn maps_are_of_the_photos_own_projection() {
+    let room = |towards: [f64; 3]| {
+        let largest = towards.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
+        2.0 / largest
+    };
+    let fisheye = "\"camera_model\": \"OPENCV_FISHEYE\", \"fl_x\": 60, \"fl_y\": 60, \"k1\": 0.01";
+    let around = "\"camera_model\": \"EQUIRECTANGULAR\"";
+    for (lens, size, views) in [(fisheye, [192, 192], [1, 1]), (around, [128, 64], [6, 4])] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let [width, height] = size;
+        let text = format!(
+            "{{{lens}, \"w\": {width}, \"h\": {height}, \"frames\": [{{\
+             \"file_path\": \"images/a.png\", \
+             \"transform_matrix\": [[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]}}]}}"
+        );
+        std::fs::write(root.join("transforms.json"), text).unwrap();
+        save(pattern(width, height), &root.join("images/a.png"));
+        let dataset = open(root);
+        let camera = &dataset.entries[0].camera;
+        let measured = ImageBuffer::from_fn(width, height, |x, y| {
+            let towards = camera.direction([x, y].map(|v| f64::from(v) + 0.5));
+            let depth = towards.map_or(0.0, |towards| match camera.lens.is_fisheye() {
+                true => room(towards) * towards[2],
+                false => room(towards),
+            });
+            Luma([(1000.0 * depth.max(0.0)) as u16])
+        });
+        save(measured, &root.join("depths/a.png"));
+        for (keep_lens, count) in [(false, views[0]), (true, views[1])] {
+            let options = LoadOptions {
+                depths: Some(DepthOptions::default()),
+                keep_lens,
+                ..LoadOptions::default()
+            };
+            let views = dataset.load_views(&[0], &options, &|_, _| {}).unwrap();
+            assert_eq!(views.len(), count);
+            for view in &views {
+                let (map, camera) = (map_of(view), &view.camera);
+                let (mut known, mut all) = (0, 0);
+                for (i, inverse) in (0u32..).zip(&map.inverse) {
+                    let at = [i % map.width, i / map.width].map(|v| f64::from(v) + 0.5);
+                    let Some(towards) = camera.direction(at) else {
+                        continue;
+                    };
+                    all += 1;
+                    if *inverse == 0.0 {
+                        continue;
+                    }
+                    known += 1;
+                    let want = match camera.lens.depth_is_distance() {
+                        true => room(towards),
+                        false => room(towards) * towards[2],
+                    };
+                    let off = want * f64::from(*inverse) - 1.0;
+                    assert!(
+                        off.abs() < 0.1,
+                        "{} {keep_lens}: {at:?} is off by {off}",
+                        view.name
+                    );
+                }
+                assert!(2 * known > all, "{} of {}", known, all);
+            }
+        }
+    }
+}
+
+/// Points on the surfaces of the maps are as far away as these say; in another unit they are not.
+#[test]
+fn another_unit_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    photos(root, &["a.png", "b.png"], "");
+    for name in ["a", "b"] {
+        save(png16(), &root.join(format!("depths/{name}.png")));
+    }
+    let of_unit = |unit| DepthOptions {
+        unit,
+        ..DepthOptions::default()
+    };
+    let views = load(&open(root), of_unit(None)).unwrap();
+    let points = points_of(&views, 80, 3).positions;
+    for (unit, wanted) in [(None, 1.0), (Some(0.01), 0.1)] {
+        let views = load(&open(root), of_unit(unit)).unwrap();
+        let factor = depth_factor(&views, &points).unwrap();
+        assert!(
+            (factor / wanted - 1.0).abs() < 0.02,
+            "{factor} for {wanted}"
+        );
+    }
+    assert_eq!(depth_factor(&views, &points[..5]), None);
 }
 
 #[test]

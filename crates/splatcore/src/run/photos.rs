@@ -6,8 +6,10 @@ use crate::output::counted;
 use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
 use splatcore_core::{View, panorama};
-use splatcore_data::dataset::{Dataset, Entry, LoadOptions, Split, points_of};
-use splatcore_train::config::Depths;
+use splatcore_data::dataset::{
+    Dataset, Entry, LoadOptions, Points, Split, depth_factor, points_of,
+};
+use splatcore_train::config::{DepthKind, Depths};
 use splatcore_train::{ResolvedConfig, motion};
 use std::sync::Arc;
 
@@ -34,6 +36,9 @@ impl Photos {
 
 /// So many names are listed.
 const SHOWN: usize = 5;
+
+/// Depths that are off by more than this factor are of another unit.
+const OTHER_UNIT: f64 = 1.5;
 
 /// Points of the depths to start from: as many as a large reconstruction has.
 const DEPTH_POINTS: usize = 100_000;
@@ -71,6 +76,9 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
     let reads_depths = config.depth.from != Depths::None;
     if reads_depths {
         say_depths(&train, &test);
+        if config.depth.kind == DepthKind::Metric && !dataset.points.random {
+            say_unit(&train, &dataset.points);
+        }
     } else if let maps @ 1.. = dataset.depth_maps() {
         eprintln!(
             "{} have depth maps, which this run does not use: --depths auto learns from them",
@@ -103,6 +111,16 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
         test.len(),
         counted(dataset.points.positions.len(), "starting point")
     );
+    let nothing = |view: &&View| view.photo.counted_pixels() == 0;
+    let dark = train.iter().chain(&test).filter(nothing);
+    let dark: Vec<String> = dark.map(|view| view.name.clone()).collect();
+    if !dark.is_empty() {
+        eprintln!(
+            "warning: {} of them left out, as their masks leave no pixel: {}",
+            dark.len(),
+            listed(&dark)
+        );
+    }
     Ok(Photos {
         train: Arc::new(train),
         test: Arc::new(test),
@@ -165,6 +183,20 @@ fn about_panoramas(dataset: &Dataset, config: &ResolvedConfig) -> Result<()> {
         }
     );
     Ok(())
+}
+
+/// Warns of depths in another unit than the points.
+fn say_unit(train: &[View], points: &Points) {
+    let factor = depth_factor(train, &points.positions);
+    if let Some(factor) = factor.filter(|factor| !(1.0 / OTHER_UNIT..=OTHER_UNIT).contains(factor))
+    {
+        eprintln!(
+            "warning: the dataset's points are {:.1} times as {} as the depth maps say, as if in \
+             another unit: check --depth-unit, or give --depth-kind scaled (or disparity)",
+            factor.max(1.0 / factor),
+            if factor > 1.0 { "far" } else { "near" }
+        );
+    }
 }
 
 /// Says of how many photos depths are known, and how far away they are.

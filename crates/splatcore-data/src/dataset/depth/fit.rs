@@ -5,8 +5,9 @@
 //! al. 2024) and goes on by least squares, reweighted so that what is far off pulls little.
 
 use super::options::DepthValues;
-use splatcore_core::Camera;
+use splatcore_core::camera::dot;
 use splatcore_core::ranked::median;
+use splatcore_core::{Camera, Lens, View};
 use std::collections::HashMap;
 
 /// Cells along the photo's width.
@@ -17,6 +18,12 @@ const MIN_CELLS: usize = 12;
 const ROUNDS: usize = 20;
 /// Residuals up to so many times their median count in full (Huber).
 const FULL: f64 = 2.0;
+
+/// Whether a map of a photo has distances from the camera: of 360 degrees there is no axis along
+/// which to measure. All others have z.
+pub(super) fn has_distances(photo: &Camera) -> bool {
+    photo.lens == Lens::Equirectangular
+}
 
 /// The inverse depths of a map, 0 where unknown; `None` if too few points tell the scale, or the
 /// map contradicts them.
@@ -46,6 +53,25 @@ pub(super) fn inverse_depths(
     Some(values.iter().map(inverse).collect())
 }
 
+/// How many times as far away as views' depth maps say these points are, in the middle of the views;
+/// `None` if no view shows enough of them. About 1 if both have one unit.
+pub fn depth_factor<'a>(
+    views: impl IntoIterator<Item = &'a View>,
+    points: &[[f32; 3]],
+) -> Option<f64> {
+    let factor = |view: &View| {
+        let map = view.photo.depth.as_ref()?;
+        let depths = |&inverse: &f32| if inverse > 0.0 { 1.0 / inverse } else { 0.0 };
+        let depths: Vec<f32> = map.inverse.iter().map(depths).collect();
+        let camera = view.camera.resized(map.width, map.height);
+        let is_distance = camera.lens.depth_is_distance();
+        let pairs = pairs(&depths, &camera, points, is_distance);
+        let [factor, _] = (pairs.len() >= MIN_CELLS).then(|| line(&pairs, false))??;
+        Some(factor)
+    };
+    median(views.into_iter().filter_map(factor))
+}
+
 /// Factor and offset from the map's values to depths, or of disparities to inverse depths.
 fn scale(
     values: &[f32],
@@ -53,10 +79,27 @@ fn scale(
     points: &[[f32; 3]],
     kind: DepthValues,
 ) -> Option<[f64; 2]> {
+    let mut pairs = pairs(values, camera, points, has_distances(camera));
+    if kind == DepthValues::Disparity {
+        pairs
+            .iter_mut()
+            .for_each(|[_, depth]| *depth = 1.0 / *depth);
+    }
+    let found = (pairs.len() >= MIN_CELLS).then(|| line(&pairs, kind != DepthValues::Scaled))?;
+    found.filter(|[factor, offset]| *factor > 0.0 && offset.is_finite())
+}
+
+/// Values of a map and depths of points there (z, or distances from the camera), of the nearest
+/// point of each cell.
+fn pairs(values: &[f32], camera: &Camera, points: &[[f32; 3]], is_distance: bool) -> Vec<[f64; 2]> {
     let mut cells: HashMap<[u32; 2], [f64; 2]> = HashMap::new();
     let side = camera.width.div_ceil(CELLS).max(1);
     for point in points.iter().map(|point| point.map(f64::from)) {
-        let depth = camera.to_view(point)[2];
+        let view = camera.to_view(point);
+        let depth = match is_distance {
+            true => dot(view, view).sqrt(),
+            false => view[2],
+        };
         let Some(pixel) = camera.project(point).filter(|&pixel| camera.inside(pixel)) else {
             continue;
         };
@@ -69,16 +112,10 @@ fn scale(
             }
         }
     }
-    let of_depth = |depth: f64| match kind {
-        DepthValues::Disparity => 1.0 / depth,
-        _ => depth,
-    };
     // In a fixed order, so that the sums are the same every time.
     let mut cells: Vec<_> = cells.into_iter().collect();
     cells.sort_by_key(|(cell, _)| *cell);
-    let pairs: Vec<[f64; 2]> = cells.iter().map(|(_, [v, z])| [*v, of_depth(*z)]).collect();
-    let found = (pairs.len() >= MIN_CELLS).then(|| line(&pairs, kind != DepthValues::Scaled))?;
-    found.filter(|[factor, offset]| *factor > 0.0 && offset.is_finite())
+    cells.into_iter().map(|(_, pair)| pair).collect()
 }
 
 /// Factor and offset (0 unless free) of the line through most of the pairs.

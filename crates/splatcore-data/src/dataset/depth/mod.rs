@@ -23,6 +23,7 @@ mod sky;
 mod trusted;
 mod vectors;
 
+pub use fit::depth_factor;
 pub(super) use normals::{check_normals, with_normals};
 pub use options::{DepthOptions, DepthValues, NormalFrame, NormalOptions};
 pub use points::points_of;
@@ -70,19 +71,29 @@ pub(super) fn none_found(dataset: &Dataset, options: &DepthOptions) -> DataError
             format!(" ({} were looked into)", find::DEPTHS.folders.join(", ")),
         ),
     };
-    if !dataset.entries.is_empty()
-        && dataset
-            .entries
-            .iter()
-            .all(|e| panorama::is_whole(&e.camera))
-    {
-        let problem = "depths of photos of 360 degrees are not read";
-        let remedy = "leave the depths out";
-        return DataError::new(&path, problem, remedy).depending_on(Choice::Depths);
-    }
-    let problem = format!("no photo has depths that are of use here{where_to}");
-    let remedy = "name their folder; a depth map is called as its photo, with the ending png, exr, \
-                  npy or npz";
+    let folder = options.folder.as_deref();
+    let has_map = |entry: &&Entry| find::file_of(root, entry, folder, &find::DEPTHS).is_some();
+    let (problem, remedy) = match (
+        dataset.entries.iter().filter(has_map).count(),
+        options.values,
+    ) {
+        (0, _) => (
+            format!("no photo has depths that are of use here{where_to}"),
+            "name their folder; a depth map is called as its photo, with the ending png, exr, npy \
+             or npz",
+        ),
+        (maps, DepthValues::Metric) => (
+            format!("no value of its {maps} depth maps is known: they are 0 or no numbers"),
+            "write the maps again",
+        ),
+        (maps, _) => (
+            format!(
+                "the dataset's points tell the scale of none of its {maps} depth maps: too few \
+                 points are where values are known, or what is farther has not the larger depth"
+            ),
+            "check what the maps' values are",
+        ),
+    };
     DataError::new(&path, problem, remedy).depending_on(Choice::Depths)
 }
 
@@ -96,33 +107,25 @@ impl Dataset {
     }
 }
 
-/// What is known of the depths of a photo; `None` if there is no file of it, or nothing of it is of
-/// use.
-pub(super) fn load(
+/// The depths of a photo as its map has them ([`fit::has_distances`]); `None` if there is no file of it,
+/// or nothing of it is of use.
+pub(super) fn measured(
     dataset: &Dataset,
     entry: &Entry,
-    loaded: &Loaded<'_>,
+    source: &Camera,
     options: &DepthOptions,
 ) -> Result<Option<DepthMap>, DataError> {
     let folder = options.folder.as_deref();
     let Some(file) = find::file_of(&dataset.root, entry, folder, &find::DEPTHS) else {
         return Ok(None);
     };
-    let wrong = |problem: String, remedy: &str| Err(refused(&file, entry, problem, remedy));
     let Measured {
         width,
         height,
         mut values,
     } = read::read(&file, options.unit.or(entry.depth_unit))?;
-    let source = loaded.source;
     if let Some((problem, remedy)) = other_shape("depths", [width, height], source) {
-        return wrong(problem, remedy);
-    }
-    if loaded.view.lens.is_fisheye() {
-        return wrong(
-            "depths along the axis are not those of a fisheye that is kept".into(),
-            "let photos be undistorted as they are loaded, or leave the depths out",
-        );
+        return Err(refused(&file, entry, problem, remedy));
     }
     if let Some(confidence) = find::confidence_of(&file) {
         trusted::by_confidence(&mut values, [width, height], &confidence)?;
@@ -132,20 +135,47 @@ pub(super) fn load(
     }
     let scaled = &source.resized(width, height);
     let points = &dataset.points.positions;
-    let Some(inverse) = fit::inverse_depths(&values, scaled, points, options.values) else {
-        return Ok(None);
-    };
-    let map = DepthMap {
+    let inverse = fit::inverse_depths(&values, scaled, points, options.values);
+    Ok(inverse.map(|inverse| DepthMap {
         width,
         height,
         inverse,
         normals: Vec::new(),
-    };
-    let map = masked(of_view(map, loaded), loaded);
-    Ok((map.known() > 0).then_some(map))
+    }))
 }
 
-/// A map that cannot be of its photo.
+/// What is known of the depths of a view of a photo, as the view's lens has depths; `None` if
+/// nothing.
+pub(super) fn seen(of_photo: DepthMap, loaded: &Loaded<'_>) -> Option<DepthMap> {
+    let map = masked(converted(of_view(of_photo, loaded), loaded), loaded);
+    (map.known() > 0).then_some(map)
+}
+
+/// From z to distances or back, where the view's lens does not have what the photo's map has.
+/// Nothing is known beside and behind a camera by z.
+fn converted(mut map: DepthMap, loaded: &Loaded<'_>) -> DepthMap {
+    let (view, distances) = (loaded.view, fit::has_distances(loaded.source));
+    if distances == view.lens.depth_is_distance() {
+        return map;
+    }
+    let scale = [
+        f64::from(view.width) / f64::from(map.width),
+        f64::from(view.height) / f64::from(map.height),
+    ];
+    for (i, inverse) in (0u32..).zip(&mut map.inverse) {
+        let at = [i % map.width, i / map.width];
+        let pixel = [0, 1].map(|k| (f64::from(at[k]) + 0.5) * scale[k]);
+        let cosine = view.direction(pixel).map_or(0.0, |towards| towards[2]);
+        let is = f64::from(*inverse);
+        *inverse = match cosine > 0.0 {
+            true if distances => (is / cosine) as f32,
+            true => (is * cosine) as f32,
+            false => 0.0,
+        };
+    }
+    map
+}
+
 /// What is wrong with a map of another shape than its photo, and what to do; `what` it is of.
 fn other_shape(
     what: &str,

@@ -133,5 +133,5 @@ pub(crate) fn check_normals(
     let problem = format!("no photo has normals that are of use here{where_to}");
     let remedy = "name their folder; a map of normals is called as its photo, with the ending png, \
                   exr, npy or npz";
-    Err(DataError::new(&path, problem, remedy).depending_on(Choice::Depths))
+    Err(DataError::new(&path, problem, remedy).depending_on(Choice::Normals))
 }

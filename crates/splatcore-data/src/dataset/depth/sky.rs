@@ -6,7 +6,14 @@ use crate::dataset::posed::Dataset;
 use crate::dataset::{Entry, folder, photo};
 use splatcore_core::depth::{DepthMap, SKY};
 use splatcore_core::{Camera, Choice, View};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+impl Dataset {
+    /// The file of the mask of a photo's sky in a folder of the dataset, if there is one.
+    pub fn sky_mask(&self, entry: &Entry, masks: &Path) -> Option<PathBuf> {
+        folder::mask_in(&self.root.join(masks), &entry.name)
+    }
+}
 
 /// The sky of a photo by its mask in the folder, if it has one. A photo whose mask ignores its sky
 /// still shows it.
@@ -16,7 +23,7 @@ pub(crate) fn sky_of(
     source: &Camera,
     masks: &Path,
 ) -> Result<Option<DepthMap>, DataError> {
-    let Some(file) = folder::mask_in(&dataset.root.join(masks), &entry.name) else {
+    let Some(file) = dataset.sky_mask(entry, masks) else {
         return Ok(None);
     };
     let mask = photo::decode_mask(&file, source.width, source.height)?;
