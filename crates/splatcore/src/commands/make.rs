@@ -20,6 +20,7 @@ use anyhow::{Result, bail};
 use asked::Asked;
 use input::Kind;
 use plan::Plan;
+use splatcore_data::dataset::{Dataset, OpenOptions};
 use splatcore_data::lock::FolderLock;
 use splatcore_poses::{Matching, PosesError, find_poses};
 use splatcore_train::ResolvedConfig;
@@ -129,6 +130,7 @@ impl Make {
     /// All phases, one after the other; what is done already is not done again.
     fn all(mut self, poses: splatcore_poses::Job, lock: FolderLock) -> Result<()> {
         interrupt::goes_on(&self.asked.again)?;
+        self.look_at_masks()?;
         let plan = Plan::new(&self.asked, &poses, &mut self.state)?;
         eprintln!("{}", plan.line());
         if let Some(chosen) = &plan.chosen {
@@ -151,6 +153,21 @@ impl Make {
         self.end()?;
         match (trained.live, scene, trained.job) {
             (Some(live), Some(scene), Some(job)) => run::stay(live, scene, &job, true),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a run that began is of the masks that are there now: said before the plan is, which
+    /// would say that nothing is left to do.
+    fn look_at_masks(&mut self) -> Result<()> {
+        let (asked, state) = (&self.asked, &mut self.state);
+        let options = OpenOptions {
+            images: asked.images.clone(),
+            ..OpenOptions::default()
+        };
+        // Without cameras there are no masks of theirs.
+        match Dataset::open(&asked.dataset(), &options) {
+            Ok(dataset) if state.trained_on.is_some() => state.take_photos(asked, &dataset),
             _ => Ok(()),
         }
     }
@@ -218,15 +235,7 @@ impl Make {
         let begun = Instant::now();
         let (asked, state) = (&self.asked, &mut self.state);
         let dataset = load::dataset(&asked.dataset(), asked.images.as_deref(), 0)?;
-        let photos = state::fingerprint(&dataset);
-        if state
-            .trained_on
-            .as_ref()
-            .is_some_and(|before| *before != photos)
-        {
-            let what = "the photos or their cameras are others than those that the run is of";
-            state.replace(asked, what)?;
-        }
+        state.take_photos(asked, &dataset)?;
         let files = Files::of(&asked.run_folder());
         let settings = match plan.cpu {
             true => {
@@ -239,7 +248,6 @@ impl Make {
             false => asked.typed.over(&choice::for_card(&asked.typed)),
         };
         drop(dataset);
-        state.trained_on = Some(photos);
         state.write(&asked.folder)?;
         if state::is_complete(&files) {
             return Ok(Trained::default());

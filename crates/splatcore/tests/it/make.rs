@@ -112,6 +112,42 @@ fn what_changed_is_said_and_made_anew_on_request() {
     assert!(line.contains("is not of this command"), "{line}");
 }
 
+/// Masks that are put into the dataset after a training are seen by the next call.
+#[test]
+fn masks_that_come_later_are_noticed() {
+    let fake = FakeColmap::new("0");
+    let out = fake.at("out");
+    let with_sky = [SHORT.as_slice(), &["--sky", "--sky-masks", "sky"]].concat();
+    for (folder, flags) in [("masks", SHORT.as_slice()), ("sky", &with_sky)] {
+        let anew = [flags, &["--overwrite"]].concat();
+        let put = |level: u8| {
+            let folder = out.join("dataset").join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            for entry in std::fs::read_dir(fake.at("photos")).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                let mut mask = image::GrayImage::from_pixel(64, 48, image::Luma([level]));
+                mask.put_pixel(3, 3, image::Luma([255 - level]));
+                mask.save(folder.join(format!("{name}.png"))).unwrap();
+            }
+        };
+        if folder == "sky" {
+            // Without one the run is refused.
+            put(0);
+        }
+        succeeds(&fake.make(&out, &anew));
+        fake.calls();
+        put(255);
+        let line = fails(&fake.make(&out, flags));
+        let wanted = "the photos' masks are others than those that the run is of; add --overwrite";
+        assert!(line.contains(wanted), "{line}");
+        succeeds(&fake.make(&out, &anew));
+        assert_eq!(fake.calls(), Vec::<String>::new(), "the cameras are kept");
+        let again = splatcore(&fake.make(&out, flags)).output().unwrap();
+        let stderr = String::from_utf8(again.stderr).unwrap();
+        assert!(stderr.contains("nothing is left to do"), "{stderr}");
+    }
+}
+
 /// A call that ended before it made anything keeps nobody from giving another input.
 #[test]
 fn what_made_nothing_is_not_in_the_way() {

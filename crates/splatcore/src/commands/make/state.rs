@@ -46,6 +46,9 @@ pub struct State {
     pub foreseen: Option<Choice>,
     /// Photos and cameras of the run, as [`fingerprint`] has them.
     pub trained_on: Option<String>,
+    /// Their masks, as [`masks`] has them; files of older versions do not say.
+    #[serde(default)]
+    pub masked_by: Option<String>,
 }
 
 impl State {
@@ -197,6 +200,31 @@ impl State {
         asked.typed.over(&chosen.unwrap_or(Config::UNSET))
     }
 
+    /// Removes the run, if that was asked for, unless it is of these photos and masks; and notes
+    /// both.
+    ///
+    /// # Errors
+    /// It was not asked for; a mask that cannot be read.
+    pub fn take_photos(&mut self, asked: &Asked, dataset: &Dataset) -> Result<()> {
+        let photos = fingerprint(dataset);
+        let masks = masks(dataset, asked.typed.sky_masks.as_deref())?;
+        if let Some(before) = &self.trained_on {
+            if *before != photos {
+                let what = "the photos or their cameras are others than those that the run is of";
+                self.replace(asked, what)?;
+            } else if self
+                .masked_by
+                .as_ref()
+                .is_some_and(|before| *before != masks)
+            {
+                let what = "the photos' masks are others than those that the run is of";
+                self.replace(asked, what)?;
+            }
+        }
+        (self.trained_on, self.masked_by) = (Some(photos), Some(masks));
+        Ok(())
+    }
+
     /// Removes the run, which does not fit any more, if that was asked for; `what` has changed.
     ///
     /// # Errors
@@ -208,26 +236,55 @@ impl State {
                 asked.run_folder().display()
             );
         }
-        (self.trained_on, self.choice, self.foreseen) = (None, None, None);
+        (self.trained_on, self.masked_by) = (None, None);
+        (self.choice, self.foreseen) = (None, None);
         asked.remove_run()
     }
 }
 
 /// Names and cameras of photos, and the number of points, as a short text: equal for equal ones.
-pub fn fingerprint(dataset: &Dataset) -> String {
-    // FNV-1a, 64 bits.
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    let mut add = |bytes: &[u8]| {
-        for byte in bytes {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
+fn fingerprint(dataset: &Dataset) -> String {
+    let mut hash = Hash::new();
     for entry in &dataset.entries {
-        add(entry.name.as_bytes());
-        add(format!("{:?}", entry.camera).as_bytes());
+        hash.add(entry.name.as_bytes());
+        hash.add(format!("{:?}", entry.camera).as_bytes());
     }
     let (photos, points) = (dataset.entries.len(), dataset.points.positions.len());
-    format!("{photos} photos, {points} points, {hash:016x}")
+    format!("{photos} photos, {points} points, {:016x}", hash.0)
+}
+
+/// Names and bytes of photos' masks and, in this folder, of masks of their sky, as a short text:
+/// equal for equal ones.
+fn masks(dataset: &Dataset, sky: Option<&Path>) -> Result<String> {
+    let (mut hash, mut count) = (Hash::new(), 0);
+    for entry in &dataset.entries {
+        let of_sky = sky.and_then(|folder| dataset.sky_mask(entry, folder));
+        for (kind, file) in [("mask", entry.mask.clone()), ("sky", of_sky)] {
+            if let Some(file) = file {
+                let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
+                hash.add(kind.as_bytes());
+                hash.add(entry.name.as_bytes());
+                hash.add(&bytes);
+                count += 1;
+            }
+        }
+    }
+    Ok(format!("{count} masks, {:016x}", hash.0))
+}
+
+/// FNV-1a, 64 bits.
+struct Hash(u64);
+
+impl Hash {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
 }
 
 /// Whether a run has come to its end: the report is written last.
