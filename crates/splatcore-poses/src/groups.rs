@@ -3,6 +3,7 @@
 use crate::photos::Found;
 use crate::{Cameras, PosesError};
 use exif::{In, Tag, Value};
+use splatcore_data::dataset::check_end;
 use splatcore_data::{DataError, picture};
 use std::collections::BTreeMap;
 use std::io::BufReader;
@@ -150,6 +151,8 @@ pub fn has_focal_length(path: &Path) -> bool {
 
 fn read(path: &Path) -> Result<Facts, PosesError> {
     let size = picture::size(path)?;
+    // COLMAP finds poses of what is left of it; training, hours later, would refuse it.
+    check_end(path)?;
     let file = std::fs::File::open(path).map_err(|e| DataError::read(path, &e))?;
     // Photos without EXIF, or with broken EXIF, are as good as others.
     let exif = exif::Reader::new()
@@ -284,7 +287,14 @@ mod tests {
         let found = grouped(folder.path(), Cameras::Auto).unwrap();
         assert!(found.each && found.groups[0].photos.len() == 5);
         assert_eq!(found.camera_model(), "SIMPLE_RADIAL");
-        std::fs::write(folder.path().join("3.jpg"), b"no photo").unwrap();
+        let path = folder.path().join("3.jpg");
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 2]).unwrap();
+        let error = grouped(folder.path(), Cameras::Auto)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("3.jpg: the JPEG is cut short"), "{error}");
+        std::fs::write(&path, b"no photo").unwrap();
         let error = grouped(folder.path(), Cameras::Auto)
             .unwrap_err()
             .to_string();

@@ -255,7 +255,10 @@ fn take_photos(
         return Err(DataError::new(&source, problem, "take more of them").into());
     }
     if listed.photos.len() < 2 {
-        let problem = format!("holds {} photos that can be read", listed.photos.len());
+        let problem = match listed.photos.len() {
+            0 => "holds no photo that can be read",
+            _ => "holds one photo that can be read, and poses need two",
+        };
         let first = listed.unread.first().map(|name| source.join(name));
         let (_, remedy) = first.as_deref().and_then(unread_format).unwrap_or((
             "",

@@ -65,6 +65,7 @@ pub use found::{Entry, Points};
 pub use info::DatasetInfo;
 pub use layouts::is_file_of_cameras;
 pub use options::OpenOptions;
+pub use photo::check_end;
 pub use point_cloud::parse as parse_point_cloud;
 pub use posed::Dataset;
 pub use split::Split;

@@ -117,6 +117,24 @@ fn read(layout: &Layout, options: &OpenOptions) -> Result<Found, DataError> {
     }
 }
 
+/// Folders without cameras are searched this deep for photos.
+const DEEPEST: usize = 3;
+
+/// Whether photos are in a folder, or below it outside of other datasets and runs.
+fn holds_photos(path: &Path, deep: usize) -> bool {
+    if folder::holds_photos(path) {
+        return true;
+    }
+    let below = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut below = below.map(|entry| entry.path()).filter(|path| path.is_dir());
+    deep > 0
+        && below.any(|path| {
+            let is_other =
+                path.join("scene.ply").is_file() || !layouts::in_folder(&path).is_empty();
+            !is_other && holds_photos(&path, deep - 1)
+        })
+}
+
 /// The dataset to read, and others that are there.
 fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
     let kind = std::fs::metadata(path).map_err(|e| DataError::read(path, &e))?;
@@ -140,7 +158,7 @@ fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
         return Ok((first, all.collect()));
     }
     let is_run = path.join("scene.ply").is_file();
-    if !is_run && folder::holds_photos(path) {
+    if !is_run && holds_photos(path, DEEPEST) {
         let problem = "holds photos but no cameras: neither a COLMAP model (cameras.bin or \
                        cameras.txt in sparse/0) nor transforms.json";
         let error = DataError::new(path, problem, "find the cameras first");
@@ -153,7 +171,7 @@ fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
         true => {
             "it seems to be the results of a run: give its scene.ply, or the folder of the photos"
         }
-        false => "pose the photos with COLMAP first, or give the folder that holds the model",
+        false => "there are no photos either; give the folder that holds photos or a model",
     };
     Err(DataError::new(
         path,

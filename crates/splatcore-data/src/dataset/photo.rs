@@ -8,7 +8,8 @@ use crate::{DataError, foreign, picture};
 use image::codecs::openexr::OpenExrDecoder;
 use image::metadata::Orientation;
 use image::{DynamicImage, GrayImage, ImageDecoder, ImageFormat, RgbImage};
-use std::io::{Cursor, Read};
+use std::fs::File;
+use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 const REMEDY: &str = "save it again as 8-bit RGB JPEG or PNG, or remove the photo";
@@ -132,17 +133,28 @@ pub(super) fn decode_mask(path: &Path, width: u32, height: u32) -> Result<GrayIm
     if mask.dimensions() == (width, height) {
         return Ok(mask);
     }
-    if !same_shape(mask.dimensions(), (width, height)) {
-        let problem = format!(
-            "the mask is {}x{} pixels but its photo is {width}x{height}, which is another shape",
-            mask.width(),
-            mask.height()
-        );
-        let remedy = "make the mask from the photo as it is stored, or remove it";
-        return Err(DataError::new(path, problem, remedy));
-    }
+    check_shape(path, mask.dimensions(), (width, height))?;
     let nearest = image::imageops::FilterType::Nearest;
     Ok(image::imageops::resize(&mask, width, height, nearest))
+}
+
+/// As [`decode_mask`] of a photo of this size, by the file's header alone.
+pub(super) fn check_mask(path: &Path, photo: (u32, u32)) -> Result<(), DataError> {
+    check_end(path)?;
+    check_shape(path, picture::size(path)?, photo)
+}
+
+fn check_shape(path: &Path, mask: (u32, u32), photo: (u32, u32)) -> Result<(), DataError> {
+    if same_shape(mask, photo) {
+        return Ok(());
+    }
+    let ((width, height), (of_width, of_height)) = (mask, photo);
+    let problem = format!(
+        "the mask is {width}x{height} pixels but its photo is {of_width}x{of_height}, which is \
+         another shape"
+    );
+    let remedy = "make the mask from the photo as it is stored, or remove it";
+    Err(DataError::new(path, problem, remedy))
 }
 
 /// Whether an image of one size may be a scaled version of one of another: their shapes agree
@@ -220,6 +232,37 @@ fn check_exr(bytes: &[u8], path: &Path) -> Result<(), DataError> {
         bytes.len()
     );
     Err(DataError::new(path, problem, REMEDY))
+}
+
+/// Refuses a JPEG or PNG file that is cut short, by its end: decodes nothing.
+///
+/// # Errors
+/// It is cut short, or cannot be read.
+pub fn check_end(path: &Path) -> Result<(), DataError> {
+    const TAIL: u64 = 1 << 16;
+    let failed = |e: std::io::Error| DataError::read(path, &e);
+    let mut file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    let mut head = [0; 8];
+    let read = file.read(&mut head).map_err(failed)?;
+    let mut tail = Vec::new();
+    let from = length.saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(from)).map_err(failed)?;
+    file.read_to_end(&mut tail).map_err(failed)?;
+    let ends_with = |mark: &[u8]| tail.windows(mark.len()).any(|bytes| bytes == mark);
+    match image::guess_format(&head[..read]) {
+        Ok(ImageFormat::Png) if !ends_with(b"IEND") => Err(DataError::new(
+            path,
+            "the PNG is cut short (it has no end chunk)",
+            "copy the photo again, or remove it",
+        )),
+        // In a short file the mark may be that of a thumbnail.
+        Ok(ImageFormat::Jpeg) if from == 0 => check_jpeg(&tail, path),
+        Ok(ImageFormat::Jpeg) if !ends_with(&[0xFF, 0xD9]) => {
+            check_jpeg(&std::fs::read(path).map_err(failed)?, path)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Finds what the decoder would let pass: four colour components (CMYK, YCCK), whose conversion

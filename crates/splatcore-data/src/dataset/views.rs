@@ -140,14 +140,20 @@ impl Dataset {
         Ok(cameras?.into_iter().flatten().collect())
     }
 
-    /// Photos that [`Dataset::load_views`] would refuse, as far as their headers tell, a line each:
-    /// no images, or of another shape than their cameras. Decodes no pixel.
+    /// Photos that [`Dataset::load_views`] would refuse, as far as headers and ends of the files
+    /// tell, a line each: no images, cut short, or of another shape than their cameras; or with
+    /// such a mask. Decodes no pixel.
     pub fn unusable_photos(&self) -> Vec<String> {
-        let defect = |entry: &Entry| {
-            let fits =
-                photo::size(&entry.image).and_then(|(width, height)| fitted(entry, width, height));
-            fits.err().map(|error| error.to_string())
+        let fits = |entry: &Entry| {
+            let (width, height) = photo::size(&entry.image)?;
+            let (source, _) = fitted(entry, width, height)?;
+            photo::check_end(&entry.image)?;
+            let mask = entry.mask.as_deref();
+            mask.map_or(Ok(()), |mask| {
+                photo::check_mask(mask, (source.width, source.height))
+            })
         };
+        let defect = |entry: &Entry| fits(entry).err().map(|error| error.to_string());
         self.entries.par_iter().filter_map(defect).collect()
     }
 }

@@ -299,6 +299,21 @@ fn every_unusable_photo_is_named() {
         "{error}"
     );
     assert_eq!(open(root).unusable_photos().len(), 9);
+    for name in &names {
+        save(pattern(64, 48), &root.join("images").join(name));
+    }
+    // What is cut short has a header, too; so does a mask of another shape.
+    let path = root.join("images/2.png");
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+    save(pattern(48, 48), &root.join("masks/4.png"));
+    let unusable = open(root).unusable_photos();
+    assert_eq!(unusable.len(), 2, "{unusable:?}");
+    assert!(
+        unusable[0].contains("2.png: the PNG is cut short"),
+        "{unusable:?}"
+    );
+    assert!(unusable[1].contains("the mask is 48x48"), "{unusable:?}");
 }
 
 #[test]

@@ -37,3 +37,30 @@ pub fn tell(path: &Path, images: Option<&str>) -> Result<Kind> {
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Photos may lie in subfolders; those of other datasets and of runs do not count.
+    #[test]
+    fn photos_are_found_below() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        };
+        let found = || tell(folder.path(), None);
+        put("out/dataset/images/1.jpg");
+        put("out/dataset/sparse/0/cameras.bin");
+        put("out/dataset/sparse/0/images.bin");
+        put("out/run/scene.ply");
+        put("out/run/picture.png");
+        put("notes/a.txt");
+        let error = found().unwrap_err().to_string();
+        assert!(error.contains("there are no photos either"), "{error}");
+        put("capture/day one/1.jpg");
+        assert_eq!(found().unwrap(), Kind::Photos);
+    }
+}
