@@ -206,14 +206,48 @@ impl CameraArgs {
         } = &self.source;
         let given = !dataset.is_empty() || cameras.is_some() || orbit.is_some();
         let given = given || self.start.is_some();
+        self.check_used(false)?;
         match given || source.cameras_file().is_some() {
             true => Ok(()),
             false => Err(WrongUsage(
-                "the cameras are missing; give --dataset, --cameras or --orbit (to render also \
-                 --path)"
+                "the cameras are missing; give --dataset, --cameras, --orbit or --start (to \
+                 render also --path)"
                     .into(),
             )
             .into()),
+        }
+    }
+
+    /// Whether each flag has something to act on. (Of clap's requirements of --dataset, --orbit
+    /// frees.)
+    fn check_used(&self, with_path: bool) -> Result<()> {
+        let of_dataset = !self.source.dataset.is_empty();
+        let around = self.source.orbit.is_some() || with_path;
+        let flags = [
+            ("lens", self.lens.is_some(), of_dataset, "dataset"),
+            ("images", self.images.is_some(), of_dataset, "dataset"),
+            (
+                "test-every",
+                self.test_every.is_some(),
+                of_dataset,
+                "dataset",
+            ),
+            ("distance", self.distance.is_some(), around, "orbit"),
+            (
+                "up",
+                self.up.is_some(),
+                around || self.start.is_some(),
+                "orbit",
+            ),
+        ];
+        let unused = |(_, given, used, _): &&(&str, bool, bool, &str)| *given && !*used;
+        match flags.iter().find(unused) {
+            Some((flag, .., needed)) => Err(WrongUsage(format!(
+                "--{flag} has no effect here: only --{needed} looks at it; leave it out, or give \
+                 --{needed}"
+            ))
+            .into()),
+            None => Ok(()),
         }
     }
 
@@ -256,7 +290,7 @@ impl CameraArgs {
             Some((flag, _, instead)) => {
                 Err(WrongUsage(format!("{flag} cannot be used with --path; give {instead}")).into())
             }
-            None => Ok(()),
+            None => self.check_used(true),
         }
     }
 

@@ -84,6 +84,13 @@ pub fn run(args: Args) -> Result<()> {
     let all = typed.over(&choice::for_card(&typed));
     ResolvedConfig::from_layers(None, &all).map_err(|error| super::train::blame(error, &typed))?;
     let kind = input::tell(&args.input, args.images.as_deref())?;
+    let of_size = args.feature_size.map(|_| "--feature-size");
+    if let (Kind::Posed, Some(flag)) = (kind, args.how.given().or(of_size)) {
+        bail!(WrongUsage(format!(
+            "{flag} has no effect here: it is about finding cameras, and {} has them; leave it out",
+            args.input.display()
+        )));
+    }
     let asked = Asked {
         input: args.input,
         kind,

@@ -102,11 +102,48 @@ pub struct How {
 }
 
 impl How {
+    /// The first flag that was given which says how cameras are found, not by which program.
+    pub fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("--matching", self.matching != "auto"),
+            ("--vocabulary", self.vocabulary.is_some()),
+            ("--mapper", self.mapper != "auto"),
+            ("--camera-model", self.camera_model.is_some()),
+            ("--cameras", self.cameras != "auto"),
+            ("--every", self.every.is_some()),
+            ("--frames", self.frames.is_some()),
+            ("--png", self.png),
+        ];
+        flags
+            .iter()
+            .find(|(_, given)| *given)
+            .map(|(flag, _)| *flag)
+    }
+
     /// What is asked for.
     ///
     /// # Errors
-    /// A name that is none of the choices.
+    /// A name that is none of the choices, a flag that the input has no use for.
     pub fn job(self, input: PathBuf, dataset: PathBuf) -> Result<Job> {
+        let flags = [
+            (
+                "--frames",
+                self.frames.is_some() && input.is_dir(),
+                "a video",
+            ),
+            ("--png", self.png && input.is_dir(), "a video"),
+            (
+                "--every",
+                self.every.is_some() && input.is_file(),
+                "a folder",
+            ),
+        ];
+        if let Some((flag, _, of)) = flags.iter().find(|(_, unused, _)| *unused) {
+            bail!(WrongUsage(format!(
+                "{flag} has no effect here: it is about {of}, and {} is none; leave it out",
+                input.display()
+            )));
+        }
         Ok(Job {
             input,
             dataset,

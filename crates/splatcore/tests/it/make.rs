@@ -148,6 +148,38 @@ fn masks_that_come_later_are_noticed() {
     }
 }
 
+/// What finds no cameras, or takes no frames, refuses flags about that.
+#[test]
+fn flags_without_effect_are_refused() {
+    let fake = FakeColmap::new("0");
+    let out = fake.at("out");
+    let refused = |arguments: &[String], wanted: &str| {
+        let run = splatcore(arguments).output().unwrap();
+        let stderr = String::from_utf8(run.stderr).unwrap();
+        assert_eq!(run.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(wanted), "{stderr}");
+        assert!(!out.exists());
+    };
+    refused(
+        &fake.make(&out, &["--frames", "20"]),
+        "--frames has no effect here: it is about a video",
+    );
+    let posed = |flags: &[&str]| {
+        let words = [&["make", photos(), "-o", text(&out)], flags].concat();
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    for flags in [
+        ["--every", "3"],
+        ["--matching", "sequential"],
+        ["--feature-size", "500"],
+    ] {
+        refused(&posed(&flags), "it is about finding cameras");
+    }
+}
+
 /// A call that ended before it made anything keeps nobody from giving another input.
 #[test]
 fn what_made_nothing_is_not_in_the_way() {

@@ -6,6 +6,7 @@ use crate::backends::cards;
 use crate::cameras::NamedCamera;
 use crate::cameras::surroundings::surroundings;
 use crate::channels::Channels;
+use crate::output::WrongUsage;
 use crate::progress::Progress;
 use crate::scene_source::SceneSource;
 use crate::{interrupt, output};
@@ -15,9 +16,26 @@ use splatcore_core::panorama;
 use splatcore_core::spread::in_order;
 use splatcore_data::file;
 use std::collections::HashSet;
+use std::path::Path;
+
+/// Refuses the name of a file, of which a folder would be made.
+fn check_folder(output: &Path) -> Result<()> {
+    const FILES: [&str; 8] = ["png", "jpg", "jpeg", "gif", "mp4", "mov", "mkv", "webm"];
+    let ending = output.extension().unwrap_or_default().to_ascii_lowercase();
+    if output.is_dir() || !FILES.iter().any(|file| ending == *file) {
+        return Ok(());
+    }
+    Err(WrongUsage(format!(
+        "{}: pictures are written into a folder, by the names of their views; give a folder with \
+         -o, or --path for a video or an animated picture",
+        output.display()
+    ))
+    .into())
+}
 
 /// Renders a picture for each camera.
 pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
+    check_folder(&args.output)?;
     interrupt::watch()?;
     let look = args.look.find(Some(source))?;
     let (scene, antialias) = source.load()?;
