@@ -126,7 +126,8 @@ fn nerfstudios_splits_masks_points_and_smaller_copies_are_used() {
         "transforms.json",
         &format!(
             r#"{{"fl_x": 50, "w": 64, "h": 48, "frames": [{}], "ply_file_path": "points.ply",
-                "train_filenames": ["images/a.png"], "test_filenames": ["./images/c.png"],
+                "train_filenames": ["images/a.png", "images/typo.png"],
+                "test_filenames": ["./images/c.png"],
                 "val_filenames": ["images/c.png"]}}"#,
             frames.join(",")
         ),
@@ -149,7 +150,7 @@ fn nerfstudios_splits_masks_points_and_smaller_copies_are_used() {
     assert_eq!(dataset.select(Split::All, 8), [0, 1, 2]);
     assert!(dataset.entries[0].mask.is_some() && dataset.entries[1].mask.is_none());
     assert!(
-        dataset.warnings[0].contains("gone.png"),
+        dataset.warnings[0].contains("gone.png") && dataset.warnings[1].contains("typo.png"),
         "{:?}",
         dataset.warnings
     );

@@ -54,6 +54,20 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<Found, Dat
         }
     };
     add(&mut found, path, &transforms, options, split)?;
+    let frames = transforms.frames.iter();
+    let frames: HashSet<&str> = frames.map(|frame| plain(&frame.file_path)).collect();
+    let named = train
+        .union(&test)
+        .filter(|name| !frames.contains(name.as_str()));
+    let mut unknown: Vec<&String> = named.collect();
+    unknown.sort();
+    if let Some(first) = unknown.first() {
+        found.warnings.push(format!(
+            "{} of the names in train_filenames and test_filenames are no frame's file_path, such \
+             as '{first}'",
+            unknown.len()
+        ));
+    }
     points::read(&mut found, &transforms)?;
     Ok(found)
 }
