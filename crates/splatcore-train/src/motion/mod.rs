@@ -155,7 +155,8 @@ pub fn rolling(views: &mut [View], readout: Readout) {
     }
 }
 
-/// The cameras of photos with the motions by which a finished scene shows them best.
+/// The cameras of photos with the motions by which a finished scene shows them best; `progress`
+/// hears how many photos are done.
 ///
 /// # Errors
 /// What the renderer reports.
@@ -163,8 +164,9 @@ pub fn fit(
     renderer: &mut dyn Renderer,
     options: &RenderOptions,
     views: &[View],
+    progress: &dyn Fn(usize),
 ) -> Result<Vec<Camera>, BackendError> {
-    let fitted = |view: &View| {
+    let fitted = |(index, view): (usize, &View)| {
         let (given, photo) = (numbers(&view.camera), compared(&view.photo, options));
         let mut camera = view.camera.clone();
         for _ in 0..FIT_STEPS {
@@ -173,9 +175,10 @@ pub fn fit(
                 None => break,
             }
         }
+        progress(index + 1);
         Ok(camera)
     };
-    views.iter().map(fitted).collect()
+    views.iter().enumerate().map(fitted).collect()
 }
 
 /// A photo as it is compared: small, and opaque.

@@ -104,7 +104,7 @@ impl Search {
 /// Poses of the views in their order, each by itself where the scene shows its photo with the
 /// lowest loss of [`ROUNDS`] steps, or of fewer once small steps help no more. The pose as given is
 /// the first that is looked at: none gets a higher loss. The scene is not changed: all its rates
-/// are zero.
+/// are zero. `progress` hears after each round how many are done.
 ///
 /// # Errors
 /// What the backend reports.
@@ -113,6 +113,7 @@ pub fn fit(
     scene: &Gaussians,
     views: &Arc<Vec<View>>,
     fit: &Fit,
+    progress: &dyn Fn(u32),
 ) -> Result<Vec<Fitted>, BackendError> {
     let searches = views.iter().map(|view| Search::new(&view.camera, fit));
     let mut searches: Vec<Search> = searches.collect();
@@ -135,6 +136,7 @@ pub fn fit(
             let now = |search: &Search| search.poses.cameras().swap_remove(0);
             let cameras: Vec<Camera> = searches.iter().map(now).collect();
             learner.move_cameras(&cameras)?;
+            progress(round + 1);
             fitted.retain(|&view| !searches[view].is_over());
             if fitted.is_empty() {
                 break;

@@ -88,9 +88,13 @@ impl Trainer {
     ///
     /// # Errors
     /// What the backend reports.
-    pub fn fit_motions(&mut self, views: &[View]) -> Result<Vec<Camera>, TrainError> {
+    pub fn fit_motions(
+        &mut self,
+        views: &[View],
+        progress: &dyn Fn(usize),
+    ) -> Result<Vec<Camera>, TrainError> {
         let (renderer, options) = self.renderer()?;
-        Ok(motion::fit(renderer, &options, views)?)
+        Ok(motion::fit(renderer, &options, views, progress)?)
     }
 
     /// Whether cameras change while the scene learns.
@@ -120,7 +124,7 @@ impl Trainer {
     }
 
     /// Poses of other photos, each where the scene as it is shows its photo with the lowest loss
-    /// that was found from the pose as given ([`fit`]).
+    /// that was found from the pose as given ([`fit`]); `progress` hears how many rounds are done.
     ///
     /// # Errors
     /// What the backend reports.
@@ -128,6 +132,7 @@ impl Trainer {
         &mut self,
         backend: &dyn Backend,
         views: &Arc<Vec<View>>,
+        progress: &dyn Fn(u32),
     ) -> Result<Vec<Fitted>, TrainError> {
         let scene = self.scene()?;
         let lenses = self.lenses();
@@ -147,6 +152,6 @@ impl Trainer {
             extent: self.extent,
             settings: config.poses.clone(),
         };
-        Ok(fit(backend, &scene, views, &how)?)
+        Ok(fit(backend, &scene, views, &how, progress)?)
     }
 }

@@ -113,12 +113,14 @@ fn motions_are_found_and_the_scene_with_them() {
     });
     assert!(dot(sum, sum).sqrt() < 1e-9, "{sum:?}");
     // Held-out photos get theirs from the finished scene.
-    let held_out = trainer.fit_motions(&at_once(&rolling.test)).unwrap();
+    let held_out = trainer
+        .fit_motions(&at_once(&rolling.test), &|_| ())
+        .unwrap();
     assert!(held_out.iter().all(|camera| camera.shutter.is_none()));
     let mut views = at_once(&rolling.test);
     splatcore_train::motion::rolling(&mut views, Readout::TopToBottom);
     let given: Vec<Camera> = views.iter().map(|view| view.camera.clone()).collect();
-    let fitted = trainer.fit_motions(&views).unwrap();
+    let fitted = trainer.fit_motions(&views, &|_| ()).unwrap();
     let (before, after) = (flow(&given, &rolling.test), flow(&fitted, &rolling.test));
     eprintln!("held out: {before:.2} px off before, {after:.2} after");
     assert!(after < 0.7 * before, "{after:.2} of {before:.2} px");

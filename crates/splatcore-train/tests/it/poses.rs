@@ -156,7 +156,7 @@ fn error_of(found: &[Camera], truth: &[View], extent: f64) -> [f64; 2] {
 /// PSNR of the held-out photos, with poses that are fitted to the scene.
 fn measured(backend: &CpuBackend, trainer: &mut Trainer, test: &[View]) -> f64 {
     let views = Arc::new(test.to_vec());
-    let fitted = trainer.fit_poses(backend, &views).unwrap();
+    let fitted = trainer.fit_poses(backend, &views, &|_| ()).unwrap();
     let fitted: Vec<View> = test
         .iter()
         .zip(fitted)
@@ -297,7 +297,7 @@ fn a_fitted_pose_never_has_a_higher_loss() {
             extent: 3.0,
             settings: Config::UNSET.complete().poses,
         };
-        let mut fitted = fit(&backend, &scene, &Arc::new(vec![view]), &how).unwrap();
+        let mut fitted = fit(&backend, &scene, &Arc::new(vec![view]), &how, &|_| ()).unwrap();
         fitted.swap_remove(0)
     };
     let stayed = fit_from(&right);

@@ -4,6 +4,7 @@ use super::facts::write_cameras;
 use super::job::Job;
 use super::photos::Photos;
 use crate::output::{self, counted};
+use crate::progress::Progress;
 use crate::report::{
     LensRow, MeasuredCameras, MeasuredIntrinsics, MeasuredMotion, MeasuredPoses, PoseRow,
 };
@@ -12,7 +13,7 @@ use anyhow::{Context, Result};
 use splatcore_core::{Backend, Camera, View};
 use splatcore_data::dataset::{Dataset, Entry, colmap, transforms};
 use splatcore_train::intrinsics::LensChange;
-use splatcore_train::poses::PoseChange;
+use splatcore_train::poses::{PoseChange, ROUNDS};
 use splatcore_train::{Evaluation, Trainer, evaluate};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -52,7 +53,11 @@ impl Refined {
         if poses && !photos.test.is_empty() {
             let held_out = counted(photos.test.len(), "held-out photo");
             eprintln!("fitting the poses of {held_out} to the scene");
-            match trainer.fit_poses(backend, &photos.test) {
+            let progress = Progress::new("fitting poses, rounds", ROUNDS.into());
+            let done = |rounds: u32| progress.update(rounds.into(), String::new);
+            let found = trainer.fit_poses(backend, &photos.test, &done);
+            progress.finish();
+            match found {
                 Ok(found) => {
                     test = found.into_iter().map(|of| of.camera).collect();
                     fitted = true;
@@ -71,7 +76,11 @@ impl Refined {
             let posed: Vec<View> = posed
                 .map(|(view, camera)| with_camera(view, camera))
                 .collect();
-            match trainer.fit_motions(&posed) {
+            let progress = Progress::new("fitting motions", posed.len() as u64);
+            let done = |photos: usize| progress.update(photos as u64, String::new);
+            let found = trainer.fit_motions(&posed, &done);
+            progress.finish();
+            match found {
                 Ok(found) => test = found,
                 Err(error) => {
                     eprintln!("warning: held-out photos keep the dataset's motions: {error}");
