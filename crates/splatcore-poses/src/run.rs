@@ -4,7 +4,7 @@ use crate::check::{self, Report};
 use crate::earlier::{begin, earlier, occupied, stays};
 use crate::effort::Effort;
 use crate::groups::{self, Grouped};
-use crate::photos::{self, Found};
+use crate::photos::{self, Found, Listed};
 use crate::program::{Pairs, Program};
 use crate::state::{Differs, Features, Finished, State, Video};
 use crate::steps::{Model, Steps};
@@ -250,21 +250,8 @@ fn take_photos(
             listed.unread.len()
         ));
     }
-    if listed.photos.len() < 2 && all >= 2 {
-        let problem = format!("of its {all} photos one is taken, and poses need two");
-        return Err(DataError::new(&source, problem, "take more of them").into());
-    }
     if listed.photos.len() < 2 {
-        let problem = match listed.photos.len() {
-            0 => "holds no photo that can be read",
-            _ => "holds one photo that can be read, and poses need two",
-        };
-        let first = listed.unread.first().map(|name| source.join(name));
-        let (_, remedy) = first.as_deref().and_then(unread_format).unwrap_or((
-            "",
-            "give a folder with at least two JPEG, PNG or WebP files, or a video",
-        ));
-        return Err(DataError::new(&source, problem, remedy).into());
+        return Err(too_few(&source, &listed, all).into());
     }
     let begun = !state.photos.is_empty();
     let new = state
@@ -288,6 +275,24 @@ fn take_photos(
         }
     }
     Ok(listed.photos)
+}
+
+/// Of the photos in this folder, of which `all` can be read, fewer are taken than have poses.
+fn too_few(source: &Path, listed: &Listed, all: usize) -> DataError {
+    if all >= 2 {
+        let problem = format!("of its {all} photos one is taken, and poses need two");
+        return DataError::new(source, problem, "take more of them");
+    }
+    let problem = match all {
+        0 => "holds no photo that can be read",
+        _ => "holds one photo that can be read, and poses need two",
+    };
+    let first = listed.unread.first().map(|name| source.join(name));
+    let (_, remedy) = first.as_deref().and_then(unread_format).unwrap_or((
+        "",
+        "give a folder with at least two JPEG, PNG or WebP files, or a video",
+    ));
+    DataError::new(source, problem, remedy)
 }
 
 /// Why photos in this folder are not those of an earlier call.

@@ -111,21 +111,25 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
         test.len(),
         counted(dataset.points.positions.len(), "starting point")
     );
-    let nothing = |view: &&View| view.photo.counted_pixels() == 0;
-    let dark = train.iter().chain(&test).filter(nothing);
-    let dark: Vec<String> = dark.map(|view| view.name.clone()).collect();
-    if !dark.is_empty() {
-        eprintln!(
-            "warning: {} of them left out, as their masks leave no pixel: {}",
-            dark.len(),
-            listed(&dark)
-        );
-    }
+    say_masked(train.iter().chain(&test));
     Ok(Photos {
         train: Arc::new(train),
         test: Arc::new(test),
         exposures,
     })
+}
+
+/// Names photos that are left out.
+fn say_masked<'a>(views: impl Iterator<Item = &'a View>) {
+    let masked = views.filter(|view| view.photo.counted_pixels() == 0);
+    let masked: Vec<String> = masked.map(|view| view.name.clone()).collect();
+    if !masked.is_empty() {
+        eprintln!(
+            "warning: {} of them left out, as their masks leave no pixel: {}",
+            masked.len(),
+            listed(&masked)
+        );
+    }
 }
 
 /// What the cameras noted of the photos' exposures, for each view.

@@ -209,7 +209,10 @@ fn a_scene_is_shown_as_one_of_its_photos() {
 
     let (name, photo) = photos.iter().next().unwrap();
     let picture = |look: &str| {
-        let out = folder.path().join(look);
+        let out = folder
+            .path()
+            .join("looks")
+            .join(look.trim_end_matches(".png"));
         let render = [
             "render",
             text(&run),

@@ -53,8 +53,8 @@ pub(super) fn inverse_depths(
     Some(values.iter().map(inverse).collect())
 }
 
-/// How many times as far away as views' depth maps say these points are, in the middle of the views;
-/// `None` if no view shows enough of them. About 1 if both have one unit.
+/// How many times as far away as views' depth maps say these points are, in the middle of the
+/// views; `None` if no view shows enough of them. About 1 if both have one unit.
 pub fn depth_factor<'a>(
     views: impl IntoIterator<Item = &'a View>,
     points: &[[f32; 3]],

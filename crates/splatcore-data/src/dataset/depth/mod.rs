@@ -107,8 +107,8 @@ impl Dataset {
     }
 }
 
-/// The depths of a photo as its map has them ([`fit::has_distances`]); `None` if there is no file of it,
-/// or nothing of it is of use.
+/// The depths of a photo as its map has them ([`fit::has_distances`]); `None` if there is no file
+/// of it, or nothing of it is of use.
 pub(super) fn measured(
     dataset: &Dataset,
     entry: &Entry,
