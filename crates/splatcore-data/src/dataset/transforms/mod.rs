@@ -63,8 +63,8 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<Found, Dat
     unknown.sort();
     if let Some(first) = unknown.first() {
         found.warnings.push(format!(
-            "{} of the names in train_filenames and test_filenames are no frame's file_path, such \
-             as '{first}'",
+            "train_filenames and test_filenames name photos that are no frame's file_path: {}, \
+             such as '{first}'",
             unknown.len()
         ));
     }
