@@ -138,6 +138,7 @@ impl Make {
     fn all(mut self, poses: splatcore_poses::Job, lock: FolderLock) -> Result<()> {
         interrupt::goes_on(&self.asked.again)?;
         self.look_at_masks()?;
+        let before = (self.state.feature_size, self.state.every, self.state.frames);
         let plan = Plan::new(&self.asked, &poses, &mut self.state)?;
         eprintln!("{}", plan.line());
         if let Some(chosen) = &plan.chosen {
@@ -147,6 +148,12 @@ impl Make {
         if self.asked.kind != Kind::Posed {
             whole.enter("poses", None);
             let found = self.find_poses(plan.cameras.clone());
+            let cause = found.as_ref().err().and_then(|error| error.downcast_ref());
+            if let Some(PosesError::Occupied { .. }) = cause {
+                // A refused call leaves what the next one goes on with.
+                (self.state.feature_size, self.state.every, self.state.frames) = before;
+                self.state.write(&self.asked.folder)?;
+            }
             found.inspect_err(|error| self.say_how_to_go_on(error))?;
         }
         let trained = self.train(&plan, &whole);
@@ -181,11 +188,12 @@ impl Make {
 
     /// Says that nothing is lost, where the error does not.
     fn say_how_to_go_on(&self, error: &anyhow::Error) {
-        let stopped = matches!(
+        // The same command is refused again.
+        let said = matches!(
             error.downcast_ref::<PosesError>(),
-            Some(PosesError::Stopped { .. })
+            Some(PosesError::Stopped { .. } | PosesError::Occupied { .. })
         );
-        if stopped || error.to_string().contains(&self.asked.again) {
+        if said || error.to_string().contains(&self.asked.again) {
             return;
         }
         eprintln!(

@@ -180,6 +180,29 @@ fn flags_without_effect_are_refused() {
     }
 }
 
+/// A call that is refused leaves the earlier one as it was, and that goes on.
+#[test]
+fn what_is_refused_changes_nothing() {
+    let fake = FakeColmap::new("0");
+    let out = fake.at("out");
+    let with = |flags: &[&'static str]| [SHORT.as_slice(), flags].concat();
+    succeeds(&fake.make(&out, &with(&["--every", "2"])));
+    for flags in [["--every", "3"], ["--feature-size", "500"]] {
+        let said = |flags: &[&str]| {
+            let run = splatcore(&fake.make(&out, flags)).output().unwrap();
+            String::from_utf8(run.stderr).unwrap()
+        };
+        let refused = said(&with(&flags));
+        assert!(
+            refused.contains("add --overwrite to begin anew"),
+            "{refused}"
+        );
+        assert!(!refused.contains("this goes on"), "{refused}");
+        let again = said(&SHORT);
+        assert!(again.contains("nothing is left to do"), "{again}");
+    }
+}
+
 /// A call that ended before it made anything keeps nobody from giving another input.
 #[test]
 fn what_made_nothing_is_not_in_the_way() {

@@ -253,7 +253,7 @@ fn choose_cameras(job: &mut splatcore_poses::Job, first: bool) -> Result<Forecas
         found = forecast(job, Some(*size))?;
     }
     if !found.card {
-        job.max_size = found.max_size;
+        job.max_size = job.max_size.or(found.max_size);
     }
     let open = first && job.matching == Matching::Auto && (job.every, job.frames) == (None, None);
     let all = found.photos;
