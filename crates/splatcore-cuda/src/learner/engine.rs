@@ -148,11 +148,13 @@ impl CudaLearner {
             return Ok(());
         };
         let (scene, camera) = (self.scene_addresses(), self.frame.camera()?);
+        let size = [camera.width, camera.height];
+        self.depths.reserve(size)?;
         self.passes.depth_image(scene, &camera)?;
         let seen_by = self.camera_of(frame.view(), frame.plan.scale)?;
         let of_frame = DepthFrame {
             view: frame.view(),
-            size: [camera.width, camera.height],
+            size,
             rays: PixelRays::of(&seen_by),
             image: self.passes.training.image.address(),
             gradient: self.passes.training.image_gradient.address(),

@@ -31,8 +31,8 @@ impl CudaLearner {
         }
     }
 
-    /// A call of a step, which ranks try until there is memory. It launches nothing before it has
-    /// all that it allocates.
+    /// A call of a step, which ranks try until there is memory. Before it has all that it
+    /// allocates it exchanges nothing and changes nothing that it reads.
     pub(super) fn in_step<T>(
         &mut self,
         mut call: impl FnMut(&mut Self) -> Result<T, BackendError>,

@@ -68,13 +68,16 @@ impl Passes {
     /// What [`Passes::depth_sums`] reads goes to `training.image_gradient`.
     ///
     /// # Errors
-    /// If memory is short or a launch failed.
+    /// If memory is short, and the sums are as before then; another rank does not answer or the
+    /// device failed.
     pub fn depth_image(
         &mut self,
         scene: SceneAddresses,
         view: &KernelCamera,
     ) -> Result<(), BackendError> {
         let [colours, _] = self.training.loaded.get(Op::DepthSums)?;
+        let room = self.work.splats_of(scene.count);
+        self.training.keep_sums(room)?;
         let (splats, counters) = (self.work.splats(), self.work.counters());
         let [order, ..] = self.sorted.pairs_of_splats();
         let params = DepthColoursParams {
@@ -82,9 +85,7 @@ impl Passes {
             splats,
             counters,
         };
-        let room = self.work.splats_of(scene.count);
         depth_sums::launch(self.queue(), colours, room, &params)?;
-        self.training.keep_sums(room)?;
         let black = view.on_background([0.0; 3]);
         self.training.blend(&self.work, &self.sorted, &black)
     }

@@ -338,11 +338,11 @@ impl TrainingPass {
     /// Keeps the sums of splats of the last backward pass, so that another one leaves them alone.
     ///
     /// # Errors
-    /// If memory is short.
+    /// If memory is short; the sums are where they were then.
     pub fn keep_sums(&mut self, splats: usize) -> Result<(), BackendError> {
         self.kept_sums.reserve(SUM_BYTES * splats)?;
         std::mem::swap(&mut self.kept_sums, &mut self.splat_sums);
-        self.splat_sums.reserve(SUM_BYTES * splats).map(drop)
+        Ok(())
     }
 
     /// Address of the sums that were kept.

@@ -199,6 +199,46 @@ fn ranks_with_different_memory() {
     }
 }
 
+/// Whichever allocation finds no memory in the first step that depths guide, a rank makes the call
+/// again, and exchanges and adds up nothing twice.
+#[test]
+fn any_allocation_of_a_rank_may_fail() {
+    let course = Course {
+        depth: true,
+        cameras: true,
+        strips: true,
+        ..PLAIN
+    };
+    let train = move |count: usize, fails: Option<usize>| {
+        by(count, move |rank, peers| {
+            let watched = Watched::on(device()?);
+            let device: Arc<dyn Device> = watched.clone();
+            let learner = course.learner_on(&device, scene(), true).unwrap();
+            let mut learner = course.joined(learner, peers);
+            // Of a view without a depth map.
+            learner.step(&course.plan(5)).unwrap();
+            learner.synchronise().unwrap();
+            let before = watched.watch().allocations;
+            if let (1, Some(fails)) = (rank, fails) {
+                watched.watch().no_memory = before + fails..before + fails + 1;
+            }
+            learner.step(&course.plan(6)).unwrap();
+            learner.synchronise().unwrap();
+            let allocations = watched.watch().allocations - before;
+            Some((state_bits(&learner.snapshot().unwrap()), allocations))
+        })
+    };
+    let Some(alone) = train(1, None) else { return };
+    let plenty = train(2, None).unwrap();
+    let allocations = plenty[1].1;
+    assert!(allocations > 0);
+    for fails in 0..allocations {
+        for (rank, trained) in train(2, Some(fails)).unwrap().into_iter().enumerate() {
+            assert!(trained.0 == alone[0].0, "rank {rank}, allocation {fails}");
+        }
+    }
+}
+
 /// What ranks leave goes on with other ranks, and with more memory, less, or no limit.
 #[test]
 fn ranks_go_on_with_other_memory() {

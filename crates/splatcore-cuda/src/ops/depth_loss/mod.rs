@@ -63,6 +63,11 @@ const BLOCK: u32 = 256;
 /// Pixels of a thread.
 const BATCH: u32 = 8;
 
+/// Blocks for an image of this width and height.
+fn blocks_of([width, height]: [u32; 2]) -> u32 {
+    (width * height).div_ceil(BLOCK * BATCH)
+}
+
 /// The kernels of a loss.
 pub fn program(loss: DepthLoss) -> Program {
     let constants = vec![
@@ -151,11 +156,20 @@ impl Depths {
         self.kernels.is_some_and(|(known, _)| known == loss)
     }
 
-    /// Puts the loss of a frame and its gradients into the queue; nothing for a view of which
-    /// nothing is known.
+    /// Makes room for the loss of a frame of this size.
     ///
     /// # Errors
-    /// If memory is short, compiling or a launch failed.
+    /// If memory is short.
+    pub fn reserve(&mut self, size: [u32; 2]) -> Result<(), BackendError> {
+        let bytes = 3 * size_of::<f64>() * blocks_of(size) as usize;
+        self.partials.reserve_exactly(bytes).map(drop)
+    }
+
+    /// Puts the loss of a frame, for which there is room, and its gradients into the queue; nothing
+    /// for a view of which nothing is known.
+    ///
+    /// # Errors
+    /// If compiling or a launch failed.
     pub fn launch(
         &mut self,
         (queue, kernels): (&Queue, &Kernels),
@@ -167,9 +181,7 @@ impl Depths {
             return Ok(());
         };
         let pixels = frame.size[0] * frame.size[1];
-        let blocks = pixels.div_ceil(BLOCK * BATCH);
-        self.partials
-            .reserve_exactly(3 * size_of::<f64>() * blocks as usize)?;
+        let blocks = blocks_of(frame.size);
         let [share, sky_share, normal_share] = [plan.weight, plan.sky_weight, plan.normal_weight]
             .map(|weight| (f64::from(weight) / f64::from(pixels)) as f32);
         let normals = map.normals.as_ref().filter(|_| normal_share > 0.0);
