@@ -95,13 +95,14 @@ impl Ranks {
 
 /// The calls of a step by which ranks exchange what they made. Who takes steps alone leaves them as
 /// they are. Ranks make the same calls in the same order with the same plans, but for
-/// [`Engine::image`], [`Engine::compare`] and [`Engine::backward`].
+/// [`Engine::image`], [`Engine::compare`], [`Engine::backward`] and [`Guided::guide`].
 ///
 /// # Errors
 /// Of each call: another rank does not answer, or the device failed.
 pub trait Exchange {
-    /// Who takes the steps.
-    fn ranks(&self) -> Ranks {
+    /// Who takes steps of this plan.
+    fn ranks(&self, plan: &StepPlan) -> Ranks {
+        let _ = plan;
         Ranks::ALONE
     }
     /// Gives the splats of a round's frames to the ranks that render them. `first` is the round's
@@ -183,7 +184,7 @@ pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), Backen
     if plan.views.is_empty() {
         return Err(BackendError::Input("a step without a view".into()));
     }
-    let (ranks, frames) = (engine.ranks(), plan.views.len());
+    let (ranks, frames) = (engine.ranks(plan), plan.views.len());
     let frame = |index| StepFrame { plan, index };
     for first in (0..frames).step_by(ranks.count) {
         let round = ranks.round(first, frames);

@@ -34,8 +34,8 @@ fn comparison<'a>(frame: StepFrame<'a>) -> Comparison<'a> {
 }
 
 impl Exchange for CudaLearner {
-    fn ranks(&self) -> Ranks {
-        self.ranks_of_steps()
+    fn ranks(&self, plan: &StepPlan) -> Ranks {
+        self.ranks_of(plan)
     }
 
     fn exchange_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
@@ -189,7 +189,7 @@ impl CudaLearner {
         {
             more.extend(self.later_programs(plan, wanted));
         }
-        match self.ranks_of_steps() {
+        match self.ranks_of(plan) {
             Ranks::ALONE => self.frame.camera = Some(self.projected(&comparison(frame), more)?),
             ranks => self.project_shard(frame, ranks, more)?,
         }
@@ -329,17 +329,18 @@ impl CudaLearner {
         let (plan, frames) = (frame.plan, frame.plan.views.len());
         let round = ranks.round(frame.index, frames);
         if frame.index == round.start {
-            let index = ranks.rendered(&round, frames).unwrap_or(round.start);
+            let here = ranks.rendered(&round, frames);
+            let index = here.unwrap_or(round.start);
             let rendered = StepFrame { plan, index };
             let more = self.wanted(&comparison(rendered), more)?;
             let camera = self.camera_of(rendered.view(), plan.scale)?;
             let scene = self.scene_addresses();
-            let (team, room) = (
-                ranks.team(index, frames),
+            let strips = (
+                here.map_or(0..0, |here| ranks.team(here, frames)),
                 self.sharing.as_ref().map_or(0, Sharing::strip_room),
             );
             self.passes
-                .prepare_shard(scene, &camera, &plan.render, &more, (team, room))?;
+                .prepare_shard(scene, &camera, &plan.render, &more, strips)?;
         }
         self.project_own(frame)
     }

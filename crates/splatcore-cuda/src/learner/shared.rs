@@ -28,7 +28,7 @@ pub(super) struct Sharing {
     /// all ranks know the same number.
     strip_room: usize,
     /// Whether each rank has overflowed, u32, then how many splats each wanted room for, then how
-    /// many rows of sums.
+    /// many rows of sums: 0 without strips.
     pub agreed: Buffer,
 }
 
@@ -46,7 +46,7 @@ impl Sharing {
             strip_room: 0,
             firsts: Buffer::new(device, "rooms of the ranks", 4 * (ranks + 1))?,
             counts: Buffer::new(device, "counts of the ranks", SHARD_COUNTS * ranks)?,
-            agreed: Buffer::new(device, "overflows of the ranks", 12 * ranks)?,
+            agreed: Buffer::from_slice(device, "overflows of the ranks", &vec![0u32; 3 * ranks])?,
         })
     }
 
@@ -66,7 +66,7 @@ impl Sharing {
         let rooms = self.rooms.iter().enumerate();
         let rooms = rooms.map(|(rank, &room)| room.max(first(rank))).collect();
         self.set_rooms(rooms)?;
-        self.strip_room = self.strip_room.max(self.shared_room());
+        self.strip_room = self.strip_room.max(first_splats(gaussians));
         Ok(())
     }
 

@@ -9,14 +9,13 @@
 
 use super::CudaLearner;
 use super::shared::Sharing;
-use crate::device::error::failed;
 use crate::device::{Address, Queue};
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::SHARD_SPLATS_AT;
 use crate::passes::{SHARD_COUNTS, SPLAT_ROWS, Strips};
-use crate::peers::{Peers, Piece, piece};
+use crate::peers::{Peers, Piece, exchange, piece};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Ranks, StepFrame, StepPlan};
 use std::ops::Range;
@@ -38,16 +37,21 @@ impl CudaLearner {
     pub(crate) fn with_peers(mut self, peers: Arc<dyn Peers>) -> Result<Self, BackendError> {
         if peers.ranks().count > 1 {
             let device = self.passes.queue().device.clone();
-            self.passes.training.strips = Some(Strips::new(&device, peers.clone())?);
+            if peers.ranks().strips {
+                self.passes.training.strips = Some(Strips::new(&device, peers.clone())?);
+            }
             self.sharing = Some(Sharing::new(&device, peers)?);
         }
         Ok(self)
     }
 
-    /// Who takes the steps.
-    pub(super) fn ranks_of_steps(&self) -> Ranks {
-        let sharing = self.sharing.as_ref();
-        sharing.map_or(Ranks::ALONE, Sharing::ranks)
+    /// Who takes steps of this plan: without strips where a frame cannot be divided.
+    pub(super) fn ranks_of(&self, plan: &StepPlan) -> Ranks {
+        let ranks = self.sharing.as_ref().map_or(Ranks::ALONE, Sharing::ranks);
+        Ranks {
+            strips: ranks.strips && self.passes.training.divides(plan.render.pipeline),
+            ..ranks
+        }
     }
 
     /// Begins a step: from here on only the own rows are as they should be.
@@ -87,25 +91,23 @@ impl CudaLearner {
             return Ok(());
         };
         let (give, take) = pieces(sharing);
-        let queue = self.passes.queue();
-        // SAFETY: the pieces are of this learner's buffers, which grow only between steps.
-        unsafe { sharing.peers.exchange(&*queue.device, &give, &take) }.map_err(failed)?;
-        queue.mark("exchange")
+        // SAFETY: the pieces are of this learner's buffers, which are released behind the queue.
+        unsafe { exchange(&*sharing.peers, self.passes.queue(), &give, &take) }
     }
 
     /// From the own Gaussians to the splats of a frame.
     pub(super) fn project_own(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let (scene, plan) = (self.scene_addresses(), frame.plan);
         let camera = self.camera_of(frame.view(), plan.scale)?;
+        let team = self.ranks_of(plan).team(frame.index, plan.views.len());
         let Some(sharing) = &mut self.sharing else {
             return Ok(());
         };
-        let (rows, room, ranks) = (sharing.own(), sharing.own_room(), sharing.ranks());
-        let team = ranks.team(frame.index, plan.views.len()).len();
+        let (rows, room) = (sharing.own(), sharing.own_room());
         let place = frame.index % sharing.frames.len();
         let to = &mut sharing.frames[place];
         self.passes
-            .project_shard(scene, &camera, &plan.render, (&rows, room, team), to)
+            .project_shard(scene, &camera, &plan.render, (&rows, room, team.len()), to)
     }
 
     /// Gives the own splats of a round's frames to who renders them, and gathers those of the frame
@@ -113,7 +115,7 @@ impl CudaLearner {
     pub(super) fn gather_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
         let gathered = self.passes.gathered();
         let frames = first.plan.views.len();
-        let ranks = self.ranks_of_steps();
+        let ranks = self.ranks_of(first.plan);
         let round = ranks.round(first.index, frames);
         let here = ranks.rendered(&round, frames);
         self.exchange(|sharing| {
@@ -146,7 +148,7 @@ impl CudaLearner {
     /// Gives the sums of the frame that was rendered here to who has the Gaussians, and takes those
     /// of the own ones.
     pub(super) fn scatter_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
-        let (ranks, sums) = (self.ranks_of_steps(), self.frame.sums);
+        let (ranks, sums) = (self.ranks_of(first.plan), self.frame.sums);
         let frames = first.plan.views.len();
         let round = ranks.round(first.index, frames);
         let renders = ranks.rendered(&round, frames).is_some();
@@ -203,18 +205,18 @@ impl CudaLearner {
     /// Gives losses and the gradients of colour models and sky of the frames that were rendered
     /// here to all ranks, and whether one overflowed.
     pub(super) fn share_losses(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        let ranks = self.ranks_of_steps();
+        let ranks = self.ranks_of(plan);
         if ranks == Ranks::ALONE {
             return Ok(());
         }
         let slots = self.in_step(|learner| learner.slots_of_frames(plan))?;
         let counters = self.passes.work.counters();
         let strips = self.passes.training.strips.as_ref();
-        let rows = strips.map_or(0, Strips::wanted);
+        let rows = strips.filter(|_| ranks.strips).map(Strips::wanted);
+        let numbers = [Some(counters), Some(counters + SHARD_SPLATS_AT), rows];
         self.exchange(|sharing| {
             let (mut give, mut take) = (Vec::new(), Vec::new());
-            let numbers = [counters, counters + SHARD_SPLATS_AT, rows];
-            for (column, number) in numbers.into_iter().enumerate() {
+            for (column, number) in numbers.into_iter().flatten().enumerate() {
                 for rank in 0..ranks.count {
                     give.push(piece(rank, (number, 4)));
                     let to = sharing.agreed.address() + 4 * (column * ranks.count + rank) as u64;
@@ -298,7 +300,6 @@ pub(super) fn share_sums(
     let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
     let give: Vec<_> = others().map(|rank| piece(rank, part(ranks.rank))).collect();
     let take: Vec<_> = others().map(|rank| piece(rank, part(rank))).collect();
-    // SAFETY: the array is the learner's own, which grows only between steps.
-    unsafe { sharing.peers.exchange(&*queue.device, &give, &take) }.map_err(failed)?;
-    queue.mark("exchange")
+    // SAFETY: the array is the learner's own, and is released behind the queue.
+    unsafe { exchange(&*sharing.peers, queue, &give, &take) }
 }

@@ -5,6 +5,7 @@ mod no_memory;
 mod offload;
 mod photos;
 mod ranks;
+mod sent;
 
 use super::synchronise::POLL_EVERY;
 use super::*;

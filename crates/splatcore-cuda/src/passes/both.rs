@@ -161,7 +161,8 @@ impl Passes {
                 self.sorted.reserve_gaussians(gaussians, splats)?;
                 self.reserve_first_pairs(splats)?;
                 let work = &mut self.work;
-                self.sorted.lay_out(work, gaussians, &frame.view, of, 0)
+                self.sorted
+                    .lay_out(work, gaussians, &frame.view, of, [0, 1])
             }
         }
     }
@@ -269,9 +270,9 @@ impl Passes {
         let (capacity, pipeline) = (self.sorted.pair_capacity(), options.pipeline);
         self.training.reserve(splats, capacity, &view, pipeline)?;
         let buckets = self.training.buckets(capacity, &view, pipeline);
-        let work = &mut self.work;
+        let (work, more) = (&mut self.work, [buckets, self.training.team()]);
         self.sorted
-            .lay_out(work, gaussians, &view, ListsOf::Tiles, buckets)?;
+            .lay_out(work, gaussians, &view, ListsOf::Tiles, more)?;
         Ok(view)
     }
 

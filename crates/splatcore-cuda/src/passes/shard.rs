@@ -131,10 +131,24 @@ impl ShardSplats {
 }
 
 impl TrainingPass {
-    /// Whether ranks can divide a frame: pairs have rows of sums, and the backward pass reads
-    /// nothing of the forward pass but the image.
-    fn divides(&self, pipeline: Pipeline) -> bool {
-        self.has_pair_rows(pipeline) && !self.has_checkpoints(pipeline)
+    /// Whether ranks that have strips can divide a frame: pairs have rows of sums, and the backward
+    /// pass reads nothing of the forward pass but the image.
+    pub fn divides(&self, pipeline: Pipeline) -> bool {
+        self.strips.is_some() && self.has_pair_rows(pipeline) && !self.has_checkpoints(pipeline)
+    }
+
+    /// The programs that only ranks need.
+    pub(super) fn programs_of_shard(&self, pipeline: Pipeline) -> Vec<(Op, Program)> {
+        let mut all = vec![(Op::GatherSplats, gather_splats::program())];
+        if self.divides(pipeline) {
+            all.push((Op::Strips, strips::program()));
+        }
+        all
+    }
+
+    /// How many ranks render a frame.
+    pub(super) fn team(&self) -> usize {
+        self.divided().map_or(1, Strips::count)
     }
 
     /// The strips of a frame that other ranks render too.
@@ -184,7 +198,7 @@ impl TrainingPass {
     ///
     /// # Errors
     /// As [`TrainingPass::gather_image`].
-    pub(super) fn exchange_rows(
+    pub(super) fn exchange_pair_sums(
         &self,
         work: &Work,
         sorted: &SortedLists,
@@ -193,14 +207,15 @@ impl TrainingPass {
             return Ok(());
         };
         let [_, move_rows, _] = self.loaded.get(Op::Strips)?;
-        strips.exchange_rows(work, sorted, move_rows, self.sums.address())
+        strips.exchange_pair_sums(work, sorted, move_rows, self.sums.address())
     }
 }
 
 impl Passes {
     /// Makes room for the frame of a round that is rendered here, or for any of them, and loads the
     /// kernels; with them the programs `more` are compiled. The frame is rendered by a team of
-    /// ranks, with room for so many rows of sums from one to another.
+    /// ranks, an empty one for a rank that renders none, with room for so many rows of sums from
+    /// one to another.
     ///
     /// # Errors
     /// As [`Passes::project`].
@@ -210,16 +225,14 @@ impl Passes {
         camera: &Camera,
         options: &RenderOptions,
         more: &[Program],
-        (team, room): (Range<usize>, usize),
+        strips: (Range<usize>, usize),
     ) -> Result<(), BackendError> {
-        let divides = self.training.divides(options.pipeline);
-        let team = if divides { team } else { 0..1 };
-        self.sorted.team = team.len();
-        let view = self.prepare(scene, camera, options)?;
+        let view = self.view_of(camera, options)?;
         let sky = options.sky.is_some() || self.skies.learns();
-        if let Some(strips) = &mut self.training.strips {
-            strips.prepare(&view, (team, room), sky)?;
+        if let Some(of_frame) = &mut self.training.strips {
+            of_frame.prepare(&view, strips, sky)?;
         }
+        self.prepare(scene, camera, options)?;
         let (work, sorted) = (&self.work, &mut self.sorted);
         self.training.load(work, sorted, scene, options, more)
     }

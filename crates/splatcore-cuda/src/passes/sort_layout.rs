@@ -37,9 +37,10 @@ pub(super) struct Layout {
     pub(super) tile_states: usize,
     pub(super) ranges: usize,
     pub(super) bucket_tiles: usize,
-    /// Of pairs that are grouped for other ranks: histograms, ranges, states.
+    /// Of pairs that are grouped for other ranks: histograms, ranges and how many, states.
     pub(super) group_histograms: usize,
     pub(super) groups: usize,
+    pub(super) group_count: usize,
     pub(super) group_states: usize,
     /// What is zeroed; what lies behind is not.
     pub(super) zeroed: usize,
@@ -75,10 +76,11 @@ impl Layout {
         layout.ranges = take(RANGE * view.tile_count());
         layout.bucket_tiles = take(4 * buckets);
         if team > 1 {
-            layout.group_plan = Plan::new(sort::key_bits(team * team), pairs);
+            layout.group_count = team * team;
+            layout.group_plan = Plan::new(sort::key_bits(layout.group_count), pairs);
         }
         layout.group_histograms = take(layout.group_plan.histogram_bytes());
-        layout.groups = take(RANGE * team * team);
+        layout.groups = take(RANGE * layout.group_count);
         // The sort zeroes as much of its states as it needs.
         layout.zeroed = take(0);
         layout.depth_states = take(layout.depth_plan.state_bytes(gaussians, pieces));

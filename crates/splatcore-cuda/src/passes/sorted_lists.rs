@@ -29,8 +29,6 @@ pub struct SortedLists {
     gaussians: usize,
     splats: usize,
     pair_capacity: usize,
-    /// Ranks that render a frame together.
-    pub(super) team: usize,
     pub(super) depths: [Buffer; 2],
     pub(super) splat_order: [Buffer; 2],
     pub(super) pair_counts: Buffer,
@@ -64,7 +62,6 @@ impl SortedLists {
             gaussians: 0,
             splats: 0,
             pair_capacity: 0,
-            team: 0,
             depths: pair(device, "depth keys")?,
             splat_order: pair(device, "depth order")?,
             pair_counts: empty("pair counts")?,
@@ -174,8 +171,9 @@ impl SortedLists {
         self.pair_capacity = 0;
     }
 
-    /// Lays out the scratch memory for a frame, with room for `buckets` words beside the lists, and
-    /// makes room for masks where lists are of macro-tiles.
+    /// Lays out the scratch memory for a frame, with room for `buckets` words beside the lists and
+    /// for a team of ranks that group pairs, and makes room for masks where lists are of
+    /// macro-tiles.
     ///
     /// # Errors
     /// If memory is short.
@@ -185,7 +183,7 @@ impl SortedLists {
         gaussians: usize,
         view: &KernelCamera,
         of: ListsOf,
-        buckets: usize,
+        [buckets, team]: [usize; 2],
     ) -> Result<(), BackendError> {
         if let ListsOf::MacroTiles(_) = of {
             self.masks.reserve_exactly(2 * self.pair_capacity)?;
@@ -200,7 +198,7 @@ impl SortedLists {
         self.pieces = Some(pieces);
         let rows = [gaussians, work.splats_of(gaussians)];
         let places = [self.pair_capacity, buckets];
-        self.layout = Layout::new(rows, places, view, of, self.team, pieces);
+        self.layout = Layout::new(rows, places, view, of, team, pieces);
         work.reserve_scratch(self.layout.bytes)
     }
 
@@ -419,7 +417,7 @@ impl SortedLists {
                 has_gaps: false,
                 room: self.pair_capacity,
                 ranges: work.scratch_at(self.layout.groups),
-                lists: self.team * self.team,
+                lists: self.layout.group_count,
             },
             [self.layout.group_histograms, self.layout.group_states].map(|at| work.scratch_at(at)),
         )?;

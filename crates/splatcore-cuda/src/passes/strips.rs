@@ -7,12 +7,11 @@
 use super::sort_layout::RANGE;
 use super::sorted_lists::SortedLists;
 use super::work::Work;
-use crate::device::error::failed;
 use crate::device::{Address, Buffer, Device, Kernel};
 use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
 use crate::ops::strips::{self, DivideParams, MoveRowsParams};
-use crate::peers::{Peers, Piece, piece};
+use crate::peers::{Peers, Piece, exchange, piece};
 use splatcore_core::BackendError;
 use splatcore_core::semantics::TILE;
 use std::ops::Range;
@@ -85,7 +84,12 @@ impl Strips {
 
     /// Whether there is more than one strip.
     pub(super) fn are_several(&self) -> bool {
-        self.team.len() > 1
+        self.count() > 1
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.team.len()
     }
 
     fn own(&self) -> usize {
@@ -166,14 +170,15 @@ impl Strips {
         };
         let give: Vec<Piece> = self.others().flat_map(|k| part(self.own(), k)).collect();
         let take: Vec<Piece> = self.others().flat_map(|k| part(k, k)).collect();
-        self.exchange(work, &give, &take)
+        // SAFETY: the pieces are of the pass's buffers, which are released behind the queue.
+        unsafe { exchange(&*self.peers, &work.queue, &give, &take) }
     }
 
     /// Exchanges rows of sums of pairs, so that each rank has those of the splats that it sums.
     ///
     /// # Errors
     /// As [`Strips::gather_image`].
-    pub(super) fn exchange_rows(
+    pub(super) fn exchange_pair_sums(
         &self,
         work: &Work,
         sorted: &SortedLists,
@@ -201,18 +206,13 @@ impl Strips {
             let of = |(place, rank)| piece(rank, (packed + (bytes * place) as u64, bytes));
             others.map(of).collect()
         };
-        self.exchange(work, &pieces(there), &pieces(here))?;
+        // SAFETY: the pieces are of buffers of this, which are released behind the queue.
+        unsafe { exchange(&*self.peers, &work.queue, &pieces(there), &pieces(here))? };
         let unpack = MoveRowsParams {
             back: 1,
             packed: here,
             ..pack
         };
         strips::launch_move(&work.queue, kernel, &unpack)
-    }
-
-    fn exchange(&self, work: &Work, give: &[Piece], take: &[Piece]) -> Result<(), BackendError> {
-        // SAFETY: the pieces are of buffers of this and of the pass, which grow only between steps.
-        unsafe { self.peers.exchange(&*work.queue.device, give, take) }.map_err(failed)?;
-        work.queue.mark("exchange")
     }
 }

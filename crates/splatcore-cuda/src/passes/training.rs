@@ -18,7 +18,7 @@ use crate::ops::counters::VISIBLE_AT;
 use crate::ops::lens::LensKind;
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
 use crate::ops::scene::SceneAddresses;
-use crate::ops::{clear, depth_sums, gather_splats, intersect, project, strips};
+use crate::ops::{clear, depth_sums, intersect, project};
 use bytemuck::Zeroable;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{RenderOptions, Statistic};
@@ -46,7 +46,7 @@ pub struct TrainingPass {
     pub statistic: Statistic,
     /// Other ranks have the other Gaussians: a splat's index is its Gaussian's.
     pub shard: bool,
-    /// What they do together that render a frame together.
+    /// This rank's strip of a frame that several ranks render.
     pub strips: Option<Strips>,
     /// The loss depends on depth: sums have a column of it.
     pub by_depth: bool,
@@ -316,7 +316,7 @@ impl TrainingPass {
             queue.mark("gather_sums")?;
             return Ok(self.splat_sums.address());
         }
-        self.exchange_rows(work, sorted)?;
+        self.exchange_pair_sums(work, sorted)?;
         let [order, tile_counts, first_pairs, long_splats] = sorted.pairs_of_splats();
         let params = SumPairsParams {
             order,
@@ -472,8 +472,7 @@ impl TrainingPass {
             all.push((Op::DepthSums, depth_sums::program()));
         }
         if kind.shard {
-            all.push((Op::GatherSplats, gather_splats::program()));
-            all.push((Op::Strips, strips::program()));
+            all.extend(self.programs_of_shard(pipeline));
         }
         all.push(match pair_rows {
             true => (Op::SumPairs, blend_backward::sum_pairs(absolute)),

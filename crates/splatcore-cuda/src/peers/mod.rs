@@ -8,7 +8,10 @@ mod shards;
 
 pub use shards::Shards;
 
+use crate::device::error::failed;
+use crate::device::queue::Queue;
 use crate::device::{Address, Device, DeviceError};
+use splatcore_core::BackendError;
 use splatcore_core::backend::Ranks;
 
 /// Bytes in the device's memory that go to a rank, or come from it.
@@ -35,9 +38,9 @@ pub(crate) fn piece(rank: usize, (address, bytes): (Address, usize)) -> Piece {
 pub trait Peers: Send + Sync {
     /// Which rank this is, and how many there are.
     fn ranks(&self) -> Ranks;
-    /// Puts an exchange into the device's queue. All ranks make the same exchanges in the same
-    /// order; what a rank gives to another and what that one takes from it are as many pieces of
-    /// the same sizes, in the same order.
+    /// Puts an exchange into the device's queue. What a rank gives to another in all exchanges and
+    /// what that one takes from it are as many pieces of the same sizes, in the same order. Ranks
+    /// that give each other nothing need not make the same exchanges.
     ///
     /// # Safety
     /// The pieces are the device's own, none that is taken overlaps another, and they stay until
@@ -71,6 +74,24 @@ pub trait Peers: Send + Sync {
         give: &[Piece],
         take: &[Piece],
     ) -> Result<(), DeviceError>;
+}
+
+/// Puts an exchange into a queue, and a mark behind it.
+///
+/// # Safety
+/// As [`Peers::exchange`].
+///
+/// # Errors
+/// As there.
+pub(crate) unsafe fn exchange(
+    peers: &dyn Peers,
+    queue: &Queue,
+    give: &[Piece],
+    take: &[Piece],
+) -> Result<(), BackendError> {
+    // SAFETY: the caller's promise.
+    unsafe { peers.exchange(&*queue.device, give, take) }.map_err(failed)?;
+    queue.mark("exchange")
 }
 
 /// Copies what a rank gives to itself, and returns the pieces for others.

@@ -1,8 +1,6 @@
 //! How many ranks take the steps changes no bit.
 
 use super::*;
-use crate::ops::blend_backward::SUM_BYTES;
-use crate::passes::SPLAT_ROWS;
 use crate::peers::loopback::Loopback;
 use crate::peers::{Peers, Piece};
 use crate::tests::support::device::device;
@@ -172,7 +170,7 @@ impl Course {
 
     /// From this step on, of six.
     pub fn train_from(self, learner: &mut CudaLearner, first: u32) -> Trained {
-        let ranks = learner.ranks_of_steps();
+        let ranks = learner.ranks_of(&self.plan(first));
         let mut reports = Vec::new();
         for step in first..=6 {
             if self.overflow == Some(step) && ranks.rank + 1 == ranks.count {
@@ -418,32 +416,6 @@ fn strips_of_a_round_that_is_not_full() {
         ..course
     };
     every_rank_has_what_one_has(lens, &[2, 4]);
-}
-
-/// Of what ranks send in steps, splats and sums are those in view, with some room. Where each view
-/// sees a part of the scene that is less than what all rows would take.
-#[test]
-fn what_no_view_sees_is_not_sent() {
-    const STEPS: u64 = 12;
-    let Some(device) = device() else { return };
-    let sent = by(4, move |_, peers| {
-        let learner = PLAIN.learner_on(&device, offload::scene(), false).unwrap();
-        let mut learner = learner.with_peers(peers.clone()).unwrap();
-        // The first steps find how much room is wanted.
-        (1..=4).for_each(|step| learner.step(&PLAIN.plan(step)).unwrap());
-        learner.last_loss().unwrap();
-        let before = peers.sent();
-        for step in 5..5 + STEPS as u32 {
-            learner.step(&PLAIN.plan(step)).unwrap();
-        }
-        learner.last_loss().unwrap();
-        Some((peers.sent() - before) / STEPS)
-    });
-    let sent: u64 = sent.unwrap().into_iter().sum();
-    let rows = offload::scene().len() as u64 * 3 / 4;
-    let all = rows * (SPLAT_ROWS.iter().sum::<usize>() + SUM_BYTES) as u64;
-    eprintln!("4 ranks send {sent} bytes a step; {all} if all rows went");
-    assert!(5 * sent < all, "{sent} of {all}");
 }
 
 /// All ranks take a step again whose frame one of them could not render.

@@ -77,14 +77,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     begin_kernel();
     if (args.counters->overflowed) return;
     const u32 blocks = (3 * args.room + BLOCK - 1) / BLOCK, place = blockIdx.x / blocks;
-    const u32 other = place + (place >= args.strip);
-    const uint2 group = list_range(args.groups, args.back ? other * args.strips + args.strip
-                                                          : args.strip * args.strips + other);
-    const u32 rows = group.y - group.x, k = blockIdx.x % blocks * BLOCK + threadIdx.x;
-    if (k == 0) {
-        atomicMax(args.wanted, rows);
-        if (rows > args.room) args.counters->overflowed = 1;
+    // The group that goes to, or came from, one of the other ranks of the team.
+    auto group_of = [&](u32 at) {
+        const u32 other = at + (at >= args.strip);
+        return list_range(args.groups, args.back ? other * args.strips + args.strip
+                                                 : args.strip * args.strips + other);
+    };
+    // One thread looks at all groups: a block that finds an overflow keeps later ones from looking.
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        u32 most = 0;
+        for (u32 k = 0; k + 1 < args.strips; ++k) {
+            const uint2 group = group_of(k);
+            most = max(most, group.y - group.x);
+        }
+        *args.wanted = max(*args.wanted, most);
+        if (most > args.room) args.counters->overflowed = 1;
     }
+    const uint2 group = group_of(place);
+    const u32 rows = group.y - group.x, k = blockIdx.x % blocks * BLOCK + threadIdx.x;
     if (k >= 3 * min(rows, args.room)) return;
     float4* row = args.pair_sums + 3ull * args.pairs[group.x + k / 3] + k % 3;
     float4* packed = args.packed + 3ull * args.room * place + k;
