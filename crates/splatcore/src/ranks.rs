@@ -105,6 +105,9 @@ impl Rank {
             (None, Some(cards)) => cards.count(&driver_info().map_err(|e| anyhow!("{e}"))?)?,
         };
         if count == 1 {
+            if split_photos {
+                eprintln!("--split-photos changes nothing without several cards (--cards)");
+            }
             return Ok(None);
         }
         // Before any rank waits for another.

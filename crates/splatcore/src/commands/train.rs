@@ -86,7 +86,7 @@ pub struct Args {
     cards: Option<Cards>,
     /// With fewer photos in a step than cards: let several cards render one photo, where otherwise
     /// some wait. They exchange far more, so this is for cards of one machine with NVLink. The
-    /// result is the same, bit for bit
+    /// result is the same, bit for bit (tested on an emulator)
     #[arg(long)]
     split_photos: bool,
     /// Use at most so much of the card's memory, for example 16G [what is free]. A larger scene

@@ -98,9 +98,13 @@ fn pictures_are_spread_over_cards_alone() {
 fn a_world_of_one_trains_as_always() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
-    let cpu = ["--backend", "cpu", "--threads", "1"];
+    let cpu = ["--backend", "cpu", "--threads", "1", "--split-photos"];
     let (code, stderr) = train(&out, "RANK=0 WORLD_SIZE=1", &cpu);
     assert_eq!(code, Some(0), "{stderr}");
+    assert!(
+        stderr.contains("--split-photos changes nothing"),
+        "{stderr}"
+    );
     assert!(out.join("scene.ply").is_file());
     // As in a shell that `srun` started.
     let (code, stderr) = train(
