@@ -376,7 +376,7 @@ extern "C" __global__ void intrinsics(const u32* in, u32* out, u32 n) {
     out[18] = (u32)__hadd(a, b) ^ __uhadd(in[0], in[1]) ^ (u32)__rhadd(a, b) << 1 ^
               __urhadd(in[0], in[1]) << 1;
     out[19] = __funnelshift_lc(in[0], in[1], 40) ^ __funnelshift_rc(in[0], in[1], 8);
-    out[20] = (u32)__mul64hi((i64)a << 32, (i64)b << 32);
+    out[20] = (u32)__mul64hi((long long)a << 32, (long long)b << 32);
 }"#;
 
 #[test]
