@@ -57,7 +57,7 @@ impl<'a> Facts<'a> {
                 program.extend(new);
                 at += 1;
             }
-            program.contains(&pair.file) && program.iter().any(|file| has(file))
+            program.contains(&pair.file) && program.iter().any(has)
         })
     }
 }
