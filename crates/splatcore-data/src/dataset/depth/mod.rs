@@ -78,7 +78,7 @@ pub(super) fn none_found(dataset: &Dataset, options: &DepthOptions) -> DataError
         options.values,
     ) {
         (0, _) => (
-            format!("no photo has depths that are of use here{where_to}"),
+            format!("no photo has depths: no depth map was found{where_to}"),
             "name their folder; a depth map is called as its photo, with the ending png, exr, npy \
              or npz",
         ),
