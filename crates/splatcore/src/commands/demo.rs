@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR", default_value = "splatcore-demo")]
     output: PathBuf,
     /// Only make the photos, a dataset for `splatcore train`
-    #[arg(long)]
+    #[arg(long, conflicts_with = "iterations")]
     photos_only: bool,
     /// Training steps. Time grows in proportion; more give a sharper result
     #[arg(

@@ -89,6 +89,7 @@ fn wrong_usage_exits_2() {
         "render scene.ply -o out",
         "render scene.ply -o out --orbit 3 --dataset x",
         "render scene.ply -o out --orbit 3 --size huge",
+        "demo --photos-only --iterations 100",
         "render scene.ply -o turn.mp4 --orbit 3",
         "render scene.ply -o out --orbit 3 --lens as-taken",
         "render scene.ply -o out --start auto --distance 0.5",
