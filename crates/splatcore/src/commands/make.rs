@@ -175,14 +175,17 @@ impl Make {
     /// would say that nothing is left to do.
     fn look_at_masks(&mut self) -> Result<()> {
         let (asked, state) = (&self.asked, &mut self.state);
+        if state.trained_on.is_none() {
+            return Ok(());
+        }
         let options = OpenOptions {
             images: asked.images.clone(),
             ..OpenOptions::default()
         };
         // Without cameras there are no masks of theirs.
         match Dataset::open(&asked.dataset(), &options) {
-            Ok(dataset) if state.trained_on.is_some() => state.take_photos(asked, &dataset),
-            _ => Ok(()),
+            Ok(dataset) => state.take_photos(asked, &dataset),
+            Err(_) => Ok(()),
         }
     }
 
