@@ -66,8 +66,7 @@ pub fn depth_factor<'a>(
         let camera = view.camera.resized(map.width, map.height);
         let is_distance = camera.lens.depth_is_distance();
         let pairs = pairs(&depths, &camera, points, is_distance);
-        let [factor, _] = (pairs.len() >= MIN_CELLS).then(|| line(&pairs, false))??;
-        Some(factor)
+        line(&pairs, false).map(|[factor, _]| factor)
     };
     median(views.into_iter().filter_map(factor))
 }
@@ -85,7 +84,7 @@ fn scale(
             .iter_mut()
             .for_each(|[_, depth]| *depth = 1.0 / *depth);
     }
-    let found = (pairs.len() >= MIN_CELLS).then(|| line(&pairs, kind != DepthValues::Scaled))?;
+    let found = line(&pairs, kind != DepthValues::Scaled);
     found.filter(|[factor, offset]| *factor > 0.0 && offset.is_finite())
 }
 
@@ -118,8 +117,12 @@ fn pairs(values: &[f32], camera: &Camera, points: &[[f32; 3]], is_distance: bool
     cells.into_iter().map(|(_, pair)| pair).collect()
 }
 
-/// Factor and offset (0 unless free) of the line through most of the pairs.
+/// Factor and offset (0 unless free) of the line through most of the pairs; `None` if they are too
+/// few.
 fn line(pairs: &[[f64; 2]], offset_is_free: bool) -> Option<[f64; 2]> {
+    if pairs.len() < MIN_CELLS {
+        return None;
+    }
     let of = |value: &dyn Fn(&[f64; 2]) -> f64| median(pairs.iter().map(value)).unwrap_or(0.0);
     let mut found = match offset_is_free {
         false => [of(&|[x, y]| y / x), 0.0],
