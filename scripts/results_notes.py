@@ -28,11 +28,15 @@ def blending():
     )
 
 
+def columns(part):
+    """The names of a table's columns."""
+    return [column["name"] for group in part["groups"] for column in group["columns"]]
+
+
 def culled(part):
     """The share of culled fragments of those that are computed, with boxes."""
     row = next(row for row in part["rows"] if row["label"] == "3DGS")
-    names = [column["name"] for group in part["groups"] for column in group["columns"]]
-    of = lambda wanted: [value for name, value in zip(names, row["cells"]) if name == wanted]
+    of = lambda wanted: [value for name, value in zip(columns(part), row["cells"]) if name == wanted]
     # The last is the mean of the scenes.
     pairs = list(zip(of("culled M"), of("blended M")))[:-1]
     shares = sorted(100 * gone / (gone + kept) for gone, kept in pairs)
@@ -42,9 +46,8 @@ def culled(part):
 def compressed(part):
     """How long frames of c3dgs take beside vanilla's, in the paper and here."""
     rows = {row["label"]: row["cells"] for row in reversed(part["rows"])}
-    names = [column["name"] for group in part["groups"] for column in group["columns"]]
     theirs, vanilla = (rows[label][-1] for label in ["c3dgs, masks only", "Vanilla 3DGS"])
-    cells = zip(names, rows["c3dgs, masks only"])
+    cells = zip(columns(part), rows["c3dgs, masks only"])
     here = [f"{1 / value:.2f}" for name, value in cells if name == "vs 3DGS" and value]
     return (
         f"A frame of c3dgs takes {theirs / vanilla:.2f} times vanilla's in the paper, here\n"

@@ -101,8 +101,7 @@ impl Ranks {
 /// Of each call: another rank does not answer, or the device failed.
 pub trait Exchange {
     /// Who takes steps of this plan.
-    fn ranks(&self, plan: &StepPlan) -> Ranks {
-        let _ = plan;
+    fn ranks(&self, _: &StepPlan) -> Ranks {
         Ranks::ALONE
     }
     /// Gives the splats of a round's frames to the ranks that render them. `first` is the round's

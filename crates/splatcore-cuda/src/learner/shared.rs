@@ -16,7 +16,7 @@ pub(super) struct Sharing {
     /// Every row of the state is as it should be.
     pub is_whole: bool,
     /// The own rows of each frame of a round.
-    pub frames: Vec<ShardSplats>,
+    frames: Vec<ShardSplats>,
     /// Splats of each rank's rows that a frame has room for; all ranks know the same numbers.
     rooms: Vec<usize>,
     /// Where each rank's compacted indices begin where all come together, u32, and where the last
@@ -143,5 +143,11 @@ impl Sharing {
     /// The own rows of a frame.
     pub fn frame(&self, index: usize) -> &ShardSplats {
         &self.frames[index % self.frames.len()]
+    }
+
+    /// The same, to write.
+    pub fn frame_mut(&mut self, index: usize) -> &mut ShardSplats {
+        let place = index % self.frames.len();
+        &mut self.frames[place]
     }
 }

@@ -104,8 +104,7 @@ impl CudaLearner {
             return Ok(());
         };
         let (rows, room) = (sharing.own(), sharing.own_room());
-        let place = frame.index % sharing.frames.len();
-        let to = &mut sharing.frames[place];
+        let to = sharing.frame_mut(frame.index);
         self.passes
             .project_shard(scene, &camera, &plan.render, (&rows, room, team.len()), to)
     }
