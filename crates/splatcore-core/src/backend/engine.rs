@@ -20,8 +20,8 @@
 //! Several *ranks* may take a step together, each on a card of its own. The frames of a step are
 //! then taken in rounds of as many frames as there are ranks. Each rank projects its own Gaussians
 //! into all frames of the round, gets the splats of the frame that it renders from the others, and
-//! gives each its sums. If a round has fewer frames than there are ranks, several ranks, a *team*,
-//! may render a frame. A rank moves its own Gaussians alone. Gradients of a camera are sums over
+//! gives each its sums. What is exchanged of one round goes while another is rendered. If a round
+//! has fewer frames than there are ranks, several ranks, a *team*, may render a frame. A rank moves its own Gaussians alone. Gradients of a camera are sums over
 //! the Gaussians of all ranks.
 
 use super::error::BackendError;
@@ -104,14 +104,24 @@ pub trait Exchange {
     fn ranks(&self, _: &StepPlan) -> Ranks {
         Ranks::ALONE
     }
-    /// Gives the splats of a round's frames to the ranks that render them. `first` is the round's
-    /// first frame.
-    fn exchange_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+    /// Begins to give the splats of a round's frames to the ranks that render them. `first` is the
+    /// round's first frame.
+    fn send_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
         let _ = first;
         Ok(())
     }
-    /// Gives the sums of a round's frames to the ranks that have the Gaussians.
-    fn exchange_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+    /// Takes the splats of the round's frame that is rendered here.
+    fn receive_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        let _ = first;
+        Ok(())
+    }
+    /// Begins to give the sums of a round's frames to the ranks that have the Gaussians.
+    fn send_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        let _ = first;
+        Ok(())
+    }
+    /// Takes the sums of this rank's Gaussians in the frames of a round.
+    fn receive_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
         let _ = first;
         Ok(())
     }
@@ -123,7 +133,7 @@ pub trait Exchange {
     }
 }
 
-/// The calls of a step by which cameras get gradients, after [`Exchange::exchange_sums`]. They
+/// The calls of a step by which cameras get gradients, after [`Exchange::receive_sums`]. They
 /// leave the sums as they are. All ranks make them for every frame, each has its own Gaussians'
 /// part, and all get the gradient of all.
 ///
@@ -150,7 +160,7 @@ pub trait Guided {
 }
 
 /// The calls of a training step, in the order of [`take_step`]. A backend holds the splats of one
-/// frame at a time, with other ranks those of a round, from [`Engine::project`] on.
+/// frame at a time from [`Engine::project`] on, with other ranks those of three rounds.
 ///
 /// # Errors
 /// Of each call: what cannot be computed ([`BackendError::Input`], [`BackendError::Unsupported`]),
@@ -177,6 +187,9 @@ pub trait Engine: Exchange + CameraGradients + Guided {
 
 /// A training step of one or more frames.
 ///
+/// With several ranks a round's splats are sent before the round in front of it is rendered, and
+/// its sums are taken after the round behind it is: data goes while ranks compute.
+///
 /// # Errors
 /// [`BackendError::Input`] if the plan has no view; what the calls report.
 pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), BackendError> {
@@ -184,36 +197,77 @@ pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), Backen
         return Err(BackendError::Input("a step without a view".into()));
     }
     let (ranks, frames) = (engine.ranks(plan), plan.views.len());
-    let frame = |index| StepFrame { plan, index };
-    for first in (0..frames).step_by(ranks.count) {
-        let round = ranks.round(first, frames);
-        for index in round.clone() {
-            engine.project(frame(index))?;
+    let firsts = (0..frames).step_by(ranks.count);
+    let rounds: Vec<_> = firsts.map(|first| ranks.round(first, frames)).collect();
+    let lead = usize::from(ranks.count > 1);
+    for turn in 0..rounds.len() + 2 * lead {
+        let round = |late: usize| rounds.get(turn.checked_sub(late)?).cloned();
+        if let Some(round) = round(0) {
+            send_round(engine, plan, round)?;
         }
-        engine.exchange_splats(frame(first))?;
-        if let Some(here) = ranks.rendered(&round, frames) {
-            engine.image(frame(here))?;
-            engine.compare(frame(here))?;
-            engine.backward(frame(here))?;
-            if plan.depth.is_some() {
-                engine.guide(frame(here))?;
-            }
+        if let Some(round) = round(lead) {
+            render_round(engine, plan, &round)?;
         }
-        engine.exchange_sums(frame(first))?;
-        for index in round {
-            if plan.pose_gradients {
-                engine.pose_gradient(frame(index))?;
-            }
-            if plan.intrinsics_gradients {
-                engine.intrinsics_gradient(frame(index))?;
-            }
-            if frames > 1 {
-                engine.accumulate(frame(index))?;
-            }
+        if let Some(round) = round(2 * lead) {
+            finish_round(engine, plan, round)?;
         }
     }
     engine.exchange_losses(plan)?;
     engine.apply(plan)
+}
+
+/// From this rank's Gaussians to the splats of a round.
+fn send_round(
+    engine: &mut impl Engine,
+    plan: &StepPlan,
+    round: Range<usize>,
+) -> Result<(), BackendError> {
+    let frame = |index| StepFrame { plan, index };
+    for index in round.clone() {
+        engine.project(frame(index))?;
+    }
+    engine.send_splats(frame(round.start))
+}
+
+/// From the splats of a round's frame that is rendered here to their sums.
+fn render_round(
+    engine: &mut impl Engine,
+    plan: &StepPlan,
+    round: &Range<usize>,
+) -> Result<(), BackendError> {
+    let frame = |index| StepFrame { plan, index };
+    engine.receive_splats(frame(round.start))?;
+    if let Some(here) = engine.ranks(plan).rendered(round, plan.views.len()) {
+        engine.image(frame(here))?;
+        engine.compare(frame(here))?;
+        engine.backward(frame(here))?;
+        if plan.depth.is_some() {
+            engine.guide(frame(here))?;
+        }
+    }
+    engine.send_sums(frame(round.start))
+}
+
+/// From the sums of this rank's Gaussians in a round to gradients.
+fn finish_round(
+    engine: &mut impl Engine,
+    plan: &StepPlan,
+    round: Range<usize>,
+) -> Result<(), BackendError> {
+    let frame = |index| StepFrame { plan, index };
+    engine.receive_sums(frame(round.start))?;
+    for index in round {
+        if plan.pose_gradients {
+            engine.pose_gradient(frame(index))?;
+        }
+        if plan.intrinsics_gradients {
+            engine.intrinsics_gradient(frame(index))?;
+        }
+        if plan.views.len() > 1 {
+            engine.accumulate(frame(index))?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 use super::CudaLearner;
 use super::compared::Comparison;
 use super::floaters;
-use super::shared::Sharing;
 use super::sharing::share_sums;
 use crate::device::Program;
 use crate::device::error::failed;
@@ -38,12 +37,20 @@ impl Exchange for CudaLearner {
         self.ranks_of(plan)
     }
 
-    fn exchange_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+    fn send_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        self.give_splats(first)
+    }
+
+    fn receive_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
         self.gather_splats(first)
     }
 
-    fn exchange_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
-        self.scatter_sums(first)
+    fn send_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        self.give_sums(first)
+    }
+
+    fn receive_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        self.take_sums(first)
     }
 
     fn exchange_losses(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
@@ -326,23 +333,37 @@ impl CudaLearner {
         ranks: Ranks,
         more: Vec<Program>,
     ) -> Result<(), BackendError> {
-        let (plan, frames) = (frame.plan, frame.plan.views.len());
-        let round = ranks.round(frame.index, frames);
-        if frame.index == round.start {
-            let here = ranks.rendered(&round, frames);
-            let index = here.unwrap_or(round.start);
-            let rendered = StepFrame { plan, index };
-            let more = self.wanted(&comparison(rendered), more)?;
-            let camera = self.camera_of(rendered.view(), plan.scale)?;
-            let scene = self.scene_addresses();
-            let strips = (
-                here.map_or(0..0, |here| ranks.team(here, frames)),
-                self.sharing.as_ref().map_or(0, Sharing::strip_room),
-            );
-            self.passes
-                .prepare_shard(scene, &camera, &plan.render, &more, strips)?;
+        if frame.index == 0 {
+            self.prepare_round(frame, more)?;
+        }
+        if frame.index.is_multiple_of(ranks.count) {
+            self.reserve_arrivals(frame.index)?;
         }
         self.project_own(frame)
+    }
+
+    /// Makes room for the frame of a round that is rendered here, and loads the kernels.
+    pub(super) fn prepare_round(
+        &mut self,
+        first: StepFrame<'_>,
+        more: Vec<Program>,
+    ) -> Result<(), BackendError> {
+        let (plan, frames) = (first.plan, first.plan.views.len());
+        let ranks = self.ranks_of(plan);
+        let Some(sharing) = &self.sharing else {
+            return Ok(());
+        };
+        let (set, strip_room) = (sharing.set_of(first.index), sharing.strip_room());
+        let here = ranks.rendered(&ranks.round(first.index, frames), frames);
+        let index = here.unwrap_or(first.index);
+        let rendered = StepFrame { plan, index };
+        let more = self.wanted(&comparison(rendered), more)?;
+        let camera = self.camera_of(rendered.view(), plan.scale)?;
+        let scene = self.scene_addresses();
+        let team = here.map_or(0..0, |here| ranks.team(here, frames));
+        let of_frame = (set, (team, strip_room));
+        self.passes
+            .prepare_shard(scene, &camera, &plan.render, &more, of_frame)
     }
 
     /// What steps with more spherical harmonics will want, images with all of them, and the

@@ -1,13 +1,18 @@
 //! What a learner holds that takes steps together with other ranks (`sharing.rs`).
 
 use super::memory::first_splats;
-use crate::device::{Buffer, Device};
+use crate::device::{Address, Buffer, Device};
 use crate::passes::{Gathered, SHARD_COUNTS, ShardSplats};
-use crate::peers::{Peers, Shards};
+use crate::peers::{Begun, Peers, Shards};
 use splatcore_core::BackendError;
 use splatcore_core::backend::Ranks;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Rounds whose splats and sums are there at a time: one is projected, one rendered, and one waits
+/// for its sums.
+const ROUNDS: usize = 3;
 
 /// See the module's documentation.
 pub(super) struct Sharing {
@@ -15,15 +20,21 @@ pub(super) struct Sharing {
     pub shards: Shards,
     /// Every row of the state is as it should be.
     pub is_whole: bool,
-    /// The own rows of each frame of a round.
+    /// The own rows of each frame of [`ROUNDS`] rounds.
     frames: Vec<ShardSplats>,
+    /// Splats that are on their way, in their order.
+    pub sent_splats: VecDeque<Option<Begun>>,
+    /// Sums, likewise.
+    pub sent_sums: VecDeque<Option<Begun>>,
     /// Splats of each rank's rows that a frame has room for; all ranks know the same numbers.
     rooms: Vec<usize>,
     /// Where each rank's compacted indices begin where all come together, u32, and where the last
     /// one's end.
     firsts: Buffer,
-    /// How many splats and pairs each rank has in the frame that is rendered here.
-    pub counts: Buffer,
+    /// Of a round that is rendered, and of the one behind it: how many splats and pairs each rank
+    /// has in the frame that is rendered here, and their depth keys.
+    counts: [Buffer; 2],
+    keys: [Buffer; 2],
     /// Rows of sums from one rank to another that there is room for ([`crate::passes::Strips`]);
     /// all ranks know the same number.
     strip_room: usize,
@@ -36,16 +47,22 @@ impl Sharing {
     /// With these ranks.
     pub fn new(device: &Arc<dyn Device>, peers: Arc<dyn Peers>) -> Result<Self, BackendError> {
         let ranks = peers.ranks().count;
-        let frames: Result<_, _> = (0..ranks).map(|_| ShardSplats::new(device)).collect();
+        let frames = (0..ROUNDS * ranks).map(|_| ShardSplats::new(device));
+        let frames: Result<_, _> = frames.collect();
+        let counts = || Buffer::new(device, "counts of the ranks", SHARD_COUNTS * ranks);
+        let keys = || Buffer::new(device, "depth keys of the ranks", 0);
         Ok(Self {
             peers,
             shards: Shards::default(),
             is_whole: true,
             frames: frames?,
+            sent_splats: VecDeque::new(),
+            sent_sums: VecDeque::new(),
             rooms: vec![0; ranks],
             strip_room: 0,
             firsts: Buffer::new(device, "rooms of the ranks", 4 * (ranks + 1))?,
-            counts: Buffer::new(device, "counts of the ranks", SHARD_COUNTS * ranks)?,
+            counts: [counts()?, counts()?],
+            keys: [keys()?, keys()?],
             agreed: Buffer::from_slice(device, "overflows of the ranks", &vec![0u32; 3 * ranks])?,
         })
     }
@@ -104,13 +121,35 @@ impl Sharing {
         self.strip_room
     }
 
+    /// Which of two sets of buffers the frame of a round has that is rendered here. `index` is of
+    /// one of the round's frames.
+    pub fn set_of(&self, index: usize) -> usize {
+        index / self.rooms.len() % 2
+    }
+
+    /// Makes room for what comes of a frame that has this set, besides what the passes have.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn reserve_arrivals(&mut self, set: usize) -> Result<(), BackendError> {
+        let bytes = 4 * self.shared_room();
+        self.keys[set].reserve(bytes).map(drop)
+    }
+
+    /// Where numbers of splats and pairs of each rank, and depth keys, come.
+    pub fn arrivals(&self, set: usize) -> [Address; 2] {
+        [self.counts[set].address(), self.keys[set].address()]
+    }
+
     /// What makes a frame of the splats that have come.
-    pub fn gathered(&self) -> Gathered {
+    pub fn gathered(&self, set: usize) -> Gathered {
+        let [counts, keys] = self.arrivals(set);
         Gathered {
             ranks: self.rooms.len(),
             room: self.shared_room(),
             firsts: self.firsts.address(),
-            counts: self.counts.address(),
+            counts,
+            keys,
         }
     }
 

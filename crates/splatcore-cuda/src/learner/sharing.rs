@@ -15,7 +15,7 @@ use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::SHARD_SPLATS_AT;
 use crate::passes::{SHARD_COUNTS, SPLAT_ROWS, Strips};
-use crate::peers::{Peers, Piece, exchange, piece};
+use crate::peers::{Peers, Piece, begin, end, exchange, piece};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Ranks, StepFrame, StepPlan};
 use std::ops::Range;
@@ -62,6 +62,8 @@ impl CudaLearner {
         if sharing.is_whole {
             sharing.begin(self.state.count)?;
         }
+        sharing.sent_splats.clear();
+        sharing.sent_sums.clear();
         self.passes.training.shard = true;
         self.passes.work.shared_room = Some(sharing.shared_room());
         Ok(())
@@ -72,6 +74,7 @@ impl CudaLearner {
         self.synchronise()?;
         self.passes.training.shard = false;
         self.passes.work.shared_room = None;
+        self.passes.work.choose_set(0);
         if self.sharing.as_ref().is_none_or(|sharing| sharing.is_whole) {
             return Ok(());
         }
@@ -109,68 +112,115 @@ impl CudaLearner {
             .project_shard(scene, &camera, &plan.render, (&rows, room, team.len()), to)
     }
 
-    /// Gives the own splats of a round's frames to who renders them, and gathers those of the frame
-    /// that is rendered here.
-    pub(super) fn gather_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
-        let gathered = self.passes.gathered();
-        let frames = first.plan.views.len();
+    /// Makes room for what comes of the frame of a round that is rendered here.
+    pub(super) fn reserve_arrivals(&mut self, index: usize) -> Result<(), BackendError> {
+        let Some(sharing) = &mut self.sharing else {
+            return Ok(());
+        };
+        let set = sharing.set_of(index);
+        sharing.reserve_arrivals(set)?;
+        self.passes.reserve_arrivals(set, sharing.shared_room())
+    }
+
+    /// Begins to give the own splats of a round's frames to who renders them.
+    pub(super) fn give_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
         let ranks = self.ranks_of(first.plan);
+        let Some(sharing) = &mut self.sharing else {
+            return Ok(());
+        };
+        let frames = first.plan.views.len();
         let round = ranks.round(first.index, frames);
-        let here = ranks.rendered(&round, frames);
-        self.exchange(|sharing| {
-            let (mut give, mut take) = (Vec::new(), Vec::new());
-            let (frame, room) = (|index| sharing.frame(index), sharing.own_room());
-            for index in round.clone() {
-                for to in ranks.team(index, frames) {
-                    let arrays = frame(index).given().into_iter().zip(SPLAT_ROWS);
-                    give.push(piece(to, (frame(index).counts(), SHARD_COUNTS)));
-                    give.extend(arrays.map(|(at, bytes)| piece(to, (at, bytes * room))));
-                }
+        let (mut give, mut take) = (Vec::new(), Vec::new());
+        for index in round.clone() {
+            let (frame, room) = (sharing.frame(index), sharing.own_room());
+            for to in ranks.team(index, frames) {
+                let arrays = frame.given().into_iter().zip(SPLAT_ROWS);
+                give.push(piece(to, (frame.counts(), SHARD_COUNTS)));
+                give.extend(arrays.map(|(at, bytes)| piece(to, (at, bytes * room))));
             }
-            for rank in (0..ranks.count).filter(|_| here.is_some()) {
-                let counts = sharing.counts.address() + (SHARD_COUNTS * rank) as u64;
+        }
+        if ranks.rendered(&round, frames).is_some() {
+            let set = sharing.set_of(first.index);
+            let [counts, keys] = sharing.arrivals(set);
+            let [splats, pair_counts] = self.passes.arrivals(set);
+            for rank in 0..ranks.count {
+                let counts = counts + (SHARD_COUNTS * rank) as u64;
                 take.push(piece(rank, (counts, SHARD_COUNTS)));
                 let rows = sharing.splats_of(rank);
-                let arrays = gathered.into_iter().zip(SPLAT_ROWS);
+                let arrays = [splats, keys, pair_counts].into_iter().zip(SPLAT_ROWS);
                 take.extend(arrays.map(|(at, bytes)| piece(rank, rows_of(at, bytes, &rows))));
             }
-            (give, take)
-        })?;
-        let (Some(sharing), Some(here)) = (&self.sharing, here) else {
+        }
+        // SAFETY: the pieces are of this learner's buffers, which are released behind the queue.
+        // Until `gather_splats` no other round has the set, and nobody writes to the frames.
+        let begun = unsafe { begin(&*sharing.peers, self.passes.queue(), &give, &take)? };
+        sharing.sent_splats.push_back(begun);
+        Ok(())
+    }
+
+    /// Gathers the splats of the round's frame that is rendered here.
+    pub(super) fn gather_splats(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        let frames = first.plan.views.len();
+        let ranks = self.ranks_of(first.plan);
+        if frames > ranks.count {
+            // The round behind it was projected in between.
+            self.in_step(|learner| learner.prepare_round(first, Vec::new()))?;
+        }
+        let Some(sharing) = &mut self.sharing else {
+            return Ok(());
+        };
+        let begun = sharing.sent_splats.pop_front().flatten();
+        end(&*sharing.peers, self.passes.queue(), begun)?;
+        let Some(here) = ranks.rendered(&ranks.round(first.index, frames), frames) else {
             return Ok(());
         };
         self.frame.camera = Some(sharing.frame(here).view()?);
-        let gathered = sharing.gathered();
+        let gathered = sharing.gathered(sharing.set_of(here));
         self.passes.gather(self.state.count, &gathered)
     }
 
-    /// Gives the sums of the frame that was rendered here to who has the Gaussians, and takes those
-    /// of the own ones.
-    pub(super) fn scatter_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+    /// Begins to give the sums of the frame that was rendered here to who has the Gaussians.
+    pub(super) fn give_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
         let (ranks, sums) = (self.ranks_of(first.plan), self.frame.sums);
+        let Some(sharing) = &mut self.sharing else {
+            return Ok(());
+        };
         let frames = first.plan.views.len();
         let round = ranks.round(first.index, frames);
         let renders = ranks.rendered(&round, frames).is_some();
-        self.exchange(|sharing| {
-            let (mut give, mut take) = (Vec::new(), Vec::new());
-            for rank in (0..ranks.count).filter(|_| renders) {
-                let rows = rows_of(sums, SUM_BYTES, &sharing.splats_of(rank));
-                give.push(piece(rank, rows));
+        let (mut give, mut take) = (Vec::new(), Vec::new());
+        for rank in (0..ranks.count).filter(|_| renders) {
+            let rows = rows_of(sums, SUM_BYTES, &sharing.splats_of(rank));
+            give.push(piece(rank, rows));
+        }
+        let bytes = SUM_BYTES * sharing.own_room();
+        for index in round {
+            for (place, from) in ranks.team(index, frames).enumerate() {
+                let to = sharing.frame(index).sums() + (bytes * place) as u64;
+                take.push(piece(from, (to, bytes)));
             }
-            let bytes = SUM_BYTES * sharing.own_room();
-            for index in round.clone() {
-                for (place, from) in ranks.team(index, frames).enumerate() {
-                    let to = sharing.frame(index).sums() + (bytes * place) as u64;
-                    take.push(piece(from, (to, bytes)));
-                }
-            }
-            (give, take)
-        })?;
-        let Some(sharing) = &self.sharing else {
+        }
+        // SAFETY: the pieces are of this learner's buffers, which are released behind the queue.
+        // Until `take_sums` the sums are set aside, and nobody reads those of the frames.
+        let begun = unsafe { begin(&*sharing.peers, self.passes.queue(), &give, &take)? };
+        sharing.sent_sums.push_back(begun);
+        if frames > ranks.count {
+            self.passes.set_sums_aside(sums);
+        }
+        Ok(())
+    }
+
+    /// Takes the sums of the own Gaussians in a round's frames.
+    pub(super) fn take_sums(&mut self, first: StepFrame<'_>) -> Result<(), BackendError> {
+        let ranks = self.ranks_of(first.plan);
+        let Some(sharing) = &mut self.sharing else {
             return Ok(());
         };
+        let begun = sharing.sent_sums.pop_front().flatten();
+        end(&*sharing.peers, self.passes.queue(), begun)?;
+        let frames = first.plan.views.len();
         let own = sharing.splats_of(ranks.rank);
-        for index in round {
+        for index in ranks.round(first.index, frames) {
             let team = ranks.team(index, frames).len();
             if team > 1 {
                 self.passes.pick_sums(sharing.frame(index), &own, team)?;

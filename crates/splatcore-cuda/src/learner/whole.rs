@@ -2,10 +2,9 @@
 
 use super::CudaLearner;
 use super::shared::Sharing;
-use crate::device::error::failed;
 use crate::device::{Buffer, Place};
 use crate::ops::densify;
-use crate::peers::Piece;
+use crate::peers::{Piece, exchange};
 use splatcore_core::BackendError;
 use std::ops::Range;
 
@@ -67,7 +66,7 @@ impl CudaLearner {
         let Some(sharing) = &self.sharing else {
             return Ok(());
         };
-        let (ranks, device) = (sharing.ranks(), &self.passes.queue().device);
+        let ranks = sharing.ranks();
         let statistics = [&self.state.gradient_sum, &self.state.seen];
         let statistics = statistics.map(|buffer| (buffer, size_of::<u32>()));
         let most = sharing.shards.of(0).len();
@@ -90,7 +89,7 @@ impl CudaLearner {
                     stage.write(rows.staged(ranks.rank), &own)?;
                 }
                 // SAFETY: the pieces are of this learner's arrays, or of the stage, and both stay.
-                unsafe { sharing.peers.exchange(&**device, &give, &take) }.map_err(failed)?;
+                unsafe { exchange(&*sharing.peers, self.passes.queue(), &give, &take)? };
                 for rank in (0..ranks.count).filter(|&rank| rank != ranks.rank) {
                     if let Some(stage) = stage {
                         let at = rows.staged(rank);
@@ -100,7 +99,7 @@ impl CudaLearner {
                 }
             }
         }
-        self.passes.queue().mark("exchange")
+        Ok(())
     }
 
     /// Room on the device for what is exchanged at a time, if an array lies in the host's memory.

@@ -158,7 +158,8 @@ impl Passes {
                 binned.reserve(work, gaussians, &frame.view, to.side)
             }
             Lists::Sorted(of) => {
-                self.sorted.reserve_gaussians(gaussians, splats)?;
+                self.sorted
+                    .reserve_gaussians(&self.work, gaussians, splats)?;
                 self.reserve_first_pairs(splats)?;
                 let work = &mut self.work;
                 self.sorted
@@ -265,7 +266,8 @@ impl Passes {
         self.training.expect(options.pipeline);
         let splats = self.work.splats_of(gaussians);
         self.work.reserve_splats(splats)?;
-        self.sorted.reserve_gaussians(gaussians, splats)?;
+        self.sorted
+            .reserve_gaussians(&self.work, gaussians, splats)?;
         self.reserve_first_pairs(splats)?;
         let (capacity, pipeline) = (self.sorted.pair_capacity(), options.pipeline);
         self.training.reserve(splats, capacity, &view, pipeline)?;

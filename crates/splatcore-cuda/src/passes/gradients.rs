@@ -79,7 +79,7 @@ impl Passes {
         let room = self.work.splats_of(scene.count);
         self.training.keep_sums(room)?;
         let (splats, counters) = (self.work.splats(), self.work.counters());
-        let [order, ..] = self.sorted.pairs_of_splats();
+        let [order, ..] = self.sorted.pairs_of_splats(&self.work);
         let params = DepthColoursParams {
             order,
             splats,
@@ -106,7 +106,7 @@ impl Passes {
         let black = view.on_background([0.0; 3]);
         let of_depth = self.backward(scene, &black, options)?;
         let sums = self.training.kept_sums();
-        let [order, ..] = self.sorted.pairs_of_splats();
+        let [order, ..] = self.sorted.pairs_of_splats(&self.work);
         let params = AddDepthSumsParams {
             order,
             splats: self.work.splats(),

@@ -55,6 +55,8 @@ pub struct Gathered {
     pub firsts: Address,
     /// [`SHARD_COUNTS`] bytes of each rank.
     pub counts: Address,
+    /// Depth keys by compacted index.
+    pub keys: Address,
 }
 
 impl ShardSplats {
@@ -213,9 +215,9 @@ impl TrainingPass {
 
 impl Passes {
     /// Makes room for the frame of a round that is rendered here, or for any of them, and loads the
-    /// kernels; with them the programs `more` are compiled. The frame is rendered by a team of
-    /// ranks, an empty one for a rank that renders none, with room for so many rows of sums from
-    /// one to another.
+    /// kernels; with them the programs `more` are compiled. The frame has this set, and is rendered
+    /// by a team of ranks, an empty one for a rank that renders none, with room for so many rows of
+    /// sums from one to another.
     ///
     /// # Errors
     /// As [`Passes::project`].
@@ -225,8 +227,9 @@ impl Passes {
         camera: &Camera,
         options: &RenderOptions,
         more: &[Program],
-        strips: (Range<usize>, usize),
+        (set, strips): (usize, (Range<usize>, usize)),
     ) -> Result<(), BackendError> {
+        self.work.choose_set(set);
         let view = self.view_of(camera, options)?;
         let sky = options.sky.is_some() || self.skies.learns();
         if let Some(of_frame) = &mut self.training.strips {
@@ -274,10 +277,25 @@ impl Passes {
         self.work.queue.mark("project")
     }
 
-    /// Where the rank that renders takes the arrays of [`SPLAT_ROWS`], row 0 of each.
-    pub fn gathered(&self) -> [Address; 3] {
-        let sorted = [&self.sorted.depths[1], &self.sorted.pair_counts].map(Buffer::address);
-        [self.work.splats(), sorted[0], sorted[1]]
+    /// Makes room for what the ranks give for a frame that has this set.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn reserve_arrivals(&mut self, set: usize, room: usize) -> Result<(), BackendError> {
+        self.work.reserve_splats_in(set, room)?;
+        self.sorted.reserve_pair_counts(set, room)
+    }
+
+    /// Where the rank that renders takes splats and how many pairs each has, row 0 of each.
+    pub fn arrivals(&self, set: usize) -> [Address; 2] {
+        let pair_counts = self.sorted.pair_counts[set].address();
+        [self.work.splats_in(set), pair_counts]
+    }
+
+    /// Leaves the sums of a frame, which are on their way to other ranks, alone until the second
+    /// frame from now.
+    pub fn set_sums_aside(&mut self, sums: Address) {
+        self.training.set_sums_aside(sums);
     }
 
     /// After the splats of all ranks have come: makes a frame of them.
@@ -288,15 +306,14 @@ impl Passes {
         let loaded = &self.training.loaded;
         let [clear] = loaded.get(Op::Clear)?;
         self.work.clear(clear, self.sorted.layout.zeroed)?;
-        let [splats, keys, _] = self.gathered();
         // No key: all bits.
         self.sorted.depths[0].fill(0xff, 4 * gaussians)?;
         let params = GatherSplatsParams {
             shards: of.counts,
             firsts: of.firsts,
             ranks: of.ranks as u32,
-            splats,
-            keys,
+            splats: self.work.splats(),
+            keys: of.keys,
             depths: self.sorted.depths[0].address(),
             splat_order: self.sorted.splat_order[0].address(),
             counters: self.work.counters(),

@@ -31,7 +31,8 @@ pub struct SortedLists {
     pair_capacity: usize,
     pub(super) depths: [Buffer; 2],
     pub(super) splat_order: [Buffer; 2],
-    pub(super) pair_counts: Buffer,
+    /// Of [`Work`]'s sets.
+    pub(super) pair_counts: [Buffer; 2],
     splat_of: Buffer,
     first_pairs: Buffer,
     /// The long-list queue: splats with many pairs.
@@ -64,7 +65,7 @@ impl SortedLists {
             pair_capacity: 0,
             depths: pair(device, "depth keys")?,
             splat_order: pair(device, "depth order")?,
-            pair_counts: empty("pair counts")?,
+            pair_counts: pair(device, "pair counts")?,
             splat_of: empty("compacted indices")?,
             first_pairs: empty("first pairs")?,
             long_splats: empty("splats with long lists")?,
@@ -97,9 +98,11 @@ impl SortedLists {
     /// If memory is short.
     pub fn reserve_gaussians(
         &mut self,
+        work: &Work,
         gaussians: usize,
         splats: usize,
     ) -> Result<(), BackendError> {
+        self.reserve_pair_counts(work.set(), splats)?;
         if gaussians <= self.gaussians && splats <= self.splats {
             return Ok(());
         }
@@ -110,15 +113,22 @@ impl SortedLists {
         for buffer in [depths, order, &mut self.splat_of] {
             buffer.reserve_exactly(4 * of_all)?;
         }
-        let lists = [
-            &mut self.pair_counts,
-            &mut self.first_pairs,
-            &mut self.long_splats,
-        ];
+        let lists = [&mut self.first_pairs, &mut self.long_splats];
         for buffer in lists.into_iter().chain([sorted_depths, sorted_order]) {
             buffer.reserve_exactly(4 * of_splats)?;
         }
         (self.gaussians, self.splats) = (of_all, of_splats);
+        Ok(())
+    }
+
+    /// Makes room for how many pairs the splats of a frame have that has a set.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn reserve_pair_counts(&mut self, set: usize, splats: usize) -> Result<(), BackendError> {
+        if 4 * splats > self.pair_counts[set].bytes() {
+            self.pair_counts[set].reserve_exactly(4 * (splats + splats / 8))?;
+        }
         Ok(())
     }
 
@@ -129,8 +139,7 @@ impl SortedLists {
     pub fn release_gaussians(&mut self) -> Result<(), BackendError> {
         (self.gaussians, self.splats) = (0, 0);
         let twice = self.depths.iter_mut().chain(&mut self.splat_order);
-        for buffer in twice.chain([
-            &mut self.pair_counts,
+        for buffer in twice.chain(&mut self.pair_counts).chain([
             &mut self.splat_of,
             &mut self.first_pairs,
             &mut self.long_splats,
@@ -250,7 +259,7 @@ impl SortedLists {
         let params = ProjectParams {
             depths: self.depths[0].address(),
             splat_order: self.splat_order[0].address(),
-            pair_counts: self.pair_counts.address(),
+            pair_counts: self.pair_counts[work.set()].address(),
             splat_of: self.splat_of.address(),
             splat_room: work.splats_of(scene.count) as u32,
             rays: work.rays(),
@@ -324,7 +333,7 @@ impl SortedLists {
         let params = ExpandParams {
             splats: work.splats(),
             order: self.splat_order[self.order].address(),
-            tile_counts: self.pair_counts.address(),
+            tile_counts: self.pair_counts[work.set()].address(),
             camera: *view,
             pair_capacity: self.pair_capacity as u32,
             tiles: self.tiles[0].address(),
@@ -464,10 +473,10 @@ impl SortedLists {
 
     /// Addresses of what sums over pairs read: depth order, pairs of each splat, the first of them,
     /// and the long-list queue.
-    pub fn pairs_of_splats(&self) -> [u64; 4] {
+    pub fn pairs_of_splats(&self, work: &Work) -> [u64; 4] {
         [
             &self.splat_order[self.order],
-            &self.pair_counts,
+            &self.pair_counts[work.set()],
             &self.first_pairs,
             &self.long_splats,
         ]
@@ -477,7 +486,6 @@ impl SortedLists {
     /// Bytes on the device.
     pub fn bytes(&self) -> u64 {
         let singles = [
-            &self.pair_counts,
             &self.splat_of,
             &self.first_pairs,
             &self.long_splats,
@@ -485,6 +493,7 @@ impl SortedLists {
             &self.masks,
         ];
         let twice = [
+            &self.pair_counts,
             &self.depths,
             &self.splat_order,
             &self.tiles,

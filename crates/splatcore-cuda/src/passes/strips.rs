@@ -121,7 +121,8 @@ impl Strips {
     ) -> Result<(), BackendError> {
         let rows = self.rows_of(self.own(), view);
         let lists = sorted.lists(work, view.tile_count(), true);
-        let ([_, tile_counts, ..], [keys, ..]) = (sorted.pairs_of_splats(), sorted.groups(work));
+        let ([_, tile_counts, ..], [keys, ..]) =
+            (sorted.pairs_of_splats(work), sorted.groups(work));
         let params = DivideParams {
             ranges: lists.ranges,
             tiles: view.tile_count() as u32,

@@ -65,6 +65,8 @@ pub struct TrainingPass {
     splat_sums: Buffer,
     /// Rows of splats of an earlier backward pass.
     kept_sums: Buffer,
+    /// Rows of splats that are on their way to other ranks.
+    sent_sums: Buffer,
     pub(super) gradients: Buffer,
     /// (Transmittance, colour) of a tile's pixels before a bucket, for `gaussian-parallel`.
     checkpoints: Buffer,
@@ -94,6 +96,7 @@ impl TrainingPass {
             sums: empty("gradient sums")?,
             splat_sums: empty("gradient sums of the projected Gaussians")?,
             kept_sums: empty("gradient sums of the projected Gaussians")?,
+            sent_sums: empty("gradient sums of the projected Gaussians")?,
             gradients: empty("gradients of the projected Gaussians")?,
             checkpoints: empty("states of the pixels before each bucket")?,
             stops: empty("where the pixels stopped")?,
@@ -140,6 +143,7 @@ impl TrainingPass {
     pub fn release_splats(&mut self) -> Result<(), BackendError> {
         self.splat_sums.clear()?;
         self.kept_sums.clear()?;
+        self.sent_sums.clear()?;
         self.gradients.clear()?;
         self.release_pairs()
     }
@@ -317,7 +321,7 @@ impl TrainingPass {
             return Ok(self.splat_sums.address());
         }
         self.exchange_pair_sums(work, sorted)?;
-        let [order, tile_counts, first_pairs, long_splats] = sorted.pairs_of_splats();
+        let [order, tile_counts, first_pairs, long_splats] = sorted.pairs_of_splats(work);
         let params = SumPairsParams {
             order,
             long_splats,
@@ -343,6 +347,16 @@ impl TrainingPass {
         self.kept_sums.reserve(SUM_BYTES * splats)?;
         std::mem::swap(&mut self.kept_sums, &mut self.splat_sums);
         Ok(())
+    }
+
+    /// Leaves the sums at an address alone until the second backward pass from now.
+    pub(super) fn set_sums_aside(&mut self, sums: Address) {
+        for buffer in [&mut self.splat_sums, &mut self.kept_sums] {
+            if buffer.address() == sums {
+                std::mem::swap(buffer, &mut self.sent_sums);
+                return;
+            }
+        }
     }
 
     /// Address of the sums that were kept.
@@ -490,6 +504,7 @@ impl TrainingPass {
             &self.sums,
             &self.splat_sums,
             &self.kept_sums,
+            &self.sent_sums,
             &self.gradients,
             &self.checkpoints,
             &self.stops,

@@ -23,7 +23,10 @@ pub struct Work {
     counters: Buffer,
     /// States, histograms, ranges: what a frame needs zeroed lies at the start.
     scratch: Buffer,
-    splats: Buffer,
+    /// Several ranks fill one of them while the other is rendered.
+    splats: [Buffer; 2],
+    /// Which of them the frame has, and of other pairs of buffers.
+    set: usize,
     /// What depths along rays follow from, for blends that read it.
     rays: Buffer,
     /// Of the camera of the last frame that was projected; `None` for a pinhole.
@@ -41,10 +44,12 @@ impl Work {
     /// If not even that fits.
     pub fn new(queue: Queue, kernels: Arc<Kernels>) -> Result<Self, BackendError> {
         let device = &queue.device;
+        let splats = || Buffer::new(device, "projected Gaussians", 0);
         Ok(Self {
             counters: Buffer::from_slice(device, "counters", &[0u8; COUNTERS_BYTES])?,
             scratch: Buffer::new(device, "states of a frame", 0)?,
-            splats: Buffer::new(device, "projected Gaussians", 0)?,
+            splats: [splats()?, splats()?],
+            set: 0,
             rays: Buffer::new(device, "projected Gaussians along rays", 0)?,
             lens: None,
             splat_room: None,
@@ -89,7 +94,22 @@ impl Work {
 
     /// Address of the splats of the last frame, by compacted index.
     pub fn splats(&self) -> Address {
-        self.splats.address()
+        self.splats_in(self.set)
+    }
+
+    /// The same of the frame that has a set.
+    pub fn splats_in(&self, set: usize) -> Address {
+        self.splats[set].address()
+    }
+
+    /// Which set the last frame has.
+    pub fn set(&self) -> usize {
+        self.set
+    }
+
+    /// From now on frames have this set, 0 or 1.
+    pub fn choose_set(&mut self, set: usize) {
+        self.set = set;
     }
 
     /// Splats that a frame of so many Gaussians has room for. Who sees more overflows.
@@ -112,7 +132,7 @@ impl Work {
     /// If the device failed.
     pub fn narrow(&mut self, splats: usize) -> Result<(), BackendError> {
         self.splat_room = Some(splats);
-        self.splats.clear()?;
+        self.splats.iter_mut().try_for_each(Buffer::clear)?;
         self.rays.clear()
     }
 
@@ -128,7 +148,15 @@ impl Work {
     /// # Errors
     /// If memory is short.
     pub fn reserve_splats(&mut self, gaussians: usize) -> Result<(), BackendError> {
-        reserve_rows(&mut self.splats, SPLAT_BYTES, gaussians)
+        self.reserve_splats_in(self.set, gaussians)
+    }
+
+    /// As [`Work::reserve_splats`], in a set.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn reserve_splats_in(&mut self, set: usize, gaussians: usize) -> Result<(), BackendError> {
+        reserve_rows(&mut self.splats[set], SPLAT_BYTES, gaussians)
     }
 
     /// Address of what depths along rays follow from, by compacted index.
@@ -195,7 +223,8 @@ impl Work {
 
     /// Bytes on the device.
     pub fn bytes(&self) -> u64 {
-        (self.scratch.bytes() + self.splats.bytes() + self.rays.bytes()) as u64
+        let splats: usize = self.splats.iter().map(Buffer::bytes).sum();
+        (self.scratch.bytes() + splats + self.rays.bytes()) as u64
     }
 }
 

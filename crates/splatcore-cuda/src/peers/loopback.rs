@@ -1,7 +1,7 @@
 //! Ranks that are threads of one process: data goes through the host's memory. For tests, and
 //! wherever there is no NCCL; slow.
 
-use super::{Peers, Piece};
+use super::{Begun, Peers, Piece};
 use crate::device::{Device, DeviceError};
 use splatcore_core::backend::Ranks;
 use std::collections::{HashMap, VecDeque};
@@ -18,12 +18,16 @@ struct Office {
     arrived: Condvar,
 }
 
-/// One of the threads.
+/// One of the threads. An exchange is made when it begins, or where [`Loopback::late`] says so when
+/// it ends: each shows other mistakes of who does not wait for it.
 pub struct Loopback {
     ranks: Ranks,
     office: Arc<Office>,
     deadline: Duration,
     sent: AtomicU64,
+    late: bool,
+    /// What was begun and is to be made, from this number on.
+    begun: Mutex<(usize, VecDeque<[Vec<Piece>; 2]>)>,
 }
 
 impl Loopback {
@@ -35,6 +39,8 @@ impl Loopback {
             office: Arc::clone(&office),
             deadline,
             sent: AtomicU64::new(0),
+            late: false,
+            begun: Mutex::default(),
         };
         (0..count).map(of).collect()
     }
@@ -42,6 +48,12 @@ impl Loopback {
     /// Renders frames together with others.
     pub fn with_strips(mut self) -> Self {
         self.ranks.strips = true;
+        self
+    }
+
+    /// Makes exchanges as late as they may be.
+    pub fn late(mut self) -> Self {
+        self.late = true;
         self
     }
 
@@ -81,20 +93,11 @@ impl Loopback {
     }
 }
 
-impl Peers for Loopback {
-    fn ranks(&self) -> Ranks {
-        self.ranks
-    }
-
-    unsafe fn transfer(
-        &self,
-        device: &dyn Device,
-        give: &[Piece],
-        take: &[Piece],
-    ) -> Result<(), DeviceError> {
+impl Loopback {
+    fn make(&self, device: &dyn Device, [give, take]: [Vec<Piece>; 2]) -> Result<(), DeviceError> {
         for piece in give {
             let mut bytes = vec![0; piece.bytes];
-            // SAFETY: the caller's promise, here and below.
+            // SAFETY: the promise of who began the exchange, here and below.
             unsafe { device.download(&mut bytes, piece.address)? };
             self.sent.fetch_add(piece.bytes as u64, Ordering::Relaxed);
             let mail = self.office.mail.lock();
@@ -104,9 +107,49 @@ impl Peers for Loopback {
             self.office.arrived.notify_all();
         }
         for piece in take {
-            let bytes = self.take(piece)?;
+            let bytes = self.take(&piece)?;
             unsafe { device.upload(piece.address, &bytes)? };
         }
         Ok(())
+    }
+}
+
+impl Peers for Loopback {
+    fn ranks(&self) -> Ranks {
+        self.ranks
+    }
+
+    unsafe fn begin(
+        &self,
+        device: &dyn Device,
+        give: Vec<Piece>,
+        take: Vec<Piece>,
+    ) -> Result<Begun, DeviceError> {
+        if !self.late {
+            self.make(device, [give, take])?;
+            return Ok(Begun(0));
+        }
+        let begun = self.begun.lock();
+        let mut begun = begun.unwrap_or_else(PoisonError::into_inner);
+        let (first, waiting) = &mut *begun;
+        waiting.push_back([give, take]);
+        Ok(Begun(*first + waiting.len()))
+    }
+
+    fn end(&self, device: &dyn Device, Begun(number): Begun) -> Result<(), DeviceError> {
+        // Those before it were begun before it.
+        loop {
+            let begun = self.begun.lock();
+            let mut begun = begun.unwrap_or_else(PoisonError::into_inner);
+            if begun.0 >= number {
+                return Ok(());
+            }
+            let Some(pieces) = begun.1.pop_front() else {
+                return Ok(());
+            };
+            begun.0 += 1;
+            drop(begun);
+            self.make(device, pieces)?;
+        }
     }
 }

@@ -34,52 +34,85 @@ pub(crate) fn piece(rank: usize, (address, bytes): (Address, usize)) -> Piece {
     }
 }
 
-/// The other ranks.
+/// An exchange that was begun, and is to be ended.
+#[derive(Debug)]
+#[must_use]
+pub struct Begun(pub(super) usize);
+
+/// The other ranks. Exchanges go in a queue of their own, one after the other; what a rank gives to
+/// another in all exchanges and what that one takes from it are as many pieces of the same sizes,
+/// in the same order. Ranks that give each other nothing need not make the same exchanges.
 pub trait Peers: Send + Sync {
     /// Which rank this is, and how many there are.
     fn ranks(&self) -> Ranks;
-    /// Puts an exchange into the device's queue. What a rank gives to another in all exchanges and
-    /// what that one takes from it are as many pieces of the same sizes, in the same order. Ranks
-    /// that give each other nothing need not make the same exchanges.
+    /// Begins an exchange of pieces that are not empty, between this rank and others, behind what
+    /// is in the device's queue now.
     ///
     /// # Safety
-    /// The pieces are the device's own, none that is taken overlaps another, and they stay until
-    /// the queue has passed.
+    /// The pieces are the device's own, and none that is taken overlaps another. Until
+    /// [`Peers::end`] what comes into the device's queue writes to none of them and reads none that
+    /// is taken; they stay until the queue has passed that.
     ///
     /// # Errors
     /// If another rank does not answer, or the device failed.
-    unsafe fn exchange(
+    unsafe fn begin(
         &self,
         device: &dyn Device,
-        give: &[Piece],
-        take: &[Piece],
-    ) -> Result<(), DeviceError> {
-        // SAFETY: the caller's promise, here and below.
-        let [give, take] = unsafe { copy_own(device, self.ranks().rank, give, take)? };
-        match give.is_empty() && take.is_empty() {
-            true => Ok(()),
-            false => unsafe { self.transfer(device, &give, &take) },
-        }
-    }
-    /// As [`Peers::exchange`], of pieces that are not empty, between this rank and others.
-    ///
-    /// # Safety
-    /// As there.
+        give: Vec<Piece>,
+        take: Vec<Piece>,
+    ) -> Result<Begun, DeviceError>;
+    /// Lets the device's queue wait until the exchange is done.
     ///
     /// # Errors
-    /// As there.
-    unsafe fn transfer(
-        &self,
-        device: &dyn Device,
-        give: &[Piece],
-        take: &[Piece],
-    ) -> Result<(), DeviceError>;
+    /// As [`Peers::begin`].
+    fn end(&self, device: &dyn Device, begun: Begun) -> Result<(), DeviceError>;
 }
 
-/// Puts an exchange into a queue, and a mark behind it.
+/// Begins an exchange whose pieces may be empty or go from this rank to itself. `None` if no other
+/// rank takes part.
 ///
 /// # Safety
-/// As [`Peers::exchange`].
+/// As [`Peers::begin`].
+///
+/// # Errors
+/// As there.
+pub(crate) unsafe fn begin(
+    peers: &dyn Peers,
+    queue: &Queue,
+    give: &[Piece],
+    take: &[Piece],
+) -> Result<Option<Begun>, BackendError> {
+    let device = &*queue.device;
+    // SAFETY: the caller's promise, here and below.
+    let [give, take] =
+        unsafe { copy_own(device, peers.ranks().rank, give, take) }.map_err(failed)?;
+    let begun = match give.is_empty() && take.is_empty() {
+        true => None,
+        false => Some(unsafe { peers.begin(device, give, take) }.map_err(failed)?),
+    };
+    queue.mark("exchange")?;
+    Ok(begun)
+}
+
+/// Lets a queue wait for an exchange, and puts a mark behind it.
+///
+/// # Errors
+/// As [`Peers::end`].
+pub(crate) fn end(
+    peers: &dyn Peers,
+    queue: &Queue,
+    begun: Option<Begun>,
+) -> Result<(), BackendError> {
+    if let Some(begun) = begun {
+        peers.end(&*queue.device, begun).map_err(failed)?;
+    }
+    queue.mark("exchange")
+}
+
+/// [`begin`] and [`end`] in one.
+///
+/// # Safety
+/// As [`Peers::begin`].
 ///
 /// # Errors
 /// As there.
@@ -90,14 +123,14 @@ pub(crate) unsafe fn exchange(
     take: &[Piece],
 ) -> Result<(), BackendError> {
     // SAFETY: the caller's promise.
-    unsafe { peers.exchange(&*queue.device, give, take) }.map_err(failed)?;
-    queue.mark("exchange")
+    let begun = unsafe { begin(peers, queue, give, take)? };
+    end(peers, queue, begun)
 }
 
 /// Copies what a rank gives to itself, and returns the pieces for others.
 ///
 /// # Safety
-/// As [`Peers::exchange`].
+/// As [`Peers::begin`].
 unsafe fn copy_own(
     device: &dyn Device,
     rank: usize,

@@ -28,7 +28,7 @@ unsafe impl Send for Card {}
 // SAFETY: as above.
 unsafe impl Sync for Card {}
 
-fn failed(what: &str) -> impl Fn(result::DriverError) -> DeviceError + '_ {
+pub(super) fn failed(what: &str) -> impl Fn(result::DriverError) -> DeviceError + '_ {
     move |error| {
         let remedy = match error.0 {
             sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS

@@ -5,9 +5,11 @@
 mod card;
 mod pageable;
 mod restore;
+mod second;
 
 pub use card::Card;
 pub use restore::RestoreContext;
+pub use second::SecondStream;
 
 use cudarc::driver::{result, sys};
 

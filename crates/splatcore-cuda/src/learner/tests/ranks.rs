@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::peers::loopback::Loopback;
-use crate::peers::{Peers, Piece};
+use crate::peers::{Piece, exchange};
 use crate::tests::support::device::device;
 use splatcore_core::Lens;
 use splatcore_core::colour::{ColourModel, ColourPlan};
@@ -40,6 +40,8 @@ pub(super) struct Course {
     pub overflow: Option<u32>,
     /// Ranks render a photo together where there are fewer than ranks.
     pub strips: bool,
+    /// Exchanges are made as late as they may be, not as early.
+    pub late: bool,
 }
 
 pub(super) const PLAIN: Course = Course {
@@ -54,6 +56,7 @@ pub(super) const PLAIN: Course = Course {
     atomic: false,
     overflow: None,
     strips: false,
+    late: false,
 };
 
 impl Course {
@@ -157,11 +160,14 @@ impl Course {
 
     /// Takes steps with these ranks.
     pub fn joined(self, learner: CudaLearner, peers: Arc<Loopback>) -> CudaLearner {
-        let peers = match self.strips {
-            true => Arc::new(Arc::into_inner(peers).unwrap().with_strips()),
-            false => peers,
-        };
-        learner.with_peers(peers).unwrap()
+        let mut peers = Arc::into_inner(peers).unwrap();
+        if self.strips {
+            peers = peers.with_strips();
+        }
+        if self.late {
+            peers = peers.late();
+        }
+        learner.with_peers(Arc::new(peers)).unwrap()
     }
 
     fn train(self, learner: &mut CudaLearner) -> Trained {
@@ -274,6 +280,31 @@ fn steps_of_several_photos() {
         ..PLAIN
     };
     every_rank_has_what_one_has(course, &[2, 3]);
+}
+
+/// Four rounds: what is exchanged of one goes while another is rendered.
+#[test]
+fn rounds_that_overlap() {
+    let course = Course { batch: 7, ..PLAIN };
+    let depth = Course {
+        depth: true,
+        cameras: true,
+        ..course
+    };
+    let lens = Course {
+        lens: true,
+        strips: true,
+        ..course
+    };
+    for course in [course, depth, lens] {
+        let Some(alone) = course.by(1) else { return };
+        for late in [false, true] {
+            let course = Course { late, ..course };
+            for trained in course.by(2).unwrap() {
+                assert!(trained == alone[0], "late: {late}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -446,6 +477,6 @@ fn a_rank_that_is_silent_is_named() {
         bytes: 4,
     };
     // SAFETY: nothing is written, as nothing comes.
-    let error = unsafe { peers[0].exchange(&*device, &[], &[piece]) }.unwrap_err();
+    let error = unsafe { exchange(&peers[0], &Queue::new(device), &[], &[piece]) }.unwrap_err();
     assert!(error.to_string().contains("rank 1 gave nothing"), "{error}");
 }

@@ -7,23 +7,23 @@ mod library;
 pub use find::{REMEDY, nccl};
 pub use library::{Id, NcclLibrary};
 
-use super::{Peers, Piece};
-use crate::device::driver::Card;
+use super::{Begun, Peers, Piece};
+use crate::device::driver::{Card, SecondStream};
 use crate::device::{Device, DeviceError};
 use cudarc::driver::{result, sys};
 use library::Communicator;
 use splatcore_core::backend::Ranks;
-use std::ffi::c_void;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// A rank of a communicator of NCCL. Its exchanges go into the queue of one card.
+/// A rank of a communicator of NCCL. Its exchanges go in a stream of their own; with its priority
+/// they do not wait until no kernel of the device's queue has blocks left.
 pub struct Nccl {
     ranks: Ranks,
     library: &'static NcclLibrary,
     communicator: Communicator,
-    stream: sys::CUstream,
+    stream: SecondStream,
 }
 
 // SAFETY: NCCL's calls of one communicator are made from one thread at a time: the learner's.
@@ -58,6 +58,7 @@ impl Nccl {
         deadline: Duration,
     ) -> Result<Self, DeviceError> {
         let library = nccl()?;
+        let stream = SecondStream::beside(card)?;
         let context = Handles(card.context());
         let (send, receive) = mpsc::channel();
         // NCCL waits without end for a rank that does not come: the thread is left behind then.
@@ -81,7 +82,7 @@ impl Nccl {
             ranks,
             library,
             communicator: receive.recv_timeout(deadline).map_err(late)??,
-            stream: card.stream(),
+            stream,
         })
     }
 }
@@ -91,17 +92,23 @@ impl Peers for Nccl {
         self.ranks
     }
 
-    unsafe fn transfer(
+    unsafe fn begin(
         &self,
         _: &dyn Device,
-        give: &[Piece],
-        take: &[Piece],
-    ) -> Result<(), DeviceError> {
-        let stream = self.stream.cast::<c_void>();
-        // SAFETY: the caller's promise; the stream is the device's.
+        give: Vec<Piece>,
+        take: Vec<Piece>,
+    ) -> Result<Begun, DeviceError> {
+        self.stream.follow()?;
+        // SAFETY: the caller's promise; the stream is of the device.
         unsafe {
             self.library
-                .exchange(&self.communicator, stream, give, take)
+                .exchange(&self.communicator, self.stream.raw(), &give, &take)?;
         }
+        self.stream.mark().map(Begun)
+    }
+
+    fn end(&self, _: &dyn Device, Begun(mark): Begun) -> Result<(), DeviceError> {
+        // SAFETY: `begin` made the mark.
+        unsafe { self.stream.lead(mark) }
     }
 }
