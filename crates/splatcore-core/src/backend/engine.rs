@@ -21,8 +21,8 @@
 //! then taken in rounds of as many frames as there are ranks. Each rank projects its own Gaussians
 //! into all frames of the round, gets the splats of the frame that it renders from the others, and
 //! gives each its sums. What is exchanged of one round goes while another is rendered. If a round
-//! has fewer frames than there are ranks, several ranks, a *team*, may render a frame. A rank moves its own Gaussians alone. Gradients of a camera are sums over
-//! the Gaussians of all ranks.
+//! has fewer frames than there are ranks, several ranks, a *team*, may render a frame. A rank moves
+//! its own Gaussians alone. Gradients of a camera are sums over the Gaussians of all ranks.
 
 use super::error::BackendError;
 use super::step::StepPlan;

@@ -82,6 +82,21 @@ impl Buffer {
         })
     }
 
+    /// Two of one name that take turns.
+    ///
+    /// # Errors
+    /// As [`Buffer::new`].
+    pub fn two(
+        device: &Arc<dyn Device>,
+        name: &'static str,
+        bytes: usize,
+    ) -> Result<[Self; 2], BackendError> {
+        Ok([
+            Self::new(device, name, bytes)?,
+            Self::new(device, name, bytes)?,
+        ])
+    }
+
     /// An empty buffer of the same name in the same memory, of another size.
     ///
     /// # Errors

@@ -49,8 +49,6 @@ impl Sharing {
         let ranks = peers.ranks().count;
         let frames = (0..ROUNDS * ranks).map(|_| ShardSplats::new(device));
         let frames: Result<_, _> = frames.collect();
-        let counts = || Buffer::new(device, "counts of the ranks", SHARD_COUNTS * ranks);
-        let keys = || Buffer::new(device, "depth keys of the ranks", 0);
         Ok(Self {
             peers,
             shards: Shards::default(),
@@ -61,8 +59,8 @@ impl Sharing {
             rooms: vec![0; ranks],
             strip_room: 0,
             firsts: Buffer::new(device, "rooms of the ranks", 4 * (ranks + 1))?,
-            counts: [counts()?, counts()?],
-            keys: [keys()?, keys()?],
+            counts: Buffer::two(device, "counts of the ranks", SHARD_COUNTS * ranks)?,
+            keys: Buffer::two(device, "depth keys of the ranks", 0)?,
             agreed: Buffer::from_slice(device, "overflows of the ranks", &vec![0u32; 3 * ranks])?,
         })
     }

@@ -205,7 +205,7 @@ impl CudaLearner {
         let begun = unsafe { begin(&*sharing.peers, self.passes.queue(), &give, &take)? };
         sharing.sent_sums.push_back(begun);
         if frames > ranks.count {
-            self.passes.set_sums_aside(sums);
+            self.passes.training.splat_sums.set_aside(sums);
         }
         Ok(())
     }

@@ -77,7 +77,7 @@ impl Passes {
     ) -> Result<(), BackendError> {
         let [colours, _] = self.training.loaded.get(Op::DepthSums)?;
         let room = self.work.splats_of(scene.count);
-        self.training.keep_sums(room)?;
+        self.training.splat_sums.keep(room)?;
         let (splats, counters) = (self.work.splats(), self.work.counters());
         let [order, ..] = self.sorted.pairs_of_splats(&self.work);
         let params = DepthColoursParams {
@@ -105,7 +105,7 @@ impl Passes {
         let [_, add] = self.training.loaded.get(Op::DepthSums)?;
         let black = view.on_background([0.0; 3]);
         let of_depth = self.backward(scene, &black, options)?;
-        let sums = self.training.kept_sums();
+        let sums = self.training.splat_sums.kept();
         let [order, ..] = self.sorted.pairs_of_splats(&self.work);
         let params = AddDepthSumsParams {
             order,

@@ -30,6 +30,7 @@ mod results;
 mod shard;
 mod sort_layout;
 mod sorted_lists;
+mod splat_sums;
 mod strips;
 mod tile_lists;
 mod training;

@@ -292,12 +292,6 @@ impl Passes {
         [self.work.splats_in(set), pair_counts]
     }
 
-    /// Leaves the sums of a frame, which are on their way to other ranks, alone until the second
-    /// frame from now.
-    pub fn set_sums_aside(&mut self, sums: Address) {
-        self.training.set_sums_aside(sums);
-    }
-
     /// After the splats of all ranks have come: makes a frame of them.
     ///
     /// # Errors

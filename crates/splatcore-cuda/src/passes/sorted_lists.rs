@@ -18,11 +18,6 @@ use crate::ops::sort::{self, Plan};
 use splatcore_core::BackendError;
 use std::sync::Arc;
 
-/// Two buffers of one name, between which a sort moves its values.
-fn pair(device: &Arc<dyn Device>, name: &'static str) -> Result<[Buffer; 2], BackendError> {
-    Ok([Buffer::new(device, name, 0)?, Buffer::new(device, name, 0)?])
-}
-
 /// The buffers of the sorted lists. Content lives from one frame to the next.
 pub struct SortedLists {
     /// Gaussians and splats that there is room for.
@@ -31,7 +26,7 @@ pub struct SortedLists {
     pair_capacity: usize,
     pub(super) depths: [Buffer; 2],
     pub(super) splat_order: [Buffer; 2],
-    /// Of [`Work`]'s sets.
+    /// One of each set of [`Work`].
     pub(super) pair_counts: [Buffer; 2],
     splat_of: Buffer,
     first_pairs: Buffer,
@@ -59,19 +54,20 @@ impl SortedLists {
     /// If not even that fits.
     pub fn new(device: &Arc<dyn Device>) -> Result<Self, BackendError> {
         let empty = |name| Buffer::new(device, name, 0);
+        let pair = |name| Buffer::two(device, name, 0);
         Ok(Self {
             gaussians: 0,
             splats: 0,
             pair_capacity: 0,
-            depths: pair(device, "depth keys")?,
-            splat_order: pair(device, "depth order")?,
-            pair_counts: pair(device, "pair counts")?,
+            depths: pair("depth keys")?,
+            splat_order: pair("depth order")?,
+            pair_counts: pair("pair counts")?,
             splat_of: empty("compacted indices")?,
             first_pairs: empty("first pairs")?,
             long_splats: empty("splats with long lists")?,
-            tiles: pair(device, "tile keys of the pairs")?,
+            tiles: pair("tile keys of the pairs")?,
             pair_splats: empty("splats of the pairs")?,
-            pair_values: pair(device, "order of the pairs")?,
+            pair_values: pair("order of the pairs")?,
             masks: empty("tiles of the pairs with macro-tiles")?,
             order: 0,
             sorted: 0,
@@ -156,10 +152,8 @@ impl SortedLists {
     pub fn release_pairs(&mut self) -> Result<(), BackendError> {
         self.pair_capacity = 0;
         let twice = self.tiles.iter_mut().chain(&mut self.pair_values);
-        for buffer in twice.chain([&mut self.pair_splats, &mut self.masks]) {
-            buffer.clear()?;
-        }
-        Ok(())
+        let mut all = twice.chain([&mut self.pair_splats, &mut self.masks]);
+        all.try_for_each(Buffer::clear)
     }
 
     /// Makes room for so many pairs, none of which there is room for now.

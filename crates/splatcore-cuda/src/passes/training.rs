@@ -5,6 +5,7 @@
 use super::kernels::{Loaded, Op, SceneKind, without_background};
 use super::sort_layout::ListsOf;
 use super::sorted_lists::SortedLists;
+use super::splat_sums::SplatSums;
 use super::strips::Strips;
 use super::work::Work;
 use crate::device::{Address, Buffer, Device, Program};
@@ -62,11 +63,7 @@ pub struct TrainingPass {
     /// A row a pair, or for each splat what pixels add to, as the method wants it.
     pub(super) sums: Buffer,
     /// A row a splat.
-    splat_sums: Buffer,
-    /// Rows of splats of an earlier backward pass.
-    kept_sums: Buffer,
-    /// Rows of splats that are on their way to other ranks.
-    sent_sums: Buffer,
+    pub splat_sums: SplatSums,
     pub(super) gradients: Buffer,
     /// (Transmittance, colour) of a tile's pixels before a bucket, for `gaussian-parallel`.
     checkpoints: Buffer,
@@ -94,9 +91,7 @@ impl TrainingPass {
             transmittance: empty("transmittance")?,
             image_gradient: empty("gradient of the image")?,
             sums: empty("gradient sums")?,
-            splat_sums: empty("gradient sums of the projected Gaussians")?,
-            kept_sums: empty("gradient sums of the projected Gaussians")?,
-            sent_sums: empty("gradient sums of the projected Gaussians")?,
+            splat_sums: SplatSums::new(device)?,
             gradients: empty("gradients of the projected Gaussians")?,
             checkpoints: empty("states of the pixels before each bucket")?,
             stops: empty("where the pixels stopped")?,
@@ -142,8 +137,6 @@ impl TrainingPass {
     /// If the device failed.
     pub fn release_splats(&mut self) -> Result<(), BackendError> {
         self.splat_sums.clear()?;
-        self.kept_sums.clear()?;
-        self.sent_sums.clear()?;
         self.gradients.clear()?;
         self.release_pairs()
     }
@@ -185,7 +178,7 @@ impl TrainingPass {
         };
         // Methods may change from frame to frame: the sums of splats fit too.
         self.sums.reserve_exactly(SUM_BYTES * rows.max(splats))?;
-        self.splat_sums.reserve(SUM_BYTES * splats)?;
+        self.splat_sums.reserve(splats)?;
         if self.has_checkpoints(pipeline) {
             let bytes = CHECKPOINT_BYTES * (pair_capacity / BUCKET);
             self.checkpoints.reserve_exactly(bytes)?;
@@ -339,31 +332,6 @@ impl TrainingPass {
         Ok(self.splat_sums.address())
     }
 
-    /// Keeps the sums of splats of the last backward pass, so that another one leaves them alone.
-    ///
-    /// # Errors
-    /// If memory is short; the sums are where they were then.
-    pub fn keep_sums(&mut self, splats: usize) -> Result<(), BackendError> {
-        self.kept_sums.reserve(SUM_BYTES * splats)?;
-        std::mem::swap(&mut self.kept_sums, &mut self.splat_sums);
-        Ok(())
-    }
-
-    /// Leaves the sums at an address alone until the second backward pass from now.
-    pub(super) fn set_sums_aside(&mut self, sums: Address) {
-        for buffer in [&mut self.splat_sums, &mut self.kept_sums] {
-            if buffer.address() == sums {
-                std::mem::swap(buffer, &mut self.sent_sums);
-                return;
-            }
-        }
-    }
-
-    /// Address of the sums that were kept.
-    pub fn kept_sums(&self) -> Address {
-        self.kept_sums.address()
-    }
-
     /// From the sums of each splat to the gradients of its Gaussian's parameters. Returns their
     /// address. They take memory from the first time on: `adam` of one frame needs none.
     ///
@@ -502,13 +470,11 @@ impl TrainingPass {
             &self.transmittance,
             &self.image_gradient,
             &self.sums,
-            &self.splat_sums,
-            &self.kept_sums,
-            &self.sent_sums,
             &self.gradients,
             &self.checkpoints,
             &self.stops,
         ];
-        all.map(|buffer| buffer.bytes() as u64).iter().sum()
+        let all = all.map(|buffer| buffer.bytes() as u64);
+        all.iter().sum::<u64>() + self.splat_sums.bytes()
     }
 }

@@ -44,11 +44,10 @@ impl Work {
     /// If not even that fits.
     pub fn new(queue: Queue, kernels: Arc<Kernels>) -> Result<Self, BackendError> {
         let device = &queue.device;
-        let splats = || Buffer::new(device, "projected Gaussians", 0);
         Ok(Self {
             counters: Buffer::from_slice(device, "counters", &[0u8; COUNTERS_BYTES])?,
             scratch: Buffer::new(device, "states of a frame", 0)?,
-            splats: [splats()?, splats()?],
+            splats: Buffer::two(device, "projected Gaussians", 0)?,
             set: 0,
             rays: Buffer::new(device, "projected Gaussians along rays", 0)?,
             lens: None,
