@@ -73,28 +73,32 @@ pub fn psnr_between(a: &Image, b: &Image) -> f64 {
 /// 1.5, zero padding (Wang et al. 2004, as INRIA's code computes it). The image is clamped to [0,
 /// 1] first. Ignored pixels are zero in both images and are left out of the mean.
 pub fn ssim(image: &Image, photo: &Photo) -> f64 {
+    ssim_of_channels([0, 1, 2].map(|channel| ssim_of_channel(image, photo, channel)))
+}
+
+/// [`ssim`] of one of the three channels, which may be computed at the same time.
+pub fn ssim_of_channel(image: &Image, photo: &Photo, channel: usize) -> f64 {
     let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);
-    let byte = |i: usize, channel: usize| photo.rgb[3 * i + channel] as f64 / 255.0;
-    let total = (0..3).fold(0.0, |total, channel| {
-        add_similarities(total, image, &|i| byte(i, channel), &counts, channel)
-    });
-    total / (3 * photo.counted_pixels()).max(1) as f64
+    let byte = |i: usize| photo.rgb[3 * i + channel] as f64 / 255.0;
+    let total = similarities(image, &byte, &counts, channel);
+    total / photo.counted_pixels().max(1) as f64
+}
+
+/// [`ssim`] by [`ssim_of_channel`]: their mean.
+pub fn ssim_of_channels(channels: [f64; 3]) -> f64 {
+    channels.iter().sum::<f64>() / 3.0
 }
 
 /// [`ssim`] of one image against another of its size, both clamped to [0, 1].
 pub fn ssim_between(a: &Image, b: &Image) -> f64 {
     let value = |i: usize, channel: usize| b.data[i][channel].clamp(0.0, 1.0) as f64;
-    let total = (0..3).fold(0.0, |total, channel| {
-        add_similarities(total, a, &|i| value(i, channel), &|_| true, channel)
-    });
-    total / (3 * a.data.len()).max(1) as f64
+    let of = |channel| similarities(a, &|i| value(i, channel), &|_| true, channel);
+    ssim_of_channels([0, 1, 2].map(|channel| of(channel) / a.data.len().max(1) as f64))
 }
 
-/// `total` and the similarity of every pixel that counts, in one channel, to what `other` says of
-/// it. Row by row: of what is blurred no more than the window's rows are held, which stay in the
-/// cache.
-fn add_similarities(
-    mut total: f64,
+/// Sum over all pixels that count of the similarity, in one channel, to what `other` says of them.
+/// Row by row: of what is blurred no more than the window's rows are held, which stay in the cache.
+fn similarities(
     image: &Image,
     other: &impl Fn(usize) -> f64,
     counts: &impl Fn(usize) -> bool,
@@ -102,6 +106,7 @@ fn add_similarities(
 ) -> f64 {
     let (width, height) = (image.width as usize, image.height as usize);
     let window = ssim_window();
+    let mut total = 0.0;
     let row = || vec![0.0; width];
     // Of x, y, x x, y y and x y: the window's rows, each blurred along itself; row y lies at y
     // modulo their number.

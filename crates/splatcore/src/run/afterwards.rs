@@ -2,8 +2,8 @@
 
 use crate::report::{ViewPictures, pictured};
 use crate::sharing::MAX_IN_REPORT;
-use splatcore_core::View;
 use splatcore_core::backend::{RenderOptions, Renderer};
+use splatcore_core::{Camera, View};
 use splatcore_train::evaluate::score;
 use splatcore_train::poses::ROUNDS;
 use splatcore_train::trainer::Afterwards;
@@ -20,9 +20,17 @@ const PACKING: f64 = 4e-5;
 const STEP: f64 = 4.0;
 /// Seconds of all else: the other files, the end of the process.
 const REST: f64 = 0.05;
+/// What is tried is tried with each side divided by this, if that leaves enough of it.
+const DIVISOR: u32 = 4;
+const MIN_SIDE: u32 = 32;
+/// Channels of an image, which are scored at the same time.
+const CHANNELS: usize = 3;
 
-/// Tries one of the views that will be measured, and reckons the rest by it.
+/// Tries one of the views that will be measured, and reckons the rest by it. Whoever trains waits
+/// for it, so that it is tried small.
 pub fn afterwards(views: Arc<Vec<View>>, align_colour: bool, fits_poses: bool) -> Afterwards {
+    let tried = views.iter().find(|view| view.photo.counted_pixels() > 0);
+    let tried = tried.map(|view| (view.camera.clone(), reduced(view)));
     Box::new(move |renderer, options, gaussians| {
         let count = gaussians as f64;
         let files = BYTES * count / BYTES_A_SECOND;
@@ -30,40 +38,58 @@ pub fn afterwards(views: Arc<Vec<View>>, align_colour: bool, fits_poses: bool) -
             true => PACKING * count / threads(),
             false => 0.0,
         };
-        let measured = measuring(renderer, options, &views, align_colour, fits_poses);
+        let extras = (align_colour, fits_poses);
+        let measured = tried.as_ref().and_then(|(camera, small)| {
+            measuring(renderer, options, (camera, small), views.len(), extras)
+        });
         let measured = measured.unwrap_or(0.0);
         files.max(measured) + page + REST
     })
 }
 
-/// Seconds to render and score all views, and to make the pictures of the report.
+/// A view at a size at which little time is lost.
+fn reduced(view: &View) -> View {
+    let fits = view.photo.width.min(view.photo.height) >= DIVISOR * MIN_SIDE;
+    let divisor = if fits { DIVISOR } else { 1 };
+    View {
+        name: view.name.clone(),
+        camera: view.camera.reduced(divisor),
+        photo: view.photo.reduced(divisor),
+    }
+}
+
+/// Seconds to render and score so many views, and to make the pictures of the report; by a view's
+/// camera and the small view.
 fn measuring(
     renderer: &mut dyn Renderer,
     options: &RenderOptions,
-    views: &[View],
-    align_colour: bool,
-    fits_poses: bool,
+    (camera, small): (&Camera, &View),
+    views: usize,
+    (align_colour, fits_poses): (bool, bool),
 ) -> Option<f64> {
-    let view = views.iter().find(|view| view.photo.counted_pixels() > 0)?;
     // The first image of its kind may need kernels.
-    renderer.render(&view.camera, options).ok()?;
+    let image = renderer.render(&small.camera, options).ok()?.image;
     let begun = Instant::now();
-    let image = renderer.render(&view.camera, options).ok()?.image;
+    renderer.render(camera, options).ok()?;
     let rendered = begun.elapsed().as_secs_f64();
-    let found = score(view, &image, align_colour).ok()?;
-    let scored = begun.elapsed().as_secs_f64() - rendered;
-    ViewPictures::new(view, &image, &found).ok()?;
-    let pictures = begun.elapsed().as_secs_f64() - rendered - scored;
+    let pixels = |camera: &Camera| f64::from(camera.width) * f64::from(camera.height);
+    let larger = pixels(camera) / pixels(&small.camera);
+    let begun = Instant::now();
+    let found = score(small, &image, align_colour).ok()?;
+    let scored = larger * begun.elapsed().as_secs_f64();
+    let begun = Instant::now();
+    ViewPictures::new(small, &image, &found).ok()?;
+    let pictures = larger * begun.elapsed().as_secs_f64();
     let fitting = match fits_poses {
-        true => f64::from(ROUNDS) * STEP * rendered * views.len() as f64,
+        true => f64::from(ROUNDS) * STEP * rendered * views as f64,
         false => 0.0,
     };
     let rounds = |count: usize| (count as f64 / threads()).ceil();
-    let shown = pictured(views.len()).len();
+    let shown = pictured(views).len();
     Some(
         fitting
-            + rendered * views.len() as f64
-            + scored * rounds(views.len())
+            + rendered * views as f64
+            + scored * rounds(CHANNELS * views)
             + pictures * rounds(shown),
     )
 }
