@@ -102,7 +102,9 @@ fn pairs(values: &[f32], camera: &Camera, points: &[[f32; 3]], is_distance: bool
         let Some(pixel) = camera.project(point).filter(|&pixel| camera.inside(pixel)) else {
             continue;
         };
-        let [x, y] = pixel.map(|v| v as u32);
+        // The lower and the right edge are still inside.
+        let size = [camera.width, camera.height];
+        let [x, y] = [0, 1].map(|k| (pixel[k] as u32).min(size[k] - 1));
         let value = values[y as usize * camera.width as usize + x as usize];
         if value > 0.0 && depth > 0.0 {
             let cell = cells.entry([x / side, y / side]).or_insert([0.0, f64::MAX]);
@@ -162,6 +164,7 @@ fn line(pairs: &[[f64; 2]], offset_is_free: bool) -> Option<[f64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use splatcore_core::panorama;
     use splatcore_core::random::Rng;
 
     /// A slope that is seen, of which a quarter of the points is hidden far behind it, and the
@@ -204,5 +207,32 @@ mod tests {
         }
         // What grows with the distance is no disparity.
         assert!(found(DepthValues::Disparity, |z| 40.0 - 80.0 / z).is_none());
+    }
+
+    #[test]
+    fn a_point_on_the_right_or_the_lower_edge_has_the_last_pixel() {
+        let ahead = Camera {
+            fx: 4.0,
+            fy: 4.0,
+            rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+            ..Camera::look_at([0.0; 3], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0], 1.0, 8, 8)
+        };
+        let around = panorama::whole(&ahead, 8, 4);
+        for (camera, point, index) in [
+            (&ahead, [1.0, 1.0, 1.0], 63),
+            (&ahead, [1.0, 0.125, 1.0], 39),
+            (&ahead, [0.125, 1.0, 1.0], 60),
+            (&around, [0.0, 1.0, 0.0], 28),
+        ] {
+            let pixel = camera.project(point.map(f64::from)).unwrap();
+            assert!(pixel[0] == 8.0 || pixel[1] == f64::from(camera.height));
+            let values: Vec<f32> = (1..=camera.width * camera.height)
+                .map(|value| value as f32)
+                .collect();
+            let [[value, _]] = pairs(&values, camera, &[point], has_distances(camera))[..] else {
+                panic!("one pair of {point:?}");
+            };
+            assert_eq!(value, f64::from(index) + 1.0, "{point:?}");
+        }
     }
 }
