@@ -147,14 +147,22 @@ impl Make {
         let whole = Whole::begin(plan.phases());
         if self.asked.kind != Kind::Posed {
             whole.enter("poses", None);
-            let found = self.find_poses(plan.cameras.clone());
-            let cause = found.as_ref().err().and_then(|error| error.downcast_ref());
-            if let Some(PosesError::Occupied { .. }) = cause {
-                // A refused call leaves what the next one goes on with.
-                (self.state.feature_size, self.state.every, self.state.frames) = before;
-                self.state.write(&self.asked.folder)?;
+            let poses_file = self.asked.dataset().join("poses.json");
+            let found_before = std::fs::read(&poses_file).ok();
+            if let Err(error) = self.find_poses(plan.cameras.clone()) {
+                let goes_on = matches!(
+                    error.downcast_ref(),
+                    Some(PosesError::Stopped { .. } | PosesError::Step { .. })
+                );
+                if !goes_on && std::fs::read(&poses_file).ok() == found_before {
+                    // A refused call leaves what the next one goes on with.
+                    (self.state.feature_size, self.state.every, self.state.frames) = before;
+                    self.state.write(&self.asked.folder)?;
+                } else {
+                    self.say_how_to_go_on(&error);
+                }
+                return Err(error);
             }
-            found.inspect_err(|error| self.say_how_to_go_on(error))?;
         }
         let trained = self.train(&plan, &whole);
         let trained = trained.inspect_err(|error| self.say_how_to_go_on(error))?;

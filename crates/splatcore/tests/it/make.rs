@@ -185,20 +185,32 @@ fn flags_without_effect_are_refused() {
 fn what_is_refused_changes_nothing() {
     let fake = FakeColmap::new("0");
     let out = fake.at("out");
-    let with = |flags: &[&'static str]| [SHORT.as_slice(), flags].concat();
-    succeeds(&fake.make(&out, &with(&["--every", "2"])));
-    for flags in [["--every", "3"], ["--feature-size", "500"]] {
-        let said = |flags: &[&str]| {
-            let run = splatcore(&fake.make(&out, flags)).output().unwrap();
-            String::from_utf8(run.stderr).unwrap()
-        };
-        let refused = said(&with(&flags));
-        assert!(
-            refused.contains("add --overwrite to begin anew"),
-            "{refused}"
-        );
+    let (tree, gone) = (fake.at("slow"), fake.at("gone"));
+    let anew = "add --overwrite to begin anew";
+    let of_tree = |file, matching| {
+        let size = ["--feature-size", "500", "--vocabulary", file];
+        [&size[..], &["--matching", matching]].concat()
+    };
+    let said = |flags: &[&str]| {
+        let flags = [SHORT.as_slice(), flags].concat();
+        let run = splatcore(&fake.make(&out, &flags)).output().unwrap();
+        String::from_utf8(run.stderr).unwrap()
+    };
+    succeeds(&fake.make(&out, &[&SHORT[..], &["--every", "2"]].concat()));
+    for (flags, wanted) in [
+        (vec!["--every", "3"], anew),
+        (vec!["--feature-size", "500"], anew),
+        (vec!["--every", "100"], "of its 10 photos one is taken"),
+        (
+            of_tree(text(&tree), "exhaustive"),
+            "a vocabulary tree is for",
+        ),
+        (of_tree(text(&gone), "sequential"), "there is no such file"),
+    ] {
+        let refused = said(&flags);
+        assert!(refused.contains(wanted), "{refused}");
         assert!(!refused.contains("this goes on"), "{refused}");
-        let again = said(&SHORT);
+        let again = said(&[]);
         assert!(again.contains("nothing is left to do"), "{again}");
     }
 }
