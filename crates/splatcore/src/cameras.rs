@@ -5,10 +5,12 @@ pub mod framing;
 pub mod json;
 pub mod named;
 pub mod surroundings;
+mod used;
 pub mod vantage;
 
 pub use json::{read_json, write_json};
 pub use named::{MAX_SIDE, NamedCamera, Size};
+pub use used::PathFrom;
 
 use crate::load;
 use crate::orbit;
@@ -91,7 +93,7 @@ pub struct CameraArgs {
         long,
         value_name = "VIEW",
         allow_hyphen_values = true,
-        conflicts_with_all = ["dataset", "cameras", "distance"],
+        conflicts_with_all = ["dataset", "cameras", "distance", "split", "max_size"],
     )]
     start: Option<Start>,
     /// Times are compared from one version to the next: the circle around a scene alone stays as
@@ -206,7 +208,7 @@ impl CameraArgs {
         } = &self.source;
         let given = !dataset.is_empty() || cameras.is_some() || orbit.is_some();
         let given = given || self.start.is_some();
-        self.check_used(false)?;
+        self.check_used(None)?;
         match given || source.cameras_file().is_some() {
             true => Ok(()),
             false => Err(WrongUsage(
@@ -215,39 +217,6 @@ impl CameraArgs {
                     .into(),
             )
             .into()),
-        }
-    }
-
-    /// Whether each flag has something to act on. (Of clap's requirements of --dataset, --orbit
-    /// frees.)
-    fn check_used(&self, with_path: bool) -> Result<()> {
-        let of_dataset = !self.source.dataset.is_empty();
-        let around = self.source.orbit.is_some() || with_path;
-        let flags = [
-            ("lens", self.lens.is_some(), of_dataset, "dataset"),
-            ("images", self.images.is_some(), of_dataset, "dataset"),
-            (
-                "test-every",
-                self.test_every.is_some(),
-                of_dataset,
-                "dataset",
-            ),
-            ("distance", self.distance.is_some(), around, "orbit"),
-            (
-                "up",
-                self.up.is_some(),
-                around || self.start.is_some(),
-                "orbit",
-            ),
-        ];
-        let unused = |(_, given, used, _): &&(&str, bool, bool, &str)| *given && !*used;
-        match flags.iter().find(unused) {
-            Some((flag, .., needed)) => Err(WrongUsage(format!(
-                "--{flag} has no effect here: only --{needed} looks at it; leave it out, or give \
-                 --{needed}"
-            ))
-            .into()),
-            None => Ok(()),
         }
     }
 
@@ -273,25 +242,6 @@ impl CameraArgs {
             };
         }
         Ok(cameras)
-    }
-
-    /// Whether nothing was given that a camera path has no use for. (As clap's conflicts of
-    /// `--path` they would let flags pass that need `--path`.)
-    ///
-    /// # Errors
-    /// If there was.
-    pub fn check_for_path(&self) -> Result<()> {
-        let flags = [
-            ("--orbit", self.source.orbit.is_some(), "--path orbit"),
-            ("--stretch", self.stretch, "--size alone"),
-            ("--max-size", self.max_size.is_some(), "--size"),
-        ];
-        match flags.iter().find(|(_, is_given, _)| *is_given) {
-            Some((flag, _, instead)) => {
-                Err(WrongUsage(format!("{flag} cannot be used with --path; give {instead}")).into())
-            }
-            None => self.check_used(true),
-        }
     }
 
     /// Poses for a path through cameras, in the order of their names, and the size of the first; of

@@ -92,8 +92,6 @@ fn wrong_usage_exits_2() {
         "demo --photos-only --iterations 100",
         "render scene.ply -o turn.mp4 --orbit 3",
         "render scene.ply -o out --orbit 3 --lens as-taken",
-        "render scene.ply -o out --start auto --distance 0.5",
-        "render scene.ply -o out --cameras cameras.json --test-every 4",
         "bench scene.ply --orbit 1 --pipeline exact+fancy",
         "eval scene.ply",
         "convert scene.ply -o scene.obj",
@@ -110,6 +108,60 @@ fn wrong_usage_exits_2() {
             .stdout("")
             .stderr(predicate::str::contains("error: "));
     }
+}
+
+/// Flags about cameras that nothing looks at, of a scene and of a run, whose cameras are known.
+#[test]
+fn flags_of_cameras_without_effect_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let run = folder.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    std::fs::copy(&scene, run.join("scene.ply")).unwrap();
+    let dataset = format!(r#"{{"path": "{0}", "absolute": "{0}"}}"#, photos());
+    let facts = format!(r#"{{"version": 1, "dataset": {dataset}}}"#);
+    std::fs::write(run.join("run.json"), facts).unwrap();
+    let camera = r#"[{"img_name": "a", "width": 9, "height": 9, "position": [0, 0, -4], "fx": 9,
+        "fy": 9, "rotation": [[1, 0, 0], [0, 1, 0], [0, 0, 1]]}]"#;
+    std::fs::write(run.join("cameras.json"), camera).unwrap();
+    let file = folder.path().join("path.json");
+    let (out, photos) = (folder.path().join("out"), photos());
+    let render = |scene: &std::path::Path, flags: &str| {
+        let (scene, out) = (text(scene), text(&out));
+        format!("render {scene} -o {out} --backend cpu {flags}")
+    };
+    let short = "--size 8x8 --seconds 0.1 --fps 20";
+    let save = format!("--path orbit --distance 0.5 --up y {short} --save-path");
+    succeeds(&render(&scene, &format!("{save} {}", text(&file))));
+    let file = text(&file);
+    for flags in [
+        "--test-every 4".to_owned(),
+        "--images images_2".to_owned(),
+        "--start auto --max-size 64".to_owned(),
+        "--start auto --split train".to_owned(),
+        format!("--lens as-taken --path spline --dataset {photos}"),
+        format!("--dataset {photos} --path orbit"),
+        format!("--dataset {photos} --path {file}"),
+        format!("--cameras {file} --path {file}"),
+        format!("--split all --path {file}"),
+        "--split all --path orbit".to_owned(),
+        format!("--distance 0.5 --path {file}"),
+        format!("--up y --path {file}"),
+        format!("--start auto --path {file}"),
+        "--distance 0.5 --path spline".to_owned(),
+        "--up y --path ellipse".to_owned(),
+        "--start auto --path spline".to_owned(),
+        "--distance 0.5 --path dolly".to_owned(),
+    ] {
+        let said = ends(&render(&run, &flags), 2);
+        let flag = flags.split(' ').next().unwrap();
+        let why = [format!("{flag} has no effect"), format!("'{flag} <VIEW>'")];
+        assert!(why.iter().any(|why| said.contains(why)), "{flags}: {said}");
+    }
+    // Without cameras a dolly starts on the circle.
+    let dolly = format!("--path dolly --distance 0.5 --up y {short}");
+    succeeds(&render(&scene, &dolly));
+    succeeds(&render(&run, &format!("--path dolly --split all {short}")));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::plan::Plan;
 use super::shots::Shots;
 use super::sinks::{self, Sink, Target};
 use crate::backends::cards;
+use crate::cameras::PathFrom;
 use crate::interrupt;
 use crate::output::{self, counted, duration};
 use crate::progress::Progress;
@@ -27,7 +28,8 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
             file.display()
         );
     }
-    args.cameras.check_for_path()?;
+    args.cameras
+        .check_for_path(made_from(&kind, args, source))?;
     let target = Target::of(args)?;
     interrupt::watch()?;
     if let Some(file) = &args.path.save_path {
@@ -92,4 +94,14 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
         plan.fps,
         args.output.display()
     ))
+}
+
+/// What a path of this kind is made from.
+fn made_from(kind: &Kind, args: &Args, source: &SceneSource) -> PathFrom {
+    match kind {
+        Kind::File(_) => PathFrom::File,
+        Kind::Ellipse | Kind::Spline => PathFrom::Cameras,
+        Kind::Dolly { .. } if args.cameras.are_known(source) => PathFrom::Cameras,
+        Kind::Orbit | Kind::Dolly { .. } => PathFrom::Circle,
+    }
 }
