@@ -2,8 +2,9 @@
 
 use crate::PosesError;
 use crate::natural;
-use splatcore_data::dataset::is_photo;
+use splatcore_data::dataset::{Below, files_below, is_photo};
 use splatcore_data::{DataError, file};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -11,8 +12,6 @@ use std::time::UNIX_EPOCH;
 const UNREAD: [&str; 12] = [
     "heic", "heif", "avif", "tif", "tiff", "dng", "cr2", "cr3", "nef", "arw", "raf", "bmp",
 ];
-/// Folders are searched this deep.
-const DEEPEST: usize = 16;
 
 /// A photo's file.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +31,8 @@ pub struct Listed {
     pub photos: Vec<Found>,
     /// Names of photos in formats that are not read.
     pub unread: Vec<String>,
+    /// Folders that are other datasets or runs, whose photos are not listed.
+    pub others: Vec<String>,
 }
 
 /// The ending of a file's name, in lower case.
@@ -81,54 +82,34 @@ pub fn every(photos: Vec<Found>, step: Option<u32>) -> Vec<Found> {
     photos.into_iter().step_by(step).collect()
 }
 
-/// Lists the photos below a folder, without those below the folders of `except`.
+/// Lists the photos below a folder, without those below the folders of `except`, in other datasets
+/// and in runs; see [`files_below`].
 ///
 /// # Errors
 /// A folder that cannot be read, or a name that is not Unicode or breaks lines.
 pub fn list(folder: &Path, except: &[PathBuf]) -> Result<Listed, PosesError> {
     let mut listed = Listed::default();
     let except: Vec<PathBuf> = except.iter().flat_map(std::fs::canonicalize).collect();
-    walk(folder, "", &except, 0, &mut listed)?;
+    let mut photos = Vec::new();
+    files_below(folder, &except, &mut |of| {
+        match of {
+            Below::Other(name) => listed.others.push(name),
+            Below::File(name, path) if UNREAD.contains(&ending(&path).as_str()) => {
+                listed.unread.push(name);
+            }
+            Below::File(name, path) if is_photo(&path) => photos.push(found(name, path)),
+            Below::File(..) => {}
+        }
+        ControlFlow::Continue(())
+    })?;
+    listed.photos = photos.into_iter().collect::<Result<_, _>>()?;
     listed
         .photos
         .sort_by(|a, b| natural::compare(&a.name, &b.name));
-    listed.unread.sort_by(|a, b| natural::compare(a, b));
-    Ok(listed)
-}
-
-fn walk(
-    folder: &Path,
-    above: &str,
-    except: &[PathBuf],
-    depth: usize,
-    listed: &mut Listed,
-) -> Result<(), PosesError> {
-    let entries = std::fs::read_dir(folder).map_err(|e| DataError::read(folder, &e))?;
-    for entry in entries {
-        let path = entry.map_err(|e| DataError::read(folder, &e))?.path();
-        let Some(file_name) = path.file_name() else {
-            continue;
-        };
-        if file_name.as_encoded_bytes().starts_with(b".") {
-            continue;
-        }
-        if path.is_dir() {
-            let excepted = std::fs::canonicalize(&path).is_ok_and(|path| except.contains(&path));
-            if depth < DEEPEST && !excepted {
-                let below = format!("{above}{}/", file_name.to_string_lossy());
-                walk(&path, &below, except, depth + 1, listed)?;
-            }
-            continue;
-        }
-        let ending = ending(&path);
-        let name = format!("{above}{}", file_name.to_string_lossy());
-        if UNREAD.contains(&ending.as_str()) {
-            listed.unread.push(name);
-        } else if is_photo(&path) {
-            listed.photos.push(found(name, path)?);
-        }
+    for names in [&mut listed.unread, &mut listed.others] {
+        names.sort_by(|a, b| natural::compare(a, b));
     }
-    Ok(())
+    Ok(listed)
 }
 
 fn found(name: String, path: PathBuf) -> Result<Found, PosesError> {
@@ -225,6 +206,7 @@ mod tests {
         let names: Vec<&str> = listed.photos.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["2.jpg", "10.JPG", "süd seite/1 a.png"]);
         assert_eq!(listed.unread, ["x.heic"]);
+        assert_eq!(listed.others, Vec::<String>::new());
         for _ in 0..2 {
             for photo in &listed.photos {
                 place(photo, &at("out/images")).unwrap();
@@ -240,5 +222,30 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("is another file than"), "{error}");
+    }
+
+    /// Results of earlier calls lie beside the photos.
+    #[test]
+    fn photos_of_other_datasets_and_of_runs_are_not_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        };
+        put("capture/1.jpg");
+        put("out-old/dataset/images/1.jpg");
+        put("out-old/dataset/sparse/0/cameras.bin");
+        put("out-old/dataset/sparse/0/images.bin");
+        put("out-old/run/scene.ply");
+        put("out-old/run/picture.png");
+        let listed = list(folder.path(), &[]).unwrap();
+        let names: Vec<&str> = listed.photos.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["capture/1.jpg"]);
+        assert_eq!(listed.others, ["out-old/dataset", "out-old/run"]);
+        // What is asked for itself may have cameras already.
+        let dataset = folder.path().join("out-old/dataset");
+        let listed = of(&dataset, &[]).unwrap();
+        assert_eq!(listed.photos.len(), 1);
     }
 }

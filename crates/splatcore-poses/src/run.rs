@@ -250,6 +250,9 @@ fn take_photos(
             listed.unread.len()
         ));
     }
+    if !listed.others.is_empty() {
+        track.note(&left_out(&listed.others));
+    }
     if listed.photos.len() < 2 {
         return Err(too_few(&source, &listed, all).into());
     }
@@ -275,6 +278,14 @@ fn take_photos(
         }
     }
     Ok(listed.photos)
+}
+
+/// That photos are not taken which lie in these folders.
+fn left_out(others: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown = others[..others.len().min(SHOWN)].join(", ");
+    let more = if others.len() > SHOWN { ", ..." } else { "" };
+    format!("what lies in other datasets and runs is left out: {shown}{more}")
 }
 
 /// Of the photos in this folder, of which `all` can be read, fewer are taken than have poses.

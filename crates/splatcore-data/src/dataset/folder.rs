@@ -32,13 +32,8 @@ fn ending(path: &Path) -> String {
     })
 }
 
-/// Whether a folder holds photos, in itself or in `images`; looks no deeper.
-pub(super) fn holds_photos(folder: &Path) -> bool {
-    files(folder).any(|file| is_photo(&file))
-}
-
-/// What a folder's photos are, if they are of a format that cannot be read; looks where
-/// [`holds_photos`] does.
+/// What photos in a folder, or in its `images`, are, if they are of a format that cannot be read;
+/// looks no deeper.
 pub(super) fn unread_photos(folder: &Path) -> Option<DataError> {
     let photos = files(folder).filter_map(|file| Some((unread_format(&file)?, file)));
     let ((what, remedy), first) = photos.min_by(|(_, a), (_, b)| a.cmp(b))?;

@@ -9,6 +9,7 @@
 //! | which formats are there | `format.rs` |
 //! | which of them is it, and what is wrong with what was found | `layouts.rs`, `open.rs` |
 //! | where are the model, the photos and the masks | `colmap/mod.rs` and its siblings, `folder.rs`, `photo_index.rs` |
+//! | which files lie below a folder without cameras | `below.rs` |
 //! | what do the bytes mean | `colmap/binary.rs`, `colmap/text.rs`, `transforms/json.rs` (written by `transforms/write.rs`), `metashape/xml.rs` and their siblings; `npy.rs`, `point_cloud.rs` |
 //! | how do poses of other conventions become ours | `pose.rs` |
 //! | can what was found be cameras | `plausible/`, `finding.rs`, `limits.rs` |
@@ -19,6 +20,7 @@
 //! | how does a photo become a view | `photo.rs`, `linear.rs`, `unread.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
 //! | where do points come from when there are none | `random_points.rs` |
 
+mod below;
 pub mod bundler;
 pub mod colmap;
 mod depth;
@@ -56,6 +58,7 @@ mod unread;
 mod views;
 mod visible;
 
+pub use below::{Below, files_below};
 pub use depth::{DepthOptions, DepthValues, NormalFrame, NormalOptions, depth_factor, points_of};
 pub use exposures::Exposures;
 pub use finding::{Finding, Severity};

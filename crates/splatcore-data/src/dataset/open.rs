@@ -1,5 +1,6 @@
 //! Opens a dataset: tells its format, and checks what the reader of that format found.
 
+use super::below::{Below, files_below};
 use super::finding::{self, Finding};
 use super::format::Format;
 use super::found::Found;
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::DataError;
 use splatcore_core::Choice;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 impl Dataset {
@@ -117,22 +119,17 @@ fn read(layout: &Layout, options: &OpenOptions) -> Result<Found, DataError> {
     }
 }
 
-/// Folders without cameras are searched this deep for photos.
-const DEEPEST: usize = 3;
-
 /// Whether photos are in a folder, or below it outside of other datasets and runs.
-fn holds_photos(path: &Path, deep: usize) -> bool {
-    if folder::holds_photos(path) {
-        return true;
-    }
-    let below = std::fs::read_dir(path).into_iter().flatten().flatten();
-    let mut below = below.map(|entry| entry.path()).filter(|path| path.is_dir());
-    deep > 0
-        && below.any(|path| {
-            let is_other =
-                path.join("scene.ply").is_file() || !layouts::in_folder(&path).is_empty();
-            !is_other && holds_photos(&path, deep - 1)
-        })
+fn holds_photos(path: &Path) -> Result<bool, DataError> {
+    let mut found = false;
+    files_below(path, &[], &mut |of| match of {
+        Below::File(_, file) if folder::is_photo(&file) => {
+            found = true;
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    })?;
+    Ok(found)
 }
 
 /// The dataset to read, and others that are there.
@@ -158,7 +155,7 @@ fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
         return Ok((first, all.collect()));
     }
     let is_run = path.join("scene.ply").is_file();
-    if !is_run && holds_photos(path, DEEPEST) {
+    if !is_run && holds_photos(path)? {
         let problem = "holds photos but no cameras: neither a COLMAP model (cameras.bin or \
                        cameras.txt in sparse/0) nor transforms.json";
         let error = DataError::new(path, problem, "find the cameras first");

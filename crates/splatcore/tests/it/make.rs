@@ -215,6 +215,36 @@ fn what_is_refused_changes_nothing() {
     }
 }
 
+/// Results of earlier calls lie beside the photos, which are taken without them.
+#[test]
+fn photos_of_earlier_results_are_not_taken() {
+    let fake = FakeColmap::new("0");
+    let results = fake.at("photos").join("old");
+    let put = |name: &str| {
+        let file = results.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+    };
+    put("run/scene.ply");
+    put("dataset/sparse/0/cameras.bin");
+    put("dataset/sparse/0/images.bin");
+    for copy in ["run/picture.png", "dataset/images/0.png"] {
+        put(copy);
+        let pixels = image::RgbImage::from_pixel(64, 48, image::Rgb([9, 90, 200]));
+        pixels.save(results.join(copy)).unwrap();
+    }
+    let out = fake.at("out");
+    let run = splatcore(&fake.make(&out, &SHORT)).output().unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(
+        said.lines().next().unwrap().contains("(10 photos by"),
+        "{said}"
+    );
+    let left_out = "what lies in other datasets and runs is left out: old/dataset, old/run";
+    assert!(said.contains(left_out), "{said}");
+    assert!(!out.join("dataset/images/old").exists());
+}
+
 /// A call that ended before it made anything keeps nobody from giving another input.
 #[test]
 fn what_made_nothing_is_not_in_the_way() {

@@ -60,7 +60,11 @@ mod tests {
         put("notes/a.txt");
         let error = found().unwrap_err().to_string();
         assert!(error.contains("there are no photos either"), "{error}");
-        put("capture/day one/1.jpg");
+        put(".thumbnails/1.jpg");
+        put("capture/.1.jpg");
+        let error = found().unwrap_err().to_string();
+        assert!(error.contains("there are no photos either"), "{error}");
+        put("capture/2026/11/29/day one/1.jpg");
         assert_eq!(found().unwrap(), Kind::Photos);
     }
 }
