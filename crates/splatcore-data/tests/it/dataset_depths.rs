@@ -247,6 +247,16 @@ fn what_is_wrong_is_said_with_the_photo() {
         error.contains("no value of its 1 depth maps is known"),
         "{error}"
     );
+    // All are known, and none is trusted.
+    save(png16(), &path);
+    let distrusted = root.join("confidence/a.png");
+    save(GrayImage::new(WIDTH, HEIGHT), &distrusted);
+    let error = refused(DepthValues::Metric);
+    assert!(
+        error.contains("known, trusted and unmasked") && error.contains("confidences and masks"),
+        "{error}"
+    );
+    std::fs::remove_file(&distrusted).unwrap();
     std::fs::remove_file(&path).unwrap();
 
     let path = root.join("depths/b.png");

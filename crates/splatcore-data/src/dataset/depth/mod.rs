@@ -83,8 +83,12 @@ pub(super) fn none_found(dataset: &Dataset, options: &DepthOptions) -> DataError
              or npz",
         ),
         (maps, DepthValues::Metric) => (
-            format!("no value of its {maps} depth maps is known: they are 0 or no numbers"),
-            "write the maps again",
+            format!(
+                "no value of its {maps} depth maps is known, trusted and unmasked in the photos \
+                 used"
+            ),
+            "look at the maps (0 is unknown), at their confidences and masks, and at which photos \
+             are used",
         ),
         (maps, _) => (
             format!(
