@@ -9,7 +9,7 @@ use image::codecs::openexr::OpenExrDecoder;
 use image::metadata::Orientation;
 use image::{DynamicImage, GrayImage, ImageDecoder, ImageFormat, RgbImage};
 use std::fs::File;
-use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::io::{BufReader, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 const REMEDY: &str = "save it again as 8-bit RGB JPEG or PNG, or remove the photo";
@@ -251,17 +251,41 @@ pub fn check_end(path: &Path) -> Result<(), DataError> {
     file.read_to_end(&mut tail).map_err(failed)?;
     let ends_with = |mark: &[u8]| tail.windows(mark.len()).any(|bytes| bytes == mark);
     match image::guess_format(&head[..read]) {
-        Ok(ImageFormat::Png) if !ends_with(b"IEND") => Err(DataError::new(
-            path,
-            "the PNG is cut short (it has no end chunk)",
-            "copy the photo again, or remove it",
-        )),
+        Ok(ImageFormat::Png) if !ends_with(b"IEND") => match has_end_chunk(&file) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(DataError::new(
+                path,
+                "the PNG is cut short (it has no end chunk)",
+                "copy the photo again, or remove it",
+            )),
+            Err(error) => Err(failed(error)),
+        },
         // In a short file the mark may be that of a thumbnail.
         Ok(ImageFormat::Jpeg) if from == 0 => check_jpeg(&tail, path),
         Ok(ImageFormat::Jpeg) if !ends_with(&[0xFF, 0xD9]) => {
             check_jpeg(&std::fs::read(path).map_err(failed)?, path)
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether a PNG's end chunk follows on its other chunks, however much lies behind it.
+fn has_end_chunk(file: &File) -> std::io::Result<bool> {
+    const SIGNATURE: u64 = 8;
+    const CHECKSUM: i64 = 4;
+    let mut file = BufReader::new(file);
+    file.seek(SeekFrom::Start(SIGNATURE))?;
+    loop {
+        let mut chunk = [0; 8];
+        match file.read_exact(&mut chunk) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
+            read => read?,
+        }
+        let [a, b, c, d, kind @ ..] = chunk;
+        if &kind == b"IEND" {
+            return Ok(true);
+        }
+        file.seek_relative(i64::from(u32::from_be_bytes([a, b, c, d])) + CHECKSUM)?;
     }
 }
 

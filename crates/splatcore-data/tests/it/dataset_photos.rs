@@ -3,7 +3,7 @@
 use crate::dataset_support::{colmap_text, load_all, pattern, save};
 
 use image::{GrayImage, ImageBuffer, Luma, Rgb, Rgba, RgbaImage};
-use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
+use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, check_end};
 use std::path::Path;
 
 const PINHOLE: &str = "1 PINHOLE 64 48 60 61 32 24\n";
@@ -314,6 +314,24 @@ fn every_unusable_photo_is_named() {
         "{unusable:?}"
     );
     assert!(unusable[1].contains("the mask is 48x48"), "{unusable:?}");
+}
+
+/// What a program has put behind a photo does not make it cut short.
+#[test]
+fn an_end_far_before_that_of_the_file_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.png", "a.jpg"] {
+        let path = folder.path().join(name);
+        save(pattern(64, 48), &path);
+        let whole = std::fs::read(&path).unwrap();
+        let behind = vec![0; 1 << 17];
+        std::fs::write(&path, [&whole[..], &behind].concat()).unwrap();
+        check_end(&path).unwrap();
+        let cut = &whole[..whole.len() - 12];
+        std::fs::write(&path, [cut, &behind].concat()).unwrap();
+        let error = check_end(&path).unwrap_err().to_string();
+        assert!(error.contains("is cut short"), "{error}");
+    }
 }
 
 #[test]
