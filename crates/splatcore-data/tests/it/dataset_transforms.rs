@@ -170,6 +170,37 @@ fn nerfstudios_splits_masks_points_and_smaller_copies_are_used() {
     assert_eq!(views[0].photo.counted_pixels(), 32 * 24);
 }
 
+/// A name that is no frame's is looked for in the list that has it.
+#[test]
+fn unknown_names_are_said_with_their_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    save(pattern(64, 48), &root.join("images/a.png"));
+    save(pattern(64, 48), &root.join("images/b.png"));
+    for (lists, wanted) in [
+        (
+            r#""train_filenames": ["images/a.png"],
+               "val_filenames": ["images/b.png", "images/typo.png"]"#,
+            "val_filenames: 1, such as 'images/typo.png'",
+        ),
+        (
+            r#""train_filenames": ["images/a.png", "images/typo.png"],
+               "test_filenames": ["images/b.png"], "val_filenames": ["images/gone.png"]"#,
+            "train_filenames: 1, such as 'images/typo.png'",
+        ),
+        (
+            r#""train_filenames": ["images/typo.png"], "test_filenames": ["images/gone.png"]"#,
+            "train_filenames and test_filenames: 2, such as 'images/gone.png'",
+        ),
+    ] {
+        let frames = [frame("images/a.png", ""), frame("images/b.png", "")].join(",");
+        let text = format!(r#"{{"fl_x": 50, "w": 64, "h": 48, "frames": [{frames}], {lists}}}"#);
+        write(root, "transforms.json", &text);
+        let warnings = open(root).warnings;
+        assert!(warnings[0].ends_with(wanted), "{warnings:?}");
+    }
+}
+
 #[test]
 fn degenerate_poses_are_left_out_and_scaled_ones_repaired() {
     let folder = tempfile::tempdir().unwrap();

@@ -37,9 +37,9 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<Found, Dat
             .collect()
     };
     let train = names(&transforms.train_filenames);
-    let test = match names(&transforms.test_filenames) {
-        test if test.is_empty() => names(&transforms.val_filenames),
-        test => test,
+    let (test, of_test) = match names(&transforms.test_filenames) {
+        test if test.is_empty() => (names(&transforms.val_filenames), "val_filenames"),
+        test => (test, "test_filenames"),
     };
     let split = |frame: &Frame| {
         let name = plain(&frame.file_path);
@@ -56,15 +56,18 @@ pub(super) fn open_file(path: &Path, options: &OpenOptions) -> Result<Found, Dat
     add(&mut found, path, &transforms, options, split)?;
     let frames = transforms.frames.iter();
     let frames: HashSet<&str> = frames.map(|frame| plain(&frame.file_path)).collect();
-    let named = train
-        .union(&test)
-        .filter(|name| !frames.contains(name.as_str()));
-    let mut unknown: Vec<&String> = named.collect();
+    let is_unknown = |name: &&String| !frames.contains(name.as_str());
+    let mut unknown: Vec<&String> = train.union(&test).filter(is_unknown).collect();
     unknown.sort();
     if let Some(first) = unknown.first() {
+        let lists = [("train_filenames", &train), (of_test, &test)];
+        let lists = lists
+            .iter()
+            .filter(|(_, names)| names.iter().any(|n| is_unknown(&n)));
+        let lists: Vec<&str> = lists.map(|(list, _)| *list).collect();
         found.warnings.push(format!(
-            "train_filenames and test_filenames name photos that are no frame's file_path: {}, \
-             such as '{first}'",
+            "photos that are no frame's file_path are named in {}: {}, such as '{first}'",
+            lists.join(" and "),
             unknown.len()
         ));
     }
