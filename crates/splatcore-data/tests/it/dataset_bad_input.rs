@@ -178,6 +178,43 @@ fn bad_cameras_and_poses_are_left_out_or_named() {
     assert!(error.contains("lists no image"), "{error}");
 }
 
+/// COLMAP's header counts the images; other writers leave it out.
+#[test]
+fn a_list_of_images_that_was_cut_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let cameras = "1 PINHOLE 64 48 60 60 32 24\n";
+    colmap_text(
+        root,
+        cameras,
+        &[(1, "a.png"), (1, "b.png")],
+        "1 0 0 2 1 2 3 0.1\n",
+    );
+    for name in ["a", "b"] {
+        save(pattern(64, 48), &root.join(format!("images/{name}.png")));
+    }
+    let images = root.join("sparse/0/images.txt");
+    let text = std::fs::read_to_string(&images).unwrap();
+    let warnings = |header: &str| {
+        std::fs::write(&images, format!("# Image list:\n{header}\n{text}")).unwrap();
+        let dataset = Dataset::open(root, &OpenOptions::default()).unwrap();
+        assert_eq!(dataset.entries.len(), 2);
+        dataset.warnings
+    };
+    let plain = warnings("# IMAGE_ID, QW, QX, QY, QZ, TX, TY, TZ, CAMERA_ID, NAME");
+    let more = warnings("# Number of images: 3, mean observations per image: 12.5");
+    assert_eq!(more.len(), plain.len() + 1, "{more:?}");
+    let wanted = "images.txt: 2 images are listed, of 3 that its header counts";
+    assert!(more.iter().any(|line| line.contains(wanted)), "{more:?}");
+    for header in [
+        "# Number of images: 2, mean observations per image: 12.5",
+        "# Number of images: 1",
+        "# Number of images: many",
+    ] {
+        assert_eq!(warnings(header), plain);
+    }
+}
+
 #[test]
 fn paths_that_are_no_dataset_are_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -76,6 +76,15 @@ pub(super) fn open(
     let photos = folder::photos(root, options)?;
     let mut found = Found::new(root, format, photos);
     found.points = points;
+    let counted = (!binary).then(|| text::counted_images(&bytes)).flatten();
+    if let Some(counted) = counted.filter(|&counted| counted > images.len()) {
+        found.warnings.push(format!(
+            "{}: {} images are listed, of {counted} that its header counts; if it was cut short, \
+             export the model again",
+            listed.display(),
+            images.len()
+        ));
+    }
     let cameras: HashMap<u32, &ColmapCamera> = cameras.iter().map(|c| (c.id, c)).collect();
     for image in &images {
         let Some(camera) = cameras.get(&image.camera) else {

@@ -150,6 +150,18 @@ pub fn parse_images_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, D
     Ok(images)
 }
 
+/// How many images the header of `images.txt` counts; COLMAP writes that, others may leave it out.
+pub fn counted_images(bytes: &[u8]) -> Option<usize> {
+    let mut header = bytes
+        .split(|&byte| byte == b'\n')
+        .take_while(|line| line.starts_with(b"#"));
+    header.find_map(|line| {
+        let line = std::str::from_utf8(line).ok()?;
+        let (_, count) = line.split_once("Number of images:")?;
+        count.split(',').next()?.trim().parse().ok()
+    })
+}
+
 /// `points3D.txt`: POINT3D_ID, X, Y, Z, R, G, B, ERROR, TRACK. `path` is for messages only.
 /// Positions may be non-finite.
 pub fn parse_points_txt(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
