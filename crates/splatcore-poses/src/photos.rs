@@ -248,4 +248,21 @@ mod tests {
         let listed = of(&dataset, &[]).unwrap();
         assert_eq!(listed.photos.len(), 1);
     }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_once() {
+        use std::os::unix::fs::symlink;
+        let [folder, beside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("capture")).unwrap();
+        std::fs::write(at("capture/1.jpg"), "").unwrap();
+        std::fs::write(beside.path().join("2.jpg"), "").unwrap();
+        symlink(folder.path(), at("capture/around")).unwrap();
+        symlink(at("capture"), at("again")).unwrap();
+        symlink(beside.path(), at("beside")).unwrap();
+        let listed = list(folder.path(), &[]).unwrap();
+        let names: Vec<&str> = listed.photos.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["beside/2.jpg", "capture/1.jpg"]);
+    }
 }
