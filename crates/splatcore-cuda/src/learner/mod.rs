@@ -282,7 +282,9 @@ impl Posed for CudaLearner {
     fn move_cameras(&mut self, cameras: &[Camera]) -> Result<(), BackendError> {
         checks::moved(&self.cameras, cameras)?;
         // Steps that must be taken again see what they saw.
-        self.synchronise()?;
+        if !self.pending.is_empty() {
+            self.synchronise()?;
+        }
         self.cameras = cameras.to_vec();
         (self.smoothing, self.limit_scales) = (None, None);
         Ok(())

@@ -46,8 +46,10 @@ kernel_params! {
     }
 }
 
-/// Gaussians of a block, and threads.
+/// Gaussians of a block.
 const BLOCK: u32 = 128;
+/// Threads of a block, which take the Gaussians with splats.
+const THREADS: u32 = 64;
 
 /// What decides which kernels run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,6 +91,7 @@ impl CameraKind {
         mut constants: Vec<(&'static str, String)>,
     ) -> Program {
         constants.push(("BLOCK", BLOCK.to_string()));
+        constants.push(("THREADS", THREADS.to_string()));
         constants.push(("NUMBERS", numbers.to_string()));
         constants.push(flag("ABSOLUTE", false));
         constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
@@ -193,7 +196,7 @@ impl<const N: usize> CameraGradients<N> {
             lens: frame.lens,
         };
         let own_blocks = (frame.of.len() as u32).div_ceil(BLOCK);
-        queue.launch(sum, own_blocks, BLOCK, &params)?;
+        queue.launch(sum, own_blocks, THREADS, &params)?;
         share(self.partials.address(), &|gaussians| {
             size_of::<f32>() * N * gaussians.div_ceil(BLOCK as usize)
         })?;

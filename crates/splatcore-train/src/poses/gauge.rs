@@ -1,7 +1,7 @@
 //! What all poses together may not do: turn, shift or scale the whole capture. The scene can follow
 //! any such motion, so the photos say nothing of it, and noise would let it wander.
 
-use super::offset::{Offset, norm};
+use super::offset::{Offset, exponential, norm};
 use splatcore_core::Camera;
 
 /// Rounds in which the mean rotation, which is not linear, becomes zero.
@@ -28,12 +28,14 @@ pub(super) fn remove(given: &[Camera], offsets: &mut [Offset], together: &[usize
         if norm(turn) == 0.0 {
             break;
         }
-        let whole = Offset::NONE.turned(turn);
+        // Once for all cameras: the device waits meanwhile.
+        let rotation = exponential(turn);
+        let matrix = Offset::NONE.followed_by(rotation).matrix();
         for (&i, at) in together.iter().zip(&at) {
-            let from = std::array::from_fn(|k| at[k] + offsets[i].shift[k] - middle[k]);
-            let turned = whole.rotated(from);
+            let from: [f64; 3] = std::array::from_fn(|k| at[k] + offsets[i].shift[k] - middle[k]);
+            let turned = matrix.map(|row| (0..3).map(|k| row[k] * from[k]).sum::<f64>());
             offsets[i].shift = std::array::from_fn(|k| middle[k] + turned[k] - at[k]);
-            offsets[i] = offsets[i].turned(turn);
+            offsets[i] = offsets[i].followed_by(rotation);
         }
     }
     centre(offsets, together, &mean);

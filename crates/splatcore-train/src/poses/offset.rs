@@ -82,8 +82,13 @@ impl Offset {
 
     /// Followed by the rotation by a vector (axis times angle, world axes).
     pub fn turned(&self, by: [f64; 3]) -> Self {
+        self.followed_by(exponential(by))
+    }
+
+    /// Followed by the rotation of a unit quaternion, world axes.
+    pub(super) fn followed_by(&self, rotation: [f64; 4]) -> Self {
         Self {
-            rotation: product(exponential(by), self.rotation),
+            rotation: product(rotation, self.rotation),
             ..*self
         }
     }
@@ -132,7 +137,7 @@ impl Offset {
         turn.map(|row| (0..3).map(|k| row[k] * v[k]).sum())
     }
 
-    fn matrix(&self) -> [[f64; 3]; 3] {
+    pub(super) fn matrix(&self) -> [[f64; 3]; 3] {
         // Always of a unit quaternion.
         rotation_from_quaternion(self.rotation).unwrap_or([
             [1.0, 0.0, 0.0],
@@ -143,7 +148,7 @@ impl Offset {
 }
 
 /// The unit quaternion of a rotation's vector.
-fn exponential(by: [f64; 3]) -> [f64; 4] {
+pub(super) fn exponential(by: [f64; 3]) -> [f64; 4] {
     let angle = norm(by);
     let scale = match angle < TINY {
         true => 0.5,

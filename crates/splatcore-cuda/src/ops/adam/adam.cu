@@ -25,6 +25,7 @@
 // Now. 94 us with COMPACT (fox_220k, H200). History: docs/log/kernels/adam.md
 
 #include "gradient_row.cuh"
+#include "harmonic_rows.cuh"
 #include "matrix.cuh"
 #include "moments.cuh"
 #include "project_backward.cuh"
@@ -34,17 +35,6 @@
 #define BLOCKS 6   // tune: 3 4 5 6 7 8 12; when BLOCK * BLOCKS <= 1024
 #define WARPS (BLOCK / WARP)
 
-// Harmonics move in units of WIDE numbers. A pitch of an odd number of 16-byte units keeps the
-// lanes' reads in different banks.
-#if SH_ROW % 4 == 0
-#define WIDE 4
-#define UNITS ((USED + 3) / 4)
-#define PITCH (4 * (UNITS | 1))
-#else
-#define WIDE 1
-#define UNITS USED
-#define PITCH (USED | 1)
-#endif
 // Units that a lane reads before it writes the first of them.
 #define BATCH (12 / WIDE)
 
@@ -64,11 +54,6 @@ typedef float First;
 typedef float Second;
 typedef float SecondSh;
 #endif
-
-template <class T, int N>
-struct alignas(N * sizeof(T)) Several {
-    T numbers[N];
-};
 
 // The number of each parameter of a Gaussian, from which the random bits of rounding derive.
 #define NUMBER_MEANS 0

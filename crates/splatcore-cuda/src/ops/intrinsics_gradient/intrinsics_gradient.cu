@@ -10,7 +10,7 @@
 // Gaussians are taken in the order of their rows, not of their splats: the same bits every time.
 // Constants: those of camera_sums.cuh with SH_DEGREE 0 and INTRINSICS the same as NUMBERS.
 //
-// Launch. Blocks of 128, one thread a Gaussian; then one block, a warp a number.
+// Launch. Blocks of 64 for 128 Gaussians, one thread a splat; then one block, a warp a number.
 //
 // Bound. Memory: 4 bytes a Gaussian and 140 a splat; with LENS 1 and 2 arithmetic.
 //
@@ -18,21 +18,20 @@
 
 #include "camera_sums.cuh"
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(THREADS)
     sum_intrinsics(const __grid_constant__ SumCameraParams args) {
     begin_kernel();
-    __shared__ float warp_sums[BLOCK / WARP][NUMBERS];
+    __shared__ RowNumbers numbers;
+    __shared__ Seen seen;
     if (args.counters->overflowed) return;
-    const u32 block = args.first_block + blockIdx.x;
-    const u32 i = block * BLOCK + threadIdx.x, count = args.gaussians[0];
-    const u32 splat_index = i < count ? args.splat_of[i] & ~IN_VIEW : NO_SPLAT;
-    SplatGradient d = {};
-    if (splat_index != NO_SPLAT) {
-        float total[12];
-        load_sums(args.sums, splat_index, total);
-        d = gradient_of(args, i, mean_of(args, i), args.splats[splat_index], total);
+    const u32 block = args.first_block + blockIdx.x, first = block * BLOCK;
+    clear(numbers);
+    const u32 count = list_seen(args, first, seen);
+    for (u32 place = threadIdx.x; place < count; place += THREADS) {
+        const u32 row = seen.rows[place];
+        put(numbers, row, gradient_of(args, first + row, seen.splats[place]).by.intrinsics);
     }
-    add_block(warp_sums, d.intrinsics, block, args.partials);
+    add_block(numbers, block, args.partials);
 }
 
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)

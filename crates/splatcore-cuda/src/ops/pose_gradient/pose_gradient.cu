@@ -9,77 +9,112 @@
 // Gaussians are taken in the order of their rows, not of their splats: the same bits every time.
 // Constants: those of camera_sums.cuh; SH_ROW floats stored for a Gaussian.
 //
-// Launch. Blocks of 128, one thread a Gaussian; then one block, a warp a number.
+// Launch. Blocks of 64 for 128 Gaussians, 12 a multiprocessor, 72 registers, 19 KB. A block lists
+// its Gaussians with splats; a warp takes 32 of them and waits for no other. Then one block, a warp
+// a number.
 //
-// Bound. Memory: 4 bytes a Gaussian and 332 a splat.
+// Bound. Memory: 4 bytes a Gaussian and 328 a splat. As many instructions as arithmetic: 720 a warp
+// of splats, 250 a warp besides.
 //
-// Now. 100 us (500,000 Gaussians, fox at 1080x1920, H200).
+// Now. Not measured; 22 us predicted for 200,000 splats of 500,000 Gaussians (docs/log/
+// training-poses.md).
 
 #include "camera_sums.cuh"
+#include "harmonic_rows.cuh"
+#include "matrix.cuh"
 
-#define STRIDE (USED | 1)
+#define BLOCKS (LENS ? 10 : 12)  // that fit a multiprocessor
+#define LANES_OF_ROW 4           // that copy a row of harmonics
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sum_poses(const __grid_constant__ SumCameraParams args) {
-    begin_kernel();
-    __shared__ float warp_sums[BLOCK / WARP][NUMBERS];
-    if (args.counters->overflowed) return;
-    const u32 block = args.first_block + blockIdx.x;
-    const u32 i = block * BLOCK + threadIdx.x, count = args.gaussians[0];
-    const u32 splat_index = i < count ? args.splat_of[i] & ~IN_VIEW : NO_SPLAT;
-    const bool valid = splat_index != NO_SPLAT;
-    float pose[NUMBERS] = {};
 #if SH_DEGREE >= 1
-    // The warp's rows of harmonics.
-    __shared__ float harmonics[BLOCK / WARP][WARP * STRIDE];
-    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    if (__ballot_sync(FULL_MASK, valid)) {
-        const u32 rows = min(count - (i - lane), (u32)WARP);
-#pragma unroll 8
-        for (u32 step = 0; step < USED; ++step) {
-            u32 k = step * WARP + lane, row = k / USED, column = k - row * USED;
-            if (row < rows)
-                harmonics[warp][row * STRIDE + column] =
-                    args.sh[(u64)(i - lane + row) * SH_ROW + column];
+// Begins to copy the harmonics of a warp's Gaussians: `here` of the list from `start` on.
+__device__ __forceinline__ void copy_harmonics(const SumCameraParams& args, u32 first,
+                                               const Seen& seen, u32 start, u32 here, float* to) {
+    const u32 lane = threadIdx.x % WARP, column = lane % LANES_OF_ROW;
+#pragma unroll
+    for (u32 k = 0; k < LANES_OF_ROW; ++k) {
+        const u32 row = k * (WARP / LANES_OF_ROW) + lane / LANES_OF_ROW;
+        if (row >= here) break;
+        const u64 i = first + seen.rows[start + row];
+        const float* from = args.sh + (i * SH_ROW + column * WIDE);
+        float* place = to + (row * PITCH + column * WIDE);
+#pragma unroll
+        for (u32 unit = 0; unit < UNITS; unit += LANES_OF_ROW) {
+            if (unit + column >= UNITS) break;
+            if (WIDE == 4)
+                copy_async_16(place + unit * WIDE, from + unit * WIDE);
+            else
+                copy_async_4(place + unit * WIDE, from + unit * WIDE);
         }
     }
-    __syncwarp();
+    copy_async_commit();
+}
+
+// Each basis function's gradient, given a Gaussian's harmonics and that of its colour.
+__device__ __forceinline__ void basis_gradient(const float* row, Vec3 colour,
+                                               float (&along)[USED / 3]) {
+    float values[UNITS * WIDE];
+#pragma unroll
+    for (u32 unit = 0; unit < UNITS; ++unit)
+        *(Several<float, WIDE>*)(values + unit * WIDE) =
+            *(const Several<float, WIDE>*)(row + unit * WIDE);
+#pragma unroll
+    for (u32 k = 1; k < USED / 3; ++k)
+        along[k] = fmaf(values[3 * k], colour.x,
+                        fmaf(values[3 * k + 1], colour.y, values[3 * k + 2] * colour.z));
+}
 #endif
-    if (valid) {
-        float total[12];
-        load_sums(args.sums, splat_index, total);
-        const Splat splat = args.splats[splat_index];
-        const Vec3 mean = mean_of(args, i);
-        const float4 q = args.rotations[i];
-        const SplatGradient d = gradient_of(args, i, mean, splat, total);
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    sum_poses(const __grid_constant__ SumCameraParams args) {
+    begin_kernel();
+    __shared__ RowNumbers numbers;
+    __shared__ Seen seen;
+#if SH_DEGREE >= 1
+    __shared__ __align__(16) float harmonics[THREADS / WARP][WARP * PITCH];
+#endif
+    if (args.counters->overflowed) return;
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const u32 block = args.first_block + blockIdx.x, first = block * BLOCK;
+    clear(numbers);
+    const u32 count = list_seen(args, first, seen);
+    for (u32 start = warp * WARP; start < count; start += THREADS) {
+        const u32 here = min(count - start, (u32)WARP);
+#if SH_DEGREE >= 1
+        copy_harmonics(args, first, seen, start, here, harmonics[warp]);
+#endif
+        // Lanes without a Gaussian do what the last one with one does.
+        const u32 place = min(lane, here - 1), row = seen.rows[start + place];
+        const GaussianGradient d = gradient_of(args, first + row, seen.splats[start + place]);
+        const Vec3 mean = d.mean, by_mean = d.by.mean;
+        const float4 q = d.rotation;
+        const float* g = d.by.rotation;
         const float x = mean.x - args.camera.position[0], y = mean.y - args.camera.position[1],
                     z = mean.z - args.camera.position[2];
-        const float* g = d.rotation;
-        pose[0] = y * d.mean.z - z * d.mean.y +
-                  0.5f * (-q.y * g[0] + q.x * g[1] - q.w * g[2] + q.z * g[3]);
-        pose[1] = z * d.mean.x - x * d.mean.z +
-                  0.5f * (-q.z * g[0] + q.w * g[1] + q.x * g[2] - q.y * g[3]);
-        pose[2] = x * d.mean.y - y * d.mean.x +
-                  0.5f * (-q.w * g[0] - q.z * g[1] + q.y * g[2] + q.x * g[3]);
-        pose[3] = d.mean.x;
-        pose[4] = d.mean.y;
-        pose[5] = d.mean.z;
+        float pose[NUMBERS] = {y * by_mean.z - z * by_mean.y +
+                                   0.5f * (-q.y * g[0] + q.x * g[1] - q.w * g[2] + q.z * g[3]),
+                               z * by_mean.x - x * by_mean.z +
+                                   0.5f * (-q.z * g[0] + q.w * g[1] + q.x * g[2] - q.y * g[3]),
+                               x * by_mean.y - y * by_mean.x +
+                                   0.5f * (-q.w * g[0] - q.z * g[1] + q.y * g[2] + q.x * g[3]),
+                               by_mean.x,
+                               by_mean.y,
+                               by_mean.z};
 #if SH_DEGREE >= 1
+        copy_async_wait<0>();
+        __syncwarp();
         // The colour follows the camera's place, and not how it is turned.
-        const Vec3 colour = colour_gradient(total, splat.clamped);
-        const float* row = &harmonics[warp][lane * STRIDE];
         float along[USED / 3];
-#pragma unroll
-        for (int k = 1; k < USED / 3; ++k)
-            along[k] = fmaf(row[3 * k], colour.x,
-                            fmaf(row[3 * k + 1], colour.y, row[3 * k + 2] * colour.z));
+        basis_gradient(&harmonics[warp][place * PITCH], d.by_colour, along);
         const Vec3 more = direction_gradient(mean, along, args.camera);
         pose[3] += more.x;
         pose[4] += more.y;
         pose[5] += more.z;
+        __syncwarp();  // the next harmonics come to the same place
 #endif
+        if (lane < here) put(numbers, row, pose);
     }
-    add_block(warp_sums, pose, block, args.partials);
+    add_block(numbers, block, args.partials);
 }
 
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)

@@ -1,6 +1,6 @@
-// What the gradients of a camera's pose and of its intrinsics have in common: their parameters, a
-// splat's gradient, and sums in a fixed order. Constants: those of project_backward.cuh; BLOCK;
-// NUMBERS, of a gradient.
+// What the gradients of a camera's pose and of its intrinsics have in common: their parameters, the
+// splats of a block of Gaussians, a splat's gradient, and sums in a fixed order. Constants: those
+// of project_backward.cuh; BLOCK Gaussians of a block and THREADS threads; NUMBERS, of a gradient.
 
 #pragma once
 #include "block_sum.cuh"
@@ -34,43 +34,121 @@ struct FinishCameraParams {
     Camera camera;
 };
 
-// The mean of Gaussian i.
-__device__ __forceinline__ Vec3 mean_of(const SumCameraParams& args, u32 i) {
-    return {args.means[3 * i], args.means[3 * i + 1], args.means[3 * i + 2]};
+#define ROW_GROUPS (BLOCK / WARP)  // of rows, each summed by itself
+
+// The Gaussians of a block that have splats, in the order of their rows.
+struct Seen {
+    u32 rows[BLOCK];    // in the block
+    u32 splats[BLOCK];  // compacted indices
+    u32 counts[ROW_GROUPS];
+};
+
+// Lists the Gaussians with splats from row `first` on; returns how many there are. All threads of
+// the block call it, and may read the list then.
+__device__ __forceinline__ u32 list_seen(const SumCameraParams& args, u32 first, Seen& seen) {
+    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, rows = args.gaussians[0];
+    u32 splats[BLOCK / THREADS], masks[BLOCK / THREADS];
+#pragma unroll
+    for (u32 k = 0; k < BLOCK / THREADS; ++k) {
+        const u32 i = first + k * THREADS + threadIdx.x;
+        splats[k] = i < rows ? args.splat_of[i] & ~IN_VIEW : NO_SPLAT;
+    }
+#pragma unroll
+    for (u32 k = 0; k < BLOCK / THREADS; ++k) {
+        masks[k] = __ballot_sync(FULL_MASK, splats[k] != NO_SPLAT);
+        if (lane == 0) seen.counts[k * (THREADS / WARP) + warp] = __popc(masks[k]);
+    }
+    __syncthreads();
+    u32 before = 0;
+#pragma unroll
+    for (u32 group = 0; group < ROW_GROUPS; ++group) {
+        const u32 k = group / (THREADS / WARP);
+        if (group % (THREADS / WARP) == warp && splats[k] != NO_SPLAT) {
+            const u32 at = before + __popc(masks[k] & lanes_below());
+            seen.rows[at] = group * WARP + lane;
+            seen.splats[at] = splats[k];
+        }
+        before += seen.counts[group];
+    }
+    __syncthreads();
+    return before;
 }
 
 // The gradient of Gaussian i by the sums of its splat.
-__device__ __forceinline__ SplatGradient gradient_of(const SumCameraParams& args, u32 i, Vec3 mean,
-                                                     const Splat& splat, const float (&total)[12]) {
-    const Vec3 log_scale = {args.log_scales[3 * i], args.log_scales[3 * i + 1],
-                            args.log_scales[3 * i + 2]};
-    return splat_gradient(total, splat.a, splat.b, splat.c, mean, log_scale, args.rotations[i],
-                          args.opacity_logits[i], SMOOTHING ? args.smoothing[i] : 0.0f, args.camera,
-                          args.lens);
+struct GaussianGradient {
+    Vec3 mean;
+    float4 rotation;
+    SplatGradient by;
+    Vec3 by_colour;
+};
+__device__ __forceinline__ GaussianGradient gradient_of(const SumCameraParams& args, u32 i,
+                                                        u32 splat_index) {
+    float total[12];
+    load_sums(args.sums, splat_index, total);
+    const ReadOnly<float4> splat = splat_row(args.splats, splat_index);
+    const float4 shape = splat[1];
+    const u32 clamped = __float_as_uint(splat[2].w);
+    const Vec3 mean = {args.means[3ull * i], args.means[3ull * i + 1], args.means[3ull * i + 2]};
+    const Vec3 log_scale = {args.log_scales[3ull * i], args.log_scales[3ull * i + 1],
+                            args.log_scales[3ull * i + 2]};
+    const float4 rotation = args.rotations[i];
+    return {mean, rotation,
+            splat_gradient(total, shape.x, shape.y, shape.z, mean, log_scale, rotation,
+                           args.opacity_logits[i], SMOOTHING ? args.smoothing[i] : 0.0f,
+                           args.camera, args.lens),
+            colour_gradient(total, clamped)};
 }
 
-// Adds the numbers of a block's threads, warp by warp, into the place of this block of Gaussians in
-// `partials`.
-__device__ __forceinline__ void add_block(float (&warp_sums)[BLOCK / WARP][NUMBERS],
-                                          const float (&numbers)[NUMBERS], u32 block,
-                                          float* partials) {
-    const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+// Numbers of each of a block's Gaussians. Rows are apart by an odd number of 16-byte units, so that
+// the threads of `add_block` read from different banks.
+struct RowNumbers {
+    float4 groups[NUMBERS][ROW_GROUPS][WARP / 4 + 1];
+};
+
+// Zeros for Gaussians without a splat.
+__device__ __forceinline__ void clear(RowNumbers& numbers) {
+    float4* all = &numbers.groups[0][0][0];
+    for (u32 k = threadIdx.x; k < sizeof(RowNumbers) / sizeof(float4); k += THREADS)
+        all[k] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+}
+
+__device__ __forceinline__ void put(RowNumbers& numbers, u32 row, const float (&values)[NUMBERS]) {
 #pragma unroll
-    for (int n = 0; n < NUMBERS; ++n) {
-        const float sum = warp_sum(numbers[n]);
-        if (lane == 0) warp_sums[warp][n] = sum;
-    }
+    for (u32 n = 0; n < NUMBERS; ++n)
+        ((float*)numbers.groups[n][row / WARP])[row % WARP] = values[n];
+}
+
+__device__ __forceinline__ float4 add(float4 a, float4 b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+// The sum of a group of rows, with the additions of `warp_sum`.
+__device__ __forceinline__ float tree_sum(const float4* four) {
+    const float4 even = add(add(four[0], four[4]), add(four[2], four[6])),
+                 odd = add(add(four[1], four[5]), add(four[3], four[7]));
+    const float4 all = add(even, odd);
+    return (all.x + all.z) + (all.y + all.w);
+}
+
+// Adds the numbers of a block's Gaussians into its place in `partials`: a thread a number and group
+// of rows, then group by group.
+__device__ __forceinline__ void add_block(const RowNumbers& numbers, u32 block, float* partials) {
+    static_assert(NUMBERS * ROW_GROUPS <= THREADS, "a thread a number and group");
     __syncthreads();
-    if (threadIdx.x >= NUMBERS) return;
+    const u32 n = threadIdx.x / ROW_GROUPS, group = threadIdx.x % ROW_GROUPS;
+    float of_group = 0.0f;
+    if (n < NUMBERS) of_group = tree_sum(numbers.groups[n][group]);
     float sum = 0.0f;
-    for (u32 w = 0; w < BLOCK / WARP; ++w) sum += warp_sums[w][threadIdx.x];
-    partials[(u64)block * NUMBERS + threadIdx.x] = sum;
+#pragma unroll
+    for (u32 g = 0; g < ROW_GROUPS; ++g)
+        sum += __shfl_sync(FULL_MASK, of_group, threadIdx.x % WARP - group + g);
+    if (group == 0 && n < NUMBERS) partials[(u64)block * NUMBERS + n] = sum;
 }
 
 // The sum of all blocks of a number, by a warp; right in its lane 0.
 __device__ __forceinline__ double add_blocks(const FinishCameraParams& args, u32 number, u32 lane) {
     double total = 0.0;
-#pragma unroll 4
+#pragma unroll 16
     for (u32 i = lane; i < args.blocks; i += WARP)
         total += args.partials[(u64)i * NUMBERS + number];
     return warp_total(total);

@@ -1,0 +1,21 @@
+// Rows of harmonics in shared memory, behind project_backward.cuh. Constants: SH_ROW floats stored
+// for a Gaussian, of which USED are in use.
+
+#pragma once
+
+// Harmonics move in units of WIDE numbers. A pitch of an odd number of 16-byte units keeps the
+// lanes' reads in different banks.
+#if SH_ROW % 4 == 0
+#define WIDE 4
+#define UNITS ((USED + 3) / 4)
+#define PITCH (4 * (UNITS | 1))
+#else
+#define WIDE 1
+#define UNITS USED
+#define PITCH (USED | 1)
+#endif
+
+template <class T, int N>
+struct alignas(N * sizeof(T)) Several {
+    T numbers[N];
+};
