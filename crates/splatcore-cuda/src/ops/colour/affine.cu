@@ -11,11 +11,18 @@
 #include "colour_model.cuh"
 
 struct Model {
-    template <class Number>
-    static __device__ __forceinline__ void factors(const Number* photo, const Number*,
-                                                   Number* rows) {
-        for (u32 k = 0; k < FACTORS; ++k) rows[k] = photo[k];
+    enum : u32 { BLOCKS = 6, PARTS = 1, DERIVED = 0 };
+
+    static __device__ __forceinline__ u32 numbers_of(u32) { return PHOTO_NUMBERS; }
+    static __device__ __forceinline__ u32 number_of(u32, u32 place) { return place; }
+
+    template <class Numbers, class Put>
+    static __device__ __forceinline__ void factors(u32, const Numbers& photo, const Numbers&,
+                                                   const Put& put) {
+#pragma unroll
+        for (u32 k = 0; k < FACTORS; ++k) put(k, photo[k]);
     }
+    static __device__ __forceinline__ void derive(u32, float*) {}
 
     static __device__ __forceinline__ Rgb colour(const float* rows, Place, Rgb rgb) {
         return affine_of(rows, rgb);

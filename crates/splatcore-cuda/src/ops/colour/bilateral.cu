@@ -149,22 +149,6 @@ __device__ __forceinline__ float variation_slope(const float* value, u32 vertex,
     return 2.0f * VARIATION / float(PHOTO_NUMBERS / vertices * (vertices - 1)) * off;
 }
 
-// Of 16 numbers of each lane the sum over the warp of number `lane / 2`, with the additions of
-// `warp_sum`; 16 shuffles in place of 80.
-__device__ __forceinline__ float warp_sums(float (&values)[16], u32 lane) {
-#pragma unroll
-    for (u32 half = 8; half > 0; half /= 2) {
-        const bool is_upper = lane & 2 * half;
-#pragma unroll
-        for (u32 n = 0; n < half; ++n) {
-            const float lower = values[n], upper = values[n + half];
-            const float other = __shfl_xor_sync(FULL_MASK, is_upper ? lower : upper, 2 * half);
-            values[n] = (is_upper ? upper : lower) + other;
-        }
-    }
-    return values[0] + __shfl_xor_sync(FULL_MASK, values[0], 1);
-}
-
 // Parameters of `colour_gradient`; in Rust by the same name.
 struct GridGradientParams {
     ReadOnly<float> image;    // [3][height][width]
@@ -184,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(QUARTERS * DEEP * WARP)
     const u32 depth = threadIdx.x / WARP % DEEP, quarter = threadIdx.x / WARP / DEEP;
     const u32 width = args.width, height = args.height, pixels = width * height;
     const Reach xs = reach_of(column, WIDE, width), ys = reach_of(row, HIGH, height);
-    float sum[16] = {};  // of the vertex's ROWS numbers
+    float sum[ROWS] = {};  // of the vertex's numbers
     bool is_reached = false;
     for (u32 y = ys.first + quarter; y < ys.end; y += QUARTERS) {
         const float of_row = weight_of(position_of(y, height, HIGH), row);
@@ -200,9 +184,13 @@ extern "C" __global__ void __launch_bounds__(QUARTERS * DEEP * WARP)
             add_affine(share, rgb, sum);
         }
     }
-    float of_warp = 0.0f;
-    if (__any_sync(FULL_MASK, is_reached)) of_warp = warp_sums(sum, lane);
-    if (lane % 2 == 0 && lane / 2 < ROWS) sums[quarter][depth * ROWS + lane / 2] = of_warp;
+    float* of_warp = sums[quarter] + depth * ROWS;
+    if (__any_sync(FULL_MASK, is_reached)) {
+        const LaneSums own = warp_sums<ROWS>(sum, lane, {0, ROWS});
+        if (own.count) of_warp[own.first] = sum[0];
+    } else if (lane < ROWS) {
+        of_warp[lane] = 0.0f;
+    }
     __syncthreads();
     const u32 n = threadIdx.x;
     if (n >= DEEP * ROWS) return;

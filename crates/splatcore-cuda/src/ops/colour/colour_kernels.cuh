@@ -16,8 +16,8 @@
 //
 // Launch. Blocks of 256 in the first two, of which a thread takes 8 pixels, 256 apart, so that
 // accesses are whole lines and a warp adds up its sums once for 256 pixels. The others have one
-// block: of WARPS warps, each of which adds up every WARPS-th sum; of a warp for each of the
-// photo's numbers.
+// block: of WARPS warps, each of which adds up every WARPS-th sum, and then differentiates a part
+// of the factors; of a warp for each of the photo's numbers.
 //
 // Bound. Memory: 24 bytes a pixel in the first, 36 in the second.
 //
@@ -29,81 +29,112 @@
 
 // All kernels return if a buffer overflowed: there is no image then.
 
-__device__ __forceinline__ Place place_of(u32 pixel, u32 width, u32 height) {
-    const float longer = float(max(width, height));
-    return {(float(pixel % width) + 0.5f - 0.5f * float(width)) / longer,
-            (float(pixel / width) + 0.5f - 0.5f * float(height)) / longer};
+// A pixel that goes on by BLOCK pixels. Whole and half numbers of pixels are exact.
+struct Walk {
+    float x, y, step_x, step_y, end, width, share;
+
+    __device__ __forceinline__ Walk(u32 pixel, u32 columns, u32 rows)
+        : x(float(pixel % columns) + 0.5f - 0.5f * float(columns)),
+          y(float(pixel / columns) + 0.5f - 0.5f * float(rows)),
+          step_x(float(BLOCK % columns)),
+          step_y(float(BLOCK / columns)),
+          end(0.5f * float(columns)),
+          width(float(columns)),
+          share(1.0f / float(max(columns, rows))) {}
+
+    __device__ __forceinline__ Place place() const { return {x * share, y * share}; }
+
+    __device__ __forceinline__ void go_on() {
+        const bool is_next = (x += step_x) > end;
+        x -= is_next ? width : 0.0f;
+        y += is_next ? step_y + 1.0f : step_y;
+    }
+};
+
+// The factors, and what is derived of them, in shared memory: a warp for each part of them.
+__device__ __forceinline__ void make_factors(const float* photo, const float* camera,
+                                             float* factors) {
+    const u32 part = threadIdx.x / WARP;
+    if (threadIdx.x % WARP == 0 && part < Model::PARTS) {
+        Model::factors(part, photo, camera, [=](u32 k, float factor) { factors[k] = factor; });
+        Model::derive(part, factors);
+    }
+    __syncthreads();
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     apply_colour(const __grid_constant__ ApplyColourParams args) {
     begin_kernel();
     if (args.counters->overflowed) return;
-    __shared__ float factors[FACTORS];
-    if (threadIdx.x == 0) {
-        Model::factors<float>(args.photo, args.camera, factors);
-        if (blockIdx.x == 0) {
-            const Rgb behind = Model::background(factors, args.background);
-            for (u32 c = 0; c < 3; ++c) args.behind[c] = behind.value[c];
-        }
+    __shared__ __align__(16) float factors[FACTORS + Model::DERIVED];
+    make_factors(args.photo, args.camera, factors);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        const Rgb behind = Model::background(factors, args.background);
+        for (u32 c = 0; c < 3; ++c) args.behind[c] = behind.value[c];
     }
-    __syncthreads();
     const u32 pixels = args.width * args.height;
+    const u32 first = blockIdx.x * BATCH * BLOCK + threadIdx.x;
+    Walk walk(first, args.width, args.height);
 #pragma unroll 4
-    for (u32 j = 0; j < BATCH; ++j) {
-        const u32 i = (blockIdx.x * BATCH + j) * BLOCK + threadIdx.x;
+    for (u32 j = 0; j < BATCH; ++j, walk.go_on()) {
+        const u32 i = first + j * BLOCK;
         if (i >= pixels) break;
         const Rgb rgb = rgb_at(args.image, pixels, i);
-        const Rgb seen = Model::colour(factors, place_of(i, args.width, args.height), rgb);
+        const Rgb seen = Model::colour(factors, walk.place(), rgb);
 #pragma unroll
         for (u32 c = 0; c < 3; ++c) args.seen[c * pixels + i] = seen.value[c];
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, Model::BLOCKS)
     colour_backward(const __grid_constant__ ColourBackwardParams args) {
     begin_kernel();
     if (args.counters->overflowed) return;
-    __shared__ float factors[FACTORS];
-    __shared__ float warp_sums[BLOCK / WARP][FACTORS];
-    if (threadIdx.x == 0) Model::factors<float>(args.photo, args.camera, factors);
-    __syncthreads();
+    __shared__ __align__(16) float factors[FACTORS + Model::DERIVED];
+    __shared__ float of_warps[BLOCK / WARP][FACTORS];
+    make_factors(args.photo, args.camera, factors);
     const u32 pixels = args.width * args.height;
+    const u32 first = blockIdx.x * BATCH * BLOCK + threadIdx.x;
+    Walk walk(first, args.width, args.height);
     float sums[FACTORS] = {};
 #pragma unroll 1
-    for (u32 j = 0; j < BATCH; ++j) {
-        const u32 i = (blockIdx.x * BATCH + j) * BLOCK + threadIdx.x;
+    for (u32 j = 0; j < BATCH; ++j, walk.go_on()) {
+        const u32 i = first + j * BLOCK;
         if (i >= pixels) break;
         const Rgb rgb = rgb_at(args.image, pixels, i);
         Rgb by = rgb_at(args.gradient, pixels, i);
-        by = Model::backward(factors, place_of(i, args.width, args.height), rgb, by, sums);
+        by = Model::backward(factors, walk.place(), rgb, by, sums);
 #pragma unroll
         for (u32 c = 0; c < 3; ++c) args.gradient[c * pixels + i] = by.value[c];
     }
+    const LaneSums own = warp_sums<FACTORS>(sums, threadIdx.x % WARP, {0, FACTORS});
 #pragma unroll
-    for (u32 n = 0; n < FACTORS; ++n) {
-        const float sum = warp_sum(sums[n]);
-        if (threadIdx.x % WARP == 0) warp_sums[threadIdx.x / WARP][n] = sum;
-    }
+    for (u32 k = 0; k < (FACTORS + WARP - 1) / WARP; ++k)
+        if (k < own.count) of_warps[threadIdx.x / WARP][own.first + k] = sums[k];
     __syncthreads();
     if (threadIdx.x >= FACTORS) return;
     float sum = 0.0f;
-    for (u32 w = 0; w < BLOCK / WARP; ++w) sum += warp_sums[w][threadIdx.x];
+    for (u32 w = 0; w < BLOCK / WARP; ++w) sum += of_warps[w][threadIdx.x];
     args.partials[threadIdx.x * gridDim.x + blockIdx.x] = sum;
 }
 
-// The gradient of a number, given those of the factors: the factors' derivatives by it, exactly.
-__device__ __forceinline__ double number_gradient(u32 number, const float* photo,
+// Numbers of which one, if it is there, has a derivative of 1.
+struct Marked {
+    const float* numbers;
+    u32 marked;
+    __device__ __forceinline__ Dual operator[](u32 k) const {
+        return {numbers[k], k == marked ? 1.0f : 0.0f};
+    }
+};
+
+// The gradient of a number, given those of the factors: by the derivatives of its part's factors,
+// exactly.
+__device__ __forceinline__ double number_gradient(u32 part, u32 number, const float* photo,
                                                   const float* camera, const double* totals) {
-    Dual of_photo[PHOTO_NUMBERS], of_camera[CAMERA_NUMBERS + 1], factors[FACTORS];
-    for (u32 k = 0; k < PHOTO_NUMBERS; ++k) of_photo[k] = {photo[k], k == number ? 1.0f : 0.0f};
-#if CAMERA_NUMBERS
-    for (u32 k = 0; k < CAMERA_NUMBERS; ++k)
-        of_camera[k] = {camera[k], PHOTO_NUMBERS + k == number ? 1.0f : 0.0f};
-#endif
-    Model::factors<Dual>(of_photo, of_camera, factors);
+    const Marked of_photo = {photo, number}, of_camera = {camera, number - PHOTO_NUMBERS};
     double gradient = 0.0;
-    for (u32 k = 0; k < FACTORS; ++k) gradient += totals[k] * factors[k].slope;
+    Model::factors(part, of_photo, of_camera,
+                   [&](u32 k, Dual factor) { gradient += totals[k] * factor.slope; });
     if (number >= PHOTO_NUMBERS) gradient += Model::penalty_slope(camera, number - PHOTO_NUMBERS);
     return gradient;
 }
@@ -124,16 +155,17 @@ extern "C" __global__ void __launch_bounds__(WARPS* WARP)
     __shared__ double totals[FACTORS];
     for (u32 n = threadIdx.x / WARP; n < FACTORS; n += WARPS) {
         double total = 0.0;
-#pragma unroll 8
+#pragma unroll 16
         for (u32 i = threadIdx.x % WARP; i < args.blocks; i += WARP)
             total += args.partials[n * args.blocks + i];
         total = warp_total(total);
         if (threadIdx.x % WARP == 0) totals[n] = total;
     }
     __syncthreads();
-    if (threadIdx.x < PHOTO_NUMBERS + CAMERA_NUMBERS)
-        args.gradient[threadIdx.x] =
-            float(number_gradient(threadIdx.x, args.photo, args.camera, totals));
+    const u32 part = threadIdx.x / WARP, place = threadIdx.x % WARP;
+    if (part >= Model::PARTS || place >= Model::numbers_of(part)) return;
+    const u32 number = Model::number_of(part, place);
+    args.gradient[number] = float(number_gradient(part, number, args.photo, args.camera, totals));
 }
 
 extern "C" __global__ void __launch_bounds__(PHOTO_NUMBERS* WARP)

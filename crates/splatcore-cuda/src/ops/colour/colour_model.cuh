@@ -4,6 +4,11 @@
 // A model's file includes this, defines `struct Model` and includes colour_kernels.cuh. Constants:
 // PHOTO_NUMBERS, CAMERA_NUMBERS, FACTORS, and those of the kernels. What a model is:
 // splatcore-core/src/colour/model.rs.
+//
+// A `Model` has its factors in PARTS, each of which depends on numbers of its own: `factors` makes
+// one part and hands places and factors to `put`; `number_of` is the number in a place of the
+// part's `numbers_of`; `derive` adds what pixels need besides, DERIVED numbers behind the factors.
+// BLOCKS of `colour_backward` fit a multiprocessor.
 
 #pragma once
 

@@ -6,10 +6,11 @@
 // Factors: gain; [3][5] vignetting; 8 of the homography's columns; [3][5] response. Kernels:
 // colour_kernels.cuh.
 //
-// Bound. Memory; of `ppisp` 350 instructions a pixel in both large kernels, 36 of them special
-// functions, a third of it in `ppisp-linear`.
+// Bound. Instructions, 156 and 333 a pixel in both large kernels; in `ppisp-linear`, with 78 and
+// 185, memory and instructions alike.
 //
-// Now. 160 us for all four kernels (1080x1920, H200). History: docs/log/kernels/colour.md
+// Now. Not measured; 64 us predicted for all four kernels (1080x1920, H200). History:
+// docs/log/kernels/colour.md
 
 #include "colour_model.cuh"
 
@@ -17,6 +18,8 @@
 #define FIRST_COLOUR 16
 #define FIRST_RESPONSE 24
 #define CURVE 5
+#define CURVE_NUMBERS 4
+#define SPAN 2  // derived numbers of a curve: 1 over the widths of its toe and its shoulder
 #define HAS_RESPONSE (FACTORS > FIRST_RESPONSE)
 #define MIN_SUM 1e-5f   // keeps quotients of sums finite
 #define MAX_GAIN 10.0f  // of red and green, before the sum is restored
@@ -26,8 +29,7 @@
 #define START 0.013658997f
 #define START_GAMMA 0.378164557f
 
-__device__ __forceinline__ float clamped(float value) { return fminf(fmaxf(value, 0.0f), 1.0f); }
-__device__ __forceinline__ bool is_cut(float value) { return !(value >= 0.0f && value <= 1.0f); }
+__device__ __forceinline__ bool is_cut(float value) { return saturated(value) != value; }
 
 // softplus(start + offset) - softplus(start), exactly 0 without an offset.
 template <class Number>
@@ -40,16 +42,18 @@ __device__ __forceinline__ Number softplus_offset(Number offset, float start) {
     return softplus(Number(start) + offset) - softplus(Number(start));
 }
 
-// The columns, but for the last number, of the homography that moves four chromaticities.
-template <class Number>
-__device__ __forceinline__ void homography(const Number* latents, Number* h) {
+// The columns, but for the last number, of the homography that moves four chromaticities; `put`
+// takes a place and a number.
+template <class Numbers, class Put>
+__device__ __forceinline__ void homography(const Numbers& photo, const Put& put) {
+    using Number = decltype(-photo[0]);
     const float matrices[4][3] = {{0.0481f, -0.0044f, 0.0481f},
                                   {0.0581f, -0.0180f, 0.0431f},
                                   {0.0433f, -0.0181f, 0.0581f},
                                   {0.0128f, -0.0035f, 0.0128f}};
     Number t[4][2];
     for (u32 p = 0; p < 4; ++p) {
-        const Number u = latents[2 * p], v = latents[2 * p + 1];
+        const Number u = photo[1 + 2 * p], v = photo[2 + 2 * p];
         t[p][0] = Number(matrices[p][0]) * u + Number(matrices[p][1]) * v;
         t[p][1] = Number(matrices[p][1]) * u + Number(matrices[p][2]) * v;
     }
@@ -67,14 +71,14 @@ __device__ __forceinline__ void homography(const Number* latents, Number* h) {
     const Number area = larger(one + three * of_blue, Number(MIN_AREA));
     const Number a = larger(one + three * of_red, Number(MIN_AREA)) / area,
                  b = larger(one + three * of_green, Number(MIN_AREA)) / area;
-    h[0] = a * (one + r0) - b0;
-    h[1] = a * r1 - b1;
-    h[2] = a - one;
-    h[3] = b * g0 - b0;
-    h[4] = b * (one + g1) - b1;
-    h[5] = b - one;
-    h[6] = b0;
-    h[7] = b1;
+    put(0, a * (one + r0) - b0);
+    put(1, a * r1 - b1);
+    put(2, a - one);
+    put(3, b * g0 - b0);
+    put(4, b * (one + g1) - b1);
+    put(5, b - one);
+    put(6, b0);
+    put(7, b1);
 }
 
 // A channel's vignetting at a place.
@@ -103,7 +107,7 @@ __device__ __forceinline__ void falloff_backward(const float* n, const Falloff& 
 
 // A colour after the homography; the sum of its channels stays.
 struct Tinted {
-    float mapped[2], sum, gain, denominator;
+    float mapped[2], sum, gain, inverse;  // 1 over the gain's denominator
     bool gain_is_cut;
     Rgb colour;
 };
@@ -115,8 +119,11 @@ __device__ __forceinline__ Tinted tinted(const float* h, Rgb x) {
     const float kept = t.sum + MIN_SUM, least = kept * (1.0f / MAX_GAIN);
     const float third = fmaf(h[2], r, fmaf(h[5], g, kept));
     t.gain_is_cut = third < least;
-    t.denominator = t.gain_is_cut ? least : third;
-    t.gain = kept / t.denominator;
+    const float denominator = t.gain_is_cut ? least : third;
+    t.inverse = reciprocal_approx(denominator);
+    // Corrected, so that it is exactly 1 where nothing changes.
+    t.gain = kept * t.inverse;
+    t.gain = fmaf(fmaf(-t.gain, denominator, kept), t.inverse, t.gain);
     const float red = t.mapped[0] * t.gain, green = t.mapped[1] * t.gain;
     t.colour = {{red, green, b + ((r - red) + (g - green))}};
     return t;
@@ -128,7 +135,7 @@ __device__ __forceinline__ Rgb tinted_backward(const float* h, const Tinted& t, 
     const float u = by_red * t.gain, v = by_green * t.gain;
     const float by_gain = fmaf(by_red, t.mapped[0], by_green * t.mapped[1]);
     // Where the gain is cut, it is a constant.
-    const float share = t.gain_is_cut ? 0.0f : by_gain / t.denominator;
+    const float share = t.gain_is_cut ? 0.0f : by_gain * t.inverse;
     const float by_third = -share * t.gain;
     const float by_sum = fmaf(h[6], u, fmaf(h[7], v, share * (1.0f - t.gain)));
     sums[0] = fmaf(u, r, sums[0]);
@@ -144,83 +151,109 @@ __device__ __forceinline__ Rgb tinted_backward(const float* h, const Tinted& t, 
              all + fmaf(h[3], u, fmaf(h[4], v, h[5] * by_third)), all}};
 }
 
-// x^exponent and its derivatives; exactly x for an exponent of 1.
+// x^exponent and its derivatives; exactly x for an exponent of 1. Logarithm and power of 2 of the
+// special function unit: 5e-7 of the value for exponents up to 2, where exact ones take ten times
+// the instructions.
 struct Power {
     float value, by_x, by_exponent;
 };
 __device__ __forceinline__ Power power(float x, float exponent) {
-    const float log = logf(fmaxf(x, MIN_BASE));
-    const float factor = expf((exponent - 1.0f) * log);
-    return {x * factor, x > MIN_BASE ? exponent * factor : factor, x * factor * log};
+    const float log2 = log2_approx(fmaxf(x, MIN_BASE));
+    const float factor = exp2_approx((exponent - 1.0f) * log2), value = x * factor;
+    return {value, x > MIN_BASE ? exponent * factor : factor, value * (log2 * LN2)};
 }
 
 // A channel's response before gamma: toe below the centre, shoulder from it on.
 struct Half {
-    u32 exponent;  // place in the curve
-    float base, scale, width;
+    bool is_toe;
+    float base, scale, inverse_width;
     Power power;
     float value;
 };
-__device__ __forceinline__ Half half_of(const float* curve, float x) {
+__device__ __forceinline__ Half half_of(const float* curve, const float* span, float x) {
     const float centre = curve[3], at_centre = curve[4];
-    const bool is_toe = x < centre;
     Half half;
-    half.exponent = is_toe ? 0 : 1;
-    half.base = is_toe ? x / centre : (1.0f - x) / (1.0f - centre);
-    half.scale = is_toe ? at_centre : at_centre - 1.0f;
-    half.width = is_toe ? centre : centre - 1.0f;
-    half.power = power(half.base, is_toe ? curve[0] : curve[1]);
-    half.value = fmaf(half.scale, half.power.value, is_toe ? 0.0f : 1.0f);
+    half.is_toe = x < centre;
+    const float end = half.is_toe ? 0.0f : 1.0f;
+    half.inverse_width = half.is_toe ? span[0] : span[1];
+    half.base = (x - end) * half.inverse_width;
+    half.scale = at_centre - end;
+    half.power = power(half.base, half.is_toe ? curve[0] : curve[1]);
+    half.value = fmaf(half.scale, half.power.value, end);
     return half;
 }
-__device__ __forceinline__ float response_backward(const float* curve, float x, float by,
-                                                   float* sums) {
-    const Half half = half_of(curve, x);
+__device__ __forceinline__ float response_backward(const float* curve, const float* span, float x,
+                                                   float by, float* sums) {
+    const Half half = half_of(curve, span, x);
     const Power gamma = power(half.value, curve[2]);
     sums[2] = fmaf(by, gamma.by_exponent, sums[2]);
     by *= gamma.by_x;
-    const float by_exponent = by * half.scale * half.power.by_exponent;
-    sums[0] += half.exponent == 0 ? by_exponent : 0.0f;
-    sums[1] += half.exponent == 1 ? by_exponent : 0.0f;
-    const float by_x = by * half.scale * half.power.by_x / half.width;
+    const float scaled = by * half.scale, by_exponent = scaled * half.power.by_exponent;
+    sums[0] += half.is_toe ? by_exponent : 0.0f;
+    sums[1] += half.is_toe ? 0.0f : by_exponent;
+    const float by_x = scaled * half.power.by_x * half.inverse_width;
     sums[3] = fmaf(-by_x, half.base, sums[3]);
     sums[4] = fmaf(by, half.power.value, sums[4]);
     return by_x;
 }
 
 struct Model {
-    template <class Number>
-    static __device__ __forceinline__ void factors(const Number* photo, const Number* camera,
-                                                   Number* f) {
+    // Exposure and vignetting; the homography; each channel's response.
+    enum : u32 { BLOCKS = 2, PARTS = HAS_RESPONSE ? 5 : 2, DERIVED = HAS_RESPONSE ? 3 * SPAN : 0 };
+
+    static __device__ __forceinline__ u32 numbers_of(u32 part) {
+        return part == 0 ? 1 + 3 * VIGNETTE : part == 1 ? PHOTO_NUMBERS - 1 : CURVE_NUMBERS;
+    }
+    static __device__ __forceinline__ u32 number_of(u32 part, u32 place) {
+        if (part == 0) return place ? PHOTO_NUMBERS + place - 1 : 0;
+        if (part == 1) return 1 + place;
+        return PHOTO_NUMBERS + 3 * VIGNETTE + CURVE_NUMBERS * (part - 2) + place;
+    }
+
+    template <class Numbers, class Put>
+    static __device__ __forceinline__ void factors(u32 part, const Numbers& photo,
+                                                   const Numbers& camera, const Put& put) {
+        using Number = decltype(-photo[0]);
         const Number one(1.0f);
-        f[0] = exponential(photo[0] * Number(LN2));
-        for (u32 k = 0; k < 3 * VIGNETTE; ++k) f[1 + k] = camera[k];
-        homography(photo + 1, f + FIRST_COLOUR);
-        for (u32 c = 0; HAS_RESPONSE && c < 3; ++c) {
-            const Number* n = camera + 3 * VIGNETTE + 4 * c;
-            Number* curve = f + FIRST_RESPONSE + CURVE * c;
-            const Number toe = one + softplus_offset(n[0], START),
-                         shoulder = one + softplus_offset(n[1], START);
-            const Number centre = one / (one + exponential(-n[3]));
-            curve[0] = toe;
-            curve[1] = shoulder;
-            curve[2] = one + softplus_offset(n[2], START_GAMMA);
-            curve[3] = centre;
-            curve[4] = shoulder * centre / (toe + centre * (shoulder - toe));
+        if (part == 0) {
+            put(0, exponential(photo[0] * Number(LN2)));
+#pragma unroll
+            for (u32 k = 0; k < 3 * VIGNETTE; ++k) put(1 + k, camera[k]);
+        } else if (part == 1) {
+            homography(photo, [&](u32 k, Number h) { put(FIRST_COLOUR + k, h); });
+        } else if (HAS_RESPONSE) {
+            const u32 from = 3 * VIGNETTE + CURVE_NUMBERS * (part - 2),
+                      curve = FIRST_RESPONSE + CURVE * (part - 2);
+            const Number toe = one + softplus_offset(camera[from], START),
+                         shoulder = one + softplus_offset(camera[from + 1], START),
+                         gamma = one + softplus_offset(camera[from + 2], START_GAMMA);
+            const Number centre = one / (one + exponential(-camera[from + 3]));
+            put(curve, toe);
+            put(curve + 1, shoulder);
+            put(curve + 2, gamma);
+            put(curve + 3, centre);
+            put(curve + 4, shoulder * centre / (toe + centre * (shoulder - toe)));
         }
+    }
+    static __device__ __forceinline__ void derive(u32 part, float* f) {
+        if (part < 2) return;
+        const float centre = f[FIRST_RESPONSE + CURVE * (part - 2) + 3];
+        float* span = f + FACTORS + SPAN * (part - 2);
+        span[0] = 1.0f / centre;
+        span[1] = 1.0f / (centre - 1.0f);
     }
 
     static __device__ __forceinline__ Rgb colour(const float* f, Place place, Rgb rgb) {
 #pragma unroll
         for (u32 c = 0; c < 3; ++c)
-            rgb.value[c] *= f[0] * clamped(falloff_at(f + 1 + VIGNETTE * c, place).value);
+            rgb.value[c] *= f[0] * saturated(falloff_at(f + 1 + VIGNETTE * c, place).value);
         Rgb seen = tinted(f + FIRST_COLOUR, rgb).colour;
 #pragma unroll
         for (u32 c = 0; c < 3; ++c) {
-            seen.value[c] = clamped(seen.value[c]);
-            const float* curve = f + FIRST_RESPONSE + CURVE * c;
+            seen.value[c] = saturated(seen.value[c]);
+            const float *curve = f + FIRST_RESPONSE + CURVE * c, *span = f + FACTORS + SPAN * c;
             if (HAS_RESPONSE)
-                seen.value[c] = power(half_of(curve, seen.value[c]).value, curve[2]).value;
+                seen.value[c] = power(half_of(curve, span, seen.value[c]).value, curve[2]).value;
         }
         return seen;
     }
@@ -232,7 +265,7 @@ struct Model {
 #pragma unroll
         for (u32 c = 0; c < 3; ++c) {
             falloff[c] = falloff_at(f + 1 + VIGNETTE * c, place);
-            x.value[c] = rgb.value[c] * (f[0] * clamped(falloff[c].value));
+            x.value[c] = rgb.value[c] * (f[0] * saturated(falloff[c].value));
         }
         const Tinted t = tinted(f + FIRST_COLOUR, x);
 #pragma unroll
@@ -240,14 +273,15 @@ struct Model {
             const u32 at = FIRST_RESPONSE + CURVE * c;
             const float y = t.colour.value[c];
             if (HAS_RESPONSE)
-                by.value[c] = response_backward(f + at, clamped(y), by.value[c], sums + at);
+                by.value[c] = response_backward(f + at, f + FACTORS + SPAN * c, saturated(y),
+                                                by.value[c], sums + at);
             if (is_cut(y)) by.value[c] = 0.0f;
         }
         by = tinted_backward(f + FIRST_COLOUR, t, x, by, sums + FIRST_COLOUR);
 #pragma unroll
         for (u32 c = 0; c < 3; ++c) {
             const u32 at = 1 + VIGNETTE * c;
-            const float fall = clamped(falloff[c].value), by_rgb = by.value[c] * rgb.value[c];
+            const float fall = saturated(falloff[c].value), by_rgb = by.value[c] * rgb.value[c];
             sums[0] = fmaf(by_rgb, fall, sums[0]);
             falloff_backward(f + at, falloff[c], by_rgb * f[0], sums + at);
             by.value[c] *= f[0] * fall;

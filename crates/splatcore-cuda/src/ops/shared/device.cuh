@@ -84,6 +84,15 @@ __device__ __forceinline__ float sqrt_approx(float x) {
 #endif
 }
 
+// x, cut to 0 to 1; 0 if it is not a number. A card does it as part of the instruction before.
+__device__ __forceinline__ float saturated(float x) {
+#ifdef EMULATED
+    return fminf(fmaxf(x, 0.0f), 1.0f);
+#else
+    return __saturatef(x);
+#endif
+}
+
 // Reads a word that other blocks write with `publish` while this kernel runs.
 __device__ __forceinline__ u32 observe(const u32* address) {
 #ifdef EMULATED
@@ -162,6 +171,30 @@ __device__ __forceinline__ float warp_sum(float value) {
     for (int offset = 16; offset > 0; offset /= 2)
         value += __shfl_xor_sync(FULL_MASK, value, offset);
     return value;
+}
+
+// Which numbers of a lane's array are sums over the warp: number `first` + k in place k < `count`.
+struct LaneSums {
+    u32 first, count;
+};
+
+// Sums over the warp of SIZE numbers of each lane, with the additions of `warp_sum`, which are left
+// in its lanes. Halves the numbers of a lane in each round, so that it takes about SIZE shuffles in
+// place of 5 SIZE.
+template <u32 SIZE, u32 BIT = WARP / 2>
+__device__ __forceinline__ LaneSums warp_sums(float* values, u32 lane, LaneSums own) {
+    constexpr u32 HALF = (SIZE + 1) / 2;
+    const bool is_upper = lane & BIT;
+#pragma unroll
+    for (u32 n = 0; n < HALF; ++n) {
+        const float lower = values[n], upper = n + HALF < SIZE ? values[n + HALF] : 0.0f;
+        const float other = __shfl_xor_sync(FULL_MASK, is_upper ? lower : upper, BIT);
+        values[n] = (is_upper ? upper : lower) + other;
+    }
+    const u32 lower = min(own.count, HALF);
+    own = is_upper ? LaneSums{own.first + HALF, own.count - lower} : LaneSums{own.first, lower};
+    if constexpr (BIT > 1) return warp_sums<HALF, BIT / 2>(values, lane, own);
+    return own;
 }
 
 // Inclusive sum over the lanes up to this one.
