@@ -247,12 +247,24 @@ __device__ __forceinline__ Vec2 lens_pixel(const Lens& lens, const Camera& camer
         Vec2 place = lens_place(lens, view);
         return {camera.focal[0] * place.x, camera.focal[1] * place.y};
     }
-    LensPoint p = lens_point(lens, view);
+    Vec2 plane, outwards = {1.0f, 0.0f};
+    float further = 0.0f;
+    const float limit = lens.edge * view.z;
+    if (lens.plane == PLANE_IMAGE && view.z > 0.0f &&
+        fmaf(view.x, view.x, view.y * view.y) <= limit * limit) {
+        // As in lens_point, but for what only other points need.
+        const float ratio = 1.0f / view.z;
+        plane = {view.x * ratio, view.y * ratio};
+    } else {
+        const LensPoint p = lens_point(lens, view);
+        plane = p.plane;
+        outwards = p.outwards;
+        further = lens.slope * p.beyond;
+    }
     Rows2x2 unused = {};
-    Vec2 bent = lens_bend<false>(lens, p.plane, unused);
-    float further = lens.slope * p.beyond;
-    return {camera.focal[0] * fmaf(further, p.outwards.x, bent.x),
-            camera.focal[1] * fmaf(further, p.outwards.y, bent.y)};
+    Vec2 bent = lens_bend<false>(lens, plane, unused);
+    return {camera.focal[0] * fmaf(further, outwards.x, bent.x),
+            camera.focal[1] * fmaf(further, outwards.y, bent.y)};
 }
 
 // J^t d: the gradient of a point in view space, given that of its pixel.
@@ -284,9 +296,15 @@ __device__ __forceinline__ float lens_depth(const Lens& lens, Vec3 view) {
     return lens_depth_is_distance(lens) ? sqrtf(dot(view, view)) : view.z;
 }
 
+// Whether the angle between a point and the axis has at least this cosine: z >= cosine |view|, by
+// signed squares.
+__device__ __forceinline__ bool lens_is_within(Vec3 view, float cosine) {
+    return view.z * fabsf(view.z) >= cosine * fabsf(cosine) * dot(view, view);
+}
+
 // Whether a Gaussian with its mean here may be drawn, the near plane aside.
 __device__ __forceinline__ bool lens_sees_centre(const Lens& lens, Vec3 view) {
-    return view.z >= lens.centre_cosine * sqrtf(dot(view, view));
+    return lens_is_within(view, lens.centre_cosine);
 }
 
 #endif

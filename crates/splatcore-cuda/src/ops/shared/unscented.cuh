@@ -50,20 +50,23 @@ __device__ __forceinline__ Unscented make_unscented(const Geometry& g, const Cam
     u.seen = lens_sees_centre(lens, g.view);
     float sum_x = 0.0f, sum_y = 0.0f, xx = 0.0f, xy = 0.0f, yy = 0.0f;
 #pragma unroll 1
-    for (int i = 0; i < 6; ++i) {
-        Vec3 axis = sigma_axis(g, camera, i / 2);
-        float sign = i % 2 ? -1.0f : 1.0f;
-        Vec3 at = {fmaf(sign, axis.x, g.view.x), fmaf(sign, axis.y, g.view.y),
-                   fmaf(sign, axis.z, g.view.z)};
-        u.seen = u.seen && at.z >= lens.sigma_cosine * sqrtf(dot(at, at));
-        Vec2 pixel = camera_pixel(lens, camera, at);
-        pixel.x = lens_beside(lens, pixel.x, centre.x);
-        float x = pixel.x - centre.x, y = pixel.y - centre.y;
-        sum_x += x;
-        sum_y += y;
-        xx = fmaf(x, x, xx);
-        xy = fmaf(x, y, xy);
-        yy = fmaf(y, y, yy);
+    for (int k = 0; k < 3; ++k) {
+        const Vec3 axis = sigma_axis(g, camera, k);
+#pragma unroll 1
+        for (int side = 0; side < 2; ++side) {
+            float sign = side ? -1.0f : 1.0f;
+            Vec3 at = {fmaf(sign, axis.x, g.view.x), fmaf(sign, axis.y, g.view.y),
+                       fmaf(sign, axis.z, g.view.z)};
+            u.seen = u.seen && lens_is_within(at, lens.sigma_cosine);
+            Vec2 pixel = camera_pixel(lens, camera, at);
+            pixel.x = lens_beside(lens, pixel.x, centre.x);
+            float x = pixel.x - centre.x, y = pixel.y - centre.y;
+            sum_x += x;
+            sum_y += y;
+            xx = fmaf(x, x, xx);
+            xy = fmaf(x, y, xy);
+            yy = fmaf(y, y, yy);
+        }
     }
     const float sixth = 1.0f / 6.0f;
     u.shift = {sum_x * sixth, sum_y * sixth};
