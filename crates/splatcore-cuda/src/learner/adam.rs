@@ -27,7 +27,7 @@ impl CudaLearner {
             ));
         };
         let rates = Rates::new(plan);
-        let (rows, [splats, splat_of, sums]) = self.rows_of_frame(0);
+        let ((blocks, rows), [splats, splat_of, sums]) = self.rows_of_frame(0);
         let group = |k: usize| {
             let group = &self.state.groups[k];
             [
@@ -75,10 +75,9 @@ impl CudaLearner {
             gradients,
             sh_gradients,
             share: 1.0 / plan.views.len() as f32,
-            first: rows.start as u32,
-            until: rows.end as u32,
+            blocks,
             lens: self.passes.work.kernel_lens(),
         };
-        adam::launch(self.passes.queue(), kernel, &params)
+        adam::launch(self.passes.queue(), kernel, rows, &params)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::memory::first_splats;
 use crate::device::{Address, Buffer, Device};
+use crate::ops::row_blocks::RowBlocks;
 use crate::passes::{Gathered, SHARD_COUNTS, ShardSplats};
 use crate::peers::{Begun, Peers, Shards};
 use splatcore_core::BackendError;
@@ -51,7 +52,7 @@ impl Sharing {
         let frames: Result<_, _> = frames.collect();
         Ok(Self {
             peers,
-            shards: Shards::default(),
+            shards: Shards::new(0, ranks),
             is_whole: true,
             frames: frames?,
             sent_splats: VecDeque::new(),
@@ -77,7 +78,7 @@ impl Sharing {
     pub fn begin(&mut self, gaussians: usize) -> Result<(), BackendError> {
         self.shards = Shards::new(gaussians, self.ranks().count);
         self.is_whole = false;
-        let first = |rank| first_splats(self.shards.of(rank).len());
+        let first = |rank| first_splats(self.shards.rows(rank));
         let rooms = self.rooms.iter().enumerate();
         let rooms = rooms.map(|(rank, &room)| room.max(first(rank))).collect();
         self.set_rooms(rooms)?;
@@ -88,7 +89,7 @@ impl Sharing {
     fn set_rooms(&mut self, rooms: Vec<usize>) -> Result<(), BackendError> {
         let rooms = rooms.into_iter().enumerate();
         self.rooms = rooms
-            .map(|(rank, room)| room.min(self.shards.of(rank).len()))
+            .map(|(rank, room)| room.min(self.shards.rows(rank)))
             .collect();
         let ranks = 0..=self.rooms.len();
         let firsts: Vec<u32> = ranks.map(|rank| self.first_of(rank) as u32).collect();
@@ -172,9 +173,10 @@ impl Sharing {
         self.set_rooms(rooms)
     }
 
-    /// The own rows.
-    pub fn own(&self) -> Range<usize> {
-        self.shards.of(self.ranks().rank)
+    /// The own rows, and how many they are.
+    pub fn own(&self) -> (RowBlocks, usize) {
+        let rank = self.ranks().rank;
+        (self.shards.of(rank), self.shards.rows(rank))
     }
 
     /// The own rows of a frame.

@@ -14,6 +14,7 @@ use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::SHARD_SPLATS_AT;
+use crate::ops::row_blocks::RowBlocks;
 use crate::passes::{SHARD_COUNTS, SPLAT_ROWS, Strips};
 use crate::peers::{Peers, Piece, begin, end, exchange, piece};
 use splatcore_core::BackendError;
@@ -106,10 +107,10 @@ impl CudaLearner {
         let Some(sharing) = &mut self.sharing else {
             return Ok(());
         };
-        let (rows, room) = (sharing.own(), sharing.own_room());
+        let of = (sharing.own(), sharing.own_room(), team.len());
         let to = sharing.frame_mut(frame.index);
         self.passes
-            .project_shard(scene, &camera, &plan.render, (&rows, room, team.len()), to)
+            .project_shard(scene, &camera, &plan.render, of, to)
     }
 
     /// Makes room for what comes of the frame of a round that is rendered here.
@@ -240,10 +241,10 @@ impl CudaLearner {
             return Ok(None);
         };
         let shard = sharing.frame(frame.index);
-        let room = sharing.own_room();
+        let of = (sharing.own(), sharing.own_room());
         let gradients = self
             .passes
-            .project_backward_shard(scene, options, shard, room)?;
+            .project_backward_shard(scene, options, shard, of)?;
         let gradients = FrameGradients {
             is_first: frame.index == 0,
             ..gradients
@@ -307,14 +308,15 @@ impl CudaLearner {
         Ok(slots)
     }
 
-    /// Rows that this rank moves, and the splats, indices and sums that it has of them in a frame
-    /// of the round.
-    pub(super) fn rows_of_frame(&self, index: usize) -> (Range<usize>, [Address; 3]) {
+    /// Rows that this rank moves, and how many; the splats, indices and sums that it has of them in
+    /// a frame.
+    pub(super) fn rows_of_frame(&self, index: usize) -> ((RowBlocks, usize), [Address; 3]) {
         match &self.sharing {
-            Some(sharing) => (sharing.own(), sharing.frame(index).whole()),
+            Some(sharing) => (sharing.own(), sharing.frame(index).own()),
             None => {
                 let (splats, splat_of) = (self.passes.work.splats(), self.passes.splat_of());
-                (0..self.state.count, [splats, splat_of, self.frame.sums])
+                let all = (RowBlocks::ALL, self.state.count);
+                (all, [splats, splat_of, self.frame.sums])
             }
         }
     }
@@ -329,22 +331,18 @@ impl CudaLearner {
     }
 }
 
-/// Gives the own part of an array of sums over blocks of Gaussians to all ranks, and takes theirs;
-/// nothing where there is one rank. `bytes` are those that the first so many Gaussians have.
+/// Gives the own sums over blocks of Gaussians to all ranks, and takes theirs; nothing where there
+/// is one rank. `at` is where those of a rank are, `bytes` how many so many of its rows have.
 pub(super) fn share_sums(
     sharing: Option<&Sharing>,
     queue: &Queue,
-    at: Address,
+    at: &dyn Fn(usize) -> Address,
     bytes: &dyn Fn(usize) -> usize,
 ) -> Result<(), BackendError> {
     let Some(sharing) = sharing else {
         return Ok(());
     };
-    let part = |rank: usize| {
-        let rows = sharing.shards.of(rank);
-        let (start, end) = (bytes(rows.start), bytes(rows.end));
-        (at + start as u64, end - start)
-    };
+    let part = |rank: usize| (at(rank), bytes(sharing.shards.rows(rank)));
     let ranks = sharing.ranks();
     let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
     let give: Vec<_> = others().map(|rank| piece(rank, part(ranks.rank))).collect();

@@ -4,7 +4,7 @@ use super::CudaLearner;
 use super::shared::Sharing;
 use crate::device::{Buffer, Place};
 use crate::ops::densify;
-use crate::peers::{Piece, exchange};
+use crate::peers::{Piece, exchange, piece};
 use splatcore_core::BackendError;
 use std::ops::Range;
 
@@ -12,48 +12,46 @@ use std::ops::Range;
 const STAGE: usize = 16 << 20;
 const PARTS: usize = 8;
 
-/// Rows of each of so many ranks, of the `most` that one has, that are exchanged at a time.
-fn rows_at_a_time(bytes: usize, ranks: usize, most: usize) -> usize {
+/// Blocks of each of so many ranks, of the `most` that one has, that are exchanged at a time; of a
+/// block of so many bytes.
+fn blocks_at_a_time(bytes: usize, ranks: usize, most: usize) -> usize {
     (STAGE / (bytes * ranks)).clamp(1, most.div_ceil(PARTS).max(1))
 }
 
-/// Some rows of an array, of each rank so many from the `first` of its own on.
-struct Rows<'a> {
+/// Some blocks of an array, of each rank so many from the `first` of its own on.
+struct Blocks<'a> {
     sharing: &'a Sharing,
     first: usize,
-    rows: usize,
+    count: usize,
     /// Bytes of a row.
     bytes: usize,
 }
 
-impl Rows<'_> {
-    /// Where a rank's are in the array, bytes.
-    fn of(&self, rank: usize) -> Range<usize> {
-        let own = self.sharing.shards.of(rank);
-        let start = (own.start + self.first).min(own.end);
-        let end = (start + self.rows).min(own.end);
-        self.bytes * start..self.bytes * end
+impl Blocks<'_> {
+    /// Where a rank's are in the array, bytes, and where they are in a stage.
+    fn of(&self, rank: usize) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
+        let shards = &self.sharing.shards;
+        let bytes = self.bytes * shards.block_rows();
+        (0..self.count).map(move |number| {
+            let rows = shards.block(rank, self.first + number);
+            let staged = bytes * (self.count * rank + number);
+            (self.bytes * rows.start..self.bytes * rows.end, staged)
+        })
     }
 
-    /// Where they are in a stage.
-    fn staged(&self, rank: usize) -> usize {
-        self.bytes * self.rows * rank
-    }
-
-    /// The pieces that are given and taken, if a rank's are at this address.
-    fn pieces(&self, at: impl Fn(usize) -> u64) -> [Vec<Piece>; 2] {
+    /// The pieces that are given and taken, if a block is at this address.
+    fn pieces(&self, at: impl Fn((usize, usize)) -> u64) -> [Vec<Piece>; 2] {
         let ranks = self.sharing.ranks();
-        let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
-        let piece = |other, of: usize| Piece {
-            rank: other,
-            address: at(of),
-            bytes: self.of(of).len(),
-        };
-        let give = others().map(|other| piece(other, ranks.rank));
-        [
-            give.collect(),
-            others().map(|other| piece(other, other)).collect(),
-        ]
+        let mut pieces = [Vec::new(), Vec::new()];
+        for other in (0..ranks.count).filter(|&rank| rank != ranks.rank) {
+            for (to, from) in pieces.iter_mut().zip([ranks.rank, other]) {
+                let of = self.of(from);
+                to.extend(of.map(|(at_rows, staged)| {
+                    piece(other, (at((at_rows.start, staged)), at_rows.len()))
+                }));
+            }
+        }
+        pieces
     }
 }
 
@@ -69,32 +67,35 @@ impl CudaLearner {
         let ranks = sharing.ranks();
         let statistics = [&self.state.gradient_sum, &self.state.seen];
         let statistics = statistics.map(|buffer| (buffer, size_of::<u32>()));
-        let most = sharing.shards.of(0).len();
+        let most = sharing.shards.blocks(0);
         for (buffer, bytes) in densify::arrays_of(&self.state).chain(statistics) {
-            let rows = rows_at_a_time(bytes, ranks.count, most);
-            for first in (0..most).step_by(rows) {
-                let rows = Rows {
+            let count = blocks_at_a_time(bytes * sharing.shards.block_rows(), ranks.count, most);
+            for first in (0..most).step_by(count) {
+                let blocks = Blocks {
                     sharing,
                     first,
-                    rows,
+                    count,
                     bytes,
                 };
                 let stage = stage.as_ref().filter(|_| buffer.place() == Place::Host);
-                let [give, take] = match stage {
-                    None => rows.pieces(|rank| buffer.address() + rows.of(rank).start as u64),
-                    Some(stage) => rows.pieces(|rank| stage.address() + rows.staged(rank) as u64),
-                };
+                let [give, take] = blocks.pieces(|(start, staged)| match stage {
+                    None => buffer.address() + start as u64,
+                    Some(stage) => stage.address() + staged as u64,
+                });
                 if let Some(stage) = stage {
-                    let own = buffer.slice(rows.of(ranks.rank))?;
-                    stage.write(rows.staged(ranks.rank), &own)?;
+                    for (rows, staged) in blocks.of(ranks.rank) {
+                        stage.write(staged, &buffer.slice(rows)?)?;
+                    }
                 }
                 // SAFETY: the pieces are of this learner's arrays, or of the stage, and both stay.
                 unsafe { exchange(&*sharing.peers, self.passes.queue(), &give, &take)? };
+                let Some(stage) = stage else {
+                    continue;
+                };
                 for rank in (0..ranks.count).filter(|&rank| rank != ranks.rank) {
-                    if let Some(stage) = stage {
-                        let at = rows.staged(rank);
-                        let theirs = stage.slice(at..at + rows.of(rank).len())?;
-                        buffer.write(rows.of(rank).start, &theirs)?;
+                    for (rows, staged) in blocks.of(rank) {
+                        let theirs = stage.slice(staged..staged + rows.len())?;
+                        buffer.write(rows.start, &theirs)?;
                     }
                 }
             }
@@ -107,9 +108,11 @@ impl CudaLearner {
         let Some(sharing) = &self.sharing else {
             return Ok(None);
         };
-        let (ranks, most) = (sharing.ranks().count, sharing.shards.of(0).len());
+        let (ranks, most) = (sharing.ranks().count, sharing.shards.blocks(0));
+        let block = sharing.shards.block_rows();
         let in_host = densify::arrays_of(&self.state).filter(|(at, _)| at.place() == Place::Host);
-        let bytes = in_host.map(|(_, row)| row * ranks * rows_at_a_time(row, ranks, most));
+        let bytes = in_host.map(|(_, row)| row * block);
+        let bytes = bytes.map(|bytes| bytes * ranks * blocks_at_a_time(bytes, ranks, most));
         let device = &self.passes.queue().device;
         let stage = |bytes| Buffer::new(device, "rows of the ranks", bytes);
         bytes.max().map(stage).transpose()

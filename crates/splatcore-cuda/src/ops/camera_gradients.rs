@@ -10,10 +10,10 @@ use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Kernels, Program};
 use crate::ops::camera::KernelCamera;
 use crate::ops::lens::{KernelLens, LensKind};
+use crate::ops::row_blocks::RowBlocks;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::BackendError;
 use splatcore_core::backend::StepFrame;
-use std::ops::Range;
 use std::sync::Arc;
 
 kernel_params! {
@@ -31,7 +31,7 @@ kernel_params! {
         sums: Address,
         counters: Address,
         partials: Address,
-        first_block: u32,
+        blocks: RowBlocks,
         camera: KernelCamera,
         lens: KernelLens,
     }
@@ -39,7 +39,9 @@ kernel_params! {
     /// Parameters of the kernel that finishes (shared/camera_sums.cuh).
     pub struct FinishCameraParams {
         partials: Address,
-        blocks: u32,
+        count: u32,
+        blocks: RowBlocks,
+        stride: u32,
         counters: Address,
         gradient: Address,
         camera: KernelCamera,
@@ -112,7 +114,7 @@ pub struct CameraFrame {
     pub camera: KernelCamera,
     /// Its lens; of a pinhole zeros.
     pub lens: KernelLens,
-    /// Compacted index of each Gaussian, and the splats by it.
+    /// Compacted index of each of the rows, and the splats by it.
     pub splats: [Address; 2],
     /// A row of 12 floats for each splat.
     pub sums: Address,
@@ -120,13 +122,16 @@ pub struct CameraFrame {
     pub counters: Address,
     /// What it is rendered with.
     pub kind: CameraKind,
-    /// Rows of the Gaussians that have their sums here; they begin with a block.
-    pub of: Range<usize>,
+    /// Rows of the Gaussians that have their sums here.
+    pub of: (RowBlocks, usize),
+    /// Most rows that a rank has.
+    pub most_rows: usize,
 }
 
-/// Gives the others the own bytes of an array, and takes theirs: its address, and the bytes that
-/// each number of Gaussians, a multiple of `BLOCK`, has in it.
-pub type Share<'a> = &'a dyn Fn(Address, &dyn Fn(usize) -> usize) -> Result<(), BackendError>;
+/// Gives the others the own bytes of an array, and takes theirs: the address of what a rank has,
+/// and the bytes of so many rows.
+pub type Share<'a> =
+    &'a dyn Fn(&dyn Fn(usize) -> Address, &dyn Fn(usize) -> usize) -> Result<(), BackendError>;
 
 /// Gradients of N numbers that were not asked for yet. Takes no memory before the first.
 pub struct CameraGradients<const N: usize> {
@@ -171,9 +176,12 @@ impl<const N: usize> CameraGradients<N> {
         frame: &CameraFrame,
         share: Share<'_>,
     ) -> Result<(), BackendError> {
-        let blocks = (scene.count as u32).div_ceil(BLOCK);
-        self.partials
-            .reserve(size_of::<f32>() * N * blocks as usize)?;
+        let (blocks, own_rows) = frame.of;
+        let bytes = |rows: usize| size_of::<f32>() * N * rows.div_ceil(BLOCK as usize);
+        let of_rank = bytes(frame.most_rows);
+        self.partials.reserve(of_rank * blocks.ranks())?;
+        let partials = self.partials.address();
+        let place = |rank: usize| partials + (of_rank * rank) as u64;
         let [sum, finish] = self.kernels(kernels, frame.kind)?;
         let gradient = self.rows.row(of)?;
         let [means, log_scales, rotations, opacity_logits, sh] = scene.arrays;
@@ -190,19 +198,19 @@ impl<const N: usize> CameraGradients<N> {
             splats,
             sums: frame.sums,
             counters: frame.counters,
-            partials: self.partials.address(),
-            first_block: frame.of.start as u32 / BLOCK,
+            partials: place(blocks.rank()),
+            blocks,
             camera: frame.camera,
             lens: frame.lens,
         };
-        let own_blocks = (frame.of.len() as u32).div_ceil(BLOCK);
+        let own_blocks = (own_rows as u32).div_ceil(BLOCK);
         queue.launch(sum, own_blocks, THREADS, &params)?;
-        share(self.partials.address(), &|gaussians| {
-            size_of::<f32>() * N * gaussians.div_ceil(BLOCK as usize)
-        })?;
+        share(&place, &bytes)?;
         let params = FinishCameraParams {
-            partials: self.partials.address(),
+            partials,
+            count: (scene.count as u32).div_ceil(BLOCK),
             blocks,
+            stride: (frame.most_rows as u32).div_ceil(BLOCK),
             counters: frame.counters,
             gradient,
             camera: frame.camera,

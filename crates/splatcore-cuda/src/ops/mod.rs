@@ -42,6 +42,7 @@ pub mod photo;
 pub mod pose_gradient;
 pub mod project;
 pub mod project_backward;
+pub mod row_blocks;
 pub mod scene;
 pub mod score;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::camera::KernelCamera;
 use super::colour::rows::ColourRows;
 use super::counters::Counters;
 use super::lens::KernelLens;
+use super::row_blocks::RowBlocks;
 use crate::device::program::File;
 use crate::device::{Layout, Program, Replacements, Signature};
 
@@ -24,6 +25,7 @@ static SHARED: &[(&str, &Layout)] = &[
     ("splat.cuh", KernelCamera::LAYOUT),
     ("splat.cuh", Counters::LAYOUT),
     ("lens.cuh", KernelLens::LAYOUT),
+    ("row_blocks.cuh", RowBlocks::LAYOUT),
     ("adam.cu", Rates::LAYOUT),
     ("colour_rows.cuh", ColourRows::LAYOUT),
 ];

@@ -225,7 +225,7 @@ impl BinnedLists {
             lens: work.kernel_lens(),
             ..project::params(scene, view, splats, counters)
         };
-        project::launch(&work.queue, project, &params)?;
+        project::launch(&work.queue, project, scene.count, &params)?;
         work.queue.mark("project")?;
 
         let (has_entries, at) = (bin::has_entries(side), |offset| work.scratch_at(offset));

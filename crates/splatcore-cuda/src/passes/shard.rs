@@ -1,7 +1,6 @@
 //! The training pass where several ranks share the Gaussians: each projects its own rows, the rank
 //! that renders the frame gets the splats of all and gives back their sums (`learner/sharing.rs`).
-//! A rank's splats have compacted indices of their own, for which there is limited room; memory of
-//! its own rows is addressed as if all rows were there.
+//! A rank's splats have compacted indices of their own, for which there is limited room.
 
 use super::both::Passes;
 use super::kernels::Op;
@@ -18,6 +17,7 @@ use crate::ops::gather_splats::{self, AgreeParams, GatherSplatsParams};
 use crate::ops::lens::KernelLens;
 use crate::ops::project::{self, ProjectParams};
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
+use crate::ops::row_blocks::RowBlocks;
 use crate::ops::scene::SceneAddresses;
 use crate::ops::strips::{self, PickSumsParams};
 use splatcore_core::backend::RenderOptions;
@@ -40,7 +40,6 @@ pub struct ShardSplats {
     counts: Buffer,
     splat_of: Buffer,
     sums: Buffer,
-    rows: Range<usize>,
     view: Option<KernelCamera>,
     lens: Option<KernelLens>,
 }
@@ -71,7 +70,6 @@ impl ShardSplats {
             counts: Buffer::new(device, "counts of a shard", SHARD_COUNTS)?,
             splat_of: empty()?,
             sums: empty()?,
-            rows: 0..0,
             view: None,
             lens: None,
         })
@@ -106,29 +104,17 @@ impl ShardSplats {
         self.sums.address()
     }
 
-    /// Splats, the compacted index of each Gaussian as if all rows were there, and sums.
-    pub fn whole(&self) -> [Address; 3] {
-        let before = (4 * self.rows.start) as u64;
-        [
-            self.arrays[0].address(),
-            self.splat_of.address().wrapping_sub(before),
-            self.sums.address(),
-        ]
+    /// Splats, the compacted index of each of the rank's rows, and sums.
+    pub fn own(&self) -> [Address; 3] {
+        [&self.arrays[0], &self.splat_of, &self.sums].map(Buffer::address)
     }
 
-    fn reserve(
-        &mut self,
-        rows: &Range<usize>,
-        room: usize,
-        team: usize,
-    ) -> Result<(), BackendError> {
+    fn reserve(&mut self, rows: usize, room: usize, team: usize) -> Result<(), BackendError> {
         let arrays = self.arrays.iter_mut().zip(SPLAT_ROWS);
         for (buffer, bytes) in arrays.chain([(&mut self.sums, SUM_BYTES * team)]) {
             buffer.reserve(bytes * room)?;
         }
-        self.splat_of.reserve(4 * rows.len())?;
-        self.rows = rows.clone();
-        Ok(())
+        self.splat_of.reserve(4 * rows).map(drop)
     }
 }
 
@@ -240,8 +226,8 @@ impl Passes {
         self.training.load(work, sorted, scene, options, more)
     }
 
-    /// Projects some rows of the Gaussians, with room for so many splats, into a frame that so many
-    /// ranks render. After [`Passes::prepare_shard`] of the round.
+    /// Projects a rank's rows of the Gaussians, with room for so many splats, into a frame that so
+    /// many ranks render. After [`Passes::prepare_shard`] of the round.
     ///
     /// # Errors
     /// If the camera cannot be, memory is short or the launch failed.
@@ -250,30 +236,30 @@ impl Passes {
         scene: SceneAddresses,
         camera: &Camera,
         options: &RenderOptions,
-        (rows, room, team): (&Range<usize>, usize, usize),
+        (of, room, team): ((RowBlocks, usize), usize, usize),
         to: &mut ShardSplats,
     ) -> Result<(), BackendError> {
         let view = self.view_of(camera, options)?;
         let (work, sorted) = (&self.work, &mut self.sorted);
         self.training.load(work, sorted, scene, options, &[])?;
+        let (blocks, rows) = of;
         to.reserve(rows, room, team)?;
         to.counts.fill(0, SHARD_COUNTS)?;
         (to.view, to.lens) = (Some(view), work.lens);
-        let [splats, splat_of, _] = to.whole();
+        let [splats, splat_of, _] = to.own();
         let [_, depths, pair_counts] = to.given();
         let params = ProjectParams {
             depths,
             pair_counts,
             splat_of,
             splat_room: room as u32,
-            first: rows.start as u32,
-            most: rows.end as u32,
+            blocks,
             shard: to.counts(),
             lens: self.work.kernel_lens(),
             ..project::params(scene, &view, splats, self.work.counters())
         };
         let [project] = self.training.loaded.get(Op::Project)?;
-        project::launch(&self.work.queue, project, &params)?;
+        project::launch(&self.work.queue, project, rows, &params)?;
         self.work.queue.mark("project")
     }
 
@@ -351,8 +337,8 @@ impl Passes {
         gather_splats::launch_agree(&self.work.queue, agree, &params)
     }
 
-    /// From the sums of a rank's own splats to the gradients of their Gaussians' parameters; there
-    /// is room for so many splats.
+    /// From the sums of a rank's own splats to the gradients of its rows' parameters; there is room
+    /// for so many splats.
     ///
     /// # Errors
     /// If memory is short or the launch failed.
@@ -361,10 +347,10 @@ impl Passes {
         scene: SceneAddresses,
         options: &RenderOptions,
         shard: &ShardSplats,
-        room: usize,
+        (of, room): ((RowBlocks, usize), usize),
     ) -> Result<FrameGradients, BackendError> {
         let [means, log_scales, rotations, opacity_logits, sh] = scene.arrays;
-        let [splats, splat_of, sums] = shard.whole();
+        let [splats, splat_of, sums] = shard.own();
         self.work.lens = shard.lens;
         let (work, sorted) = (&self.work, &mut self.sorted);
         self.training.load(work, sorted, scene, options, &[])?;
@@ -394,7 +380,7 @@ impl Passes {
             rows: gradients,
             sh_degree: options.sh_degree,
             counters: self.work.counters(),
-            of: shard.rows.clone(),
+            of,
             is_first: false,
         })
     }

@@ -260,7 +260,7 @@ impl SortedLists {
             lens: work.kernel_lens(),
             ..project::params(scene, view, work.splats(), work.counters())
         };
-        project::launch(&work.queue, project, &params)?;
+        project::launch(&work.queue, project, scene.count, &params)?;
         work.queue.mark("project")
     }
 

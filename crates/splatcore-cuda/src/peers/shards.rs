@@ -1,29 +1,65 @@
-//! Which rank has which Gaussians.
+//! Which rank has which Gaussians: blocks of neighbours, which the ranks take in turns
+//! (block-cyclic). So each rank has its share of what any photo sees, whatever the order of the
+//! scene.
 
+use crate::ops::row_blocks::RowBlocks;
 use std::ops::Range;
 
-/// Rows of a shard begin at multiples of this: no two ranks share a block of threads or a line of
-/// memory.
-const ROWS: usize = 128;
+/// Rows of a block, powers of two. No two ranks share a block of threads or a line of memory.
+const MIN_BLOCK: usize = 128;
+const MAX_BLOCK: usize = 4096;
+/// Blocks of each rank, at least, if they have so many rows.
+const BLOCKS: usize = 16;
 
-/// The Gaussians of each rank: neighbours in the state's order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The Gaussians of each rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shards {
-    rows: usize,
     gaussians: usize,
+    ranks: usize,
+    /// Rows.
+    block: usize,
 }
 
 impl Shards {
-    /// So many Gaussians over so many ranks. The last ranks may have fewer than others, or none.
+    /// So many Gaussians over so many ranks. Some ranks may have fewer than others, or none.
     pub fn new(gaussians: usize, ranks: usize) -> Self {
-        let rows = gaussians.div_ceil(ranks).next_multiple_of(ROWS);
-        Self { rows, gaussians }
+        let block = (gaussians / (BLOCKS * ranks)).next_power_of_two();
+        Self {
+            gaussians,
+            ranks,
+            block: block.clamp(MIN_BLOCK, MAX_BLOCK),
+        }
     }
 
-    /// A rank's rows.
-    pub fn of(&self, rank: usize) -> Range<usize> {
-        let at = |k: usize| (k * self.rows).min(self.gaussians);
-        at(rank)..at(rank + 1)
+    /// A rank's blocks as kernels take them.
+    pub fn of(&self, rank: usize) -> RowBlocks {
+        RowBlocks::new(self.block, rank, self.ranks)
+    }
+
+    /// The rows of a rank's block of this number, among its own; none behind the last.
+    pub fn block(&self, rank: usize, number: usize) -> Range<usize> {
+        let start = (number * self.ranks + rank) * self.block;
+        start.min(self.gaussians)..(start + self.block).min(self.gaussians)
+    }
+
+    /// How many blocks a rank has.
+    pub fn blocks(&self, rank: usize) -> usize {
+        let all = self.gaussians.div_ceil(self.block);
+        (all + self.ranks - 1).saturating_sub(rank) / self.ranks
+    }
+
+    /// How many rows a rank has.
+    pub fn rows(&self, rank: usize) -> usize {
+        let blocks = self.blocks(rank);
+        match blocks.checked_sub(1) {
+            Some(last) => last * self.block + self.block(rank, last).len(),
+            None => 0,
+        }
+    }
+
+    /// Rows of a block that is not the last.
+    pub fn block_rows(&self) -> usize {
+        self.block
     }
 }
 
@@ -33,16 +69,29 @@ mod tests {
 
     #[test]
     fn every_gaussian_has_one_rank() {
-        for (gaussians, ranks) in [(0, 3), (1, 4), (129, 2), (1000, 7), (128, 1), (4096, 4)] {
+        for (gaussians, ranks) in [(0, 3), (1, 4), (129, 2), (1000, 7), (128, 1), (200_000, 4)] {
             let shards = Shards::new(gaussians, ranks);
-            let mut next = 0;
+            let mut owners = vec![None; gaussians];
             for rank in 0..ranks {
-                let rows = shards.of(rank);
-                assert!(rows.start == next && rows.start.is_multiple_of(ROWS) || rows.is_empty());
-                next = next.max(rows.end);
+                let mut own = 0;
+                for number in 0..shards.blocks(rank) {
+                    for row in shards.block(rank, number) {
+                        assert_eq!(owners[row].replace(rank), None);
+                        assert_eq!(shards.of(rank).row(own), row);
+                        own += 1;
+                    }
+                }
+                assert_eq!(own, shards.rows(rank));
+                assert!(shards.block(rank, shards.blocks(rank)).is_empty());
+                assert!(shards.of(rank).row(own) >= gaussians, "{own} of {rank}");
             }
-            assert_eq!(next, gaussians);
+            assert!(owners.iter().all(Option::is_some));
         }
-        assert_eq!(Shards::new(300, 2).of(1), 256..300);
+    }
+
+    #[test]
+    fn neighbours_stay_together() {
+        assert_eq!(Shards::new(1_000_000, 2).block(1, 0), 4096..8192);
+        assert_eq!(Shards::new(600, 3).block(1, 1), 512..600);
     }
 }

@@ -13,7 +13,7 @@ use splatcore_core::sky::SkyPlan;
 use std::thread;
 use std::time::Duration;
 
-/// Gaussians: shards of 128 rows, so that of seven ranks two have none.
+/// Gaussians: blocks of 128 rows, so that of seven ranks two have none.
 const GAUSSIANS: usize = 600;
 const DEADLINE: Duration = Duration::from_secs(120);
 

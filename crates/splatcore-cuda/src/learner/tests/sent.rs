@@ -38,9 +38,10 @@ fn what_no_view_sees_is_not_sent() {
     let Some((sent, _)) = sent_in_a_step(PLAIN) else {
         return;
     };
+    // Each rank has a quarter of the fifth that is in view, and room for a quarter more than that.
     let all = offload::scene().len() * 3 / 4 * SPLAT_AND_SUMS;
     eprintln!("4 ranks send {sent} bytes a step; {all} if all rows went");
-    assert!(5 * sent < all, "{sent} of {all}");
+    assert!(7 * sent < 2 * all, "{sent} of {all}");
 }
 
 /// Of what four ranks send that render a photo together, beside splats and sums from each to each

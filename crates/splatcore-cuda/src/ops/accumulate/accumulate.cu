@@ -5,7 +5,8 @@
 // the harmonics in use), dL/dsh[k][c] = basis[k] * dL/dcolour[c]. Rows of Gaussians that the frame
 // does not show stay; the first frame of a step writes all rows. The sums are added in the order of
 // the frames. CPU twin: splatcore-cpu/src/batch.rs.
-//   SH_DEGREE in use; SH_ROW floats stored for a Gaussian. Rows `first` to `until` - 1 alone.
+//   SH_DEGREE in use; SH_ROW floats stored for a Gaussian. A rank's rows alone, by
+//   which `splat_of` goes.
 //
 // Launch. Blocks of 256; a lane a Gaussian for the rows, a lane four harmonics of a warp's
 // Gaussians for those, so that neighbouring lanes write neighbouring memory.
@@ -16,6 +17,7 @@
 // with a lane a Gaussian for the harmonics too, and a fill before.
 
 #include "gradient_row.cuh"
+#include "row_blocks.cuh"
 
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
 #if SH_ROW % 4 == 0
@@ -35,28 +37,27 @@ struct alignas(WIDE * sizeof(float)) Unit {
 // Parameters of `accumulate`; in Rust by the same name.
 struct AccumulateParams {
     ReadOnly<float> means;       // [count][3], world
-    ReadOnly<u32> splat_of;      // compacted index of each Gaussian, see NO_SPLAT
+    ReadOnly<u32> splat_of;      // compacted index of each row, see NO_SPLAT
     ReadOnly<float4> gradients;  // a row of 16 floats for each compacted index
     ReadOnly<u32> gaussians;     // the number of Gaussians
     Camera camera;
     GradientRow* rows;  // [count]
     float* sh;          // [count][coefficients][3]
     const Counters* counters;
-    u32 first;
-    u32 until;
-    u32 is_first;  // of the step's frames
+    RowBlocks blocks;  // a rank's rows
+    u32 is_first;      // of the step's frames
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     accumulate(const __grid_constant__ AccumulateParams args) {
     begin_kernel();
     __shared__ float bases[BLOCK / WARP][WARP * BASIS];
     __shared__ float colours[BLOCK / WARP][WARP * 3];
-    u32 i = args.first + blockIdx.x * BLOCK + threadIdx.x, lane = threadIdx.x % WARP,
-        warp = threadIdx.x / WARP;
-    const u32 count = min(args.gaussians[0], args.until);
+    const u32 own = blockIdx.x * BLOCK + threadIdx.x, i = row_of(own, args.blocks),
+              lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const u32 count = args.gaussians[0];
     if (args.counters->overflowed || i - lane >= count) return;
     bool exists = i < count;
-    u32 word = exists ? args.splat_of[i] : NO_SPLAT, splat_index = word & ~IN_VIEW;
+    u32 word = exists ? args.splat_of[own] : NO_SPLAT, splat_index = word & ~IN_VIEW;
     bool in_view = word & IN_VIEW, has_splat = splat_index != NO_SPLAT;
 
     GradientRow row = {};

@@ -6,9 +6,9 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Kernels, Program, error::failed};
 use crate::ops::camera::KernelCamera;
+use crate::ops::row_blocks::RowBlocks;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::{BackendError, sh};
-use std::ops::Range;
 use std::sync::Arc;
 
 kernel_params! {
@@ -22,8 +22,7 @@ kernel_params! {
         rows: Address,
         sh: Address,
         counters: Address,
-        first: u32,
-        until: u32,
+        blocks: RowBlocks,
         is_first: u32,
     }
 }
@@ -52,7 +51,7 @@ pub struct BatchGradients {
 
 /// A frame's part in the sums.
 pub struct FrameGradients {
-    /// Compacted index of each Gaussian.
+    /// Compacted index of each of the rows that the frame's gradients are of.
     pub splat_of: Address,
     /// A row of 16 floats for each compacted index, of `project_backward`.
     pub rows: Address,
@@ -60,8 +59,8 @@ pub struct FrameGradients {
     pub sh_degree: u8,
     /// The counters.
     pub counters: Address,
-    /// Rows of the Gaussians that the frame's gradients are of.
-    pub of: Range<usize>,
+    /// These rows, and how many they are.
+    pub of: (RowBlocks, usize),
     /// Whether the frame is the first of its step.
     pub is_first: bool,
 }
@@ -123,11 +122,10 @@ impl BatchGradients {
             rows: self.rows.address(),
             sh: self.sh.address(),
             counters: frame.counters,
-            first: frame.of.start as u32,
-            until: frame.of.end as u32,
+            blocks: frame.of.0,
             is_first: frame.is_first as u32,
         };
-        let blocks = (frame.of.len() as u32).div_ceil(BLOCK);
+        let blocks = (frame.of.1 as u32).div_ceil(BLOCK);
         queue.launch(kernel, blocks, BLOCK, &params)?;
         queue.mark("accumulate")
     }

@@ -11,7 +11,7 @@
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
 // noise. SEVERAL_FRAMES 1 takes `share` of the gradients that frames added up (accumulate.cu).
-// SHARD 1 steps a range of rows. LEARNED_MASKS 1
+// SHARD 1 steps a rank's rows, by which `splat_of` goes. LEARNED_MASKS 1
 // learns masks too (docs/methods/learned-masks.md; MIN_MASK, OFF_OPACITY_LOGIT). SH_ROW floats a
 // row of harmonics; BETA1, BETA2, EPSILON (rates.rs); those of moments.cuh, project_backward.cuh.
 //
@@ -29,6 +29,7 @@
 #include "matrix.cuh"
 #include "moments.cuh"
 #include "project_backward.cuh"
+#include "row_blocks.cuh"
 
 // Gaussians of a block, and threads; blocks that fit a multiprocessor.
 #define BLOCK 128  // tune: 32 64 96 128
@@ -160,10 +161,9 @@ struct AdamParams {
     // Of SEVERAL_FRAMES, [count] and [count][SH_ROW]; else null.
     const GradientRow* gradients;
     ReadOnly<float> sh_gradients;
-    float share;  // of a frame in the batch
-    u32 first;    // with SHARD 1: only rows `first` to `until` - 1 step
-    u32 until;
-    Lens lens;  // unless LENS is 0
+    float share;       // of a frame in the batch
+    RowBlocks blocks;  // with SHARD 1: a rank's rows
+    Lens lens;         // unless LENS is 0
 };
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     adam(const __grid_constant__ AdamParams args) {
@@ -174,20 +174,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     if (args.counters->overflowed) return;  // a buffer overflowed: the step is taken again
     if (blockIdx.x == 0 && threadIdx.x == 0) args.counters->steps += 1;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    u32 first = (blockIdx.x * WARPS + warp) * WARP, end = count;
+    const u32 own = (blockIdx.x * WARPS + warp) * WARP;
+    u32 first = own;
 #if SHARD
-    first += args.first;
-    end = min(count, args.until);
+    first = row_of(own, args.blocks);
 #endif
     u32 i = first + lane;
-    if (first >= end) return;
-    bool exists = i < end;
+    if (first >= count) return;
+    bool exists = i < count;
 #if SEVERAL_FRAMES
     GradientRow of_frames = {};
     if (exists) of_frames = args.gradients[i];
     bool has_splat = of_frames.splats != 0;
 #else
-    u32 word = exists ? args.splat_of[i] : NO_SPLAT, splat_index = word & ~IN_VIEW;
+    u32 word = exists ? args.splat_of[own + lane] : NO_SPLAT, splat_index = word & ~IN_VIEW;
     bool has_splat = splat_index != NO_SPLAT;
 #endif
 #if SPARSE
@@ -200,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     if (learns) owners[warp][row] = lane;
     __syncwarp();
 #else
-    u32 here = min(end - first, (u32)WARP), row = lane;
+    u32 here = min(count - first, (u32)WARP), row = lane;
     bool learns = exists;
 #endif
     float* rows = harmonics[warp];

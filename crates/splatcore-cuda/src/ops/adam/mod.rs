@@ -12,6 +12,7 @@ use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use crate::ops::lens::KernelLens;
+use crate::ops::row_blocks::RowBlocks;
 use moments::Moments;
 use rates::Rates;
 use splatcore_core::{BackendError, learned_masks};
@@ -50,8 +51,7 @@ kernel_params! {
         gradients: Address,
         sh_gradients: Address,
         share: f32,
-        first: u32,
-        until: u32,
+        blocks: RowBlocks,
         lens: KernelLens,
     }
 }
@@ -91,13 +91,18 @@ pub fn of_batch(adam: Program) -> Program {
     adam.with(SEVERAL_FRAMES, 1)
 }
 
-/// Steps the Gaussians from `first` to `until` - 1, as far as they exist. One block counts the
-/// step, also where there are none.
+/// Steps so many Gaussians, as far as they exist. One block counts the step, also where there are
+/// none.
 ///
 /// # Errors
 /// If the launch failed.
-pub fn launch(queue: &Queue, kernel: Kernel, params: &AdamParams) -> Result<(), BackendError> {
-    let (block, rows) = (kernel.tuned("BLOCK")?, params.until - params.first);
+pub fn launch(
+    queue: &Queue,
+    kernel: Kernel,
+    rows: usize,
+    params: &AdamParams,
+) -> Result<(), BackendError> {
+    let (block, rows) = (kernel.tuned("BLOCK")?, rows as u32);
     queue.launch(kernel, rows.div_ceil(block).max(1), block, params)
 }
 

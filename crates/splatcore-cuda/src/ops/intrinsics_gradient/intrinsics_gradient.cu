@@ -24,14 +24,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ RowNumbers numbers;
     __shared__ Seen seen;
     if (args.counters->overflowed) return;
-    const u32 block = args.first_block + blockIdx.x, first = block * BLOCK;
+    const u32 own = blockIdx.x * BLOCK, first = row_of(own, args.blocks);
     clear(numbers);
-    const u32 count = list_seen(args, first, seen);
+    const u32 count = list_seen(args, own, first, seen);
     for (u32 place = threadIdx.x; place < count; place += THREADS) {
         const u32 row = seen.rows[place];
         put(numbers, row, gradient_of(args, first + row, seen.splats[place]).by.intrinsics);
     }
-    add_block(numbers, block, args.partials);
+    add_block(numbers, blockIdx.x, args.partials);
 }
 
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)

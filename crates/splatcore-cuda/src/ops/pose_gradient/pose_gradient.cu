@@ -75,9 +75,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #endif
     if (args.counters->overflowed) return;
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    const u32 block = args.first_block + blockIdx.x, first = block * BLOCK;
+    const u32 own = blockIdx.x * BLOCK, first = row_of(own, args.blocks);
     clear(numbers);
-    const u32 count = list_seen(args, first, seen);
+    const u32 count = list_seen(args, own, first, seen);
     for (u32 start = warp * WARP; start < count; start += THREADS) {
         const u32 here = min(count - start, (u32)WARP);
 #if SH_DEGREE >= 1
@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #endif
         if (lane < here) put(numbers, row, pose);
     }
-    add_block(numbers, block, args.partials);
+    add_block(numbers, blockIdx.x, args.partials);
 }
 
 extern "C" __global__ void __launch_bounds__(NUMBERS* WARP)

@@ -13,6 +13,7 @@ use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use crate::ops::lens::{KernelLens, LensKind};
+use crate::ops::row_blocks::RowBlocks;
 use crate::ops::scene::SceneAddresses;
 use bytemuck::Zeroable;
 use splatcore_core::BackendError;
@@ -45,7 +46,7 @@ kernel_params! {
         counters: Address,
         smoothing: Address,
         rays: Address,
-        first: u32,
+        blocks: RowBlocks,
         shard: Address,
         lens: KernelLens,
     }
@@ -167,12 +168,16 @@ pub fn params(
     }
 }
 
-/// Projects the Gaussians from `first` to `most` - 1: all of them where there is one rank.
+/// Projects so many Gaussians: all of them, or a rank's.
 ///
 /// # Errors
 /// If the launch failed.
-pub fn launch(queue: &Queue, kernel: Kernel, params: &ProjectParams) -> Result<(), BackendError> {
+pub fn launch(
+    queue: &Queue,
+    kernel: Kernel,
+    rows: usize,
+    params: &ProjectParams,
+) -> Result<(), BackendError> {
     let block = kernel.tuned("BLOCK")?;
-    let rows = params.most.saturating_sub(params.first);
-    queue.launch(kernel, rows.div_ceil(block), block, params)
+    queue.launch(kernel, (rows as u32).div_ceil(block), block, params)
 }

@@ -14,8 +14,8 @@
 //   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MAX_MACRO_TILES as
 //   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]);
 //   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh); LENS as in
-//   lens.cuh; SHARD 1 projects rows `first` to `most` - 1 alone, counts in `shard`, has `depths` by
-//   compacted index, and leaves `splat_order` to gather_splats.cu.
+//   lens.cuh; SHARD 1 projects a rank's rows alone, by which `splat_of` goes, counts in `shard`,
+//   has `depths` by compacted index, and leaves `splat_order` to gather_splats.cu.
 //
 // Launch. One thread a Gaussian, blocks of 128; 60 registers, 28 KB of shared memory for degree 3.
 // Binned: 59, 34 KB (46 for many macro-tiles). HALF_SH: 40, 16 KB.
@@ -35,6 +35,7 @@
 #include "ray_depth.cuh"
 #include "smoothing.cuh"
 #include "antialias.cuh"
+#include "row_blocks.cuh"
 #include "unscented.cuh"
 #ifdef MAX_MACRO_TILES
 #include "bin.cuh"
@@ -166,7 +167,7 @@ struct ProjectParams {
     Counters* counters;
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
     RayShape* rays;             // by compacted index, with RAYS 1
-    u32 first;                  // these two with SHARD 1
+    RowBlocks blocks;           // these two with SHARD 1
     ShardCounts* shard;
     Lens lens;  // unless LENS is 0
 };
@@ -190,9 +191,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u32 block = blockIdx.x;
     u32 strand = gridDim.x / STRANDS;
     if (block < STRANDS * strand) block = block % STRANDS * strand + block / STRANDS;
-    u32 i = block * BLOCK + thread;
+    const u32 own = block * BLOCK + thread;
+    u32 i = own;
 #if SHARD
-    i += args.first;
+    i = row_of(own, args.blocks);
 #endif
     bool survives = false, in_view = false;
     Splat splat = {};
@@ -463,7 +465,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         args.depths[i] = survives ? depth_key(depth, args.camera) : NO_KEY;
         args.splat_order[i] = splat_index;
 #endif
-        args.splat_of[i] = (survives ? splat_index : NO_SPLAT) | (in_view ? IN_VIEW : 0u);
+        args.splat_of[own] = (survives ? splat_index : NO_SPLAT) | (in_view ? IN_VIEW : 0u);
     }
 #endif
 }

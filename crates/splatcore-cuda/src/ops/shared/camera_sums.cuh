@@ -5,6 +5,7 @@
 #pragma once
 #include "block_sum.cuh"
 #include "project_backward.cuh"
+#include "row_blocks.cuh"
 
 // Parameters of the kernel that sums over a block's Gaussians; in Rust by the same name.
 struct SumCameraParams {
@@ -15,20 +16,22 @@ struct SumCameraParams {
     ReadOnly<float> sh;              // [count][coefficients][3]
     ReadOnly<float> smoothing;       // [count], radius of the 3D filter; null: none
     ReadOnly<u32> gaussians;         // the number of Gaussians
-    ReadOnly<u32> splat_of;          // compacted index of each Gaussian, see NO_SPLAT
+    ReadOnly<u32> splat_of;          // compacted index of each row of `blocks`, see NO_SPLAT
     const Splat* splats;             // by compacted index
     ReadOnly<float4> sums;           // a row of 12 floats for each compacted index
     const Counters* counters;
-    float* partials;  // [blocks][NUMBERS]
-    u32 first_block;  // of those that are summed here
+    float* partials;   // [BLOCK rows of `blocks`][NUMBERS]
+    RowBlocks blocks;  // the rows that are summed here
     Camera camera;
     Lens lens;  // unless LENS is 0
 };
 
 // Parameters of the kernel that adds the blocks; in Rust by the same name.
 struct FinishCameraParams {
-    ReadOnly<float> partials;  // [blocks][NUMBERS]
-    u32 blocks;
+    ReadOnly<float> partials;  // [ranks][stride][NUMBERS]
+    u32 count;                 // BLOCK rows each, of all ranks
+    RowBlocks blocks;          // of any rank
+    u32 stride;                // sums that there is room for of each rank
     const Counters* counters;
     double* gradient;  // [NUMBERS]
     Camera camera;
@@ -43,15 +46,16 @@ struct Seen {
     u32 counts[ROW_GROUPS];
 };
 
-// Lists the Gaussians with splats from row `first` on; returns how many there are. All threads of
-// the block call it, and may read the list then.
-__device__ __forceinline__ u32 list_seen(const SumCameraParams& args, u32 first, Seen& seen) {
+// Lists the Gaussians with splats from row `first` on, the rank's row `own`; returns how many there
+// are. All threads of the block call it, and may read the list then.
+__device__ __forceinline__ u32 list_seen(const SumCameraParams& args, u32 own, u32 first,
+                                         Seen& seen) {
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, rows = args.gaussians[0];
     u32 splats[BLOCK / THREADS], masks[BLOCK / THREADS];
 #pragma unroll
     for (u32 k = 0; k < BLOCK / THREADS; ++k) {
-        const u32 i = first + k * THREADS + threadIdx.x;
-        splats[k] = i < rows ? args.splat_of[i] & ~IN_VIEW : NO_SPLAT;
+        const u32 at = k * THREADS + threadIdx.x;
+        splats[k] = first + at < rows ? args.splat_of[own + at] & ~IN_VIEW : NO_SPLAT;
     }
 #pragma unroll
     for (u32 k = 0; k < BLOCK / THREADS; ++k) {
@@ -145,11 +149,18 @@ __device__ __forceinline__ void add_block(const RowNumbers& numbers, u32 block, 
     if (group == 0 && n < NUMBERS) partials[(u64)block * NUMBERS + n] = sum;
 }
 
+// Where the sum over rows i * BLOCK and on lies.
+__device__ __forceinline__ u32 place_of(const FinishCameraParams& args, u32 i) {
+    const u32 rows = i * BLOCK, block = rows >> args.blocks.bits, turn = block / args.blocks.ranks,
+              rank = block - turn * args.blocks.ranks;
+    return rank * args.stride + (rows - ((block - turn) << args.blocks.bits)) / BLOCK;
+}
+
 // The sum of all blocks of a number, by a warp; right in its lane 0.
 __device__ __forceinline__ double add_blocks(const FinishCameraParams& args, u32 number, u32 lane) {
     double total = 0.0;
 #pragma unroll 16
-    for (u32 i = lane; i < args.blocks; i += WARP)
-        total += args.partials[(u64)i * NUMBERS + number];
+    for (u32 i = lane; i < args.count; i += WARP)
+        total += args.partials[(u64)place_of(args, i) * NUMBERS + number];
     return warp_total(total);
 }

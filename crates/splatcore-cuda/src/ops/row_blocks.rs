@@ -1,0 +1,49 @@
+//! Rows of the state that a rank has: blocks that the ranks take in turns.
+
+use crate::device::params::shared_struct;
+
+shared_struct! {
+    /// `RowBlocks` of ops/shared/row_blocks.cuh.
+    #[derive(PartialEq, Eq)]
+    pub struct RowBlocks as "RowBlocks" {
+        /// log2 of the rows of a block.
+        bits: u32,
+        rank: u32,
+        ranks: u32,
+    }
+}
+
+impl RowBlocks {
+    /// All rows.
+    pub const ALL: Self = Self {
+        bits: u32::BITS - 1,
+        rank: 0,
+        ranks: 1,
+    };
+
+    /// Of one of so many ranks; `block` is a power of two.
+    pub fn new(block: usize, rank: usize, ranks: usize) -> Self {
+        Self {
+            bits: block.ilog2(),
+            rank: rank as u32,
+            ranks: ranks as u32,
+        }
+    }
+
+    /// Which rank.
+    pub fn rank(self) -> usize {
+        self.rank as usize
+    }
+
+    /// How many ranks.
+    pub fn ranks(self) -> usize {
+        self.ranks as usize
+    }
+
+    /// The row of the state that is a rank's row `own`: `row_of` of the header.
+    #[cfg(test)]
+    pub fn row(self, own: usize) -> usize {
+        let block = (own >> self.bits) * (self.ranks as usize - 1) + self.rank as usize;
+        own + (block << self.bits)
+    }
+}
