@@ -6,7 +6,25 @@ pub mod chromium;
 pub mod footprints;
 pub mod heap;
 
+use std::fmt::Display;
 use std::path::PathBuf;
+
+/// Asserts that a text, or what an error says, contains each of the parts; shows the text if not.
+#[macro_export]
+macro_rules! assert_contains {
+    ($text:expr, $($part:expr),+ $(,)?) => {
+        $crate::check_contains(&$text, &[$(AsRef::<str>::as_ref(&$part)),+])
+    };
+}
+
+/// What [`assert_contains`] does.
+#[track_caller]
+pub fn check_contains(text: &dyn Display, parts: &[&str]) {
+    let text = text.to_string();
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in: {text}");
+    }
+}
 
 /// A file or folder of the real data: in the folder that the environment variable `SPLATCORE_DATA`
 /// names, or in `shared/data` beside the project (tests run in a package's folder). If it
@@ -21,4 +39,10 @@ pub fn shared(name: &str) -> Option<PathBuf> {
     }
     eprintln!("skipped: {} not found", path.display());
     None
+}
+
+/// Several of them ([`shared`]); `None` if one is missing.
+pub fn shared_all<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
+    let found: Vec<PathBuf> = names.into_iter().map_while(shared).collect();
+    found.try_into().ok()
 }

@@ -333,7 +333,7 @@ mod tests {
         };
         let no_driver = Err("no NVIDIA driver found");
         let line = chosen(BackendChoice::Auto, Ok(())).unwrap();
-        assert!(line.contains("2 threads (auto: a card"), "{line}");
+        assert_contains!(line, "2 threads (auto: a card");
         let line = chosen(BackendChoice::Auto, no_driver).unwrap();
         assert!(
             line.ends_with("1 thread (auto: no NVIDIA driver found)"),
@@ -344,10 +344,7 @@ mod tests {
         let line = chosen(BackendChoice::Cuda, Ok(())).unwrap();
         assert!(line.ends_with("2 threads"), "{line}");
         let error = chosen(BackendChoice::Cuda, no_driver).unwrap_err();
-        assert!(
-            error.contains("no NVIDIA driver found; or compute") && error.contains("--backend cpu"),
-            "{error}"
-        );
+        assert_contains!(error, "no NVIDIA driver found; or compute", "--backend cpu");
     }
 
     #[test]
@@ -360,10 +357,7 @@ mod tests {
         }
         assert_eq!(chosen(BackendChoice::Cpu, None), Ok(BackendChoice::Cpu));
         let error = chosen(BackendChoice::Cpu, Some(1)).unwrap_err();
-        assert!(
-            error.contains("--device 1") && error.contains("--backend cpu"),
-            "{error}"
-        );
+        assert_contains!(error, "--device 1", "--backend cpu");
     }
 
     #[test]
@@ -375,10 +369,7 @@ mod tests {
         );
         assert_eq!(chosen(BackendChoice::Auto, None), Ok(BackendChoice::Auto));
         let error = chosen(BackendChoice::Cpu, Some(1)).unwrap_err();
-        assert!(
-            error.contains("--memory") && error.contains("--backend cpu"),
-            "{error}"
-        );
+        assert_contains!(error, "--memory", "--backend cpu");
     }
 
     #[test]
@@ -387,7 +378,7 @@ mod tests {
         let chosen = |choice| with_memory(choice, None, folder).map_err(|e| e.to_string());
         assert_eq!(chosen(BackendChoice::Auto), Ok(BackendChoice::Cuda));
         let error = chosen(BackendChoice::Cpu).unwrap_err();
-        assert!(error.contains("--memory-files"), "{error}");
+        assert_contains!(error, "--memory-files");
     }
 
     #[test]
@@ -396,11 +387,7 @@ mod tests {
             |reason: &str| choose(BackendChoice::Auto, || cpu(1), || Err(reason.into())).unwrap();
         assert!(with_half_scene(opened("no driver"), false).is_ok());
         let refused = with_half_scene(opened("no driver"), true).err().unwrap();
-        let line = refused.to_string();
-        assert!(
-            line.contains("--half-scene") && line.contains("no driver"),
-            "{line}"
-        );
+        assert_contains!(refused, "--half-scene", "no driver");
     }
 
     #[test]

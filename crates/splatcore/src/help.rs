@@ -236,19 +236,13 @@ mod tests {
         command.build();
         let train = command.find_subcommand_mut("train").unwrap();
         let help = train.render_help().to_string();
-        assert!(
-            help.contains("More flags: splatcore train --help"),
-            "{help}"
-        );
+        assert_contains!(help, "More flags: splatcore train --help");
         assert!(
             help.contains("--iterations") && !help.contains("--lr-means"),
             "{help}"
         );
         // A sentence of what `--help` says in three.
-        assert!(
-            help.contains("Training steps, of --batch photos each"),
-            "{help}"
-        );
+        assert_contains!(help, "Training steps, of --batch photos each");
         assert!(!help.contains("Time grows in proportion"), "{help}");
     }
 }

@@ -34,6 +34,10 @@
 //! # Ok::<(), splatcore::core::BackendError>(())
 //! ```
 
+#[cfg(test)]
+#[macro_use]
+extern crate splatcore_test_support;
+
 mod backends;
 mod cameras;
 mod channels;

@@ -244,7 +244,7 @@ mod tests {
         };
         let line = remedy(saved);
         assert!(line.starts_with("--resume goes on"), "{line}");
-        assert!(line.contains("--max-size"), "{line}");
+        assert_contains!(line, "--max-size");
         let lost = TrainError::Backend(BackendError::Device {
             backend: "cuda",
             message: "the card is gone".into(),
@@ -278,7 +278,7 @@ mod tests {
         ] {
             let error = anyhow::Error::new(file().depending_on(choice)).context("while testing");
             let line = of(&error).unwrap_or_default();
-            assert!(line.contains(wanted), "{line}");
+            assert_contains!(line, wanted);
         }
     }
 }

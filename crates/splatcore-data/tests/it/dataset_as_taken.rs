@@ -1,6 +1,6 @@
 //! Photos that keep their lens.
 
-use crate::dataset_support::as_taken;
+use crate::dataset_support::{as_taken, open};
 use splatcore_core::Lens;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
@@ -35,7 +35,7 @@ fn painted(lens: Lens) -> (tempfile::TempDir, Dataset) {
         ..ProceduralOptions::default()
     };
     write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
-    let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
+    let dataset = open(folder.path());
     (folder, dataset)
 }
 
@@ -83,7 +83,7 @@ fn photos_stay_and_cameras_know_their_lens() {
         // Points are where both say, the lens and the pinhole that it is resampled to.
         let [kept, resampled] =
             [as_taken(), LoadOptions::default()].map(|options| off(&dataset, &options));
-        let mut without = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
+        let mut without = open(folder.path());
         for entry in &mut without.entries {
             entry.camera.lens = Lens::Pinhole;
         }
@@ -127,11 +127,7 @@ fn a_lens_that_is_no_polynomial_is_refused_by_name() {
     );
     let error = dataset
         .load_views(&[0], &as_taken(), &|_, _| {})
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("view_0000.png") && error.contains("'fov'") && error.contains("undistorted"),
-        "{error}"
-    );
+        .unwrap_err();
+    assert_contains!(error, "view_0000.png", "'fov'", "undistorted");
     assert!(dataset.cameras(&[0], &as_taken()).is_err());
 }

@@ -116,17 +116,14 @@ fn lists_are_found_by_the_names_that_programs_give_them() {
         std::fs::create_dir(root.join("bundle")).unwrap();
         std::fs::write(root.join(out), bundle()).unwrap();
         let error = open_error(root);
-        assert!(error.contains("no list of photos"), "{error}");
+        assert_contains!(error, "no list of photos");
         std::fs::write(root.join(list), "a.png\nb.png\nc.png\n").unwrap();
         assert_eq!(open(root).entries.len(), 1, "{out}");
         let file = Dataset::open(&root.join(out), &OpenOptions::default()).unwrap();
         assert_eq!(file.entries.len(), 1, "{out}");
         std::fs::write(root.join(list), "a.png\n").unwrap();
         let error = open_error(root);
-        assert!(
-            error.contains("lists 1 photos") && error.contains("3 cameras"),
-            "{error}"
-        );
+        assert_contains!(error, "lists 1 photos", "3 cameras");
     }
 }
 

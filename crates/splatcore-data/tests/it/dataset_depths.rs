@@ -1,7 +1,7 @@
 //! Depth maps: where they are found, what their formats mean, what is refused, and the points on
 //! what they show.
 
-use crate::dataset_support::{colmap_text, open, pattern, save, shared};
+use crate::dataset_support::{self, colmap_text, npy_file, open, pattern, photos, save, shared};
 use exr::prelude::{
     AnyChannel, AnyChannels, Encoding, FlatSamples, Image, Layer, LayerAttributes, WritableImage,
 };
@@ -12,7 +12,6 @@ use splatcore_data::dataset::{
     Dataset, DepthOptions, DepthValues, LoadOptions, depth_factor, points_of,
 };
 use std::io::{Cursor, Write};
-use std::path::Path;
 
 const WIDTH: u32 = 8;
 const HEIGHT: u32 = 6;
@@ -33,14 +32,7 @@ fn png16() -> ImageBuffer<Luma<u16>, Vec<u16>> {
 }
 
 fn npy(kind: &str, body: &[u8]) -> Vec<u8> {
-    let header = format!(
-        "{{'descr': '{kind}', 'fortran_order': False, 'shape': ({HEIGHT}, {WIDTH}, 1), }}\n"
-    );
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(body);
-    bytes
+    npy_file(1, kind, false, &format!("({HEIGHT}, {WIDTH}, 1)"), body)
 }
 
 fn floats() -> Vec<u8> {
@@ -69,23 +61,12 @@ fn exr(names: &[&str]) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// Photos of 16 x 12 pixels of a camera at (-i, 0, -4) that looks along z.
-fn photos(root: &Path, names: &[&str], points: &str) {
-    let images: Vec<(u32, &str)> = names.iter().map(|name| (1, *name)).collect();
-    colmap_text(root, "1 PINHOLE 16 12 20 20 8 6\n", &images, points);
-    for name in names {
-        save(pattern(16, 12), &root.join("images").join(name));
-    }
-}
-
 fn load(dataset: &Dataset, options: DepthOptions) -> Result<Vec<View>, String> {
-    let all: Vec<usize> = (0..dataset.entries.len()).collect();
     let options = LoadOptions {
         depths: Some(options),
         ..LoadOptions::default()
     };
-    let views = dataset.load_views(&all, &options, &|_, _| {});
-    views.map_err(|error| error.to_string())
+    dataset_support::load(dataset, &options)
 }
 
 fn map_of(view: &View) -> &DepthMap {
@@ -235,10 +216,10 @@ fn what_is_wrong_is_said_with_the_photo() {
         error
     };
     let error = refused(DepthValues::Metric);
-    assert!(error.contains("no photo has depths"), "{error}");
+    assert_contains!(error, "no photo has depths");
     // The points of the dataset are made up.
     let error = refused(DepthValues::Disparity);
-    assert!(error.contains("have no scale"), "{error}");
+    assert_contains!(error, "have no scale");
     // There is one, and nothing of it is known.
     let path = root.join("depths/a.png");
     save(ImageBuffer::<Luma<u16>, _>::new(WIDTH, HEIGHT), &path);
@@ -262,13 +243,10 @@ fn what_is_wrong_is_said_with_the_photo() {
     let path = root.join("depths/b.png");
     save(ImageBuffer::<Luma<u16>, _>::new(8, 8), &path);
     let error = refused(DepthValues::Metric);
-    assert!(
-        error.contains("8x8 values") && error.contains("16x12") && error.contains("'b.png'"),
-        "{error}"
-    );
+    assert_contains!(error, "8x8 values", "16x12", "'b.png'");
     save(pattern(16, 12), &path);
     let error = refused(DepthValues::Metric);
-    assert!(error.contains("holds colours"), "{error}");
+    assert_contains!(error, "holds colours");
     std::fs::remove_file(&path).unwrap();
     for (name, bytes, wanted) in [
         ("b.npz", &b"no zip"[..], "no npz"),
@@ -283,13 +261,13 @@ fn what_is_wrong_is_said_with_the_photo() {
         let path = root.join("depths").join(name);
         std::fs::write(&path, bytes).unwrap();
         let error = refused(DepthValues::Metric);
-        assert!(error.contains(wanted) && error.contains(name), "{error}");
+        assert_contains!(error, wanted, name);
         std::fs::remove_file(&path).unwrap();
     }
     let none = exr(&["A", "B"]);
     std::fs::write(root.join("depths/b.exr"), none).unwrap();
     let error = refused(DepthValues::Metric);
-    assert!(error.contains("none of its channels"), "{error}");
+    assert_contains!(error, "none of its channels");
 }
 
 /// Of a photo through a lens, which is undistorted: the map is resampled as the photo is.

@@ -1,6 +1,6 @@
 //! `transforms.json` with cameras of NVIDIA's f-theta model, against the formulas of their files.
 
-use crate::dataset_support::{pattern, save};
+use crate::dataset_support::{open, pattern, save};
 use splatcore_core::{Camera, Lens};
 use splatcore_data::dataset::transforms::{self, PosedPhoto};
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
@@ -111,7 +111,7 @@ fn what_is_written_is_read() {
         held_out: false,
     };
     transforms::write(&folder.path().join("transforms.json"), &[photo]).unwrap();
-    let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
+    let dataset = open(folder.path());
     let again = &dataset.entries[0].camera;
     assert!((again.fx - camera.fx).abs() < 1e-9 && again.cx == camera.cx);
     for (ray, _) in rays(false) {

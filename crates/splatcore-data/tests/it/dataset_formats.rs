@@ -1,8 +1,7 @@
 //! Which format is read where there are several; what the book says of them; hostile files of all.
 
 use crate::dataset_bundler;
-use crate::dataset_llff::npy_file;
-use crate::dataset_support::{edited, edits, open, open_error, pattern, save};
+use crate::dataset_support::{edited, edits, npy_file, open, open_error, pattern, save};
 use crate::{dataset_metashape, dataset_phones, dataset_realityscan};
 use proptest::prelude::*;
 use splatcore_data::dataset::{
@@ -18,11 +17,7 @@ fn the_first_of_several_datasets_is_read_and_the_others_are_named() {
     let row = vec![0u8; 17 * 8];
     let poses = npy_file(1, "<f8", false, "(1, 17)", &row);
     std::fs::write(root.join("poses_bounds.npy"), poses).unwrap();
-    assert!(
-        open_error(root).contains("no image with a usable camera"),
-        "{}",
-        open_error(root)
-    );
+    assert_contains!(open_error(root), "no image with a usable camera");
     let header = "#name,x,y,alt,heading,pitch,roll,f\n";
     std::fs::write(
         root.join("c.csv"),

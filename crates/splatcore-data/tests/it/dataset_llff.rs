@@ -1,31 +1,10 @@
 //! LLFF: poses against its own axes, `.npy` files of every kind, and files that are wrong.
 
 use crate::dataset_support::{
-    IN_VIEW, assert_projects, open, open_error, pattern, plus, rotation, save, times,
+    IN_VIEW, assert_projects, npy_file, open, open_error, pattern, plus, rotation, save, times,
 };
 use splatcore_data::dataset::{Format, llff, npy};
 use std::path::Path;
-
-/// A `.npy` file as numpy.save writes it.
-pub fn npy_file(major: u8, descr: &str, by_columns: bool, shape: &str, body: &[u8]) -> Vec<u8> {
-    let order = if by_columns { "True" } else { "False" };
-    let mut header =
-        format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
-    let prefix = if major == 1 { 10 } else { 12 };
-    while (prefix + header.len() + 1) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut bytes = b"\x93NUMPY".to_vec();
-    bytes.extend([major, 0]);
-    match major {
-        1 => bytes.extend((header.len() as u16).to_le_bytes()),
-        _ => bytes.extend((header.len() as u32).to_le_bytes()),
-    }
-    bytes.extend(header.as_bytes());
-    bytes.extend(body);
-    bytes
-}
 
 const FOCAL: f64 = 61.7;
 const EYE: [f64; 3] = [0.4, -1.1, 2.3];
@@ -58,10 +37,7 @@ fn a_pose_of_llff_sees_points_where_its_axes_say() {
     let file = npy_file(1, "<f8", false, "(2, 17)", &bytes(&rows));
     std::fs::write(root.join("poses_bounds.npy"), &file).unwrap();
     let error = open_error(root);
-    assert!(
-        error.contains("2 poses") && error.contains("holds 0 photos"),
-        "{error}"
-    );
+    assert_contains!(error, "2 poses", "holds 0 photos");
     // Sorted bytewise, as LLFF sorts; and of half the size.
     save(pattern(32, 24), &root.join("images_2/b.png"));
     save(pattern(32, 24), &root.join("images_2/Z.png"));

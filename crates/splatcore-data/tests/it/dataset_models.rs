@@ -72,10 +72,7 @@ fn arias_model_projects_as_its_documentation_says() {
         "",
     );
     let error = open_error(root);
-    assert!(
-        error.contains("12 numbers") && error.contains("2 are given"),
-        "{error}"
-    );
+    assert_contains!(error, "12 numbers", "2 are given");
 }
 
 #[test]
@@ -131,11 +128,7 @@ fn every_model_of_nerfstudio_is_read_or_refused_by_name() {
         );
     }
     transforms(root, r#""camera_model": "MAGIC","#, "");
-    assert!(
-        open_error(root).contains(r#"unknown camera model "MAGIC""#),
-        "{}",
-        open_error(root)
-    );
+    assert_contains!(open_error(root), r#"unknown camera model "MAGIC""#);
 }
 
 /// A quarter turn about x and a shift into the view.

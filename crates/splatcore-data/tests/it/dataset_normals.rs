@@ -1,6 +1,6 @@
 //! Maps of normals: formats, axes, masks, beside depths, and what is refused.
 
-use crate::dataset_support::{colmap_text, open, pattern, save};
+use crate::dataset_support::{self, npy_file, open, photos, save, write};
 use image::{GrayImage, ImageBuffer, Luma, Rgb};
 use splatcore_core::View;
 use splatcore_core::camera::dot;
@@ -45,12 +45,8 @@ fn png16() -> ImageBuffer<Rgb<u16>, Vec<u16>> {
 }
 
 fn npy(shape: &str, values: &[f32]) -> Vec<u8> {
-    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n");
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
-    bytes
+    let body: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    npy_file(1, "<f4", false, shape, &body)
 }
 
 /// x of all pixels, then y, then z.
@@ -60,24 +56,7 @@ fn planes() -> Vec<f32> {
         .collect()
 }
 
-/// Photos of 16 x 12 pixels of a camera at (-i, 0, -4) that looks along z.
-fn photos(root: &Path, names: &[&str]) {
-    let images: Vec<(u32, &str)> = names.iter().map(|name| (1, *name)).collect();
-    colmap_text(root, "1 PINHOLE 16 12 20 20 8 6\n", &images, "");
-    for name in names {
-        save(pattern(16, 12), &root.join("images").join(name));
-    }
-}
-
-fn write(root: &Path, name: &str, bytes: &[u8]) {
-    let path = root.join(name);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, bytes).unwrap();
-}
-
 fn load(root: &Path, frame: NormalFrame, depths: bool) -> Result<Vec<View>, String> {
-    let dataset = open(root);
-    let all: Vec<usize> = (0..dataset.entries.len()).collect();
     let options = LoadOptions {
         normals: Some(NormalOptions {
             folder: None,
@@ -86,8 +65,7 @@ fn load(root: &Path, frame: NormalFrame, depths: bool) -> Result<Vec<View>, Stri
         depths: depths.then(DepthOptions::default),
         ..LoadOptions::default()
     };
-    let views = dataset.load_views(&all, &options, &|_, _| {});
-    views.map_err(|error| error.to_string())
+    dataset_support::load(&open(root), &options)
 }
 
 fn map_of(view: &View) -> &DepthMap {
@@ -115,6 +93,7 @@ fn all_formats_say_the_same() {
         &[
             "a.png", "b.png", "c.png", "d.png", "e.png", "f.png", "g.png",
         ],
+        "",
     );
     let values = normals();
     save(png8(), &root.join("normals/a.png"));
@@ -122,9 +101,9 @@ fn all_formats_say_the_same() {
     write(
         root,
         "normals/c.npy",
-        &npy("(6, 8, 3)", values.as_flattened()),
+        npy("(6, 8, 3)", values.as_flattened()),
     );
-    write(root, "normals/d.npy", &npy("(1, 3, 6, 8)", &planes()));
+    write(root, "normals/d.npy", npy("(1, 3, 6, 8)", &planes()));
     let mut colmap = b"8&6&3&".to_vec();
     colmap.extend(planes().iter().flat_map(|v| v.to_le_bytes()));
     write(root, "stereo/normal_maps/e.png.geometric.bin", &colmap);
@@ -147,7 +126,7 @@ fn all_formats_say_the_same() {
 fn axes_are_those_that_are_said() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    photos(root, &["a.png"]);
+    photos(root, &["a.png"], "");
     let camera = open(root).entries[0].camera.clone();
     let opengl: Vec<f32> = normals()
         .iter()
@@ -159,31 +138,28 @@ fn axes_are_those_that_are_said() {
     };
     let world: Vec<f32> = normals().into_iter().flat_map(to_world).collect();
     for (frame, values) in [(NormalFrame::OpenGl, opengl), (NormalFrame::World, world)] {
-        write(root, "normals/a.npy", &npy("(6, 8, 3)", &values));
+        write(root, "normals/a.npy", npy("(6, 8, 3)", &values));
         is_what_was_written(map_of(&load(root, frame, false).unwrap()[0]), 1e-6);
     }
     // The last file is of the world; as one of a camera with z back it points away.
     write(
         root,
         "normals/a.npy",
-        &npy("(6, 8, 3)", normals().as_flattened()),
+        npy("(6, 8, 3)", normals().as_flattened()),
     );
     let error = load(root, NormalFrame::OpenGl, false).unwrap_err();
-    assert!(
-        error.contains("a.npy") && error.contains("point away"),
-        "{error}"
-    );
+    assert_contains!(error, "a.npy", "point away");
 }
 
 #[test]
 fn normals_stand_beside_depths_where_photos_count() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    photos(root, &["a.png", "b.png"]);
+    photos(root, &["a.png", "b.png"], "");
     write(
         root,
         "normals/a.npy",
-        &npy("(6, 8, 3)", normals().as_flattened()),
+        npy("(6, 8, 3)", normals().as_flattened()),
     );
     // Twice the size.
     let depths = ImageBuffer::from_pixel(16, 12, Luma([2000u16]));
@@ -210,26 +186,26 @@ fn normals_stand_beside_depths_where_photos_count() {
 fn bad_maps_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    photos(root, &["a.png"]);
+    photos(root, &["a.png"], "");
     let error = load(root, NormalFrame::OpenCv, false).unwrap_err();
     assert!(error.contains("no photo has normals") && error.contains("stereo/normal_maps"));
     let says = |wanted: &str| {
         let error = load(root, NormalFrame::OpenCv, false).unwrap_err();
-        assert!(error.contains(wanted), "{error}");
+        assert_contains!(error, wanted);
         assert!(
             error.contains("normals/a.npy") || error.contains("normals/a.png"),
             "{error}"
         );
     };
-    write(root, "normals/a.npy", &npy("(6, 8)", &[0.5; 48]));
+    write(root, "normals/a.npy", npy("(6, 8)", &[0.5; 48]));
     says("three numbers for each pixel");
     write(
         root,
         "normals/a.npy",
-        &npy("(8, 6, 3)", normals().as_flattened()),
+        npy("(8, 6, 3)", normals().as_flattened()),
     );
     says("another shape");
-    write(root, "normals/a.npy", &npy("(6, 8, 3)", &[0.5; 100]));
+    write(root, "normals/a.npy", npy("(6, 8, 3)", &[0.5; 100]));
     says("400 bytes follow");
     std::fs::remove_file(root.join("normals/a.npy")).unwrap();
     save(GrayImage::new(WIDTH, HEIGHT), &root.join("normals/a.png"));

@@ -1,8 +1,8 @@
 //! Photos of 360 degrees: cut into parts as they were taken, or into the faces of a cube.
 
-use crate::dataset_support::as_taken;
+use crate::dataset_support::{as_taken, open};
 use splatcore_core::{Camera, Lens, View, panorama};
-use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
+use splatcore_data::dataset::{Dataset, LoadOptions};
 use splatcore_data::procedural::{ProceduralOptions, World, encode_srgb, write_dataset};
 use tempfile::TempDir;
 
@@ -17,7 +17,7 @@ fn painted() -> (TempDir, Dataset) {
         ..ProceduralOptions::default()
     };
     write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
-    let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
+    let dataset = open(folder.path());
     (folder, dataset)
 }
 
@@ -114,9 +114,5 @@ fn an_orthographic_photo_is_kept_or_refused() {
         1
     );
     let error = dataset.load_views(&[0], &LoadOptions::default(), &|_, _| {});
-    let error = error.unwrap_err().to_string();
-    assert!(
-        error.contains("view_0000.png") && error.contains("orthographic"),
-        "{error}"
-    );
+    assert_contains!(error.unwrap_err(), "view_0000.png", "orthographic");
 }

@@ -3,7 +3,7 @@
 use crate::dataset_support::{
     IN_VIEW, assert_projects, open, open_error, pattern, plus, rotation, save, times,
 };
-use splatcore_data::dataset::{Dataset, Format, OpenOptions, polycam, record3d};
+use splatcore_data::dataset::{Format, polycam, record3d};
 use std::path::Path;
 
 const EYE: [f64; 3] = [0.4, 1.3, -2.2];
@@ -73,22 +73,15 @@ fn a_polycam_camera_sees_points_where_arkit_says() {
     // Cameras of another program are not Polycam's.
     write("corrected_cameras/17.json", "{\"fx\": 3}");
     let error = open_error(root);
-    assert!(error.contains("neither a COLMAP model"), "{error}");
+    assert_contains!(error, "neither a COLMAP model");
     write("corrected_cameras/17.json", "{\"t_00\": 3}");
     let error = open_error(root);
-    assert!(
-        error.contains("missing field") && error.contains("line 1"),
-        "{error}"
-    );
+    assert_contains!(error, "missing field", "line 1");
     write(
         "corrected_cameras/17.json",
         &polycam_camera(30.0).replace("48,", "1e30,"),
     );
-    assert!(
-        open_error(root).contains("its size is 64x1"),
-        "{}",
-        open_error(root)
-    );
+    assert_contains!(open_error(root), "its size is 64x1");
 }
 
 /// x y z w of a rotation matrix whose trace is above -1.
@@ -128,7 +121,7 @@ fn a_record3d_frame_sees_points_where_arkit_says() {
         &dataset.entries[0].camera,
         IN_VIEW.map(|p| (world(p), pixel(p, K))),
     );
-    let same = Dataset::open(&file, &OpenOptions::default()).unwrap();
+    let same = open(&file);
     assert_eq!(same.entries, dataset.entries);
     // Each frame's own focus.
     let own = [61.0, 62.0, 30.0, 23.0];
@@ -157,9 +150,5 @@ fn a_record3d_frame_sees_points_where_arkit_says() {
     );
     says(&metadata("").replace("\"w\": 64", "\"w\": 1e300"), "pixels");
     std::fs::write(&file, metadata("").replace("\"w\"", "\"h\"")).unwrap();
-    assert!(
-        open_error(root).contains("duplicate field"),
-        "{}",
-        open_error(root)
-    );
+    assert_contains!(open_error(root), "duplicate field");
 }

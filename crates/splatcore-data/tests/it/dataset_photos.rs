@@ -1,6 +1,6 @@
 //! Photos of every kind: formats, sizes, alpha, masks, folders, lenses.
 
-use crate::dataset_support::{colmap_text, load_all, pattern, save};
+use crate::dataset_support::{colmap_text, load, load_all, open, pattern, save};
 
 use image::{GrayImage, ImageBuffer, Luma, Rgb, Rgba, RgbaImage};
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, check_end};
@@ -9,17 +9,8 @@ use std::path::Path;
 const PINHOLE: &str = "1 PINHOLE 64 48 60 61 32 24\n";
 const POINTS: &str = "1 0 0 1 9 8 7 0.1 1 1\n";
 
-fn open(root: &Path) -> Dataset {
-    Dataset::open(root, &OpenOptions::default()).unwrap()
-}
-
 fn error(root: &Path) -> String {
-    let dataset = open(root);
-    let all: Vec<usize> = (0..dataset.entries.len()).collect();
-    let error = dataset
-        .load_views(&all, &LoadOptions::default(), &|_, _| {})
-        .unwrap_err()
-        .to_string();
+    let error = load(&open(root), &LoadOptions::default()).unwrap_err();
     assert!(!error.contains('\n'), "{error}");
     error
 }
@@ -176,10 +167,7 @@ fn smaller_copies_of_the_photos_scale_the_camera() {
         ..OpenOptions::default()
     };
     let error = Dataset::open(root, &none).unwrap_err().to_string();
-    assert!(
-        error.contains("images_3") && error.contains("images_4"),
-        "{error}"
-    );
+    assert_contains!(error, "images_3", "images_4");
 }
 
 #[test]
@@ -220,7 +208,7 @@ fn a_photo_of_another_shape_is_refused_with_both_sizes() {
     save(pattern(48, 64), &root.join("images/a.png"));
     let error = error(root);
     for part in ["a.png", "48x64", "64x48", "rotated"] {
-        assert!(error.contains(part), "{error}");
+        assert_contains!(error, part);
     }
 }
 
@@ -343,7 +331,7 @@ fn a_mask_of_another_shape_is_refused() {
     save(GrayImage::new(48, 64), &root.join("masks/a.png"));
     let error = error(root);
     for part in ["masks/a.png", "48x64", "64x48"] {
-        assert!(error.contains(part), "{error}");
+        assert_contains!(error, part);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Nonsense that a file can hold is said by photo and field; what cannot be a camera is left out,
 //! and the other photos are used.
 
-use crate::dataset_support::{colmap_text, open, open_error, pattern, ply, save, shared};
+use crate::dataset_support::{colmap_text, npy_file, open, open_error, pattern, ply, save, shared};
 use splatcore_data::dataset::{Dataset, Severity};
 use std::path::Path;
 
@@ -347,12 +347,8 @@ fn bundlers_focal_length_and_llffs_bounds_are_judged() {
         [&pose[..], &bounds].concat()
     };
     let rows = [row(0.0, [1.0, 9.0]), row(1.0, [f64::NAN, f64::NAN])].concat();
-    let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 17), }";
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16 + 1).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.push(b'\n');
-    rows.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+    let rows: Vec<u8> = rows.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let bytes = npy_file(1, "<f8", false, "(2, 17)", &rows);
     std::fs::write(root.join("poses_bounds.npy"), bytes).unwrap();
     let dataset = open(root);
     assert_eq!(dataset.entries.len(), 2);

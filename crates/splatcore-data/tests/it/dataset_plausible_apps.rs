@@ -2,7 +2,7 @@
 //! Record3D: it is said by field, and what cannot be a camera is not used.
 
 use crate::dataset_metashape::document;
-use crate::dataset_support::{pattern, save};
+use crate::dataset_support::{open, pattern, save};
 use splatcore_data::dataset::{Dataset, Format, OpenOptions};
 use std::path::Path;
 
@@ -122,7 +122,7 @@ fn sound_files_of_apps_are_read_without_a_doubt() {
     for (format, writer) in WRITERS {
         let folder = tempfile::tempdir().unwrap();
         writer(folder.path(), &cameras());
-        let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
+        let dataset = open(folder.path());
         assert_eq!((dataset.format, dataset.entries.len()), (format, PHOTOS));
         assert_eq!(dataset.findings, [], "{format:?}");
     }

@@ -1,6 +1,6 @@
 //! Real datasets, where the shared data is at hand.
 
-use crate::dataset_support::shared;
+use crate::dataset_support::{open, shared, shared_all};
 
 use splatcore_core::{Image, Lens, Photo, metrics};
 use splatcore_data::dataset::{
@@ -9,16 +9,10 @@ use splatcore_data::dataset::{
 use std::collections::BTreeMap;
 use std::path::Path;
 
-fn open(path: &Path) -> Dataset {
-    Dataset::open(path, &OpenOptions::default()).unwrap()
-}
-
 #[test]
 fn the_binary_and_the_text_model_of_sceaux_agree() {
-    let (Some(bin), Some(txt)) = (
-        shared("formats/colmap/sceaux_bin"),
-        shared("formats/colmap/sceaux_txt"),
-    ) else {
+    let Some([bin, txt]) = shared_all(["formats/colmap/sceaux_bin", "formats/colmap/sceaux_txt"])
+    else {
         return;
     };
     let read = |folder: &Path, name: &str| std::fs::read(folder.join(name)).unwrap();
@@ -69,10 +63,8 @@ fn the_binary_and_the_text_model_of_sceaux_agree() {
 /// The text file, read by its columns, is the independent witness.
 #[test]
 fn observations_of_the_binary_model_are_those_of_the_text() {
-    let (Some(bin), Some(txt)) = (
-        shared("formats/colmap/sceaux_bin"),
-        shared("formats/colmap/sceaux_txt"),
-    ) else {
+    let Some([bin, txt]) = shared_all(["formats/colmap/sceaux_bin", "formats/colmap/sceaux_txt"])
+    else {
         return;
     };
     let read = |folder: &Path, name: &str| std::fs::read(folder.join(name)).unwrap();
@@ -105,13 +97,8 @@ fn a_model_without_photos_says_where_they_were_looked_for() {
     let Some(path) = shared("formats/colmap/sceaux_bin") else {
         return;
     };
-    let error = Dataset::open(&path, &OpenOptions::default())
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("none of the 11 listed images") && error.contains("name their folder"),
-        "{error}"
-    );
+    let error = Dataset::open(&path, &OpenOptions::default()).unwrap_err();
+    assert_contains!(error, "none of the 11 listed images", "name their folder");
 }
 
 #[test]
@@ -201,7 +188,7 @@ fn chair_has_declared_splits_and_points_like_inrias() {
 
 #[test]
 fn every_random_point_is_seen() {
-    let (Some(chair), Some(fox)) = (shared("posed/chair"), shared("posed/fox")) else {
+    let Some([chair, fox]) = shared_all(["posed/chair", "posed/fox"]) else {
         return;
     };
     for path in [chair, fox] {
@@ -222,7 +209,7 @@ fn every_random_point_is_seen() {
 /// pose, is resampled to the first.
 #[test]
 fn fox_comes_out_as_the_photos_that_another_program_undistorted() {
-    let (Some(fox), Some(reference)) = (shared("posed/fox"), shared("posed/fox_colmap")) else {
+    let Some([fox, reference]) = shared_all(["posed/fox", "posed/fox_colmap"]) else {
         return;
     };
     let fox = open(&fox);

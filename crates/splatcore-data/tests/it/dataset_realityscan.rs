@@ -3,7 +3,7 @@
 use crate::dataset_support::{
     IN_VIEW, assert_projects, open, open_error, pattern, plus, ply, rotation, save, times,
 };
-use splatcore_data::dataset::{Dataset, Format, OpenOptions, realityscan};
+use splatcore_data::dataset::{Format, realityscan};
 use std::path::Path;
 
 const HEADER: &str = "#name,x,y,alt,heading,pitch,roll,f,px,py,k1,k2,k3,k4,t1,t2";
@@ -80,7 +80,7 @@ fn a_realityscan_camera_sees_points_where_its_formulas_say() {
             assert_projects(&entry.camera, IN_VIEW.map(|p| (world(p), pixel(p, size))));
         }
         let file = root.join("anything.csv");
-        let same = Dataset::open(&file, &OpenOptions::default()).unwrap();
+        let same = open(&file);
         assert_eq!(same.entries, dataset.entries);
     }
 }
@@ -94,11 +94,7 @@ fn points_of_another_coordinate_system_and_a_lens_that_may_be_division_are_warne
     std::fs::write(root.join("c.csv"), format!("{HEADER}\n{line}\n")).unwrap();
     std::fs::write(root.join("c.ply"), ply(&[[0.0, -5.0, 0.0]; 20])).unwrap();
     let said = open(root).warnings.join("; ");
-    assert!(
-        said.contains("k1 alone") && said.contains("Brown3"),
-        "{said}"
-    );
-    assert!(said.contains("none of the points"), "{said}");
+    assert_contains!(said, "k1 alone", "Brown3", "none of the points");
     // A few fit.
     let mut points = [[0.0, -5.0, 0.0]; 20];
     points[3][1] = 5.0;
@@ -126,7 +122,7 @@ fn points_of_another_coordinate_system_and_a_lens_that_may_be_division_are_warne
     );
     std::fs::write(root.join("e.ply"), "x").unwrap();
     let said = open(root).warnings.join("; ");
-    assert!(said.contains("2 PLY files"), "{said}");
+    assert_contains!(said, "2 PLY files");
 }
 
 #[test]
@@ -165,5 +161,5 @@ fn what_is_wrong_with_a_csv_is_named() {
     let nan = row("a.png").replace("24.6", "nan");
     std::fs::write(folder.path().join("c.csv"), format!("{HEADER}\n{nan}")).unwrap();
     let error = open_error(folder.path());
-    assert!(error.contains("focal length fx is NaN"), "{error}");
+    assert_contains!(error, "focal length fx is NaN");
 }

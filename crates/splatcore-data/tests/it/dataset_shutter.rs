@@ -1,7 +1,7 @@
 //! Photos whose cameras move while they are read: how `transforms.json` says it, and what the
 //! tracer paints.
 
-use crate::dataset_support::{load_all, pattern, save};
+use crate::dataset_support::{load_all, open, pattern, save};
 use splatcore_core::camera::dot;
 use splatcore_core::shutter::Readout;
 use splatcore_core::{Camera, Lens};
@@ -20,7 +20,7 @@ fn one_photo(root: &Path, general: &str, own: &str) -> Dataset {
             [{{"file_path": "a.png", "transform_matrix": {START} {own}}}]}}"#
     );
     std::fs::write(root.join("transforms.json"), text).unwrap();
-    Dataset::open(root, &OpenOptions::default()).unwrap()
+    open(root)
 }
 
 fn near(a: [f64; 3], b: [f64; 3]) -> bool {
@@ -139,7 +139,7 @@ fn neighbours_in_time_tell_the_motion() {
         frames.join(",")
     );
     std::fs::write(root.join("transforms.json"), text).unwrap();
-    let dataset = Dataset::open(root, &OpenOptions::default()).unwrap();
+    let dataset = open(root);
     for entry in &dataset.entries[..3] {
         let camera = &entry.camera;
         let (begin, end) = (camera.at(-0.5), camera.at(0.5));
@@ -152,8 +152,7 @@ fn neighbours_in_time_tell_the_motion() {
         assert!(dot(end.forward(), left) > dot(begin.forward(), left));
     }
     assert_eq!(dataset.entries[3].camera.shutter, None);
-    let said = dataset.findings[0].to_string();
-    assert!(said.contains("timestamps of neighbours"), "{said}");
+    assert_contains!(dataset.findings[0], "timestamps of neighbours");
 }
 
 #[test]
@@ -179,11 +178,7 @@ fn what_says_nothing_is_a_global_shutter() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = one_photo(folder.path(), r#", "shutter_type": "TOP_TO_BOTTOM""#, "");
     assert_eq!(dataset.entries[0].camera.shutter, None);
-    let said = dataset.findings[0].to_string();
-    assert!(
-        said.contains("motion while it was read is not given"),
-        "{said}"
-    );
+    assert_contains!(dataset.findings[0], "motion while it was read is not given");
 }
 
 #[test]
@@ -220,7 +215,7 @@ fn wrong_motions_are_refused_in_a_line() {
         );
         save(pattern(64, 48), &root.join("a.png"));
         std::fs::write(root.join("transforms.json"), text).unwrap();
-        let dataset = Dataset::open(root, &OpenOptions::default()).unwrap();
+        let dataset = open(root);
         assert_eq!(dataset.entries.len(), 1, "{words}");
         let said = &dataset.findings[0];
         assert_eq!(said.photo.as_deref(), Some("a.png"));
@@ -288,7 +283,7 @@ fn what_is_written_is_read() {
     };
     let photos: Vec<PosedPhoto> = cameras.iter().enumerate().map(photo).collect();
     transforms::write(&root.join("transforms.json"), &photos).unwrap();
-    let dataset = Dataset::open(root, &OpenOptions::default()).unwrap();
+    let dataset = open(root);
     for (entry, wanted) in dataset.entries.iter().zip(&cameras) {
         let found = &entry.camera;
         let readout = |camera: &Camera| camera.shutter.map(|shutter| shutter.readout);
@@ -318,7 +313,7 @@ fn the_tracer_paints_each_row_from_its_own_pose() {
         ..ProceduralOptions::default()
     };
     write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
-    let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
+    let dataset = open(folder.path());
     assert_eq!(dataset.format, Format::Transforms);
     assert!(dataset.points.positions.len() > 100 && !dataset.points.random);
     let world = World::new();

@@ -1,7 +1,7 @@
 //! Masks of the sky: where they are found, what they say beside depths and other masks, what is
 //! refused.
 
-use crate::dataset_support::{colmap_text, open, pattern, save};
+use crate::dataset_support::{self, open, photos, save};
 use image::{GrayImage, ImageBuffer, Luma};
 use splatcore_core::camera::dot;
 use splatcore_core::depth::SKY;
@@ -18,23 +18,12 @@ fn mask(width: u32, height: u32, rows: u32) -> GrayImage {
 }
 
 fn load(root: &Path, depths: bool) -> Result<Vec<View>, String> {
-    let dataset = open(root);
-    let all: Vec<usize> = (0..dataset.entries.len()).collect();
     let options = LoadOptions {
         depths: depths.then(DepthOptions::default),
         sky_masks: Some(MASKS.into()),
         ..LoadOptions::default()
     };
-    let views = dataset.load_views(&all, &options, &|_, _| {});
-    views.map_err(|error| error.to_string())
-}
-
-fn photos(root: &Path, names: &[&str]) {
-    let images: Vec<(u32, &str)> = names.iter().map(|name| (1, *name)).collect();
-    colmap_text(root, "1 PINHOLE 16 12 20 20 8 6\n", &images, "");
-    for name in names {
-        save(pattern(16, 12), &root.join("images").join(name));
-    }
+    dataset_support::load(&open(root), &options)
 }
 
 fn sky_of(view: &View) -> Vec<bool> {
@@ -51,7 +40,7 @@ fn upper(rows: usize) -> Vec<bool> {
 fn white_is_sky_whatever_else_is_known() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    photos(root, &["a.png", "b.png", "c.png", "d.png"]);
+    photos(root, &["a.png", "b.png", "c.png", "d.png"], "");
     save(mask(16, 12, 3), &root.join(MASKS).join("a.png"));
     // Half the size; its photo's mask ignores the same pixels.
     save(mask(8, 6, 2), &root.join(MASKS).join("b.png.png"));
@@ -79,7 +68,7 @@ fn white_is_sky_whatever_else_is_known() {
 fn what_is_wrong_is_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    photos(root, &["a.png"]);
+    photos(root, &["a.png"], "");
     let refused = || {
         let error = load(root, false).unwrap_err();
         assert!(!error.contains('\n'), "{error}");
@@ -90,10 +79,7 @@ fn what_is_wrong_is_one_line() {
     assert!(refused().contains("that shows sky"));
     save(mask(12, 16, 4), &root.join(MASKS).join("a.png"));
     let error = refused();
-    assert!(
-        error.contains("12x16") && error.contains("another shape"),
-        "{error}"
-    );
+    assert_contains!(error, "12x16", "another shape");
     std::fs::write(root.join(MASKS).join("a.png"), "no image").unwrap();
     assert!(refused().contains("a.png"));
 }

@@ -3,8 +3,9 @@
 use image::{Rgb, RgbImage};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use splatcore_data::dataset::LoadOptions;
-pub use splatcore_test_support::shared;
+use splatcore_core::View;
+use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
+pub use splatcore_test_support::{shared, shared_all};
 use std::path::Path;
 
 /// Photos stay as they were taken.
@@ -37,18 +38,59 @@ pub fn colmap_text(root: &Path, cameras: &str, images: &[(u32, &str)], points: &
     std::fs::write(model.join("points3D.txt"), points).unwrap();
 }
 
+/// Photos of 16 x 12 pixels of a camera at (-i, 0, -4) that looks along z, and points.
+pub fn photos(root: &Path, names: &[&str], points: &str) {
+    let images: Vec<(u32, &str)> = names.iter().map(|name| (1, *name)).collect();
+    colmap_text(root, "1 PINHOLE 16 12 20 20 8 6\n", &images, points);
+    for name in names {
+        save(pattern(16, 12), &root.join("images").join(name));
+    }
+}
+
+/// Writes a file, making folders.
+pub fn write(root: &Path, name: &str, bytes: impl AsRef<[u8]>) {
+    let path = root.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// A `.npy` file as numpy.save writes it.
+pub fn npy_file(major: u8, descr: &str, by_columns: bool, shape: &str, body: &[u8]) -> Vec<u8> {
+    let order = if by_columns { "True" } else { "False" };
+    let mut header =
+        format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
+    let prefix = if major == 1 { 10 } else { 12 };
+    while (prefix + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY".to_vec();
+    bytes.extend([major, 0]);
+    match major {
+        1 => bytes.extend((header.len() as u16).to_le_bytes()),
+        _ => bytes.extend((header.len() as u32).to_le_bytes()),
+    }
+    bytes.extend(header.as_bytes());
+    bytes.extend(body);
+    bytes
+}
+
 /// Saves an image, making folders.
 pub fn save(image: impl Into<image::DynamicImage>, path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     image.into().save(path).unwrap();
 }
 
-/// Loads everything without scaling.
-pub fn load_all(dataset: &splatcore_data::dataset::Dataset) -> Vec<splatcore_core::View> {
+/// Loads everything.
+pub fn load(dataset: &Dataset, options: &LoadOptions) -> Result<Vec<View>, String> {
     let all: Vec<usize> = (0..dataset.entries.len()).collect();
-    dataset
-        .load_views(&all, &Default::default(), &|_, _| {})
-        .unwrap()
+    let views = dataset.load_views(&all, options, &|_, _| {});
+    views.map_err(|error| error.to_string())
+}
+
+/// Loads everything without scaling.
+pub fn load_all(dataset: &Dataset) -> Vec<View> {
+    load(dataset, &LoadOptions::default()).unwrap()
 }
 
 /// Little-endian bytes of a COLMAP binary model with one SIMPLE_RADIAL camera, two images, three
@@ -153,13 +195,13 @@ pub fn ply(points: &[[f64; 3]]) -> String {
 }
 
 /// Opens a dataset with the default options.
-pub fn open(root: &Path) -> splatcore_data::dataset::Dataset {
-    splatcore_data::dataset::Dataset::open(root, &Default::default()).unwrap()
+pub fn open(root: &Path) -> Dataset {
+    Dataset::open(root, &OpenOptions::default()).unwrap()
 }
 
 /// The error of opening a dataset, one line.
 pub fn open_error(root: &Path) -> String {
-    let error = splatcore_data::dataset::Dataset::open(root, &Default::default());
+    let error = Dataset::open(root, &OpenOptions::default());
     let error = error.unwrap_err().to_string();
     assert!(!error.contains('\n'), "{error}");
     error

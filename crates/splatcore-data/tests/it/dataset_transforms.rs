@@ -1,30 +1,13 @@
 //! `transforms.json` in its dialects.
 
-use crate::dataset_support::{load_all, pattern, save};
+use crate::dataset_support::{load_all, open, open_error, pattern, save, write};
 
 use splatcore_core::{Camera, Lens};
 use splatcore_data::dataset::transforms::{self, PosedPhoto};
 use splatcore_data::dataset::{Dataset, Format, OpenOptions, Points, Split, colmap};
-use std::path::Path;
 
 /// Camera to world of a camera at (0, 0, 4) that looks at the origin (OpenGL: along -z), y up.
 const LOOKING_DOWN_Z: &str = "[[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]";
-
-fn write(root: &Path, name: &str, text: &str) {
-    std::fs::write(root.join(name), text).unwrap();
-}
-
-fn open(root: &Path) -> Dataset {
-    Dataset::open(root, &OpenOptions::default()).unwrap()
-}
-
-fn error(root: &Path) -> String {
-    let error = Dataset::open(root, &OpenOptions::default())
-        .unwrap_err()
-        .to_string();
-    assert!(!error.contains('\n'), "{error}");
-    error
-}
 
 fn frame(name: &str, more: &str) -> String {
     format!(r#"{{"file_path": "{name}", "transform_matrix": {LOOKING_DOWN_Z}{more}}}"#)
@@ -38,7 +21,7 @@ fn opengl_axes_become_opencvs() {
     write(
         root,
         "transforms.json",
-        &format!(
+        format!(
             r#"{{"fl_x": 50, "w": 64, "h": 48.0, "frames": [{}]}}"#,
             frame("./images/a.png", "")
         ),
@@ -72,7 +55,7 @@ fn a_frames_own_numbers_win() {
     write(
         root,
         "transforms.json",
-        &format!(
+        format!(
             r#"{{"camera_model": "OPENCV", "fl_x": 50, "fl_y": 51,
                 "k1": 0.1, "k2": 0.01, "p1": 0.001, "p2": 0.002,
                 "applied_transform": [[1,0,0,0],[0,0,1,0],[0,-1,0,0]], "frames": [{}]}}"#,
@@ -124,7 +107,7 @@ fn nerfstudios_splits_masks_points_and_smaller_copies_are_used() {
     write(
         root,
         "transforms.json",
-        &format!(
+        format!(
             r#"{{"fl_x": 50, "w": 64, "h": 48, "frames": [{}], "ply_file_path": "points.ply",
                 "train_filenames": ["images/a.png", "images/typo.png"],
                 "test_filenames": ["./images/c.png"],
@@ -221,7 +204,7 @@ fn degenerate_poses_are_left_out_and_scaled_ones_repaired() {
     write(
         root,
         "transforms.json",
-        &format!(
+        format!(
             r#"{{"camera_angle_x": 0.8, "frames": [{}]}}"#,
             frames.join(",")
         ),
@@ -247,24 +230,20 @@ fn degenerate_poses_are_left_out_and_scaled_ones_repaired() {
     write(
         root,
         "transforms.json",
-        &format!(r#"{{"camera_angle_x": 0.8, "frames": [{}]}}"#, frames[0]),
+        format!(r#"{{"camera_angle_x": 0.8, "frames": [{}]}}"#, frames[0]),
     );
-    assert!(
-        error(root).contains("no image with a usable camera"),
-        "{}",
-        error(root)
-    );
+    assert_contains!(open_error(root), "no image with a usable camera");
 }
 
 #[test]
 fn what_is_wrong_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    assert!(error(root).contains("neither a COLMAP model"));
+    assert!(open_error(root).contains("neither a COLMAP model"));
     save(pattern(64, 48), &root.join("a.png"));
     let says = |text: &str, parts: &[&str]| {
         write(root, "transforms.json", text);
-        let error = error(root);
+        let error = open_error(root);
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     };
     says("", &["empty"]);

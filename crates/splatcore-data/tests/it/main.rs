@@ -1,6 +1,9 @@
 //! The tests of this crate in one program: it is linked once.
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
+#[macro_use]
+extern crate splatcore_test_support;
+
 mod dataset_as_taken;
 mod dataset_bad_input;
 mod dataset_bundler;

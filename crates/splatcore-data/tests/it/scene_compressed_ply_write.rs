@@ -1,9 +1,9 @@
 //! PlayCanvas's compressed PLY out.
 
-use crate::scene_support::{random, shared, write_rows, written};
+use crate::scene_support::{of_bits, random, shared, write_rows, written};
 use proptest::prelude::*;
+use splatcore_core::Gaussians;
 use splatcore_core::gaussians::sigmoid;
-use splatcore_core::{Gaussians, sh};
 use splatcore_data::scene::{self, WriteOptions, morton_order, rows::PIECE};
 
 const NAME: &str = "scene.compressed.ply";
@@ -212,16 +212,7 @@ proptest! {
     /// Any bits of an f32 as parameters: no panic, and what is read is sound and as many.
     #[test]
     fn any_gaussians_are_written_and_read(bits in prop::collection::vec(any::<u32>(), 0..40 * 23)) {
-        let mut scene = Gaussians::empty(1);
-        for row in bits.chunks_exact(23) {
-            let f: Vec<f32> = row.iter().map(|&b| f32::from_bits(b)).collect();
-            scene.means.push([f[0], f[1], f[2]]);
-            scene.log_scales.push([f[3], f[4], f[5]]);
-            scene.rotations.push([f[6], f[7], f[8], f[9]]);
-            scene.opacity_logits.push(f[10]);
-            scene.sh.extend_from_slice(f[11..].as_chunks::<3>().0);
-        }
-        assert_eq!(scene.sh.len(), sh::coefficients(1) * scene.len());
+        let scene = of_bits(&bits, 1);
         let (file, _) = written(NAME, &scene, &WriteOptions::default());
         prop_assert_eq!((file.gaussians.len(), file.dropped), (scene.len(), 0));
     }

@@ -28,11 +28,7 @@ fn a_ply_that_is_cut_while_it_is_read_is_an_error() {
         let read = whole(&*open.rows).err().unwrap();
         let counted = stats(&*open.rows).err().unwrap();
         for error in [read, counted] {
-            let line = error.to_string();
-            assert!(
-                line.contains("cut.ply: was cut short while it was read"),
-                "{line}"
-            );
+            assert_contains!(error, "cut.ply: was cut short while it was read");
         }
         for name in [
             "a.ply",

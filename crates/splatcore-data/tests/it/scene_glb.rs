@@ -1,7 +1,7 @@
 //! glTF with Gaussians, in and out.
 
 use crate::scene_support::glb::{Glb, pack};
-use crate::scene_support::{Spz, random, shared};
+use crate::scene_support::{Spz, random, shared_all};
 use base64::Engine as _;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -200,10 +200,10 @@ fn what_the_format_cannot_keep_is_told() {
 /// A file by splat-transform 2.7.1, against the model that it was made from.
 #[test]
 fn a_peers_file_holds_the_model() {
-    let (Some(path), Some(model)) = (
-        shared("formats/splat22k/model.sh0.glb"),
-        shared("formats/splat22k/model.ply"),
-    ) else {
+    let Some([path, model]) = shared_all([
+        "formats/splat22k/model.sh0.glb",
+        "formats/splat22k/model.ply",
+    ]) else {
         return;
     };
     let scene = scene::read(&path).unwrap();

@@ -1,7 +1,7 @@
 //! mkkellogg's .ksplat in.
 
 use crate::scene_support::ksplat::{Ksplat, row};
-use crate::scene_support::{decodes_as_a_peer, error_of, shared};
+use crate::scene_support::{decodes_as_a_peer, error_of, shared_all};
 use splatcore_core::gaussians::sigmoid;
 use splatcore_data::scene::{self, SceneFile};
 use std::path::Path;
@@ -26,10 +26,10 @@ fn real_files_decode_as_a_peer_decodes_them() {
 /// matched by their positions; level 0 keeps all but colours and opacities to the bit.
 #[test]
 fn a_real_file_of_level_0_holds_the_model_in_another_order() {
-    let (Some(path), Some(model)) = (
-        shared("formats/splat22k/model.l0-sh2.ksplat"),
-        shared("formats/splat22k/model.ply"),
-    ) else {
+    let Some([path, model]) = shared_all([
+        "formats/splat22k/model.l0-sh2.ksplat",
+        "formats/splat22k/model.ply",
+    ]) else {
         return;
     };
     let got = scene::read(&path).unwrap().gaussians;

@@ -58,7 +58,7 @@ fn what_is_unsound_is_said_by_parameter() {
         cause.contains("opacity of 5") && !cause.contains("scale"),
         "{cause}"
     );
-    assert!(empty.contains("no Gaussian is left"), "{empty}");
+    assert_contains!(empty, "no Gaussian is left");
     let some = written(folder.path(), |scene| {
         scene.means[1][0] = f32::NAN;
         scene.rotations[2] = [0.0; 4];
@@ -66,7 +66,7 @@ fn what_is_unsound_is_said_by_parameter() {
     let [cause] = &some[..] else {
         panic!("{some:?}")
     };
-    assert!(cause.contains("position of 1, rotation of 1"), "{cause}");
+    assert_contains!(cause, "position of 1, rotation of 1");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_nobody_can_see_is_said() {
         let [note] = &notes[..] else {
             panic!("{words}: {notes:?}")
         };
-        assert!(note.contains(words), "{note}");
+        assert_contains!(note, words);
     };
     one(
         |scene| scene.opacity_logits.fill(-9.0),

@@ -13,20 +13,11 @@ fn broken_files_get_a_line_that_says_what_and_where() {
     let good = plain_ply(&random(10, 1, 1));
     let stride = 4 * names(1).len();
     let cut = error(&good[..good.len() - stride - 1]);
-    assert!(
-        cut.contains(&format!("byte {}", good.len() - stride - 1)),
-        "{cut}"
-    );
-    assert!(
-        cut.contains("declares 10") && cut.contains("ends after 8"),
-        "{cut}"
-    );
+    assert_contains!(cut, format!("byte {}", good.len() - stride - 1));
+    assert_contains!(cut, "declares 10", "ends after 8");
     for count in ["11", "4000000000", "18446744073709551615"] {
         let message = error(&edited(&good, "vertex 10", &format!("vertex {count}")));
-        assert!(
-            message.contains(&format!("declares {count} rows")),
-            "{message}"
-        );
+        assert_contains!(message, format!("declares {count} rows"));
     }
     for (from, to, says) in [
         (
@@ -104,10 +95,7 @@ fn broken_files_get_a_line_that_says_what_and_where() {
         property float z\nproperty uchar red\nelement face 0\n\
         property list uchar int vertex_indices\nend_header\n0 0 0 0\n";
     let message = error(cloud.as_bytes());
-    assert!(
-        message.contains("point cloud or mesh") && message.contains("f_dc_0"),
-        "{message}"
-    );
+    assert_contains!(message, "point cloud or mesh", "f_dc_0");
 }
 
 #[test]
@@ -130,18 +118,15 @@ fn broken_ascii_gets_its_line() {
     // One value missing in the second row: its line, and which property.
     let short = format!("{file}{row}\n\n{}\n ", "1.0 ".repeat(13));
     let message = error(short.as_bytes());
-    assert!(
-        message.contains(&format!("line {}", lines + 3)) && message.contains("rot_3"),
-        "{message}"
-    );
+    assert_contains!(message, format!("line {}", lines + 3), "rot_3");
     let word = format!("{file}1 2 three {row}\n{row}\n");
     let message = error(word.as_bytes());
-    assert!(
-        message.contains(&format!(
+    assert_contains!(
+        message,
+        format!(
             "line {}: \"three\" is no number (property \"z\")",
             lines + 1
-        )),
-        "{message}"
+        )
     );
     let missing = format!("{file}{}\n", "1.000000 ".repeat(14));
     assert!(error(missing.as_bytes()).contains("ends after row 1 of 2"));
@@ -156,12 +141,9 @@ fn other_files_are_told_by_content() {
     assert!(error(b"\x00\x01hello, world").contains("starts with \"\\x00\\x01hello,\""));
     assert!(error(b"{\"asset\": 1}").contains("JSON"));
     let folder = tempfile::tempdir().unwrap();
-    let message = scene::read(folder.path()).unwrap_err().to_string();
-    assert!(
-        message.contains(
-            "is a folder, not a scene file; give a Gaussian .ply, .spz, .sog, .splat, .ksplat"
-        ),
-        "{message}"
+    assert_contains!(
+        scene::read(folder.path()).unwrap_err(),
+        "is a folder, not a scene file; give a Gaussian .ply, .spz, .sog, .splat, .ksplat"
     );
     std::fs::write(folder.path().join("scene.ply"), b"").unwrap();
     let message = scene::read(folder.path()).unwrap_err().to_string();

@@ -104,18 +104,12 @@ fn broken_scenes_are_explained() {
         let image = sog.image("scales.webp");
         (image.width, image.pixels) = (10, vec![[0; 4]; 100]);
     });
-    assert!(
-        small.contains("scales.webp: is 10x10 pixels for 300 Gaussians"),
-        "{small}"
-    );
+    assert_contains!(small, "scales.webp: is 10x10 pixels for 300 Gaussians");
     let large = error(&|sog| {
         let image = sog.image("scales.webp");
         (image.width, image.pixels) = (1000, vec![[0; 4]; 1_000_000]);
     });
-    assert!(
-        large.contains("scales.webp: is 1000x1000 pixels for 300"),
-        "{large}"
-    );
+    assert_contains!(large, "scales.webp: is 1000x1000 pixels for 300");
 }
 
 #[test]
@@ -125,27 +119,15 @@ fn broken_folders_and_archives_are_explained() {
     sog.write_folder(folder.path());
     let error = || scene::read(folder.path()).unwrap_err().to_string();
     std::fs::write(folder.path().join("quats.webp"), b"RIFF....WEBPVP8L").unwrap();
-    assert!(
-        error().contains("quats.webp: cannot be decoded"),
-        "{}",
-        error()
-    );
+    assert_contains!(error(), "quats.webp: cannot be decoded");
     std::fs::remove_file(folder.path().join("quats.webp")).unwrap();
-    assert!(
-        error().contains("quats.webp: cannot be read"),
-        "{}",
-        error()
-    );
+    assert_contains!(error(), "quats.webp: cannot be read");
     std::fs::write(folder.path().join("meta.json"), b"{\"frames\": []}").unwrap();
-    assert!(error().contains("seems to be JSON"), "{}", error());
+    assert_contains!(error(), "seems to be JSON");
     let meta = folder.path().join("meta.json");
     let text = sog.meta.to_string();
     std::fs::write(&meta, &text[..text.len() / 2]).unwrap();
-    assert!(
-        error().contains("meta.json: is JSON that is cut short or damaged"),
-        "{}",
-        error()
-    );
+    assert_contains!(error(), "meta.json: is JSON that is cut short or damaged");
     assert!(scene::is_unbundled(&meta), "the file alone, too");
 
     let error = |bytes: &[u8]| {
@@ -165,9 +147,5 @@ fn broken_folders_and_archives_are_explained() {
     let mut file = sog.bundle();
     let at = file.windows(4).position(|w| w == b"VP8L").unwrap() + 200;
     file[at] ^= 1;
-    assert!(
-        error(&file).contains("means_l.webp: cannot be unpacked"),
-        "{}",
-        error(&file)
-    );
+    assert_contains!(error(&file), "means_l.webp: cannot be unpacked");
 }

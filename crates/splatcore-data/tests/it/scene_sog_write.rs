@@ -197,7 +197,7 @@ fn what_the_format_cannot_hold_is_noted() {
         unsound.starts_with("2 Gaussians with values that are not finite"),
         "{unsound}"
     );
-    assert!(degree.contains("degree 4 are cut to 3"), "{degree}");
+    assert_contains!(degree, "degree 4 are cut to 3");
     let g = back.gaussians;
     assert_eq!((g.len(), g.sh_degree), (300, 3));
     let visible = |i: usize| sigmoid(g.opacity_logits[i]) > 1e-4;

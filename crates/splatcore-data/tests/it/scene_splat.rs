@@ -1,6 +1,8 @@
 //! antimatter15's .splat in.
 
-use crate::scene_support::{agrees_with_peer, error_of, gzip, plain_ply, random, shared};
+use crate::scene_support::{
+    agrees_with_peer, error_of, gzip, plain_ply, random, shared, shared_all,
+};
 use splatcore_core::gaussians::sigmoid;
 use splatcore_data::scene;
 use std::path::Path;
@@ -35,10 +37,9 @@ fn a_real_file_decodes_as_a_peer_decodes_it() {
 /// The writer sorted them by size times opacity; positions and scales it kept bit for bit.
 #[test]
 fn a_real_file_holds_the_model_in_another_order() {
-    let (Some(path), Some(model)) = (
-        shared("formats/splat22k/model.splat"),
-        shared("formats/splat22k/model.ply"),
-    ) else {
+    let Some([path, model]) =
+        shared_all(["formats/splat22k/model.splat", "formats/splat22k/model.ply"])
+    else {
         return;
     };
     let got = scene::read(&path).unwrap().gaussians;
@@ -106,10 +107,8 @@ fn what_is_no_splat_is_refused() {
         20
     );
     // Only the name tells.
-    let unnamed = scene::parse(&good, Path::new("a.bin"))
-        .unwrap_err()
-        .to_string();
-    assert!(unnamed.contains("no known scene format"), "{unnamed}");
+    let unnamed = scene::parse(&good, Path::new("a.bin")).unwrap_err();
+    assert_contains!(unnamed, "no known scene format");
     assert!(error(&good[..good.len() - 1]).contains("639 bytes are not a multiple"));
     assert!(error(b"").contains("empty"));
     assert!(

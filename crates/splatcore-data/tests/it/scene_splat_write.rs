@@ -1,6 +1,6 @@
 //! antimatter15's .splat out.
 
-use crate::scene_support::{random, shared, write_rows, written};
+use crate::scene_support::{random, shared_all, write_rows, written};
 use proptest::prelude::*;
 use splatcore_core::gaussians::sigmoid;
 use splatcore_core::{Gaussians, sh};
@@ -120,10 +120,9 @@ fn what_is_written_is_read() {
 /// logarithms, both f32.
 #[test]
 fn rows_are_those_of_the_original_converter() {
-    let (Some(model), Some(path)) = (
-        shared("formats/splat22k/model.ply"),
-        shared("formats/splat22k/model.splat"),
-    ) else {
+    let Some([model, path]) =
+        shared_all(["formats/splat22k/model.ply", "formats/splat22k/model.splat"])
+    else {
         return;
     };
     let model = scene::read(&model).unwrap().gaussians;

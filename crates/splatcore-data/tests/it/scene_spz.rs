@@ -417,9 +417,9 @@ fn broken_files_get_a_line_that_says_what_and_where() {
     let mut file = longer.file();
     file[32 + 8..32 + 16].copy_from_slice(&3600u64.to_le_bytes());
     let message = error(&file);
-    assert!(
-        message.contains("positions: 3600 bytes were declared, there are more"),
-        "{message}"
+    assert_contains!(
+        message,
+        "positions: 3600 bytes were declared, there are more"
     );
     // Headers inside gzip.
     assert!(error(&Spz { version: 4, ..old }.gzip()).contains("version 4 inside gzip"));

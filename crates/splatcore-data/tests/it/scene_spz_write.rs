@@ -1,6 +1,6 @@
 //! SPZ out.
 
-use crate::scene_support::{random, shared, write_rows, written};
+use crate::scene_support::{of_bits, random, shared, write_rows, written};
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use splatcore_core::Gaussians;
@@ -283,15 +283,7 @@ proptest! {
         bits in prop::collection::vec(any::<u32>(), 0..40 * 14),
         version in 2u32..=4,
     ) {
-        let mut scene = Gaussians::empty(0);
-        for row in bits.chunks_exact(14) {
-            let f: Vec<f32> = row.iter().map(|&b| f32::from_bits(b)).collect();
-            scene.means.push([f[0], f[1], f[2]]);
-            scene.log_scales.push([f[3], f[4], f[5]]);
-            scene.rotations.push([f[6], f[7], f[8], f[9]]);
-            scene.opacity_logits.push(f[10]);
-            scene.sh.push([f[11], f[12], f[13]]);
-        }
+        let scene = of_bits(&bits, 0);
         let (file, _) = round_trip(&scene, &options(version));
         prop_assert_eq!((file.gaussians.len(), file.dropped), (scene.len(), 0));
     }

@@ -122,12 +122,7 @@ fn usd_is_not_read_and_says_so() {
     let (layer, _) = write("a.usda", &scene, &WriteOptions::default());
     let (package, _) = write("a.usdz", &scene, &WriteOptions::default());
     for bytes in [&layer[..], &package, b"PXR-USDC\0\0\0\0"] {
-        let message = scene::parse(bytes, Path::new("a.bin"))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            message.contains("USD, which is written but not read"),
-            "{message}"
-        );
+        let message = scene::parse(bytes, Path::new("a.bin")).unwrap_err();
+        assert_contains!(message, "USD, which is written but not read");
     }
 }

@@ -55,11 +55,7 @@ fn a_stop_ends_the_program_and_what_it_started_and_the_next_call_goes_on() {
         assert_eq!(commands, then);
         if command == "feature_extractor" {
             // The camera of the photos that were done before the stop.
-            assert!(
-                calls[0].contains("--ImageReader.existing_camera_id 3"),
-                "{}",
-                calls[0]
-            );
+            assert_contains!(calls[0], "--ImageReader.existing_camera_id 3");
         }
         let notes = std::fs::read_to_string(fake.job().dataset.join("poses.db")).unwrap();
         assert_eq!(
@@ -252,23 +248,15 @@ fn models_and_files_of_others_are_not_touched() {
     let fake = Fake::old(&PHOTOS);
     let dataset = fake.job().dataset;
     model::write(&dataset.join("sparse/0"), &["x.jpg"], 1, 0.1);
-    let error = find_poses(&fake.job(), &mut Ear::default())
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("already holds a model that this command did not make"),
-        "{error}"
+    assert_contains!(
+        find_poses(&fake.job(), &mut Ear::default()).unwrap_err(),
+        "already holds a model that this command did not make"
     );
     std::fs::remove_dir_all(dataset.join("sparse")).unwrap();
     std::fs::create_dir_all(dataset.join("images")).unwrap();
     std::fs::write(dataset.join("images/2.jpg"), "mine").unwrap();
-    let error = find_poses(&fake.job(), &mut Ear::default())
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("images/2.jpg: is another file than"),
-        "{error}"
-    );
+    let error = find_poses(&fake.job(), &mut Ear::default()).unwrap_err();
+    assert_contains!(error, "images/2.jpg: is another file than");
     assert_eq!(
         std::fs::read(dataset.join("images/2.jpg")).unwrap(),
         b"mine"
@@ -291,13 +279,8 @@ fn one_call_at_a_time() {
         while !fake.at("sleeper").exists() && !first.is_finished() {
             std::thread::sleep(Duration::from_millis(10));
         }
-        let error = find_poses(&fake.job(), &mut Ear::default())
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("another splatcore process works in this folder"),
-            "{error}"
-        );
+        let error = find_poses(&fake.job(), &mut Ear::default()).unwrap_err();
+        assert_contains!(error, "another splatcore process works in this folder");
         fake.put("enough", "");
         assert!(matches!(
             first.join().unwrap(),

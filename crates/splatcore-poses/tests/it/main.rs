@@ -1,6 +1,9 @@
 //! The crate as a whole: against a program that only pretends, and against real ones.
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
+#[macro_use]
+extern crate splatcore_test_support;
+
 #[cfg(unix)]
 mod fake;
 #[cfg(unix)]

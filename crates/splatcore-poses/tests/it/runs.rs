@@ -91,16 +91,8 @@ fn version_4_maps_globally_and_falls_back() {
         ("global", 0.25)
     );
     let calls = fake.calls();
-    assert!(
-        calls[0].contains("--FeatureExtraction.use_gpu 0"),
-        "{}",
-        calls[0]
-    );
-    assert!(
-        calls[1].contains("--FeatureMatching.use_gpu 0"),
-        "{}",
-        calls[1]
-    );
+    assert_contains!(calls[0], "--FeatureExtraction.use_gpu 0");
+    assert_contains!(calls[1], "--FeatureMatching.use_gpu 0");
     assert!(calls[2].starts_with("view_graph_calibrator --database_path"));
     assert!(calls[3].starts_with("global_mapper ") && calls.len() == 4);
 
@@ -283,8 +275,8 @@ fn many_photos_that_count_up_are_matched_in_order() {
     let fake = Fake::old(&names);
     find_poses(&fake.job(), &mut Ear::default()).unwrap();
     let calls = fake.calls();
-    assert!(calls[0].contains("camera_model OPENCV"), "{}", calls[0]);
-    assert!(calls[1].contains("sequential_matcher"), "{}", calls[1]);
+    assert_contains!(calls[0], "camera_model OPENCV");
+    assert_contains!(calls[1], "sequential_matcher");
     assert!(calls[1].ends_with("--SequentialMatching.loop_detection 0"));
     // 300, in which one is missing: no frames of a video, whose steps are equal.
     std::fs::remove_file(fake.at("my photos/IMG_0150.jpg")).unwrap();
@@ -401,28 +393,19 @@ fn programs_that_are_none_are_refused() {
         error.starts_with("/nowhere/colmap: cannot be started"),
         "{error}"
     );
-    let error = find_poses(&with("/bin/echo"), &mut Ear::default())
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("does not say which version of COLMAP"),
-        "{error}"
-    );
+    let error = find_poses(&with("/bin/echo"), &mut Ear::default()).unwrap_err();
+    assert_contains!(error, "does not say which version of COLMAP");
     let job = Job {
         colmap: None,
         python: Some("/bin/echo".into()),
         ..fake.job()
     };
-    let error = find_poses(&job, &mut Ear::default())
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("has no pycolmap that works"), "{error}");
+    let error = find_poses(&job, &mut Ear::default()).unwrap_err();
+    assert_contains!(error, "has no pycolmap that works");
     let job = Job {
         mapper: Mapper::Global,
         ..fake.job()
     };
-    let error = find_poses(&job, &mut Ear::default())
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("has no global mapper"), "{error}");
+    let error = find_poses(&job, &mut Ear::default()).unwrap_err();
+    assert_contains!(error, "has no global mapper");
 }

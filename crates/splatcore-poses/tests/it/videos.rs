@@ -239,9 +239,10 @@ fn ffmpeg_reads_the_rest_and_turns_frames() {
     // Not all frames of the pretender's model are there.
     let _ = find_poses(&half, &mut ear);
     let said = ear.heard.borrow().join("\n");
-    assert!(
-        said.contains("half.mkv: only ") && said.contains(" of 2.0 s can be read: the file is cut"),
-        "{said}"
+    assert_contains!(
+        said,
+        "half.mkv: only ",
+        " of 2.0 s can be read: the file is cut"
     );
     std::fs::write(fake.at("no.mp4"), vec![7; 5000]).unwrap();
     let job = Job {
@@ -249,8 +250,6 @@ fn ffmpeg_reads_the_rest_and_turns_frames() {
         input: fake.at("no.mp4"),
         ..job
     };
-    let error = find_poses(&job, &mut Ear::default())
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("cannot be decoded by ffmpeg"), "{error}");
+    let error = find_poses(&job, &mut Ear::default()).unwrap_err();
+    assert_contains!(error, "cannot be decoded by ffmpeg");
 }

@@ -108,10 +108,7 @@ mod tests {
                 .all(|row| row.split("  ").filter(|c| !c.is_empty()).count() == 10),
             "{text}"
         );
-        assert!(
-            text.contains("convert 'my scene.ply' -o cropped.ply --crop box:-"),
-            "{text}"
-        );
+        assert_contains!(text, "convert 'my scene.ply' -o cropped.ply --crop box:-");
     }
 
     #[test]

@@ -226,23 +226,17 @@ mod tests {
             let [a, b] = ["a.png", "b.png"].map(|name| read.look(name).unwrap().image(&grey));
             assert_eq!(a, Look::of(model, &colours, 0, 0).image(&grey), "{model}");
             assert_ne!(a, b, "{model}");
-            let error = read.look("d.png").err().unwrap().to_string();
-            assert!(
-                error.contains("'d.png'") && error.contains("a.png"),
-                "{error}"
-            );
+            assert_contains!(read.look("d.png").err().unwrap(), "'d.png'", "a.png");
         }
         // The last one was a grid's.
         let grids = Files::of(folder.path()).grids;
         let [first, ..] = ColourModel::ALL.map(|model| model.entry().photo.len());
         std::fs::write(&grids, npy::bytes_of(first, &vec![0.0; 3 * first])).unwrap();
         let error = Looks::read(folder.path()).err().unwrap().to_string();
-        assert!(error.contains("appearance.npy: holds 3 x 12"), "{error}");
+        assert_contains!(error, "appearance.npy: holds 3 x 12");
         std::fs::remove_file(&grids).unwrap();
-        let error = Looks::read(folder.path()).err().unwrap().to_string();
-        assert!(error.contains("appearance.npy"), "{error}");
+        assert_contains!(Looks::read(folder.path()).err().unwrap(), "appearance.npy");
         std::fs::write(folder.path().join("appearance.json"), "[]").unwrap();
-        let error = Looks::read(folder.path()).err().unwrap().to_string();
-        assert!(error.contains("appearance.json"), "{error}");
+        assert_contains!(Looks::read(folder.path()).err().unwrap(), "appearance.json");
     }
 }

@@ -167,10 +167,7 @@ mod tests {
         let wild: Vec<&str> = colours.wild().map(|row| row.name.as_str()).collect();
         assert_eq!(wild, ["<flash>.png"]);
         let html = colours.to_html();
-        assert!(
-            html.contains("<li>&lt;flash&gt;.png (-1.50 stops, tint 0 %)"),
-            "{html}"
-        );
+        assert_contains!(html, "<li>&lt;flash&gt;.png (-1.50 stops, tint 0 %)");
     }
 
     /// A capture whose exposures differ much, and one in which they do not.

@@ -207,7 +207,7 @@ mod tests {
             !html.contains("<th>seed</th>") && !html.contains("<b>"),
             "{html}"
         );
-        assert!(html.contains("<td>30.00</td><td>31.50</td>"), "{html}");
+        assert_contains!(html, "<td>30.00</td><td>31.50</td>");
         assert!(html.contains("<td>1,234</td>"));
         assert_eq!(html.matches("<svg").count(), 3);
         assert_eq!(html.matches("<polyline").count(), 6);

@@ -237,7 +237,7 @@ mod tests {
             "{html}"
         );
         assert_eq!(html.matches("data:image/jpeg;base64,").count(), 3);
-        assert!(html.contains("SSIM 1.0000, LPIPS 0.2500"), "{html}");
+        assert_contains!(html, "SSIM 1.0000, LPIPS 0.2500");
         for tag in [
             "section", "figure", "table", "svg", "div", "h2", "body", "html",
         ] {
@@ -294,7 +294,7 @@ mod tests {
             ..report()
         };
         let html = html.to_html();
-        assert!(html.contains("<li>e 8.00 dB</li>"), "{html}");
+        assert_contains!(html, "<li>e 8.00 dB</li>");
         let link = "<a href=\"#view-0\">&lt;script&gt;.png</a> 9.00 dB";
         assert!(
             html.contains(link) && html.contains("<section id=\"view-0\">"),

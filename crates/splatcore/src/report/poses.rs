@@ -178,10 +178,7 @@ mod tests {
             photos,
         });
         assert!(html.contains("&lt;b&gt;.jpg</td><td>out of line</td><td>0.500</td><td>1.00 %"));
-        assert!(
-            html.contains("25.50") && html.contains("1 out of line"),
-            "{html}"
-        );
+        assert_contains!(html, "25.50", "1 out of line");
         assert!(html.contains("1 worse than") && html.contains("astray.jpg</td><td>worse</td>"));
         assert!(html.contains("lowest loss") && !html.contains("at a limit"));
         assert!(

@@ -11,7 +11,7 @@ fn npy(path: &Path, [width, height]: [usize; 2]) -> Vec<f32> {
     assert_eq!(bytes[..8], *b"\x93NUMPY\x01\x00");
     let start = 10 + u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
     let header = std::str::from_utf8(&bytes[10..start]).unwrap();
-    assert!(header.contains(&format!("({height}, {width})")), "{header}");
+    assert_contains!(header, format!("({height}, {width})"));
     let numbers: Vec<f32> = bytes[start..]
         .as_chunks()
         .0
@@ -130,10 +130,7 @@ fn half_scenes_are_for_cards_and_without_gradients() {
         text(&scene),
         text(&out)
     ));
-    assert!(
-        line.contains("--half-scene is of the cuda backend alone"),
-        "{line}"
-    );
+    assert_contains!(line, "--half-scene is of the cuda backend alone");
     let both = format!("bench {} --orbit 1 --half-scene --backward", text(&scene));
     ends(&both, 2);
 }

@@ -15,7 +15,7 @@ fn a_run_with_exposures_writes_them_and_measures_aligned_colours() {
     let flags = "--backend cpu --threads 2 --sh-degree 0 --iterations";
     let train = format!("train {} -o {}", photos(), text(&run));
     let stdout = succeeds(&format!("{train} {flags} 60 --exposure"));
-    assert!(stdout.contains("with colours aligned"), "{stdout}");
+    assert_contains!(stdout, "with colours aligned");
 
     let exposures = json(&String::from_utf8(read(&run, "exposures.json")).unwrap());
     let exposures = exposures.as_object().unwrap();
@@ -93,10 +93,7 @@ fn wrong_rates_are_refused() {
         text(&run)
     );
     let stderr = ends(&command, 2);
-    assert!(
-        stderr.contains("--lr-exposure 0: must be above 0"),
-        "{stderr}"
-    );
+    assert_contains!(stderr, "--lr-exposure 0: must be above 0");
 }
 
 /// Every second photo is taken at half the exposure, and all of them are transparent at the top.
@@ -325,7 +322,7 @@ fn a_controller_chooses_as_the_camera_did() {
     assert!(fails(&export).contains("a page has one look for all views"));
     std::fs::remove_file(run.join("controller.json")).unwrap();
     let error = fails(&format!("eval {} --look controller", text(&run)));
-    assert!(error.contains("there is no controller.json"), "{error}");
+    assert_contains!(error, "there is no controller.json");
 }
 
 /// A run with grids, whose numbers are a file of their own.
@@ -342,14 +339,11 @@ fn a_run_with_grids_shows_its_photos() {
     assert_ne!(eval(names[0]), eval(names[1]));
     std::fs::remove_file(run.join("appearance.npy")).unwrap();
     let error = fails(&format!("eval {} --look {}", text(&run), names[0]));
-    assert!(error.contains("appearance.npy"), "{error}");
+    assert_contains!(error, "appearance.npy");
 }
 
 #[test]
 fn an_unknown_model_is_refused() {
     let stderr = ends(&["train", photos(), "-o", "x", "--appearance", "curves"], 2);
-    assert!(
-        stderr.contains("none, affine, ppisp, ppisp-linear, bilateral"),
-        "{stderr}"
-    );
+    assert_contains!(stderr, "none, affine, ppisp, ppisp-linear, bilateral");
 }

@@ -105,20 +105,42 @@ pub fn ends(args: &(impl Arguments + ?Sized), code: i32) -> String {
     stderr
 }
 
+/// 10 photos of 64x48, 400 points.
+pub fn tiny() -> ProceduralOptions {
+    ProceduralOptions {
+        width: 64,
+        height: 48,
+        views: 10,
+        samples: 1,
+        points: 400,
+        ..ProceduralOptions::default()
+    }
+}
+
+/// A dataset of its own in a folder; returns its path.
+pub fn painted(folder: &Path, options: &ProceduralOptions) -> PathBuf {
+    let photos = folder.join("photos");
+    write_dataset(&photos, options, &|_, _| {}).unwrap();
+    photos
+}
+
+/// `train` on the tiny dataset must end with this code and say this.
+pub fn refuses_to_train(flags: &str, code: i32, wanted: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let stderr = ends(
+        &format!("train {} -o {} {flags}", photos(), text(&run)),
+        code,
+    );
+    assert_contains!(stderr, wanted);
+}
+
 /// A tiny dataset, made once for all tests of a file: 10 photos of 64x48, 400 points.
 pub fn photos() -> &'static str {
     static FOLDER: OnceLock<(tempfile::TempDir, String)> = OnceLock::new();
     let (_, path) = FOLDER.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let options = ProceduralOptions {
-            width: 64,
-            height: 48,
-            views: 10,
-            samples: 1,
-            seed: 1,
-            points: 400,
-            ..ProceduralOptions::default()
-        };
+        let options = ProceduralOptions { seed: 1, ..tiny() };
         write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
         let path = text(folder.path()).to_owned();
         (folder, path)

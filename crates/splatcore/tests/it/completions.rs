@@ -77,12 +77,9 @@ fn every_command_has_a_manual_page_with_its_flags() {
     let main = page("splatcore.1");
     for command in &commands {
         let own = page(&format!("splatcore-{command}.1"));
-        assert!(own.contains(&format!(".TH splatcore-{command} 1")), "{own}");
+        assert_contains!(own, format!(".TH splatcore-{command} 1"));
         assert!(own.contains(version.trim()), "{own}");
-        assert!(
-            main.contains(&format!("splatcore\\-{command}(1)")),
-            "{main}"
-        );
+        assert_contains!(main, format!("splatcore\\-{command}(1)"));
         let help = succeeds(&[command, "--help"]);
         let words = help.split(|c: char| !(c.is_alphanumeric() || c == '-'));
         for flag in words.filter(|word| word.starts_with("--") && word.len() > 2) {

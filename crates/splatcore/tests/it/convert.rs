@@ -1,6 +1,8 @@
 //! `splatcore convert`: formats, actions in order, cleaning with photos.
 
-use crate::common::{fails, json, photos, some_photos, splatcore, succeeds, text, write_scene};
+use crate::common::{
+    ends, fails, json, photos, some_photos, splatcore, succeeds, text, write_scene,
+};
 use splatcore::core::Gaussians;
 use splatcore::core::random::Rng;
 use splatcore::data::scene::{read, write_ply};
@@ -44,7 +46,7 @@ fn convert_writes_what_it_read() {
         (&50.into(), &0.into())
     );
     let line = fails(&["convert", text(&scene), "-o", text(&flat)]);
-    assert!(line.contains("--overwrite"), "{line}");
+    assert_contains!(line, "--overwrite");
     succeeds(&["convert", text(&scene), "-o", text(&flat), "--overwrite"]);
     assert!(std::fs::read(&scene).unwrap() == std::fs::read(&flat).unwrap());
 }
@@ -72,8 +74,7 @@ fn convert_leaves_out_floaters() {
     write_ply(&whole, &scene, false).unwrap();
     let args = format!("convert {} -o {} --backend cpu", text(&whole), text(&clean));
     let flags = format!("--prune-floaters 0.8 --dataset {}", photos());
-    let output = splatcore(&format!("{args} {flags}")).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = ends(&format!("{args} {flags}"), 0);
     let last = said.lines().last().unwrap_or_default();
     assert_eq!(last, "left out 3 floaters of 300 Gaussians", "{said}");
     scene.retain(|i| i % 100 != 7);
@@ -99,8 +100,7 @@ fn convert_limits_sizes() {
     write_ply(&whole, &scene, false).unwrap();
     let args = format!("convert {} -o {} --backend cpu", text(&whole), text(&clean));
     let flags = format!("--max-scale 0.25 --dataset {}", photos());
-    let output = splatcore(&format!("{args} {flags}")).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = ends(&format!("{args} {flags}"), 0);
     let last = said.lines().last().unwrap_or_default();
     assert_eq!(last, "made 5 of 50 Gaussians smaller", "{said}");
     let clean = splatcore::data::scene::read(&clean).unwrap().gaussians;
@@ -133,24 +133,19 @@ fn convert_applies_actions_in_the_order_typed() {
         let words = words.replace("OUT", text(&out));
         let mut args: Vec<&str> = vec!["convert", "--overwrite"];
         args.extend(words.split(' '));
-        let output = splatcore(&args).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{said}");
+        let said = ends(&args, 0);
         (read(&out).unwrap().gaussians.means, said)
     };
     let (means, said) = convert("A --translate 1,0,0 --scale 2 -o OUT");
     assert_eq!(means, [[4.0, 0.0, 0.0], [2.0, 4.0, 0.0]]);
-    assert!(
-        said.contains("moved by [[2.000000, 0.000000, 0.000000, 2.000000], "),
-        "{said}"
-    );
+    assert_contains!(said, "moved by [[2.000000, 0.000000, 0.000000, 2.000000], ");
     let (means, _) = convert("A --scale 2 --translate -1,0,0 -o OUT");
     assert_eq!(means, [[1.0, 0.0, 0.0], [-1.0, 4.0, 0.0]]);
     // Two scenes, each moved alone, then a crop of both.
     let (means, said) =
         convert("A --rotate z:90 A --translate 0,9,0 -o OUT --crop plane:0,1,0,1.5 --scale 0.5");
     assert_eq!(means, [[0.5, 4.5, 0.0], [0.0, 5.5, 0.0]]);
-    assert!(said.contains("--crop kept 2 of 4 Gaussians"), "{said}");
+    assert_contains!(said, "--crop kept 2 of 4 Gaussians");
     // The file named first by -o: the action still belongs to the scene.
     let (means, _) = convert("-o OUT A --scale 2 A");
     assert_eq!(means[0], [2.0, 0.0, 0.0]);
@@ -180,9 +175,9 @@ fn convert_asks_the_photos_where_the_scene_is() {
     let args = format!("{base} --scale 2 --max-scale 0.2");
     let said = splatcore(&args).output().unwrap();
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(said.contains("write it before the moves"), "{said}");
+    assert_contains!(said, "write it before the moves");
     let line = fails(&format!("{base} --metric none.jpg,no.jpg=1"));
-    assert!(line.contains("has no photo none.jpg"), "{line}");
+    assert_contains!(line, "has no photo none.jpg");
 }
 
 #[test]

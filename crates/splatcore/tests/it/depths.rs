@@ -1,6 +1,6 @@
 //! Depth maps from the command line: what is said and written, what is refused.
 
-use crate::common::{ends, json, photos, succeeds, text};
+use crate::common::{json, photos, refuses_to_train, succeeds, text};
 use splatcore::data::dataset::{Dataset, OpenOptions};
 use splatcore::data::picture;
 use std::path::Path;
@@ -31,10 +31,7 @@ fn a_run_with_depths_measures_them() {
     write_maps(&maps);
     let train = format!("train {} -o {} {FLAGS}", photos(), text(&run));
     let stdout = succeeds(&format!("{train} --depths {} --init depths", text(&maps)));
-    assert!(
-        stdout.contains("\ndepth    ") && stdout.contains("held-out"),
-        "{stdout}"
-    );
+    assert_contains!(stdout, "\ndepth    ", "held-out");
     let metrics = json(&std::fs::read_to_string(run.join("metrics.json")).unwrap());
     let off = metrics["depth_absolute_relative"].as_f64().unwrap();
     assert!(off > 0.0 && off < 2.0 && metrics["depth_rmse"].as_f64().unwrap() > 0.0);
@@ -43,22 +40,14 @@ fn a_run_with_depths_measures_them() {
     assert!(views[0].get("depth_rmse").is_none() && views[1].get("depth_rmse").is_some());
     // The config says where they are, for --resume too.
     let config = std::fs::read_to_string(run.join("config.toml")).unwrap();
-    assert!(
-        config.contains(&format!("depths = \"{}\"", text(&maps))),
-        "{config}"
-    );
-    assert!(config.contains("depth-kind = \"metric\""), "{config}");
+    assert_contains!(config, format!("depths = \"{}\"", text(&maps)));
+    assert_contains!(config, "depth-kind = \"metric\"");
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("run");
-    let refused = |flags: &str, code, wanted: &str| {
-        let train = format!("train {} -o {} {FLAGS} {flags}", photos(), text(&run));
-        let stderr = ends(&train, code);
-        assert!(stderr.contains(wanted), "{stderr}");
-    };
+    let refused =
+        |flags: &str, code, wanted| refuses_to_train(&format!("{FLAGS} {flags}"), code, wanted);
     refused("--depths auto", 1, "no photo has depths");
     refused("--init depths", 2, "add --depths auto");
     refused("--depth-weight 3", 2, "depth-weight has no effect here");

@@ -97,7 +97,7 @@ fn a_page_replaces_no_scene() {
     let scene = write_scene(folder.path());
     let before = std::fs::read(&scene).unwrap();
     let said = ends(&["export", text(&scene), "-o", text(&scene)], 2);
-    assert!(said.contains("a page is HTML, not .ply"), "{said}");
+    assert_contains!(said, "a page is HTML, not .ply");
     assert_eq!(std::fs::read(&scene).unwrap(), before);
 }
 
@@ -149,10 +149,7 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
     let with =
         |more: &[&str]| fails(&[&["export", text(&scene), "-o", text(&page)][..], more].concat());
     let line = with(&["--max-size", "0.01"]);
-    assert!(
-        line.contains("more than --max-size 0.01") && line.contains("--sh-degree"),
-        "{line}"
-    );
+    assert_contains!(line, "more than --max-size 0.01", "--sh-degree");
     let bad = folder.path().join("bad.json");
     let keyframe = |rest: &str| {
         let content = format!("{{\"splatcore\": \"camera path 1\", \"keyframes\": [{rest}]}}");
@@ -174,12 +171,9 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
     assert!(with(&["--views", text(&folder.path().join("none"))]).contains("cannot be read"));
     std::fs::write(&bad, "[{\"title\": \"a\", \"position\": [0, 0]}]").unwrap();
     let line = with(&["--hotspots", text(&bad)]);
-    assert!(
-        line.contains("bad.json: hotspots[0].position: is not three numbers"),
-        "{line}"
-    );
+    assert_contains!(line, "bad.json: hotspots[0].position: is not three numbers");
     let line = fails(&["export", text(folder.path()), "-o", text(folder.path())]);
-    assert!(line.contains("is a folder"), "{line}");
+    assert_contains!(line, "is a folder");
     assert!(!page.exists());
     splatcore(&["export", text(&scene), "-o", text(&page), "--up", "w"])
         .assert()
@@ -193,7 +187,7 @@ fn a_site_is_a_page_and_a_streamed_scene() {
     let site = folder.path().join("site");
     let command = format!("export {} --site -o {}", text(&scene_path), text(&site));
     let stdout = succeeds(&format!("{command} --budget 5000 --turn"));
-    assert!(stdout.contains("before the first picture"), "{stdout}");
+    assert_contains!(stdout, "before the first picture");
     let found = settings(&site.join("index.html"));
     assert_eq!(found["stream"]["budget"], 5000);
     assert_eq!(found["turn"], true);
@@ -204,7 +198,7 @@ fn a_site_is_a_page_and_a_streamed_scene() {
     succeeds(&command);
     std::fs::write(site.join("index.html"), "<h1>Home</h1>").unwrap();
     let line = fails(&command);
-    assert!(line.contains("is a page of something else"), "{line}");
+    assert_contains!(line, "is a page of something else");
     splatcore(&format!("{command} --max-size 3"))
         .assert()
         .code(2);

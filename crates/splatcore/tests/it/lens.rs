@@ -1,28 +1,21 @@
 //! Photos through a lens, on the command line: a run as they were taken, and what follows from it.
 
-use crate::common::{ends, json, succeeds, text};
+use crate::common::{ends, json, painted, succeeds, text, tiny};
 use splatcore::core::Lens;
-use splatcore::data::procedural::{ProceduralOptions, write_dataset};
+use splatcore::data::procedural::ProceduralOptions;
 use std::path::{Path, PathBuf};
 
 fn photos(folder: &Path) -> PathBuf {
     let options = ProceduralOptions {
-        width: 64,
-        height: 48,
-        views: 10,
-        samples: 1,
-        points: 400,
         lens: Lens::Fisheye {
             k: [0.02, -0.01, 0.004, -0.001],
             p: [0.0; 2],
             s: [0.0; 2],
         },
         field_of_view: 90.0,
-        ..ProceduralOptions::default()
+        ..tiny()
     };
-    let photos = folder.join("photos");
-    write_dataset(&photos, &options, &|_, _| {}).unwrap();
-    photos
+    painted(folder, &options)
 }
 
 #[test]

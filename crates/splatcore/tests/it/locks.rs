@@ -58,7 +58,7 @@ fn a_second_run_in_a_folder_is_refused_and_a_killed_one_holds_nobody_back() {
     first.kill().unwrap();
     first.wait().unwrap();
     let said = fails(&training(&out, "5", ""));
-    assert!(said.contains("add --resume"), "{said}");
+    assert_contains!(said, "add --resume");
     succeeds(&training(&out, "5", "--overwrite"));
     let hidden = |name: &String| name.starts_with('.') && cfg!(unix);
     assert_eq!(names(&out).into_iter().find(hidden), None);
@@ -70,16 +70,9 @@ fn whatever_writes_many_files_into_a_folder_that_is_in_use_is_refused() {
     let out = folder.path().join("out");
     let lock = FolderLock::take(&out, "test").unwrap();
     let scene = write_scene(folder.path());
-    let path = [
-        "--path",
-        "orbit",
-        "--fps",
-        "2",
-        "--seconds",
-        "1",
-        "--size",
-        "8x8",
-    ];
+    let path: Vec<&str> = "--path orbit --fps 2 --seconds 1 --size 8x8"
+        .split(' ')
+        .collect();
     let film = ["render", text(&scene), "-o", text(&out), "--backend", "cpu"];
     let film = [&film[..], &path].concat();
     let demo = ["demo", "--photos-only", "-o", text(&out)];
@@ -112,12 +105,12 @@ fn a_lock_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("new");
     let said = fails(&training(&out, "5", "--resume"));
-    assert!(said.contains("no checkpoint to resume from"), "{said}");
+    assert_contains!(said, "no checkpoint to resume from");
     assert!(!out.exists());
     std::fs::create_dir(&out).unwrap();
     std::fs::write(out.join("mine"), "").unwrap();
     let said = fails(&training(&out, "5", ""));
-    assert!(said.contains("is not empty"), "{said}");
+    assert_contains!(said, "is not empty");
     let left: Vec<String> = names(&out);
     assert!(left.contains(&"mine".into()));
     assert!(left.len() == 1 || cfg!(not(unix)), "{left:?}");

@@ -79,8 +79,5 @@ fn eval_gives_lpips_with_weights_from_a_file() {
     assert!(plain.get("lpips").is_none() && plain["views"][0].get("lpips").is_none());
     let error = ends(&[&args[..], &["--max-size", "32"]].concat(), 1);
     let wanted = "LPIPS with alex needs images of at least 31x31 pixels; this one has 32x24";
-    assert!(
-        error.contains("error: view '") && error.contains(wanted),
-        "{error}"
-    );
+    assert_contains!(error, "error: view '", wanted);
 }

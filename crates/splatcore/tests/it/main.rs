@@ -1,6 +1,9 @@
 //! The tests of the command line in one program: it is linked once.
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
+#[macro_use]
+extern crate splatcore_test_support;
+
 mod channels;
 mod colours;
 mod common;

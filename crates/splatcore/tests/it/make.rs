@@ -38,20 +38,14 @@ fn photos_become_a_page_and_the_second_call_does_nothing() {
     assert!(stdout.contains(&next), "{stdout}");
     let first = stderr.lines().next().unwrap();
     assert!(first.starts_with("about "), "an estimate first: {stderr}");
-    assert!(
-        first.contains("(10 photos by COLMAP 3.8, features at 1000 px)"),
-        "{first}"
-    );
+    assert_contains!(first, "(10 photos by COLMAP 3.8, features at 1000 px)");
     // Forty steps of small photos take no minutes, and it knows so before it begins.
     assert!(!first.contains(" min"), "{first}");
-    assert!(
-        first.contains("(photos of at most 64 pixels, 40 steps, at most 900 Gaussians)"),
-        "{first}"
+    assert_contains!(
+        first,
+        "(photos of at most 64 pixels, 40 steps, at most 900 Gaussians)"
     );
-    assert!(
-        stderr.contains("poses 2/3 matching") && stderr.contains(" left"),
-        "{stderr}"
-    );
+    assert_contains!(stderr, "poses 2/3 matching", " left");
     for file in ["dataset/sparse/0/images.bin", "run/scene.ply", "page.html"] {
         assert!(out.join(file).is_file(), "{file}");
     }
@@ -69,7 +63,7 @@ fn photos_become_a_page_and_the_second_call_does_nothing() {
     let again = splatcore(&arguments).output().unwrap();
     let stderr = String::from_utf8(again.stderr).unwrap();
     assert_eq!(again.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("nothing is left to do"), "{stderr}");
+    assert_contains!(stderr, "nothing is left to do");
     assert_eq!(String::from_utf8(again.stdout).unwrap(), stdout);
     assert_eq!(fake.calls(), Vec::<String>::new());
     let after = ["run/scene.ply", "run/report.html", "page.html"].map(written);
@@ -90,9 +84,9 @@ fn what_changed_is_said_and_made_anew_on_request() {
     let mut more = SHORT;
     more[9] = "30";
     let line = fails(&fake.make(&out, &more));
-    assert!(
-        line.contains("was made with iterations 40, not 30; add --overwrite to train anew"),
-        "{line}"
+    assert_contains!(
+        line,
+        "was made with iterations 40, not 30; add --overwrite to train anew"
     );
     let page = std::fs::read(out.join("page.html")).unwrap();
     let anew: Vec<&str> = more.iter().copied().chain(["--overwrite"]).collect();
@@ -101,15 +95,12 @@ fn what_changed_is_said_and_made_anew_on_request() {
     assert!(std::fs::read(out.join("page.html")).unwrap() != page);
     // The input.
     let line = fails(&["make", photos(), "-o", text(&out)]);
-    assert!(
-        line.contains("was made from") && line.contains("--overwrite to begin anew"),
-        "{line}"
-    );
+    assert_contains!(line, "was made from", "--overwrite to begin anew");
     // A folder of something else.
     let other = fake.at("other");
     std::fs::create_dir_all(other.join("run")).unwrap();
     let line = fails(&["make", photos(), "-o", text(&other)]);
-    assert!(line.contains("is not of this command"), "{line}");
+    assert_contains!(line, "is not of this command");
 }
 
 /// Masks that are put into the dataset after a training are seen by the next call.
@@ -139,12 +130,11 @@ fn masks_that_come_later_are_noticed() {
         put(255);
         let line = fails(&fake.make(&out, flags));
         let wanted = "the photos' masks are others than those that the run is of; add --overwrite";
-        assert!(line.contains(wanted), "{line}");
+        assert_contains!(line, wanted);
         succeeds(&fake.make(&out, &anew));
         assert_eq!(fake.calls(), Vec::<String>::new(), "the cameras are kept");
-        let again = splatcore(&fake.make(&out, flags)).output().unwrap();
-        let stderr = String::from_utf8(again.stderr).unwrap();
-        assert!(stderr.contains("nothing is left to do"), "{stderr}");
+        let stderr = ends(&fake.make(&out, flags), 0);
+        assert_contains!(stderr, "nothing is left to do");
     }
 }
 
@@ -154,10 +144,8 @@ fn flags_without_effect_are_refused() {
     let fake = FakeColmap::new("0");
     let out = fake.at("out");
     let refused = |arguments: &[String], wanted: &str| {
-        let run = splatcore(arguments).output().unwrap();
-        let stderr = String::from_utf8(run.stderr).unwrap();
-        assert_eq!(run.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(wanted), "{stderr}");
+        let stderr = ends(arguments, 2);
+        assert_contains!(stderr, wanted);
         assert!(!out.exists());
     };
     refused(
@@ -260,7 +248,7 @@ fn what_made_nothing_is_not_in_the_way() {
         let mut call = splatcore(&["make", text(&input), "-o", text(&out)]);
         let run = call.env("PATH", folder.path()).output().unwrap();
         let said = String::from_utf8(run.stderr).unwrap();
-        assert!(said.contains("no program `colmap` on PATH"), "{said}");
+        assert_contains!(said, "no program `colmap` on PATH");
         assert!(!out.join("dataset").exists() && out.join("make.json").is_file());
     }
 }
@@ -292,10 +280,7 @@ fn of_many_photos_as_many_are_used_as_ten_minutes_allow() {
     };
     assert_eq!(taken(), used);
     let again = first_line(&[]);
-    assert!(
-        again.contains(&format!("({used} of 1,000 photos")),
-        "{again}"
-    );
+    assert_contains!(again, format!("({used} of 1,000 photos"));
     assert_eq!(
         fake.calls()
             .iter()
@@ -304,7 +289,7 @@ fn of_many_photos_as_many_are_used_as_ten_minutes_allow() {
         1
     );
     let all = first_line(&["--every", "1"]);
-    assert!(all.contains("(1,000 photos by"), "{all}");
+    assert_contains!(all, "(1,000 photos by");
     assert_eq!(taken(), 1000);
 }
 
@@ -314,31 +299,23 @@ fn many_photos_may_be_compared_with_similar_ones() {
     let fake = FakeColmap::new("0");
     fake.more_photos(150);
     let out = fake.at("out");
-    let run = splatcore(&fake.make(&out, &SHORT)).output().unwrap();
-    let stderr = String::from_utf8(run.stderr).unwrap();
+    let stderr = ends(&fake.make(&out, &SHORT), 1);
     let first = stderr.lines().next().unwrap();
-    assert!(
-        first.contains("--matching similar, which may find fewer cameras (cameras "),
-        "{first}"
+    assert_contains!(
+        first,
+        "--matching similar, which may find fewer cameras (cameras "
     );
     assert!(fake.calls().contains(&"exhaustive_matcher".to_owned()));
     let out = fake.at("similar");
     let similar = [&SHORT[..], &["--matching", "similar"]].concat();
-    let run = splatcore(&fake.make(&out, &similar)).output().unwrap();
-    let stderr = String::from_utf8(run.stderr).unwrap();
+    let stderr = ends(&fake.make(&out, &similar), 1);
     let first = stderr.lines().next().unwrap();
-    assert!(
-        first.contains("each compared with the 12 most similar)"),
-        "{first}"
-    );
+    assert_contains!(first, "each compared with the 12 most similar)");
     let minutes = first.strip_prefix("about ").unwrap().split(' ').next();
     let minutes: f64 = minutes.unwrap().parse().unwrap();
     assert!(minutes < 10.0, "{first}");
     // The pretender places too few of them.
-    assert!(
-        stderr.contains("only 10 of 160 photos have a pose"),
-        "{stderr}"
-    );
+    assert_contains!(stderr, "only 10 of 160 photos have a pose");
     let calls = [
         "feature_extractor",
         "vocab_tree_builder",
@@ -361,7 +338,7 @@ fn a_phase_that_fails_says_how_to_go_on() {
     std::fs::write(fake.at("fail_exhaustive_matcher"), "").unwrap();
     let arguments = fake.make(&out, &SHORT);
     let stderr = ends(&arguments, 1);
-    assert!(stderr.contains("error: matching failed"), "{stderr}");
+    assert_contains!(stderr, "error: matching failed");
     let on = format!("this goes on: splatcore {}", arguments.join(" "));
     assert!(stderr.contains(&on), "{stderr}");
     std::fs::remove_file(fake.at("fail_exhaustive_matcher")).unwrap();
@@ -382,8 +359,7 @@ fn a_dataset_needs_no_cameras_and_a_size_is_chosen_for_this_machine() {
     let run = splatcore(&arguments).output().unwrap();
     let stderr = String::from_utf8(run.stderr).unwrap();
     assert_eq!(run.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("chosen for this processor: "), "{stderr}");
-    assert!(stderr.contains(" ms a step"), "{stderr}");
+    assert_contains!(stderr, "chosen for this processor: ", " ms a step");
     assert!(!out.join("dataset").exists());
     let settings = std::fs::read_to_string(out.join("run/config.toml")).unwrap();
     assert!(settings.contains("iterations = 20\n"), "what was typed");
@@ -439,9 +415,9 @@ fn the_scene_is_turned_upright_on_request_and_no_run_changes_it_in_silence() {
     assert!(up[1] < -0.999_999, "{up:?}");
     assert!(facts["turned"].is_array(), "{facts}");
     let line = fails(&fake.make(&out, &SHORT));
-    assert!(
-        line.contains("was made with --upright, not without; add --overwrite"),
-        "{line}"
+    assert_contains!(
+        line,
+        "was made with --upright, not without; add --overwrite"
     );
     succeeds(&fake.make(&out, &upright));
 }

@@ -147,10 +147,7 @@ fn what_the_backend_lacks_is_a_row_that_says_so() {
     let missing = found["scenes"][0]["missing"].as_array().unwrap();
     let of = |name: &str| missing.iter().find(|m| m["pipeline"] == name).unwrap();
     let reason = of("aabb+tc-gs")["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("cpu") && reason.contains("tc-gs"),
-        "{reason}"
-    );
+    assert_contains!(reason, "cpu", "tc-gs");
     let table = &found["tables"][0];
     let row = &table["rows"][1];
     assert_eq!(row["note"], "not available on this backend");
@@ -294,8 +291,8 @@ fn the_paper_on_training_has_steps_and_trainings() {
     };
     assert_eq!((psnr[0].1, psnr[6].1, psnr[2].1), (of("a"), of("b"), None));
     let note = trained["note"].as_str().unwrap();
-    assert!(note.contains("all steps taken: boxes: atomic ("), "{note}");
-    assert!(note.contains("not run: boxes: skip"), "{note}");
+    assert_contains!(note, "all steps taken: boxes: atomic (");
+    assert_contains!(note, "not run: boxes: skip");
     assert_eq!(found["trainings"].as_array().unwrap().len(), 2);
 }
 
@@ -321,7 +318,7 @@ fn each_scene_has_its_own_dataset() {
     assert_eq!((views(0), views(1)), (2, 2));
     let rows = |i: usize| found["scenes"][i]["rows"][0]["psnr_vs_photos"].as_f64();
     assert!(rows(0).is_some() && rows(1).is_some(), "{found}");
-    assert!(people.contains("here: mean of 2 scenes"), "{people}");
+    assert_contains!(people, "here: mean of 2 scenes");
     let table = &found["tables"][0];
     let cells = measured(table, &table["rows"][0]);
     let mean = (cells[0].1.unwrap() + cells[3].1.unwrap()) / 2.0;

@@ -21,11 +21,8 @@ fn compressed_models_fill_the_rows_that_name_them() {
     let models = ["--compressed", &c3dgs, "--compressed", "lightgaussian=none"];
     let more = ["--compressed", &light, "--json", text(&file)];
     let people = succeeds(&[&scenes[..], &models, &more, &quick("gemm-gs")].concat());
-    assert!(
-        people.contains("\nModels: the compressed models"),
-        "{people}"
-    );
-    assert!(people.contains("c3dgs.ply, 20 Gaussians"), "{people}");
+    assert_contains!(people, "\nModels: the compressed models");
+    assert_contains!(people, "c3dgs.ply, 20 Gaussians");
 
     let found = json(&std::fs::read_to_string(&file).unwrap());
     let [first, other] = [0, 1].map(|i| &found["scenes"][i]["compressed"][0]);

@@ -1,6 +1,6 @@
 //! `render --path`: frames, videos, and what is beside them.
 
-use crate::common::{fails, json, photos, splatcore, succeeds, text, write_scene};
+use crate::common::{ends, fails, json, photos, splatcore, succeeds, text, write_scene};
 use image::RgbImage;
 use splatcore::core::random::Rng;
 use splatcore::core::{Camera, Gaussians, panorama};
@@ -37,18 +37,11 @@ fn frames_of_an_orbit_and_how_they_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let (frames, pictures) = (folder.path().join("frames"), folder.path().join("pictures"));
-    let path = [
-        "--path",
-        "orbit",
-        "--seconds",
-        "1",
-        "--fps",
-        "4",
-        "--size",
-        "40x30",
-    ];
+    let path: Vec<&str> = "--path orbit --seconds 1 --fps 4 --size 40x30"
+        .split(' ')
+        .collect();
     let said = render(&scene, &frames, &path);
-    assert!(said.contains("4 frames of 40x30"), "{said}");
+    assert_contains!(said, "4 frames of 40x30");
     render(&scene, &pictures, &["--orbit", "4", "--size", "40x30"]);
     let frame = |i: u32| frames.join(format!("{i:06}.png"));
     let all: Vec<RgbImage> = (0..4).map(|i| picture(&frame(i))).collect();
@@ -69,9 +62,8 @@ fn frames_of_an_orbit_and_how_they_go_on() {
         "--backend",
         "cpu",
     ];
-    let output = splatcore(&[&base[..], &path].concat()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("3 frames of the same job kept"), "{said}");
+    let said = ends(&[&base[..], &path].concat(), 0);
+    assert_contains!(said, "3 frames of the same job kept");
     assert_eq!(picture(&frame(2)), all[2]);
     assert_eq!(picture(&frame(1)), all[0]);
 
@@ -343,10 +335,7 @@ fn mistakes_are_said_before_anything_is_rendered() {
         |out: &str, more: &[&str]| fails(&[&["render", text(&scene), "-o", out], more].concat());
     let out = text(&out).to_owned();
     let line = with(&out, &["--path", "nowhere.json"]);
-    assert!(
-        line.contains("nowhere.json") && line.contains("ellipse"),
-        "{line}"
-    );
+    assert_contains!(line, "nowhere.json", "ellipse");
     assert!(with(&format!("{out}.avi"), &["--path", "orbit"]).contains(".mp4"));
     let none = ["--path", "orbit", "--up", "-y", "--frames", "900-901"];
     assert!(with(&out, &none).contains("--frames"));

@@ -57,7 +57,7 @@ fn what_cannot_be_done_is_said_first() {
     assert!(usage("--keep 40%", "a.xyz").contains("a.xyz"));
     assert!(!output.exists());
     let error = fails(&prune(text(&scene), text(&scene), "--keep 40%"));
-    assert!(error.contains("--overwrite"), "{error}");
+    assert_contains!(error, "--overwrite");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn training_starts_from_a_scene() {
     assert!(!run.join("scene.sog").exists());
     let missing = folder.path().join("none.ply");
     let error = fails(&[&args[..4], &["--overwrite", "--init", text(&missing)]].concat());
-    assert!(error.contains("none.ply"), "{error}");
+    assert_contains!(error, "none.ply");
 }
 
 #[test]

@@ -101,10 +101,7 @@ fn a_world_of_one_trains_as_always() {
     let cpu = ["--backend", "cpu", "--threads", "1", "--split-photos"];
     let (code, stderr) = train(&out, "RANK=0 WORLD_SIZE=1", &cpu);
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(
-        stderr.contains("--split-photos changes nothing"),
-        "{stderr}"
-    );
+    assert_contains!(stderr, "--split-photos changes nothing");
     assert!(out.join("scene.ply").is_file());
     // As in a shell that `srun` started.
     let (code, stderr) = train(
@@ -136,23 +133,15 @@ fn replicas_take_the_steps_of_one_process() {
     for ranks in ["2", "3"] {
         let (scene, stderr) = run(ranks, &[&iterations[..], &["--cards", ranks]].concat());
         assert!(scene == alone, "{ranks} ranks");
-        assert!(
-            stderr.contains(&format!("({ranks} replicas, for tests)")),
-            "{stderr}"
-        );
+        assert_contains!(stderr, format!("({ranks} replicas, for tests)"));
     }
     // Rank 0 plans the end by its clock, and sees the quality; the others follow.
     let budget = ["--budget", "6s", "--quality-target", "60", "--cards", "3"];
     let (_, stderr) = run("budget", &budget);
-    assert!(stderr.contains("budget 6s:"), "{stderr}");
-    let reached = [
-        "--iterations",
-        "4000",
-        "--quality-target",
-        "8",
-        "--cards",
-        "2",
-    ];
+    assert_contains!(stderr, "budget 6s:");
+    let reached: Vec<&str> = "--iterations 4000 --quality-target 8 --cards 2"
+        .split(' ')
+        .collect();
     let (_, stderr) = run("reached", &reached);
     assert!(!stderr.contains("error"), "{stderr}");
     // Cameras are refined by every rank alike, and the held-out photos' by rank 0.

@@ -82,5 +82,5 @@ fn a_run_writes_refined_lenses() {
     assert!(!refined.exists() && !run.join("colmap").exists());
     let idle = [&again[..], &["--intrinsics-limit", "0.1"]].concat();
     let said = ends(&idle, 2);
-    assert!(said.contains("--refine-intrinsics"), "{said}");
+    assert_contains!(said, "--refine-intrinsics");
 }

@@ -68,5 +68,5 @@ fn a_run_writes_refined_cameras_and_both_numbers() {
     assert!(metrics.get("poses").is_none() && !refined.exists());
     let idle = [&again[..], &["--pose-degrees", "3"]].concat();
     let said = ends(&idle, 2);
-    assert!(said.contains("--refine-poses"), "{said}");
+    assert_contains!(said, "--refine-poses");
 }

@@ -1,6 +1,6 @@
 //! Training about a region from the command line: what is said and written, what is refused.
 
-use crate::common::{ends, json, photos, splatcore, succeeds, text};
+use crate::common::{json, photos, refuses_to_train, splatcore, succeeds, text};
 use std::path::Path;
 
 const FLAGS: [&str; 10] = [
@@ -33,13 +33,10 @@ fn a_run_about_a_region_measures_it() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let (stdout, stderr) = trained(&run, &["--region", BOX]);
-    assert!(
-        stderr.contains(&format!("region: the set grows inside {BOX}")),
-        "{stderr}"
-    );
-    assert!(stdout.contains("\nregion   PSNR "), "{stdout}");
+    assert_contains!(stderr, format!("region: the set grows inside {BOX}"));
+    assert_contains!(stdout, "\nregion   PSNR ");
     let config = std::fs::read_to_string(run.join("config.toml")).unwrap();
-    assert!(config.contains(&format!("region = \"{BOX}\"")), "{config}");
+    assert_contains!(config, format!("region = \"{BOX}\""));
     let metrics = json(&std::fs::read_to_string(run.join("metrics.json")).unwrap());
     let [psnr, share] = ["psnr_region", "region_share"].map(|key| metrics[key].as_f64().unwrap());
     assert!(psnr > 5.0 && share > 0.0 && share <= 1.0, "{psnr} {share}");
@@ -49,10 +46,7 @@ fn a_run_about_a_region_measures_it() {
     let found = json(&succeeds(&[&eval[..], &["--json"]].concat()));
     assert!((found["psnr_region"].as_f64().unwrap() - psnr).abs() < 0.01);
     let table = succeeds(&eval);
-    assert!(
-        table.contains("region ") && table.contains("% of the pixels"),
-        "{table}"
-    );
+    assert_contains!(table, "region ", "% of the pixels");
 }
 
 #[test]
@@ -72,13 +66,11 @@ fn cameras_tell_a_region() {
     let region: splatcore::core::Region = numbers.parse().unwrap();
     assert!(region.contains([0.0; 3]), "{line}");
     let config = std::fs::read_to_string(run.join("config.toml")).unwrap();
-    assert!(config.contains("region = \"auto\""), "{config}");
+    assert_contains!(config, "region = \"auto\"");
 }
 
 #[test]
 fn what_is_no_region_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("run");
     for (region, wanted) in [
         ("1,2,3", "write two corners as X0,Y0,Z0,X1,Y1,Z1"),
         (
@@ -87,8 +79,6 @@ fn what_is_no_region_is_refused() {
         ),
         ("everywhere", "is no box of six numbers"),
     ] {
-        let train = ["train", photos(), "-o", text(&run), "--region", region];
-        let stderr = ends(&[&train[..], &FLAGS].concat(), 2);
-        assert!(stderr.contains(wanted), "{stderr}");
+        refuses_to_train(&format!("--region {region}"), 2, wanted);
     }
 }

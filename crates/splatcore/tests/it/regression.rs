@@ -20,10 +20,6 @@ fn ends_in_error(args: &(impl Arguments + ?Sized)) -> String {
     last
 }
 
-fn stderr_of(args: &(impl Arguments + ?Sized)) -> String {
-    ends(args, 0)
-}
-
 /// It ended well, with a scene in which nothing was finite.
 #[test]
 fn a_diverged_training_is_a_failure() {
@@ -40,7 +36,7 @@ fn a_diverged_training_is_a_failure() {
         line.contains("diverged") || line.contains("the loss is"),
         "{line}"
     );
-    assert!(line.contains("learning rates"), "{line}");
+    assert_contains!(line, "learning rates");
     assert!(!out.join("scene.ply").exists() && !out.join("checkpoint.safetensors").exists());
 }
 
@@ -55,8 +51,8 @@ fn thousands_of_threads_are_not_started() {
         text(&scene),
         text(&out)
     );
-    let said = stderr_of(&format!("{args} --orbit 1 --size 32x24"));
-    assert!(said.contains("--threads 65535: "), "{said}");
+    let said = ends(&format!("{args} --orbit 1 --size 32x24"), 0);
+    assert_contains!(said, "--threads 65535: ");
     assert!(!said.contains("65535 threads"), "{said}");
 }
 
@@ -99,12 +95,12 @@ fn values_that_make_no_sense_are_wrong_usage() {
         assert!(!said.contains("unexpected"), "{said}");
     }
     let said = is_wrong_usage(&format!("{train} --device 1 --backend cpu"));
-    assert!(said.contains("--device 1 names an NVIDIA card"), "{said}");
+    assert_contains!(said, "--device 1 names an NVIDIA card");
     // In a file it is the file that is wrong.
     let config = folder.path().join("c.toml");
     std::fs::write(&config, "ssim-weight = 2.0\n").unwrap();
     let line = fails(&format!("{train} --config {}", text(&config)));
-    assert!(line.contains("ssim-weight = 2"), "{line}");
+    assert_contains!(line, "ssim-weight = 2");
     assert!(!out.exists());
 }
 
@@ -134,19 +130,17 @@ fn eval_says_when_the_run_measured_at_another_size() {
     let scene = write_scene(folder.path());
     std::fs::write(folder.path().join("config.toml"), "max-size = 32\n").unwrap();
     let eval = format!("eval {} --dataset {}", text(&scene), photos());
-    let said = stderr_of(&eval);
-    assert!(
-        said.contains("--max-size 32") && said.contains("64 pixels"),
-        "{said}"
-    );
-    let said = stderr_of(&format!("{eval} --max-size 32"));
+    let said = ends(&eval, 0);
+    assert_contains!(said, "--max-size 32", "64 pixels");
+    let said = ends(&format!("{eval} --max-size 32"), 0);
     assert!(!said.contains("warning"), "{said}");
     // The file is somebody else's, or was edited badly: its settings were left out in silence.
     std::fs::write(folder.path().join("config.toml"), "[package]\n").unwrap();
-    let said = stderr_of(&eval);
-    assert!(
-        said.contains("warning: the settings beside the scene") && said.contains("config.toml"),
-        "{said}"
+    let said = ends(&eval, 0);
+    assert_contains!(
+        said,
+        "warning: the settings beside the scene",
+        "config.toml"
     );
 }
 
@@ -162,15 +156,9 @@ fn one_photo_can_be_trained_on() {
         text(&out)
     );
     let line = ends_in_error(&args);
-    assert!(
-        line.contains("1 photo,") && line.contains("--test-every 0"),
-        "{line}"
-    );
+    assert_contains!(line, "1 photo,", "--test-every 0");
     let stdout = succeeds(&format!("{args} --test-every 0"));
-    assert!(
-        stdout.contains("on 1 training photo\n") && stdout.contains(" 2 steps in"),
-        "{stdout}"
-    );
+    assert_contains!(stdout, "on 1 training photo\n", " 2 steps in");
 }
 
 /// One was named at a time, after all had been read; `info` had nothing to say of any.
@@ -215,10 +203,7 @@ fn a_place_that_cannot_be_written_is_told_with_what_helps() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let line = fails(&["render", text(&scene), "-o", text(&scene), "--orbit", "1"]);
-    assert!(
-        line.contains("a file is in the way") && line.contains("-o"),
-        "{line}"
-    );
+    assert_contains!(line, "a file is in the way", "-o");
     let below = scene.join("b.json");
     let line = fails(&format!(
         "bench {} --orbit 1 --json {}",
@@ -234,10 +219,7 @@ fn a_place_that_cannot_be_written_is_told_with_what_helps() {
         text(&scene),
         text(folder.path())
     ));
-    assert!(
-        line.contains("is a folder") && line.contains("--json"),
-        "{line}"
-    );
+    assert_contains!(line, "is a folder", "--json");
 }
 
 /// They were "in no known scene format", or held "neither a COLMAP model".
@@ -247,7 +229,7 @@ fn what_is_given_in_place_of_a_scene_is_recognised() {
     write_scene(folder.path());
     // The folder of a run stands for its scene.
     let said = succeeds(&["info", text(folder.path())]);
-    assert!(said.contains("Gaussians    50"), "{said}");
+    assert_contains!(said, "Gaussians    50");
     let lfs = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n";
     let mut checkpoint = 2u64.to_le_bytes().to_vec();
     checkpoint.extend(b"{\"a\":1}");
@@ -263,6 +245,6 @@ fn what_is_given_in_place_of_a_scene_is_recognised() {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         let line = fails(&["info", text(&path)]);
-        assert!(line.contains(name) && line.contains(wanted), "{line}");
+        assert_contains!(line, name, wanted);
     }
 }

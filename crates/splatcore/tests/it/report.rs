@@ -25,7 +25,7 @@ fn runs_are_compared_on_one_page() {
     let stdout = succeeds(&["report", text(&a), text(&b), "-o", text(&page)]);
     assert!(stdout.starts_with("2 runs in "), "{stdout}");
     let html = std::fs::read_to_string(&page).unwrap();
-    assert!(html.contains("<td>30.50</td><td>31.25</td>"), "{html}");
+    assert_contains!(html, "<td>30.50</td><td>31.25</td>");
     assert!(
         html.contains("<th>strategy</th>") && !html.contains("<th>seed</th>"),
         "{html}"
@@ -43,10 +43,10 @@ fn what_is_no_run_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let line = fails(&["report", text(folder.path()), "-o", text(&page)]);
-    assert!(line.contains("metrics.json: cannot be read"), "{line}");
+    assert_contains!(line, "metrics.json: cannot be read");
     std::fs::write(folder.path().join("metrics.json"), "{}").unwrap();
     let line = fails(&["report", text(folder.path()), "-o", text(&page)]);
-    assert!(line.contains("is no metrics.json of a run"), "{line}");
+    assert_contains!(line, "is no metrics.json of a run");
     let many = [text(folder.path()); 5];
     splatcore(&[&["report", "-o", text(&page)][..], &many].concat())
         .assert()

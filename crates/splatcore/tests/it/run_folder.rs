@@ -1,6 +1,6 @@
 //! The folder of a run: what it records, and every command that takes it in place of a scene.
 
-use crate::common::{fails, json, photos, splatcore, succeeds, text};
+use crate::common::{ends, fails, json, photos, splatcore, succeeds, text};
 use splatcore::data::scene;
 use std::path::{Path, PathBuf};
 
@@ -151,10 +151,7 @@ fn a_dataset_that_has_moved_is_one_line_and_the_rest_works() {
 
     std::fs::rename(at("elsewhere/lying"), at("gone")).unwrap();
     let line = fails(&["eval", text(&out)]);
-    assert!(
-        line.contains("lying") && line.contains("--dataset"),
-        "{line}"
-    );
+    assert_contains!(line, "lying", "--dataset");
     succeeds(&["eval", text(&out), "--dataset", text(&at("gone"))]);
     let page = at("page.html");
     succeeds(&["export", text(&out), "-o", text(&page)]);
@@ -172,9 +169,7 @@ fn a_dataset_that_has_moved_is_one_line_and_the_rest_works() {
 
     // What is no record is not used, in one line.
     std::fs::write(out.join("run.json"), "{").unwrap();
-    let output = splatcore(&["info", text(&out)]).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{stderr}");
+    let stderr = ends(&["info", text(&out)], 0);
     assert!(
         stderr.starts_with("warning: not used: ") && stderr.lines().count() == 1,
         "{stderr}"
@@ -226,7 +221,7 @@ fn a_run_is_turned_upright_and_stays_so() {
     assert!(up(&upright)[1].as_f64().unwrap() < -0.999_999);
     let again = format!("train {} -o {} --resume", text(&dataset), text(&lies));
     let line = fails(&format!("{again} --upright"));
-    assert!(line.contains("--upright"), "{line}");
+    assert_contains!(line, "--upright");
 
     // --overwrite begins anew.
     train(&dataset, &upright, &["--overwrite"]);
@@ -287,14 +282,9 @@ fn what_a_run_knows_goes_with_a_scene_that_is_moved() {
     convert(&moved, &["--up", "0.1,0.9,-0.2:z"], &again);
     assert_eq!(up(&again), [0.0, 0.0, 1.0]);
     assert!((psnr(&again, &[]) - before).abs() < 0.01);
-    let back = [
-        "--translate",
-        "-1,-2,-3",
-        "--scale",
-        "0.5",
-        "--rotate",
-        "x:-90",
-    ];
+    let back: Vec<&str> = "--translate -1,-2,-3 --scale 0.5 --rotate x:-90"
+        .split(' ')
+        .collect();
     convert(&moved, &back, &moved);
     let found = up(&moved);
     assert!((0..3).all(|k| (found[k] - first[k]).abs() < 1e-9));
@@ -304,5 +294,5 @@ fn what_a_run_knows_goes_with_a_scene_that_is_moved() {
         text(&at("other")),
         text(&again)
     ));
-    assert!(line.contains("was moved since its run wrote it"), "{line}");
+    assert_contains!(line, "was moved since its run wrote it");
 }

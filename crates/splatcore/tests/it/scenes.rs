@@ -13,7 +13,7 @@ fn info_of_a_scene_and_of_a_dataset() {
     assert_eq!(info["sh_degree"], 1);
     assert!(info["format"].as_str().unwrap().contains("PLY"));
     let people = succeeds(&["info", text(&scene)]);
-    assert!(people.contains("Gaussians    50\n"), "{people}");
+    assert_contains!(people, "Gaussians    50\n");
 
     let info = json(&succeeds(&["info", photos(), "--json"]));
     assert_eq!(
@@ -23,7 +23,7 @@ fn info_of_a_scene_and_of_a_dataset() {
     assert_eq!((&info["images"], &info["missing"]), (&10.into(), &0.into()));
     assert_eq!(info["sizes"], serde_json::json!([[64, 48], [64, 48]]));
     let people = succeeds(&["info", photos()]);
-    assert!(people.contains("images       10, 64x48\n"), "{people}");
+    assert_contains!(people, "images       10, 64x48\n");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn bench_fills_the_contract() {
     let (model, to) = (text(&scene), text(&file));
     let flags = "--backend cpu --orbit 2 --size 64x48 --backward --pipeline all --passes 3";
     let people = succeeds(&format!("bench {model} {flags} --json {to}"));
-    assert!(people.contains("exact+splatcore+splatcore"), "{people}");
+    assert_contains!(people, "exact+splatcore+splatcore");
     let bench = json(&std::fs::read_to_string(&file).unwrap());
     assert_eq!(
         (&bench["gaussians"], &bench["views"]),
@@ -183,10 +183,7 @@ fn bench_without_a_reference_says_no_decibels() {
     // Only the blend that can be interpolated has a second row.
     let interpolated: Vec<_> = rows.iter().map(|row| &row["interpolate"]).collect();
     assert_eq!(interpolated, [&json("null"), &json("null"), &json("true")]);
-    assert!(
-        people.contains("exact+splatcore+splatcore, interpolated"),
-        "{people}"
-    );
+    assert_contains!(people, "exact+splatcore+splatcore, interpolated");
 }
 
 #[test]
@@ -197,10 +194,7 @@ fn bench_compares_backward_methods_and_says_which_are_missing() {
     let cameras = format!("--dataset {} --max-size 32 --passes 1", photos());
     let args = format!("bench {} --backend cpu {cameras}", text(&scene));
     let people = succeeds(&format!("{args} --backward --json {}", text(&file)));
-    assert!(
-        people.contains("skipped: the cpu backend has no"),
-        "{people}"
-    );
+    assert_contains!(people, "skipped: the cpu backend has no");
     let bench = json(&std::fs::read_to_string(&file).unwrap());
     let names = |list: &str| -> Vec<String> {
         let rows = bench[list].as_array().unwrap();
@@ -225,9 +219,9 @@ fn bench_compares_backward_methods_and_says_which_are_missing() {
         ]
     );
     let reason = bench["skipped"][0]["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("the cpu backend has no backward method 'warp-reduce'"),
-        "{reason}"
+    assert_contains!(
+        reason,
+        "the cpu backend has no backward method 'warp-reduce'"
     );
 
     // Alone it is an error, but only for who needs gradients.

@@ -1,29 +1,22 @@
 //! Photos of rolling shutters, on the command line: a run, and what follows from it.
 
-use crate::common::{ends, json, succeeds, text};
+use crate::common::{ends, json, painted, succeeds, text, tiny};
 use splatcore::core::Lens;
 use splatcore::core::shutter::Readout;
-use splatcore::data::procedural::{Motion, ProceduralOptions, write_dataset};
+use splatcore::data::procedural::{Motion, ProceduralOptions};
 use std::path::{Path, PathBuf};
 
 fn photos(folder: &Path, lens: Lens) -> PathBuf {
     let options = ProceduralOptions {
-        width: 64,
-        height: 48,
-        views: 10,
-        samples: 1,
-        points: 400,
         lens,
         motion: Some(Motion {
             readout: Readout::BottomToTop,
             turn: 6.0,
             shift: 0.2,
         }),
-        ..ProceduralOptions::default()
+        ..tiny()
     };
-    let photos = folder.join("photos");
-    write_dataset(&photos, &options, &|_, _| {}).unwrap();
-    photos
+    painted(folder, &options)
 }
 
 #[test]
@@ -33,7 +26,7 @@ fn a_run_keeps_the_motion_of_each_photo() {
     let (dataset, run) = (text(&photos), folder.path().join("run"));
     let out = text(&run);
     let info = succeeds(&["info", dataset]);
-    assert!(info.contains("10 with a rolling shutter"), "{info}");
+    assert_contains!(info, "10 with a rolling shutter");
 
     let train = format!("train {dataset} -o {out} --backend cpu");
     let flags = "--iterations 40 --sh-degree 0 --refine-poses";

@@ -1,7 +1,7 @@
 //! A learned sky from the command line: what is written beside the scene, who shows it, what is
 //! refused.
 
-use crate::common::{Arguments, ends, photos, splatcore, succeeds, text};
+use crate::common::{Arguments, ends, photos, refuses_to_train, splatcore, succeeds, text};
 use splatcore::data::dataset::{Dataset, OpenOptions};
 use splatcore::data::picture;
 use std::path::Path;
@@ -64,15 +64,9 @@ fn a_sky_is_written_and_shown() {
     succeeds(&train);
     let file = run.join("sky.json");
     let sky = std::fs::read_to_string(&file).unwrap();
-    assert!(
-        sky.contains("\"degree\": 3") && sky.contains("coefficients"),
-        "{sky}"
-    );
+    assert_contains!(sky, "\"degree\": 3", "coefficients");
     let config = std::fs::read_to_string(run.join("config.toml")).unwrap();
-    assert!(
-        config.contains("sky = true") && config.contains("sky-masks = "),
-        "{config}"
-    );
+    assert_contains!(config, "sky = true", "sky-masks = ");
 
     // Pictures of the run have it; a colour that is typed stands in its place.
     let pictures = |name: &str, more: &str| {
@@ -84,7 +78,7 @@ fn a_sky_is_written_and_shown() {
         (brightness(&to), stderr)
     };
     let (under_sky, stderr) = pictures("a", "");
-    assert!(stderr.contains("sky.json: the sky"), "{stderr}");
+    assert_contains!(stderr, "sky.json: the sky");
     let (on_black, stderr) = pictures("b", "--background black");
     assert!(!stderr.contains("sky.json"), "{stderr}");
     assert!(under_sky > on_black + 20.0, "{under_sky} {on_black}");
@@ -124,18 +118,13 @@ fn a_sky_is_written_and_shown() {
 
     std::fs::write(&file, "{\"degree\": 3}").unwrap();
     let stderr = ends(&["eval", text(&run), "--backend", "cpu"], 1);
-    assert!(stderr.contains("sky.json: is no sky"), "{stderr}");
+    assert_contains!(stderr, "sky.json: is no sky");
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("run");
-    let refused = |flags: &str, code, wanted: &str| {
-        let train = format!("train {} -o {} {FLAGS} {flags}", photos(), text(&run));
-        let stderr = ends(&train, code);
-        assert!(stderr.contains(wanted), "{stderr}");
-    };
+    let refused =
+        |flags: &str, code, wanted| refuses_to_train(&format!("{FLAGS} {flags}"), code, wanted);
     refused("--sky-masks sky", 2, "sky-masks has no effect here");
     refused("--sky --sky-weight 1", 2, "sky-weight has no effect here");
     refused("--sky --lr-sky 0", 2, "must be above 0");

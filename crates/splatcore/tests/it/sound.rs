@@ -1,6 +1,8 @@
 //! What `info`, `train` and `convert` say of nonsense, and statistics of several files.
 
-use crate::common::{fails, json, photos, some_photos, splatcore, succeeds, text, write_scene};
+use crate::common::{
+    ends, fails, json, photos, some_photos, splatcore, succeeds, text, write_scene,
+};
 use std::path::Path;
 
 /// A copy of some photos of the tiny dataset whose `images.txt` is changed.
@@ -55,16 +57,10 @@ fn photos_of_one_pose_are_not_trained_on() {
     spoilt(folder.path(), |_, line| with_pose(line, "1 0 0 0 0 0 4"));
     let out = folder.path().join("out");
     let line = fails(&["train", text(folder.path()), "-o", text(&out)]);
-    assert!(
-        line.contains("the pose is the same for all 5 photos") && line.contains("parallax"),
-        "{line}"
-    );
+    assert_contains!(line, "the pose is the same for all 5 photos", "parallax");
     assert!(!out.exists());
     let people = succeeds(&["info", text(folder.path())]);
-    assert!(
-        people.contains("warning      the pose is the same for all 5 photos"),
-        "{people}"
-    );
+    assert_contains!(people, "warning      the pose is the same for all 5 photos");
 }
 
 #[test]
@@ -74,10 +70,7 @@ fn a_scene_of_zeros_is_called_one_wherever_it_is_read() {
     std::fs::write(&zeros, [0; 320]).unwrap();
     let words = "all 10 Gaussians are at one place, (0, 0, 0)";
     let people = succeeds(&["info", text(&zeros)]);
-    assert!(
-        people.contains(&format!("note         {words}")),
-        "{people}"
-    );
+    assert_contains!(people, format!("note         {words}"));
     for args in [
         &["convert", text(&zeros), "-o", text(&out)][..],
         &[
@@ -91,8 +84,7 @@ fn a_scene_of_zeros_is_called_one_wherever_it_is_read() {
             text(folder.path()),
         ],
     ] {
-        let output = splatcore(args).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = ends(args, 0);
         assert!(
             said.contains(words) && said.contains("opacity"),
             "{args:?}: {said}"
@@ -122,10 +114,7 @@ fn info_tells_of_several_files_at_once() {
         people.starts_with(&format!("path         {}\nscene  ", text(&scene))),
         "{people}"
     );
-    assert!(
-        people.contains(&format!("\n\npath         {}\ndataset  ", photos())),
-        "{people}"
-    );
+    assert_contains!(people, format!("\n\npath         {}\ndataset  ", photos()));
 
     // What can be read is told all the same.
     let output = splatcore(&["info", "absent.ply", text(&scene)])
@@ -133,7 +122,7 @@ fn info_tells_of_several_files_at_once() {
         .unwrap();
     let [stdout, stderr] = [output.stdout, output.stderr].map(|b| String::from_utf8(b).unwrap());
     assert_eq!(output.status.code(), Some(1));
-    assert!(stdout.contains("Gaussians    50"), "{stdout}");
+    assert_contains!(stdout, "Gaussians    50");
     assert!(
         stderr.starts_with("absent.ply: ") && stderr.contains("1 of 2 paths"),
         "{stderr}"
@@ -175,10 +164,7 @@ fn convert_prints_statistics_without_an_output() {
     let folder = tempfile::tempdir().unwrap();
     let scene = write_scene(folder.path());
     let said = succeeds(&["convert", text(&scene), "--filter", "x>0", "--stats"]);
-    assert!(
-        said.contains("elongation") && said.contains("--crop box:"),
-        "{said}"
-    );
+    assert_contains!(said, "elongation", "--crop box:");
     let stats = json(&succeeds(&["convert", text(&scene), "--stats=json"]));
     assert_eq!(stats["gaussians"], 50);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -206,15 +192,15 @@ fn the_page_of_an_evaluation_points_at_weak_views() {
     succeeds(&args);
     let page = folder.path().join("page.html");
     let scene = out.join("scene.ply");
-    let output = splatcore(&format!(
-        "eval {} --dataset {} --split test --test-every 1 --report {} --backend cpu",
-        text(&scene),
-        text(folder.path()),
-        text(&page)
-    ))
-    .output()
-    .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = ends(
+        &format!(
+            "eval {} --dataset {} --split test --test-every 1 --report {} --backend cpu",
+            text(&scene),
+            text(folder.path()),
+            text(&page)
+        ),
+        0,
+    );
     let line = said
         .lines()
         .find(|line| line.contains("far below the median"));

@@ -7,7 +7,7 @@ pub mod sog;
 
 use splatcore_core::{Gaussians, gaussians::sigmoid, random::Rng};
 use splatcore_data::scene;
-pub use splatcore_test_support::shared;
+pub use splatcore_test_support::{shared, shared_all};
 use std::path::Path;
 
 /// Sound Gaussians with random parameters.
@@ -29,6 +29,20 @@ pub fn random(count: usize, sh_degree: u8, seed: u64) -> Gaussians {
     g.sh.iter_mut()
         .for_each(|c| *c = std::array::from_fn(|_| rng.normal() * 0.3));
     g
+}
+
+/// Gaussians of any bits of an f32, as many as the bits fill.
+pub fn of_bits(bits: &[u32], sh_degree: u8) -> Gaussians {
+    let mut scene = Gaussians::empty(sh_degree);
+    for row in bits.chunks_exact(11 + 3 * scene.coefficients()) {
+        let f: Vec<f32> = row.iter().map(|&b| f32::from_bits(b)).collect();
+        scene.means.push([f[0], f[1], f[2]]);
+        scene.log_scales.push([f[3], f[4], f[5]]);
+        scene.rotations.push([f[6], f[7], f[8], f[9]]);
+        scene.opacity_logits.push(f[10]);
+        scene.sh.extend_from_slice(f[11..].as_chunks::<3>().0);
+    }
+    scene
 }
 
 /// Names of INRIA's properties in INRIA's order, without normals.
@@ -211,10 +225,10 @@ pub fn agrees_with_peer(all: &Gaussians, expected: &Path) {
 /// Compares a real file with what a peer decoded from it ([`agrees_with_peer`]). It must have this
 /// format and degree, all Gaussians, and nothing to note.
 pub fn decodes_as_a_peer(name: &str, format: &str, sh_degree: u8) {
-    let (Some(path), Some(expected)) = (
-        shared(&format!("formats/splat22k/{name}")),
-        shared(&format!("formats/expected/{name}.every50.ply")),
-    ) else {
+    let Some([path, expected]) = shared_all([
+        &format!("formats/splat22k/{name}"),
+        &format!("formats/expected/{name}.every50.ply"),
+    ]) else {
         return;
     };
     let file = scene::read(&path).unwrap();
@@ -234,10 +248,10 @@ pub fn decodes_as_a_peer(name: &str, format: &str, sh_degree: u8) {
 /// Compares a real file with the model that it was made of: the largest errors of means, log scales
 /// and opacities, and the root mean square of the harmonics' above degree 0.
 pub fn is_near_the_model(name: &str, [means, log_scales, opacities]: [f32; 3], sh: f64) {
-    let (Some(path), Some(model)) = (
-        shared(&format!("formats/splat22k/{name}")),
-        shared("formats/splat22k/model.ply"),
-    ) else {
+    let Some([path, model]) = shared_all([
+        &format!("formats/splat22k/{name}"),
+        "formats/splat22k/model.ply",
+    ]) else {
         return;
     };
     let [got, want] = [path, model].map(|path| scene::read(&path).unwrap().gaussians);

@@ -139,7 +139,7 @@ mod tests {
         );
         for paper in [None, Some(Paper::Tc)] {
             let other = said(&two, paper, 2);
-            assert!(other.contains("goes with --paper gemm-gs"), "{other}");
+            assert_contains!(other, "goes with --paper gemm-gs");
         }
     }
 
@@ -149,12 +149,9 @@ mod tests {
         let file = folder.path().join("model.ply");
         let models = [vec![(Compression::C3dgs, file.clone())]];
         let missing = format!("{:#}", check(&models).unwrap_err());
-        assert!(
-            missing.contains("model.ply") && missing.contains("c3dgs=none"),
-            "{missing}"
-        );
+        assert_contains!(missing, "model.ply", "c3dgs=none");
         std::fs::write(&file, "no scene").unwrap();
         let wrong = format!("{:#}", check(&models).unwrap_err());
-        assert!(wrong.contains("model.ply"), "{wrong}");
+        assert_contains!(wrong, "model.ply");
     }
 }

@@ -148,8 +148,7 @@ mod tests {
         let run = folder.path().join("fox/a");
         write(&run, "", "vanilla");
         std::fs::write(run.join("metrics.json"), "{}").unwrap();
-        let error = read(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("metrics.json"), "{error}");
+        assert_contains!(read(folder.path()).unwrap_err(), "metrics.json");
         write(&run, "", "fancy");
         assert!(read(folder.path()).is_err());
     }

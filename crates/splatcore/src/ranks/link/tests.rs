@@ -84,10 +84,7 @@ fn all_do_what_rank_0_decides() {
     assert_eq!(ranks[0].0.decide(5, decision).unwrap(), decision);
     assert_eq!(ranks[1].0.decide(5, others).unwrap(), decision);
     let error = ranks[2].0.decide(6, others).unwrap_err().to_string();
-    assert!(
-        error.contains("rank 0 is at step 5, this rank at step 6"),
-        "{error}"
-    );
+    assert_contains!(error, "rank 0 is at step 5, this rank at step 6");
     for (k, (link, ends)) in ranks.iter().enumerate() {
         let own = (k == 0).then_some([7u8; 4]);
         assert_eq!(link.share(own).unwrap(), [7; 4]);
@@ -119,10 +116,7 @@ fn a_rank_with_something_else_is_named() {
         .join()
         .unwrap()
         .unwrap_err();
-    assert!(
-        error.contains("rank 2 (card 2 of here") && error.contains("photos"),
-        "{error}"
-    );
+    assert_contains!(error, "rank 2 (card 2 of here", "photos");
     for (_, ends) in &ranks[1..] {
         assert!(end_of(ends).contains("rank 2"));
     }
@@ -141,10 +135,7 @@ fn a_rank_that_ends_ends_the_others() {
         .unwrap();
     for (_, ends) in &ranks[..2] {
         let message = end_of(ends);
-        assert!(
-            message.contains("rank 2 (card 2 of here, process 7) ended"),
-            "{message}"
-        );
+        assert_contains!(message, "rank 2 (card 2 of here, process 7) ended");
         assert!(
             message.contains("step 41") && message.ends_with("go on"),
             "{message}"
@@ -162,10 +153,7 @@ fn a_rank_that_is_silent_ends_the_others() {
     let _stream = call(&silent, &hello(&silent), SOON).unwrap();
     let (_link, ends) = first.join().unwrap().unwrap();
     let message = end_of(&ends);
-    assert!(
-        message.contains("rank 1") && message.contains("said nothing"),
-        "{message}"
-    );
+    assert_contains!(message, "rank 1", "said nothing");
 }
 
 #[test]
@@ -199,17 +187,14 @@ fn ranks_that_do_not_come_are_named() {
     let port = free_port();
     let ranks = [0, 2].map(|k| rank(world(k, 4, port), |_| (), [soon, SOON]));
     let [first, other] = ranks.map(|rank| rank.join().unwrap().map(drop).unwrap_err());
-    assert!(first.contains("of 4 ranks 1, 3 did not come"), "{first}");
+    assert_contains!(first, "of 4 ranks 1, 3 did not come");
     assert!(
         other.contains("1, 3 did not come") || other.contains("rank 0"),
         "{other}"
     );
     let alone = rank(world(1, 2, free_port()), |_| (), [soon, SOON]);
     let message = alone.join().unwrap().map(drop).unwrap_err();
-    assert!(
-        message.contains("rank 0 was not found at 127.0.0.1"),
-        "{message}"
-    );
+    assert_contains!(message, "rank 0 was not found at 127.0.0.1");
 }
 
 /// `--cards` knows that a process which it started is gone, and waits for it no longer.
@@ -219,8 +204,7 @@ fn a_rank_that_ends_at_the_start_is_named() {
     let begun = Instant::now();
     let ended = || (begun.elapsed() > Duration::from_millis(20)).then_some(2);
     let error = gather(&world, &hello(&world), (SOON, &ended)).err();
-    let error = error.unwrap().to_string();
-    assert!(error.contains("rank 2 ended at the start"), "{error}");
+    assert_contains!(error.unwrap(), "rank 2 ended at the start");
     assert!(begun.elapsed() < SOON);
 }
 
@@ -230,11 +214,8 @@ fn a_port_that_is_taken_is_said() {
     let port = listener.local_addr().unwrap().port();
     let first = rank(world(0, 2, port), |_| (), [SOON, SOON]);
     let message = first.join().unwrap().map(drop).unwrap_err();
-    assert!(
-        message.contains(&format!("port {port} cannot be had")),
-        "{message}"
-    );
-    assert!(message.contains("SPLATCORE_PORT"), "{message}");
+    assert_contains!(message, format!("port {port} cannot be had"));
+    assert_contains!(message, "SPLATCORE_PORT");
 }
 
 /// Whoever else calls is no rank.

@@ -251,11 +251,7 @@ mod tests {
             scenes: vec![("room".into(), true, 1.5), ("attic".into(), false, 1.25)],
         };
         let text = bars(&[one]);
-        assert!(
-            text.contains("attic (held out)") && text.contains("1.250"),
-            "{text}"
-        );
-        assert!(text.contains("1.250 (held-out scenes)"), "{text}");
+        assert_contains!(text, "attic (held out)", "1.250", "1.250 (held-out scenes)");
         assert!(!text.contains("a<b"), "{text}");
     }
 }
