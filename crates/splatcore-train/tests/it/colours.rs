@@ -1,14 +1,14 @@
 //! Colour models on the real CPU backend: photos whose exposures differ train a better scene with
 //! one than without, and a resumed run ends bit for bit where it would have.
 
-use crate::common::{points, stopped_at};
+use crate::blobs::{camera_of, resumed, small_blobs};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::colour::ColourModel;
 use splatcore_core::random::Rng;
-use splatcore_core::{Camera, Gaussians, Photo, View};
+use splatcore_core::{Gaussians, Image, Photo, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{Appearance, Config};
-use splatcore_train::{Checkpoint, Evaluation, Extras, Outcome, Trainer, evaluate_with, init};
+use splatcore_train::{Evaluation, Extras, Trainer, evaluate_with};
 use std::sync::Arc;
 
 const PHOTOS: usize = 32;
@@ -17,16 +17,7 @@ const HELD_OUT: usize = 4;
 
 /// A cloud of coloured blobs, none so bright that a gain would be cut off.
 fn truth() -> Gaussians {
-    let colours: Vec<[u8; 3]> = (0..40u8)
-        .map(|i| [i * 4, 170 - i * 4, (i % 7) * 24])
-        .collect();
-    let mut scene =
-        init::from_points(&points(40), &colours, &Config::UNSET.complete(), 1.0).gaussians;
-    scene.opacity_logits.fill(2.0);
-    for scale in &mut scene.log_scales {
-        *scale = scale.map(|v| v.min(-1.0));
-    }
-    scene
+    small_blobs(40, |i| [i * 4, 170 - i * 4, (i % 7) * 24], 2.0)
 }
 
 /// Photos of the cloud from a circle with their gains of red, green and blue: each training photo
@@ -55,9 +46,7 @@ fn trained() -> impl Iterator<Item = usize> {
 fn taken(backend: &CpuBackend, drawn: &[[f32; 3]], mean: [f32; 3]) -> Vec<(View, [f32; 3])> {
     let mut renderer = backend.renderer(&truth()).unwrap();
     let mut view = |i: usize| {
-        let angle = i as f64 * std::f64::consts::TAU / PHOTOS as f64;
-        let eye = [5.0 * angle.cos(), -1.0, 5.0 * angle.sin()];
-        let camera = Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, 40, 28);
+        let camera = camera_of(i, PHOTOS);
         let mut image = renderer
             .render(&camera, &RenderOptions::default())
             .unwrap()
@@ -103,6 +92,16 @@ fn start(config: &Config) -> Gaussians {
     scene
 }
 
+fn trainer(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
+    Trainer::new(
+        &config.complete(),
+        backend,
+        Arc::clone(views),
+        start(config),
+    )
+    .unwrap()
+}
+
 fn split(photos: &[(View, [f32; 3])], held_out: bool) -> Vec<View> {
     let chosen = photos
         .iter()
@@ -118,13 +117,7 @@ fn photos_of_different_exposures_make_a_better_scene() {
     let (train, test) = (Arc::new(split(&photos, false)), split(&photos, true));
     let run = |model| -> (Trainer, Evaluation) {
         let config = config(model);
-        let mut trainer = Trainer::new(
-            &config.complete(),
-            &backend,
-            Arc::clone(&train),
-            start(&config),
-        )
-        .unwrap();
+        let mut trainer = trainer(&backend, &config, &train);
         trainer.run(&mut ()).unwrap();
         let (renderer, options) = trainer.renderer().unwrap();
         let extras = Extras {
@@ -198,8 +191,6 @@ fn resuming_with_a_colour_model_is_bit_exact() {
 }
 
 fn resumes(model: ColourModel) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("checkpoint.safetensors");
     let backend = CpuBackend::new(Some(2));
     let views = Arc::new(split(&photos(&backend), false));
     let config = Config {
@@ -210,44 +201,27 @@ fn resumes(model: ColourModel) {
         max_gaussians: Some(100),
         ..config(Some(model))
     };
-    let mut whole = Trainer::new(
-        &config.complete(),
-        &backend,
-        Arc::clone(&views),
-        start(&config),
-    )
-    .unwrap();
-    assert_eq!(whole.run(&mut ()).unwrap(), Outcome::Finished);
-    let whole = whole.checkpoint().unwrap().state;
-    assert_eq!(whole.colours.photos.seen.iter().sum::<u32>(), 150);
     // Before every photo was seen, and after.
-    for stop in [5, 83] {
-        let first = Trainer::new(
-            &config.complete(),
-            &backend,
-            Arc::clone(&views),
-            start(&config),
-        )
-        .unwrap();
-        // Another backend of another number of threads: only the file connects the two.
-        let other = CpuBackend::new(Some(1));
-        let checkpoint = stopped_at(first, stop, &path);
-        let mut second =
-            Trainer::resume(&config.complete(), &other, Arc::clone(&views), checkpoint).unwrap();
-        assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
-        assert!(
-            second.checkpoint().unwrap().state == whole,
-            "stopped at {stop}"
-        );
-    }
+    let new = || trainer(&backend, &config, &views);
+    let (end, stopped) = resumed(new, &views, &[5, 83]);
+    assert_eq!(end.state.colours.photos.seen.iter().sum::<u32>(), 150);
     // The switch is a setting like any other.
-    let checkpoint = Checkpoint::load(&path).unwrap();
     let off = Config {
         appearance: Some(Appearance(None)),
         ..config
     };
-    let refused = Trainer::resume(&off.complete(), &backend, views, checkpoint);
+    let refused = Trainer::resume(&off.complete(), &backend, views, stopped);
     assert!(refused.is_err_and(|error| error.to_string().contains("appearance")));
+}
+
+/// Sum of all values.
+fn light(image: &Image) -> f64 {
+    image
+        .data
+        .as_flattened()
+        .iter()
+        .map(|&v| f64::from(v))
+        .sum()
 }
 
 /// Photos whose exposures differ, of mean 0 in stops, from a start of other brightness than the
@@ -264,9 +238,7 @@ fn the_scene_keeps_the_colours_of_the_mean_photo() {
     let photos = taken(&backend, &gains, [1.0; 3]);
     let (train, test) = (Arc::new(split(&photos, false)), split(&photos, true));
     let config = config(Some(ColourModel::PpispLinear));
-    let start = start(&config);
-    let mut trainer =
-        Trainer::new(&config.complete(), &backend, Arc::clone(&train), start).unwrap();
+    let mut trainer = trainer(&backend, &config, &train);
     trainer.run(&mut ()).unwrap();
 
     let colours = trainer.colours().unwrap().photos;
@@ -287,20 +259,8 @@ fn the_scene_keeps_the_colours_of_the_mean_photo() {
     let (renderer, options) = trainer.renderer().unwrap();
     let (mut seen, mut wanted) = (0.0, 0.0);
     for view in &test {
-        let image = renderer.render(&view.camera, &options).unwrap().image;
-        seen += image
-            .data
-            .iter()
-            .flatten()
-            .map(|&v| f64::from(v))
-            .sum::<f64>();
-        let photo = view.photo.to_image();
-        wanted += photo
-            .data
-            .iter()
-            .flatten()
-            .map(|&v| f64::from(v))
-            .sum::<f64>();
+        seen += light(&renderer.render(&view.camera, &options).unwrap().image);
+        wanted += light(&view.photo.to_image());
     }
     let brighter = seen / wanted;
     eprintln!("the scene is {brighter:.4} times as bright as the mean photo");
@@ -328,15 +288,11 @@ fn known_exposures_are_where_photos_start() {
             ..config(Some(model))
         };
         let off = |known: bool| {
-            let (views, start) = (Arc::clone(&train), start(&config));
-            let mut trainer = Trainer::new(&config.complete(), &backend, views, start).unwrap();
+            let mut trainer = trainer(&backend, &config, &train);
             if known {
                 trainer.expose(&light).unwrap();
                 let few = trainer.expose(&light[1..]).unwrap_err().to_string();
-                assert!(
-                    few.contains("exposures of 23 photos, and there are 24"),
-                    "{few}"
-                );
+                assert_contains!(few, "exposures of 23 photos, and there are 24");
             }
             trainer.run(&mut ()).unwrap();
             let colours = trainer.colours().unwrap().photos;
@@ -365,9 +321,7 @@ fn known_exposures_are_where_photos_start() {
             "{middle}"
         );
     }
-    let none = config(None);
-    let mut plain =
-        Trainer::new(&none.complete(), &backend, Arc::clone(&train), start(&none)).unwrap();
+    let mut plain = trainer(&backend, &config(None), &train);
     plain.expose(&light).unwrap();
     assert!(plain.colours().unwrap().is_empty());
 }

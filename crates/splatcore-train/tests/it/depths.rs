@@ -1,23 +1,17 @@
 //! Depth maps on the real CPU backend: they bring the depths of few photos right, also where some
 //! are wrong, and a resumed run ends bit for bit where it would have.
 
-use crate::common::{points, stopped_at};
+use crate::blobs::{blobs, camera, resumed};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::depth::DepthMap;
-use splatcore_core::{Camera, Gaussians, Photo, View};
+use splatcore_core::{Gaussians, Photo, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{Config, Depths};
-use splatcore_train::{Evaluation, Trainer, evaluate, init};
+use splatcore_train::{Evaluation, Trainer, evaluate};
 use std::sync::Arc;
 
 fn truth() -> Gaussians {
-    let colours: Vec<[u8; 3]> = (0..60u8)
-        .map(|i| [i * 4, 240 - i * 4, (i % 7) * 30])
-        .collect();
-    let mut scene =
-        init::from_points(&points(60), &colours, &Config::UNSET.complete(), 1.0).gaussians;
-    scene.opacity_logits.fill(3.0);
-    scene
+    blobs(60, |i| [i * 4, 240 - i * 4, (i % 7) * 30], 3.0)
 }
 
 /// Photos of the cloud with the depths that are rendered of it, of which every so many-th is wrong.
@@ -28,8 +22,7 @@ fn views(backend: &CpuBackend, angles: &[f64], wrong_every: usize) -> Vec<View> 
         ..RenderOptions::default()
     };
     let mut view = |&angle: &f64| {
-        let eye = [5.0 * angle.cos(), -1.0, 5.0 * angle.sin()];
-        let camera = Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, 40, 28);
+        let camera = camera(angle);
         let rendered = renderer.render(&camera, &options).unwrap();
         let depth = rendered.depth().unwrap().into_iter().enumerate();
         let known = depth.map(|(i, z)| match rendered.transmittance[i] < 0.05 {
@@ -66,13 +59,13 @@ fn config(depths: Depths) -> Config {
     }
 }
 
-fn trainer(backend: &CpuBackend, config: &Config, views: Vec<View>) -> Trainer {
+fn trainer(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
     // A fifth too far from the middle.
     let mut start = truth().with_sh_degree(1);
     for mean in &mut start.means {
         *mean = mean.map(|v| 1.2 * v);
     }
-    Trainer::new(&config.complete(), backend, Arc::new(views), start).unwrap()
+    Trainer::new(&config.complete(), backend, Arc::clone(views), start).unwrap()
 }
 
 #[test]
@@ -80,8 +73,8 @@ fn depths_bring_few_photos_right() {
     let backend = CpuBackend::new(None);
     let test = views(&backend, &[0.0, 0.15, 0.3], usize::MAX);
     let run = |depths, wrong_every| {
-        let train = views(&backend, &[0.0, 0.3], wrong_every);
-        let mut trainer = trainer(&backend, &config(depths), train);
+        let train = Arc::new(views(&backend, &[0.0, 0.3], wrong_every));
+        let mut trainer = trainer(&backend, &config(depths), &train);
         trainer.run(&mut ()).unwrap();
         let (renderer, options) = trainer.renderer().unwrap();
         evaluate(renderer, &test, &options, &|_, _, _, _| ()).unwrap()
@@ -128,27 +121,14 @@ fn photos_without_depths_are_measured_without() {
 fn resuming_with_depths_is_bit_exact() {
     let backend = CpuBackend::new(Some(2));
     let config = config(Depths::Auto);
-    let views = views(&backend, &[0.0, 0.3, 2.0], 20);
-    let mut whole = trainer(&backend, &config, views.clone());
-    whole.run(&mut ()).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let stopped = trainer(&backend, &config, views.clone());
-    let checkpoint = stopped_at(stopped, 133, &folder.path().join("checkpoint"));
-    let resolved = config.complete();
-    let mut resumed =
-        Trainer::resume(&resolved, &backend, Arc::new(views.clone()), checkpoint).unwrap();
-    resumed.run(&mut ()).unwrap();
-    let scene = whole.scene().unwrap();
-    assert!(scene == resumed.scene().unwrap());
-
-    let mut without = trainer(
-        &backend,
-        &Config {
-            depth_weight: Some(0.0),
-            ..config
-        },
-        views,
-    );
+    let views = Arc::new(views(&backend, &[0.0, 0.3, 2.0], 20));
+    let (end, _) = resumed(|| trainer(&backend, &config, &views), &views, &[133]);
+    let without = Config {
+        depth_weight: Some(0.0),
+        ..config
+    };
+    let mut without = trainer(&backend, &without, &views);
     without.run(&mut ()).unwrap();
-    assert!(scene != without.scene().unwrap(), "depths change nothing");
+    let scene = without.scene().unwrap();
+    assert!(end.state.gaussians != scene, "depths change nothing");
 }

@@ -93,7 +93,7 @@ fn the_json_is_that_of_the_contract_and_holds_no_infinity() {
             && json.contains("{\"name\":\"000.png\",\"psnr\":100.0,\"ssim\":"),
         "{json}"
     );
-    assert!(json.contains(",\"gaussians\":5,\"views\":["), "{json}");
+    assert_contains!(json, ",\"gaussians\":5,\"views\":[");
     assert_eq!(result.views.len(), 2, "a view without pixels is left out");
     // Not a number is the worst score, not the best.
     let options = RenderOptions {
@@ -113,11 +113,6 @@ fn no_views_and_wrong_sizes_are_errors() {
     assert!(error.to_string().contains("no view to evaluate"));
     let mut odd = views(1).to_vec();
     odd[0].camera = odd[0].camera.resized(6, 4);
-    let error = evaluate(&mut *renderer, &odd, &options, &|_, _, _, _| ())
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("000.png") && error.contains("6x4") && error.contains("12x8"),
-        "{error}"
-    );
+    let error = evaluate(&mut *renderer, &odd, &options, &|_, _, _, _| ()).unwrap_err();
+    assert_contains!(error, "000.png", "6x4", "12x8");
 }

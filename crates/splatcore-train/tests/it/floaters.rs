@@ -7,7 +7,7 @@ use splatcore_core::backend::{Backend, Learner, Refine, RenderOptions};
 use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::scene;
-use splatcore_test_support::shared;
+use splatcore_test_support::shared_all;
 use splatcore_train::evaluate;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,8 +41,7 @@ fn quality(learner: &mut dyn Learner, held_out: &[View]) -> (f64, f64) {
 
 #[test]
 fn a_veil_goes_and_the_scene_stays() {
-    let (Some(model), Some(dataset)) = (shared("models/fox_220k.spz"), shared("posed/fox_colmap"))
-    else {
+    let Some([model, dataset]) = shared_all(["models/fox_220k.spz", "posed/fox_colmap"]) else {
         return;
     };
     let gaussians = scene::read(&model).unwrap().gaussians;

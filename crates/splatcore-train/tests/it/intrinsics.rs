@@ -1,12 +1,13 @@
 //! Intrinsics that are not quite right: refined beside the scene they come right. Photos of the
 //! painted garden that `splatcore demo` trains on.
 
+use crate::blobs::psnr_of;
 use crate::poses::{Capture, config, disturbed, end_of_resumed, painted, trainer};
 use splatcore_core::{Camera, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::Config;
 use splatcore_train::intrinsics::LensChange;
-use splatcore_train::{Outcome, Trainer, evaluate};
+use splatcore_train::{Outcome, Trainer};
 
 /// Focal lengths and principal point off by this share.
 const OFF: f64 = 0.01;
@@ -32,10 +33,7 @@ fn measured(trainer: &mut Trainer, test: &[View]) -> f64 {
         ..view.clone()
     };
     let views: Vec<View> = test.iter().map(through).collect();
-    let (renderer, options) = trainer.renderer().unwrap();
-    evaluate(renderer, &views, &options, &|_, _, _, _| ())
-        .unwrap()
-        .psnr
+    psnr_of(trainer, &views)
 }
 
 fn refined(capture: &Capture, config: &Config) -> (f64, Camera) {

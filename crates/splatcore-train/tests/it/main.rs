@@ -2,7 +2,11 @@
 //! heap, so it is one of its own.
 #![allow(clippy::unwrap_used)] // helpers of tests; clippy knows those with #[test] only
 
+#[macro_use]
+extern crate splatcore_test_support;
+
 mod antialias;
+mod blobs;
 mod colours;
 mod common;
 mod config_files;

@@ -1,29 +1,37 @@
 //! Motions that nobody noted: found beside the scene they give nearly the scene of those that were,
 //! and a run that is resumed ends with the same bits.
 
-use crate::common::stopped_at;
-use crate::poses::{Capture, captured};
+use crate::blobs::{self, resumed};
+use crate::poses::{Capture, captured_with};
 use splatcore_core::backend::Backend;
 use splatcore_core::camera::dot;
 use splatcore_core::shutter::Readout;
-use splatcore_core::{Camera, View};
+use splatcore_core::{Camera, Lens, View};
 use splatcore_cpu::CpuBackend;
+use splatcore_data::dataset::LoadOptions;
 use splatcore_data::procedural::{Motion, ProceduralOptions};
 use splatcore_train::config::{Config, LineOrder};
-use splatcore_train::{Trainer, evaluate, init};
+use splatcore_train::{Trainer, init};
 use std::sync::Arc;
 
-fn painted(motion: Option<Motion>) -> Capture {
-    captured(&ProceduralOptions {
+/// Photos of one world through a lens, as they were taken.
+pub fn painted(lens: Lens, motion: Option<Motion>) -> Capture {
+    let options = ProceduralOptions {
         width: 96,
         height: 72,
         views: 24,
         samples: 6,
         points: 1500,
+        lens,
         field_of_view: 60.0,
         motion,
         ..ProceduralOptions::default()
-    })
+    };
+    let load = LoadOptions {
+        keep_lens: true,
+        ..LoadOptions::default()
+    };
+    captured_with(&options, &load)
 }
 
 const MOTION: Motion = Motion {
@@ -32,7 +40,7 @@ const MOTION: Motion = Motion {
     shift: 0.3,
 };
 
-fn started(of: &Capture, train: Vec<View>, steps: u32, finds: bool) -> Trainer {
+pub fn started(of: &Capture, train: Vec<View>, steps: u32, finds: bool) -> Trainer {
     let config = Config {
         iterations: Some(steps),
         sh_degree: Some(1),
@@ -46,7 +54,7 @@ fn started(of: &Capture, train: Vec<View>, steps: u32, finds: bool) -> Trainer {
 }
 
 /// The same photos, taken for those of global shutters.
-fn at_once(views: &[View]) -> Vec<View> {
+pub fn at_once(views: &[View]) -> Vec<View> {
     let still = |view: &View| View {
         camera: view.camera.still(),
         ..view.clone()
@@ -54,12 +62,11 @@ fn at_once(views: &[View]) -> Vec<View> {
     views.iter().map(still).collect()
 }
 
-fn psnr(trainer: &mut Trainer, test: &[View]) -> f64 {
+pub fn psnr(trainer: &mut Trainer, test: &[View]) -> f64 {
     let scene = trainer.scene().unwrap();
     let (_, options) = trainer.renderer().unwrap();
     let mut renderer = CpuBackend::new(Some(2)).renderer(&scene).unwrap();
-    let found = evaluate(&mut *renderer, test, &options, &|_, _, _, _| ());
-    found.unwrap().psnr
+    blobs::psnr(&mut *renderer, test, &options)
 }
 
 /// By how many pixels the upper edge's middle moves from where it is, at the distance at which the
@@ -80,8 +87,8 @@ fn flow(found: &[Camera], wanted: &[View]) -> f64 {
 
 #[test]
 fn motions_are_found_and_the_scene_with_them() {
-    let still = painted(None);
-    let rolling = painted(Some(MOTION));
+    let still = painted(Lens::Pinhole, None);
+    let rolling = painted(Lens::Pinhole, Some(MOTION));
     let learnt = |train: Vec<View>, finds| {
         let mut trainer = started(&rolling, train, 300, finds);
         trainer.run(&mut ()).unwrap();
@@ -128,18 +135,11 @@ fn motions_are_found_and_the_scene_with_them() {
 
 #[test]
 fn a_resumed_run_finds_the_same_motions() {
-    let rolling = painted(Some(MOTION));
-    let (whole, part) = (60, 33);
-    let mut trainer = started(&rolling, at_once(&rolling.train), whole, true);
-    trainer.run(&mut ()).unwrap();
-    let first = started(&rolling, at_once(&rolling.train), whole, true);
-    let folder = tempfile::tempdir().unwrap();
-    let kept = stopped_at(first, part, &folder.path().join("checkpoint"));
-    let config = trainer.config().clone();
+    let rolling = painted(Lens::Pinhole, Some(MOTION));
     let views = Arc::new(at_once(&rolling.train));
-    let backend = CpuBackend::new(Some(2));
-    let mut resumed = Trainer::resume(&config, &backend, views, kept).unwrap();
-    resumed.run(&mut ()).unwrap();
-    assert_eq!(resumed.cameras(), trainer.cameras());
-    assert!(resumed.scene().unwrap() == trainer.scene().unwrap());
+    resumed(
+        || started(&rolling, views.to_vec(), 60, true),
+        &views,
+        &[33],
+    );
 }

@@ -1,7 +1,7 @@
 //! Maps of normals on the real CPU backend: they straighten a wall that photos tell nothing of, and
 //! a resumed run ends bit for bit where it would have.
 
-use crate::common::stopped_at;
+use crate::blobs::resumed;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::camera::dot;
 use splatcore_core::depth::DepthMap;
@@ -78,9 +78,8 @@ fn config(weight: f64) -> Config {
     }
 }
 
-fn trainer(backend: &CpuBackend, config: &Config, views: &[View]) -> Trainer {
-    let views = Arc::new(views.to_vec());
-    Trainer::new(&config.complete(), backend, views, wall(0.15)).unwrap()
+fn trainer(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
+    Trainer::new(&config.complete(), backend, Arc::clone(views), wall(0.15)).unwrap()
 }
 
 /// Mean of one minus the cosine to the wall's normal, over the pixels that show it.
@@ -115,7 +114,7 @@ fn off(backend: &CpuBackend, scene: &Gaussians, views: &[View]) -> f64 {
 #[test]
 fn normals_straighten_a_plain_wall() {
     let backend = CpuBackend::new(None);
-    let views = views(&backend);
+    let views = Arc::new(views(&backend));
     let right = off(&backend, &wall(0.0), &views);
     let run = |weight| {
         let mut trainer = trainer(&backend, &config(weight), &views);
@@ -131,14 +130,6 @@ fn normals_straighten_a_plain_wall() {
 #[test]
 fn resuming_with_normals_is_bit_exact() {
     let backend = CpuBackend::new(Some(2));
-    let (config, views) = (config(0.05), views(&backend));
-    let mut whole = trainer(&backend, &config, &views);
-    whole.run(&mut ()).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let stopped = trainer(&backend, &config, &views);
-    let checkpoint = stopped_at(stopped, 133, &folder.path().join("checkpoint"));
-    let resolved = config.complete();
-    let mut resumed = Trainer::resume(&resolved, &backend, Arc::new(views), checkpoint).unwrap();
-    resumed.run(&mut ()).unwrap();
-    assert!(whole.scene().unwrap() == resumed.scene().unwrap());
+    let (config, views) = (config(0.05), Arc::new(views(&backend)));
+    resumed(|| trainer(&backend, &config, &views), &views, &[133]);
 }

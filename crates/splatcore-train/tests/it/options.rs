@@ -1,44 +1,32 @@
 //! Options of training on the real CPU backend: runs with them resume bit for bit, learn, and do
 //! what they claim.
 
-use crate::common::{config, points, start, stopped_at};
+use crate::blobs::{self, camera, camera_of, resumed, small_blobs};
+use crate::common::{config, start};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::learned_masks::is_on;
-use splatcore_core::{Camera, Gaussians, Photo, View, metrics};
+use splatcore_core::{Gaussians, Photo, View, metrics};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{
     Background, Config, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, Strategy,
 };
-use splatcore_train::{Checkpoint, Outcome, Trainer, evaluate, init};
+use splatcore_train::{Outcome, Trainer};
 use std::sync::Arc;
 
 /// A cloud of blobs, some of them black.
 fn truth() -> Gaussians {
-    let colours: Vec<[u8; 3]> = (0..40u8)
-        .map(|i| match i % 3 {
-            0 => [0; 3],
-            _ => [i * 6, 255 - i * 5, (i % 7) * 36],
-        })
-        .collect();
-    let mut scene =
-        init::from_points(&points(40), &colours, &Config::UNSET.complete(), 1.0).gaussians;
-    scene.opacity_logits.fill(3.0);
-    for scale in &mut scene.log_scales {
-        *scale = scale.map(|v| v.min(-1.0));
-    }
-    scene
-}
-
-fn camera(angle: f64) -> Camera {
-    let eye = [5.0 * angle.cos(), -1.0, 5.0 * angle.sin()];
-    Camera::look_at(eye, [0.0; 3], [0.0, -1.0, 0.0], 0.8, 40, 28)
+    let colour = |i| match i % 3 {
+        0 => [0; 3],
+        _ => [i * 6, 255 - i * 5, (i % 7) * 36],
+    };
+    small_blobs(40, colour, 3.0)
 }
 
 /// Photos of the cloud from a circle on black, with alpha if wanted.
 pub fn photos(backend: &CpuBackend, n: usize, alpha: bool) -> Arc<Vec<View>> {
     let mut renderer = backend.renderer(&truth()).unwrap();
     let view = |i: usize| {
-        let camera = camera(i as f64 * std::f64::consts::TAU / n as f64);
+        let camera = camera_of(i, n);
         let rendered = renderer.render(&camera, &RenderOptions::default()).unwrap();
         let opaque = |t: &f32| ((1.0 - t) * 255.0 + 0.5) as u8;
         View {
@@ -84,55 +72,36 @@ fn all_options(strategy: Strategy) -> Config {
     }
 }
 
-pub fn trained(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
-    let mut trainer = Trainer::new(
+pub fn trainer(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
+    Trainer::new(
         &config.complete(),
         backend,
         Arc::clone(views),
         start(config),
     )
-    .unwrap();
+    .unwrap()
+}
+
+pub fn trained(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
+    let mut trainer = trainer(backend, config, views);
     assert_eq!(trainer.run(&mut ()).unwrap(), Outcome::Finished);
     trainer
 }
 
 #[test]
 fn resuming_with_every_option_is_bit_exact() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("checkpoint.safetensors");
     let backend = CpuBackend::new(Some(2));
     let views = photos(&backend, 8, true);
     for strategy in [Strategy::Splatcore, Strategy::Adc, Strategy::Mcmc] {
         let config = all_options(strategy);
-        let whole = trained(&backend, &config, &views).checkpoint().unwrap();
         // At a quarter, at half just after the change, at full size.
-        for stop in [17, 61, 233] {
-            let first = Trainer::new(
-                &config.complete(),
-                &backend,
-                Arc::clone(&views),
-                start(&config),
-            )
-            .unwrap();
-            let checkpoint = stopped_at(first, stop, &path);
-            assert_eq!(
-                checkpoint.state.masks.is_empty(),
-                strategy == Strategy::Mcmc
-            );
-            let mut second =
-                Trainer::resume(&config.complete(), &backend, Arc::clone(&views), checkpoint)
-                    .unwrap();
-            assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
-            let second = second.checkpoint().unwrap();
-            assert!(
-                second.state == whole.state,
-                "{strategy:?}: resumed at {stop}"
-            );
-        }
+        let new = || trainer(&backend, &config, &views);
+        let (_, stopped) = resumed(new, &views, &[17, 61, 233]);
+        let no_masks = strategy == Strategy::Mcmc;
+        assert_eq!(stopped.state.masks.is_empty(), no_masks);
         let mut other = config.clone();
         other.sh_regulariser = Some(0.0);
-        let checkpoint = Checkpoint::load(&path).unwrap();
-        let error = Trainer::resume(&other.complete(), &backend, Arc::clone(&views), checkpoint)
+        let error = Trainer::resume(&other.complete(), &backend, Arc::clone(&views), stopped)
             .err()
             .unwrap();
         assert!(error.to_string().contains("sh-regulariser"), "{error}");
@@ -244,9 +213,7 @@ fn a_random_background_fills_holes() {
     // What is measured and reported is on black.
     let (renderer, options) = on_random.renderer().unwrap();
     assert_eq!(options.background, [0.0; 3]);
-    let measured = evaluate(renderer, &views, &options, &|_, _, _, _| ())
-        .unwrap()
-        .psnr;
+    let measured = blobs::psnr(renderer, &views, &options);
     assert!(measured > 25.0, "{measured} dB on black");
 }
 

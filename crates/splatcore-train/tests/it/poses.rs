@@ -1,7 +1,7 @@
 //! Poses that are not quite right: refined beside the scene they come right, and the scene with
 //! them. Photos of the painted garden that `splatcore demo` trains on.
 
-use crate::common::stopped_at;
+use crate::blobs::{psnr_of, resumed};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians, Photo, View, camera};
@@ -10,7 +10,7 @@ use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Points, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::Config;
 use splatcore_train::poses::{Fit, Offset, fit};
-use splatcore_train::{Checkpoint, Outcome, Trainer, evaluate, init};
+use splatcore_train::{Checkpoint, Outcome, Trainer, init};
 use std::sync::Arc;
 
 const DEGREES: f64 = 1.0;
@@ -37,15 +37,18 @@ pub fn painted(width: u32, views: usize) -> Capture {
 }
 
 pub fn captured(options: &ProceduralOptions) -> Capture {
+    captured_with(options, &LoadOptions::default())
+}
+
+pub fn captured_with(options: &ProceduralOptions, load: &LoadOptions) -> Capture {
     let folder = tempfile::tempdir().unwrap();
     write_dataset(folder.path(), options, &|_, _| {}).unwrap();
     let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
-    let load = |split| {
-        let options = LoadOptions::default();
+    let of = |split| {
         let indices = dataset.select(split, 8);
-        dataset.load_views(&indices, &options, &|_, _| {}).unwrap()
+        dataset.load_views(&indices, load, &|_, _| {}).unwrap()
     };
-    let (train, test) = (load(Split::Train), load(Split::Test));
+    let (train, test) = (of(Split::Train), of(Split::Test));
     Capture {
         extent: camera::extent(train.iter().map(|view| &view.camera)),
         train,
@@ -165,10 +168,7 @@ fn measured(backend: &CpuBackend, trainer: &mut Trainer, test: &[View]) -> f64 {
             ..view.clone()
         })
         .collect();
-    let (renderer, options) = trainer.renderer().unwrap();
-    evaluate(renderer, &fitted, &options, &|_, _, _, _| ())
-        .unwrap()
-        .psnr
+    psnr_of(trainer, &fitted)
 }
 
 /// docs/log/training-poses.md has the numbers of a larger one.
@@ -226,33 +226,13 @@ pub fn end_of_resumed(
     other: Config,
     flag: &str,
 ) -> Checkpoint {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("checkpoint.safetensors");
     let (backend, capture) = (CpuBackend::new(Some(2)), painted(32, 9));
-    let views = disturb(&capture);
-    let mut whole = trainer(&backend, &capture, &views, &config);
-    whole.run(&mut ()).unwrap();
-    let end = whole.checkpoint().unwrap();
-    for stop in [20, 33] {
-        let first = trainer(&backend, &capture, &views, &config);
-        let checkpoint = stopped_at(first, stop, &path);
-        assert_eq!(checkpoint.step, stop);
-        let resume = |config: &Config| {
-            let views = Arc::new(views.clone());
-            Trainer::resume(&config.complete(), &backend, views, checkpoint.clone())
-        };
-        let mut second = resume(&config).unwrap();
-        second.run(&mut ()).unwrap();
-        let got = second.checkpoint().unwrap();
-        assert_eq!(got.poses, end.poses);
-        assert_eq!(got.intrinsics, end.intrinsics);
-        assert!(
-            got.state == end.state,
-            "the scene differs after a stop at {stop}"
-        );
-        let error = resume(&other).err().unwrap().to_string();
-        assert!(error.contains(flag) && !error.contains('\n'), "{error}");
-    }
+    let views = Arc::new(disturb(&capture));
+    let new = || trainer(&backend, &capture, &views, &config);
+    let (end, stopped) = resumed(new, &views, &[20, 33]);
+    let refused = Trainer::resume(&other.complete(), &backend, views, stopped);
+    let error = refused.err().unwrap().to_string();
+    assert!(error.contains(flag) && !error.contains('\n'), "{error}");
     end
 }
 

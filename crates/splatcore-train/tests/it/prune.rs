@@ -1,14 +1,15 @@
 //! Pruning, fewer harmonics and fine-tuning on a small scene that is trained here.
 
+use crate::blobs::psnr;
+use crate::poses::captured;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::random::Rng;
 use splatcore_core::{Gaussians, View};
 use splatcore_cpu::CpuBackend;
-use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
-use splatcore_data::procedural::{ProceduralOptions, write_dataset};
+use splatcore_data::procedural::ProceduralOptions;
 use splatcore_train::config::Config;
 use splatcore_train::prune::{self, Keep, Score};
-use splatcore_train::{Trainer, evaluate, init};
+use splatcore_train::{Trainer, init};
 use std::sync::Arc;
 
 struct Trained {
@@ -20,21 +21,13 @@ struct Trained {
 
 impl Trained {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let options = ProceduralOptions {
+        let capture = captured(&ProceduralOptions {
             width: 96,
             height: 72,
             views: 24,
             points: 1500,
             ..ProceduralOptions::default()
-        };
-        write_dataset(folder.path(), &options, &|_, _| ()).unwrap();
-        let dataset = Dataset::open(folder.path(), &OpenOptions::default()).unwrap();
-        let views = |split| {
-            let indices = dataset.select(split, 8);
-            let options = LoadOptions::default();
-            dataset.load_views(&indices, &options, &|_, _| ()).unwrap()
-        };
+        });
         let config = Config {
             iterations: Some(700),
             sh_every: Some(100),
@@ -44,14 +37,14 @@ impl Trained {
             ..Config::UNSET
         };
         let config = config.complete();
-        let points = &dataset.points;
+        let points = &capture.points;
         let start = init::from_points(&points.positions, &points.colours, &config, 1.0).gaussians;
-        let (backend, train) = (CpuBackend::new(Some(2)), Arc::new(views(Split::Train)));
+        let (backend, train) = (CpuBackend::new(Some(2)), Arc::new(capture.train));
         let mut trainer = Trainer::new(&config, &backend, Arc::clone(&train), start).unwrap();
         trainer.run(&mut ()).unwrap();
         Self {
             scene: trainer.scene().unwrap(),
-            test: views(Split::Test),
+            test: capture.test,
             backend,
             train,
         }
@@ -59,9 +52,7 @@ impl Trained {
 
     fn psnr(&self, scene: &Gaussians, views: &[View]) -> f64 {
         let mut renderer = self.backend.renderer(scene).unwrap();
-        let options = RenderOptions::default();
-        let found = evaluate(&mut *renderer, views, &options, &|_, _, _, _| ()).unwrap();
-        found.psnr
+        psnr(&mut *renderer, views, &RenderOptions::default())
     }
 
     fn kept(&self, scores: &[f64]) -> Gaussians {

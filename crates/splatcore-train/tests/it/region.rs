@@ -1,13 +1,12 @@
 //! Runs about a region, on the CPU.
 
-use crate::common::{config, start, stopped_at};
-use crate::options::{photos, trained};
+use crate::blobs::resumed;
+use crate::common::{config, start};
+use crate::options::{photos, trained, trainer};
 use splatcore_core::{Gaussians, Region};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{Config, GrowthRegion, Strategy};
 use splatcore_train::evaluate::{Evaluation, Extras, evaluate_with};
-use splatcore_train::{Outcome, Trainer};
-use std::sync::Arc;
 
 /// A half of the starting Gaussians' space.
 const HALF: Region = Region {
@@ -22,8 +21,6 @@ fn inside(scene: &Gaussians) -> usize {
 
 #[test]
 fn the_set_grows_inside_and_a_resumed_run_is_the_same() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("checkpoint.safetensors");
     let backend = CpuBackend::new(Some(2));
     let views = photos(&backend, 8, false);
     for strategy in [Strategy::Splatcore, Strategy::Adc, Strategy::Mcmc] {
@@ -47,14 +44,7 @@ fn the_set_grows_inside_and_a_resumed_run_is_the_same() {
         assert!(count > all && plain > all, "{strategy:?}: {count}, {plain}");
         assert!(now > before + 0.1, "{strategy:?}: {now:.2}, {before:.2}");
 
-        let whole = trained(&backend, &in_half, &views).checkpoint().unwrap();
-        let config = in_half.complete();
-        let first = Trainer::new(&config, &backend, Arc::clone(&views), start(&in_half)).unwrap();
-        let checkpoint = stopped_at(first, 130, &path);
-        let mut second =
-            Trainer::resume(&config, &backend, Arc::clone(&views), checkpoint).unwrap();
-        assert_eq!(second.run(&mut ()).unwrap(), Outcome::Finished);
-        assert!(second.checkpoint().unwrap().state == whole.state);
+        resumed(|| trainer(&backend, &in_half, &views), &views, &[130]);
     }
 }
 

@@ -80,4 +80,7 @@ pub fn assert_same(a: &Checkpoint, b: &Checkpoint) {
     };
     assert_eq!(curve(a), curve(b));
     assert_eq!((&a.config, &a.photos), (&b.config, &b.photos));
+    assert_eq!(a.poses, b.poses);
+    assert_eq!(a.intrinsics, b.intrinsics);
+    assert_eq!(a.motion, b.motion);
 }

@@ -1,7 +1,8 @@
 //! A learned sky on the real CPU backend: it is found where photos show one, masks keep the scene
 //! out of it, and a resumed run ends bit for bit where it would have.
 
-use crate::common::{points, stopped_at};
+use crate::blobs::{blobs, psnr, psnr_of, resumed};
+use crate::common::points;
 use splatcore_core::backend::{Backend, RenderOptions, Rendered, Renderer};
 use splatcore_core::depth::{DepthMap, SKY};
 use splatcore_core::random::normal3;
@@ -9,7 +10,7 @@ use splatcore_core::sky::direction;
 use splatcore_core::{Camera, Gaussians, Photo, View};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{Config, Strategy};
-use splatcore_train::{Trainer, evaluate, init};
+use splatcore_train::{Trainer, init};
 use std::sync::Arc;
 
 const WIDTH: u32 = 64;
@@ -25,12 +26,7 @@ fn sky([x, up, z]: [f64; 3]) -> [f64; 3] {
 }
 
 fn truth() -> Gaussians {
-    let colours: Vec<[u8; 3]> = (0..60u8)
-        .map(|i| [i * 4, 240 - i * 4, (i % 7) * 30])
-        .collect();
-    let mut scene =
-        init::from_points(&points(60), &colours, &Config::UNSET.complete(), 1.0).gaussians;
-    scene.opacity_logits.fill(3.0);
+    let mut scene = blobs(60, |i| [i * 4, 240 - i * 4, (i % 7) * 30], 3.0);
     for log_scale in scene.log_scales.as_flattened_mut() {
         *log_scale -= 1.6;
     }
@@ -103,9 +99,7 @@ fn outcome(config: &Config, backend: &CpuBackend, train: Vec<View>, test: &[View
     trainer.run(&mut ()).unwrap();
     let learned = trainer.sky().unwrap();
     let (renderer, options) = trainer.renderer().unwrap();
-    let psnr = evaluate(renderer, test, &options, &|_, _, _, _| ())
-        .unwrap()
-        .psnr;
+    let psnr = psnr(renderer, test, &options);
     let (mut alpha, mut off, mut count) = (0.0, 0.0f64, 0u32);
     for view in test {
         let rendered = renderer.render(&view.camera, &options).unwrap();
@@ -170,16 +164,8 @@ fn resuming_with_a_sky_is_bit_exact() {
     let views = Arc::new(views(&backend, 0.0, 6, true));
     let resolved = config.complete();
     let new = || Trainer::new(&resolved, &backend, Arc::clone(&views), start()).unwrap();
-    let mut whole = new();
-    whole.run(&mut ()).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let checkpoint = stopped_at(new(), 53, &folder.path().join("checkpoint"));
-    assert!(checkpoint.state.sky.seen == [53]);
-    let mut resumed = Trainer::resume(&resolved, &backend, Arc::clone(&views), checkpoint).unwrap();
-    resumed.run(&mut ()).unwrap();
-    assert!(whole.scene().unwrap() == resumed.scene().unwrap());
-    let sky = whole.sky().unwrap();
-    assert!(sky.is_some() && sky == resumed.sky().unwrap());
+    let (end, stopped) = resumed(new, &views, &[53]);
+    assert_eq!([end, stopped].map(|at| at.state.sky.seen), [[120], [53]]);
 }
 
 /// A run that learns no sky can stand before one, and the scene fits it.
@@ -203,10 +189,7 @@ fn a_scene_stands_before_a_given_sky() {
         trainer.stand_before(sky);
         trainer.run(&mut ()).unwrap();
         assert_eq!(trainer.sky().unwrap(), None);
-        let (renderer, options) = trainer.renderer().unwrap();
-        evaluate(renderer, &views, &options, &|_, _, _, _| ())
-            .unwrap()
-            .psnr
+        psnr_of(&mut trainer, &views)
     };
     let (before, nothing) = (psnr(Some(learned)), psnr(None));
     eprintln!("{before:.2} dB before the sky, {nothing:.2} dB before nothing");

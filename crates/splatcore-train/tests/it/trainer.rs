@@ -1,7 +1,7 @@
 //! The loop: what is asked of the learner, when it is saved, and that a resumed run ends where it
 //! would have.
 
-use crate::common::{Event, Mock, StopAt, views};
+use crate::common::{Event, Mock, StopAt, stopped_at, views};
 use crate::runs::{assert_same, config, end_of, trainer};
 use splatcore_core::backend::{Refine, RenderOptions, Renderer};
 use splatcore_train::config::{Config, Strategy};
@@ -21,14 +21,7 @@ fn resuming_is_bit_exact_across_refinements_and_resets() {
         // Before anything, between, at a refinement, at a reset, at both, after densification, one
         // before the end.
         for stop in [1, 37, 50, 74, 75, 90, 180, 199, 225, 301, 399] {
-            let mut first = trainer(&config, &Mock::default());
-            first.save_to(&path);
-            assert_eq!(
-                first.run(&mut StopAt::new(&[stop])).unwrap(),
-                Outcome::Interrupted { step: stop }
-            );
-            drop(first);
-            let checkpoint = Checkpoint::load(&path).unwrap();
+            let checkpoint = stopped_at(trainer(&config, &Mock::default()), stop, &path);
             assert_eq!(checkpoint.step, stop);
             let second =
                 Trainer::resume(&config.complete(), &Mock::default(), views(9), checkpoint)

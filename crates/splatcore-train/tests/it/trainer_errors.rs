@@ -27,11 +27,10 @@ fn memory_runs_out(config: &Config, path: &Path) {
     };
     let mut broken = trainer(config, &mock());
     broken.save_to(path);
-    let error = broken.run(&mut ()).unwrap_err().to_string();
-    assert!(
-        error.contains("a list of pairs needs 9 bytes, 8 bytes are free")
-            && error.contains("step 122 is saved"),
-        "{error}"
+    assert_contains!(
+        broken.run(&mut ()).unwrap_err(),
+        "a list of pairs needs 9 bytes, 8 bytes are free",
+        "step 122 is saved"
     );
     let checkpoint = Checkpoint::load(path).unwrap();
     assert_eq!(checkpoint.step, 122);
@@ -73,15 +72,9 @@ fn another_run_is_not_resumed() {
         ..Mock::default()
     };
     let error = resume(&config, &other, 9).unwrap_err();
-    assert!(
-        error.contains("backend in use was mock") && error.contains("is cuda now"),
-        "{error}"
-    );
+    assert_contains!(error, "backend in use was mock", "is cuda now");
     let error = resume(&config, &Mock::default(), 8).unwrap_err();
-    assert!(
-        error.contains("9 photos") && error.contains("8 photos"),
-        "{error}"
-    );
+    assert_contains!(error, "9 photos", "8 photos");
     let harmless = Config {
         threads: Some(1),
         checkpoint_every: Some(3),
@@ -172,7 +165,7 @@ fn an_output_that_cannot_be_written_is_an_error() {
     let mut trainer = trainer(&config(Strategy::Adc), &Mock::default());
     trainer.save_to(file.join("c.safetensors"));
     let error = trainer.run(&mut StopAt::new(&[2])).unwrap_err().to_string();
-    assert!(error.contains("cannot be written"), "{error}");
+    assert_contains!(error, "cannot be written");
     assert!(Path::new(&file).is_file());
 }
 
