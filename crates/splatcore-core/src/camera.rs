@@ -96,6 +96,23 @@ impl Camera {
         }
     }
 
+    /// A pinhole at the origin that looks along z, with square pixels and the principal point in
+    /// the middle.
+    pub fn pinhole(width: u32, height: u32, focal: f64) -> Self {
+        Self {
+            width,
+            height,
+            fx: focal,
+            fy: focal,
+            cx: f64::from(width) / 2.0,
+            cy: f64::from(height) / 2.0,
+            rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+            translation: [0.0; 3],
+            lens: Lens::Pinhole,
+            shutter: None,
+        }
+    }
+
     /// A camera at `eye` that looks at `target`, `up` pointing up in the image, with a vertical
     /// field of view in radians. Degenerate `up` (parallel to the line of sight) is replaced by
     /// another axis.
@@ -107,7 +124,6 @@ impl Camera {
         width: u32,
         height: u32,
     ) -> Self {
-        let sub = |a: [f64; 3], b: [f64; 3]| [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
         let forward = normalize(sub(target, eye)).unwrap_or([0.0, 0.0, 1.0]);
         let right = normalize(cross(forward, up))
             .or_else(|| normalize(cross(forward, [1.0, 0.0, 0.0])))
@@ -118,16 +134,9 @@ impl Camera {
         let translation = std::array::from_fn(|i| -dot(rotation[i], eye));
         let focal = height as f64 / (2.0 * (fov_y / 2.0).tan());
         Self {
-            width,
-            height,
-            fx: focal,
-            fy: focal,
-            cx: width as f64 / 2.0,
-            cy: height as f64 / 2.0,
             rotation,
             translation,
-            lens: Lens::Pinhole,
-            shutter: None,
+            ..Self::pinhole(width, height, focal)
         }
     }
 
@@ -229,6 +238,16 @@ pub fn rotation_from_quaternion(q: [f64; 4]) -> Option<[[f64; 3]; 3]> {
 /// Dot product.
 pub fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+/// Difference of vectors.
+pub fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|k| a[k] - b[k])
+}
+
+/// Euclidean length.
+pub fn length(a: [f64; 3]) -> f64 {
+    dot(a, a).sqrt()
 }
 
 /// Cross product.

@@ -5,7 +5,7 @@ use crate::backend::CudaBackend;
 use crate::device::dry::{Dry, Launched};
 use crate::device::{Program, Replacements};
 use splatcore_core::backend::{Backend, RenderOptions, StepPlan};
-use splatcore_core::{BackendError, Camera, Gaussians, Image, Lens, Photo, View};
+use splatcore_core::{BackendError, Camera, Gaussians, Image, Photo, View};
 use std::sync::Arc;
 
 /// What is computed.
@@ -117,16 +117,8 @@ impl DryRun {
     fn camera(&self) -> Camera {
         let [width, height] = self.size;
         Camera {
-            width,
-            height,
-            fx: width.into(),
-            fy: width.into(),
-            cx: f64::from(width) / 2.0,
-            cy: f64::from(height) / 2.0,
-            rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.0, 0.0, 5.0],
-            lens: Lens::Pinhole,
-            shutter: None,
+            ..Camera::pinhole(width, height, width.into())
         }
     }
 

@@ -6,7 +6,7 @@ use crate::device::driver::driver_info;
 use crate::device::machine_code::{cache_folder, embedded};
 use crate::device::nvrtc::nvrtc;
 use splatcore_core::backend::{Backend, RenderOptions};
-use splatcore_core::{Camera, Gaussians, Lens};
+use splatcore_core::{Camera, Gaussians};
 use std::path::PathBuf;
 
 /// The run-time compiler.
@@ -88,18 +88,7 @@ fn self_test(device: Option<usize>) -> Result<String, String> {
     scene.means[0] = [0.0, 0.0, 4.0];
     scene.rotations[0] = [1.0, 0.0, 0.0, 0.0];
     scene.opacity_logits[0] = 2.0;
-    let camera = Camera {
-        width: 33,
-        height: 33,
-        fx: 40.0,
-        fy: 40.0,
-        cx: 16.5,
-        cy: 16.5,
-        rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-        translation: [0.0; 3],
-        lens: Lens::Pinhole,
-        shutter: None,
-    };
+    let camera = Camera::pinhole(33, 33, 40.0);
     let mut renderer = backend
         .renderer(&scene)
         .map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! Poses and keyframes: plain data.
 
+use splatcore_core::Camera;
 use splatcore_core::camera::{cross, dot, normalize};
-use splatcore_core::{Camera, Lens};
 
 /// A path has at most this many keyframes: an hour of 25 frames a second.
 pub const MAX_KEYFRAMES: usize = 100_000;
@@ -47,16 +47,9 @@ impl Pose {
         let focal = height as f64 / (2.0 * (self.fov / 2.0).tan());
         let rows = self.rotation;
         Camera {
-            width,
-            height,
-            fx: focal,
-            fy: focal,
-            cx: width as f64 / 2.0,
-            cy: height as f64 / 2.0,
             rotation: rows,
             translation: rows.map(|row| -dot(row, self.position)),
-            lens: Lens::Pinhole,
-            shutter: None,
+            ..Camera::pinhole(width, height, focal)
         }
     }
 

@@ -13,7 +13,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::{ImageEncoder, RgbImage};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::linear::{eigen, quaternion_from_rotation};
-use splatcore_core::{Camera, Lens, panorama};
+use splatcore_core::{Camera, panorama};
 use splatcore_data::dataset::colmap::{self, ColmapImage, Observations};
 use splatcore_data::dataset::{Points, undistort};
 use splatcore_data::{DataError, file, picture};
@@ -210,18 +210,7 @@ fn cut_one(photo: &Found, paths: &[PathBuf]) -> Result<(), PosesError> {
 }
 
 fn unposed() -> Camera {
-    Camera {
-        width: 2,
-        height: 1,
-        fx: 1.0,
-        fy: 1.0,
-        cx: 1.0,
-        cy: 0.5,
-        rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-        translation: [0.0; 3],
-        lens: Lens::Pinhole,
-        shutter: None,
-    }
+    Camera::pinhole(2, 1, 1.0)
 }
 
 /// The model of the panoramas, of that of their views.

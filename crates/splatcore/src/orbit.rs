@@ -5,7 +5,7 @@ use crate::cameras::named::{NamedCamera, Size};
 use crate::cameras::surroundings::surroundings;
 use crate::up::ground;
 use anyhow::{Result, bail};
-use splatcore_core::camera::{cross, dot, normalize};
+use splatcore_core::camera::{cross, dot, normalize, sub};
 use splatcore_core::{Camera, Gaussians, ranked};
 use splatcore_path::generate::{Orbit, focus_of};
 use splatcore_path::{Pose, principal_axes};
@@ -238,10 +238,6 @@ fn beginning(direction: [f64; 3], up: [f64; 3]) -> [[f64; 3]; 2] {
         Some(first) => [first, cross(up, first)],
         None => ground(up),
     }
-}
-
-fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    std::array::from_fn(|k| a[k] - b[k])
 }
 
 fn distance_of(a: [f64; 3], b: [f64; 3]) -> f64 {

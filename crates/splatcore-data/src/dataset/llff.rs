@@ -15,7 +15,7 @@ use super::photo_index::PhotoIndex;
 use super::plausible::values;
 use super::pose::{Axes, Pose};
 use crate::{DataError, Place};
-use splatcore_core::{Camera, Lens};
+use splatcore_core::Camera;
 use std::path::{Path, PathBuf};
 
 /// Camera of a photo, and the depths between which it sees things.
@@ -59,16 +59,9 @@ fn camera(row: &[f64; 17]) -> Result<Camera, Finding> {
     let pose = Pose::from_camera_to_world(&to_world, Axes::OpenCv)
         .map_err(|problem| values::no_pose("its pose", problem))?;
     Ok(Camera {
-        width,
-        height,
-        fx: focal,
-        fy: focal,
-        cx: width as f64 / 2.0,
-        cy: height as f64 / 2.0,
         rotation: pose.rotation,
         translation: pose.translation,
-        lens: Lens::Pinhole,
-        shutter: None,
+        ..Camera::pinhole(width, height, focal)
     })
 }
 

@@ -1,16 +1,12 @@
 //! The few vector operations that the tracer needs besides the core's dot, cross and normalize.
 
-pub(super) use splatcore_core::camera::{cross, dot};
+pub(super) use splatcore_core::camera::{cross, dot, length, sub};
 
 /// A point, a direction or a linear colour.
 pub(super) type V = [f64; 3];
 
 pub(super) fn add(a: V, b: V) -> V {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
-}
-
-pub(super) fn sub(a: V, b: V) -> V {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
 pub(super) fn mul(a: V, b: V) -> V {
@@ -29,10 +25,6 @@ pub(super) fn along(a: V, b: V, t: f64) -> V {
 /// `a` for t = 0, `b` for t = 1.
 pub(super) fn mix(a: V, b: V, t: f64) -> V {
     [0, 1, 2].map(|i| a[i] + (b[i] - a[i]) * t)
-}
-
-pub(super) fn length(a: V) -> f64 {
-    dot(a, a).sqrt()
 }
 
 /// At unit length; a vector without length becomes "up".

@@ -166,16 +166,9 @@ mod tests {
     #[test]
     fn a_frame_keeps_what_it_is_made_from() {
         let camera = Camera {
-            width: 33,
-            height: 17,
-            fx: 30.0,
             fy: 31.0,
-            cx: 16.5,
-            cy: 8.5,
-            rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             translation: [0.1, 0.2, 0.3],
-            lens: Lens::Pinhole,
-            shutter: None,
+            ..Camera::pinhole(33, 17, 30.0)
         };
         let options = RenderOptions {
             background: [0.1, 0.2, 0.3],

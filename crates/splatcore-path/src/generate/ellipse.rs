@@ -3,7 +3,7 @@
 use super::AROUND;
 use crate::linear::{principal_axes, solve};
 use crate::{CameraPath, PathError, Pose};
-use splatcore_core::camera::{dot, normalize};
+use splatcore_core::camera::{dot, normalize, sub};
 use splatcore_core::linear::nearest_to_lines;
 use splatcore_core::ranked::{median, percentile};
 
@@ -133,8 +133,4 @@ fn equal_steps(wide: f64, narrow: f64) -> Vec<f64> {
             angle(after - 1) + rest * angle(1)
         })
         .collect()
-}
-
-fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    std::array::from_fn(|k| a[k] - b[k])
 }

@@ -82,16 +82,8 @@ impl Case {
 pub fn plain_camera(width: u32, height: u32) -> Camera {
     let focal = 0.9 * width.max(height) as f64;
     Camera {
-        width,
-        height,
-        fx: focal,
-        fy: focal,
-        cx: width as f64 / 2.0,
-        cy: height as f64 / 2.0,
-        rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [0.0, 0.0, 4.0],
-        lens: Lens::Pinhole,
-        shutter: None,
+        ..Camera::pinhole(width, height, focal)
     }
 }
 

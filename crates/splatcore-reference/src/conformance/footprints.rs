@@ -12,7 +12,7 @@ use splatcore_core::gaussians::logit;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
 use splatcore_core::semantics::{ALPHA_MIN, TILE};
-use splatcore_core::{Camera, Gaussians, Lens};
+use splatcore_core::{Camera, Gaussians};
 use std::cell::RefCell;
 use std::f64::consts::{LN_2, PI};
 
@@ -56,18 +56,7 @@ impl Field {
     /// A fixed set of Gaussians before a camera.
     pub fn new() -> Self {
         let gaussians = gaussians();
-        let camera = Camera {
-            width: SIZE[0] as u32,
-            height: SIZE[1] as u32,
-            fx: FOCAL,
-            fy: FOCAL,
-            cx: 0.5 * SIZE[0] as f64,
-            cy: 0.5 * SIZE[1] as f64,
-            rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-            translation: [0.0; 3],
-            lens: Lens::Pinhole,
-            shutter: None,
-        };
+        let camera = Camera::pinhole(SIZE[0] as u32, SIZE[1] as u32, FOCAL);
         Self {
             scene: twin::Scene::from(&gaussians),
             gaussians,

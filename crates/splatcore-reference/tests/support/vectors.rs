@@ -8,7 +8,7 @@ use safetensors::SafeTensors;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Pipeline;
 use splatcore_core::semantics::Semantics;
-use splatcore_core::{Camera, Gaussians, Lens};
+use splatcore_core::{Camera, Gaussians};
 use std::path::PathBuf;
 
 /// Both sides are f32 or better on values up to a few units; measured 1.3e-6 for f64 against
@@ -65,16 +65,8 @@ pub fn references() -> Vec<Reference> {
 /// What every image was made with.
 pub fn camera() -> Camera {
     Camera {
-        width: 123,
-        height: 82,
-        fx: 61.5,
-        fy: 61.5,
-        cx: 61.5,
-        cy: 41.0,
-        rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         translation: [-0.123, -0.456, 8.0],
-        lens: Lens::Pinhole,
-        shutter: None,
+        ..Camera::pinhole(123, 82, 61.5)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::reply::CameraInfo;
 use serde::Deserialize;
-use splatcore_core::{Camera, Lens, ProjectionKind, panorama};
+use splatcore_core::{Camera, ProjectionKind, panorama};
 use splatcore_page::Pose;
 
 /// Longest side of a view, pixels.
@@ -210,18 +210,11 @@ impl ViewRequest {
         let focal = f64::from(height) / (2.0 * (self.fov.min(MAX_FOV).to_radians() / 2.0).tan());
         let r = &self.rotation;
         let pinhole = Camera {
-            width,
-            height,
-            fx: focal,
-            fy: focal,
-            cx: f64::from(width) / 2.0,
-            cy: f64::from(height) / 2.0,
             rotation: *r,
             translation: std::array::from_fn(|i| {
                 -(0..3).map(|c| r[i][c] * self.position[c]).sum::<f64>()
             }),
-            lens: Lens::Pinhole,
-            shutter: None,
+            ..Camera::pinhole(width, height, focal)
         };
         Ok(match self.projection {
             Seen::As(ProjectionKind::Fisheye) => {
@@ -273,6 +266,7 @@ fn as_taken(photo: &Camera, window: Camera) -> Camera {
 mod tests {
     use super::*;
     use crate::protocol::Request;
+    use splatcore_core::Lens;
 
     const VIEW: &str = r#"{"type":"view","seq":7,"position":[1,2,3],
         "rotation":[[1,0,0],[0,1,0],[0,0,1]],"fov":90,"width":640,"height":100}"#;

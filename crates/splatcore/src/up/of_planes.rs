@@ -8,7 +8,7 @@
 //! well each is known.
 
 use super::of_cameras::{Shared, shared};
-use splatcore_core::camera::{cross, dot, normalize};
+use splatcore_core::camera::{cross, dot, length, normalize, sub};
 use splatcore_core::random::Rng;
 use splatcore_core::ranked::median;
 use splatcore_path::principal_axes;
@@ -219,14 +219,6 @@ fn across(normal: [f64; 3]) -> [[f64; 3]; 2] {
     });
     let [first, second, _] = principal_axes(&level, [0.0; 3]);
     [first, second]
-}
-
-fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    std::array::from_fn(|k| a[k] - b[k])
-}
-
-fn length(v: [f64; 3]) -> f64 {
-    dot(v, v).sqrt()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::CudaBackend;
 use crate::device::emulated::Emulated;
 use crate::device::{Allocations, Copies, Device, Events, HostAllocations, Launches};
 use crate::device::{DeviceError, Event, Kernel, Program};
-use splatcore_core::{Camera, Gaussians, Lens, Photo, View};
+use splatcore_core::{Camera, Gaussians, Photo, View};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -266,19 +266,7 @@ impl<D: Device + ?Sized> Events for Watched<D> {
 
 /// A camera at the origin that looks along z, as wide as long.
 pub fn camera(width: u32, height: u32) -> Camera {
-    let side = width.max(height) as f64;
-    Camera {
-        width,
-        height,
-        fx: side,
-        fy: side,
-        cx: width as f64 / 2.0,
-        cy: height as f64 / 2.0,
-        rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-        translation: [0.0; 3],
-        lens: Lens::Pinhole,
-        shutter: None,
-    }
+    Camera::pinhole(width, height, f64::from(width.max(height)))
 }
 
 /// Gaussians so large that each covers the whole image of [`camera`].

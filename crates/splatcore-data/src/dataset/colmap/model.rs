@@ -99,16 +99,9 @@ pub(super) fn camera(model: i32, width: u32, height: u32, parameters: &[f64]) ->
         return None;
     }
     let unposed = Camera {
-        width,
-        height,
-        fx: 1.0,
-        fy: 1.0,
         cx: 0.0,
         cy: 0.0,
-        rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-        translation: [0.0; 3],
-        lens: Lens::Pinhole,
-        shutter: None,
+        ..Camera::pinhole(width, height, 1.0)
     };
     if model == EQUIRECTANGULAR {
         return Some(panorama::whole(&unposed, width, height));

@@ -1,13 +1,12 @@
 //! The plane through points.
 
-use splatcore_core::camera::{cross, dot, normalize};
+use splatcore_core::camera::{cross, dot, normalize, sub};
+use splatcore_core::linear::eigen;
 
 /// Rounds in which points far from the plane are left out.
 const ROUNDS: usize = 3;
 /// Points farther from the plane than this many standard deviations are left out.
 const FAR: f64 = 2.5;
-/// Sweeps of Jacobi's method; five are enough for three rows.
-const SWEEPS: usize = 12;
 
 /// The normal, unit length, of the plane that lies nearest to points by least squares, without
 /// outliers, on the side of `towards`. None of fewer than three points, or of points on a line.
@@ -67,40 +66,7 @@ fn fit(points: &[[f64; 3]]) -> Option<([f64; 3], [f64; 3])> {
     if !(spread > 0.0 && values[order[1]] > 1e-9 * spread) {
         return None;
     }
-    let normal = std::array::from_fn(|row| vectors[row][order[0]]);
-    normalize(normal).map(|normal| (centre, normal))
-}
-
-/// Eigenvalues of a symmetric matrix, and its eigenvectors as columns. (Jacobi's method.)
-fn eigen(mut a: [[f64; 3]; 3]) -> ([f64; 3], [[f64; 3]; 3]) {
-    let mut v = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-    for (p, q) in [(0, 1), (0, 2), (1, 2)]
-        .into_iter()
-        .cycle()
-        .take(3 * SWEEPS)
-    {
-        if a[p][q] == 0.0 {
-            continue;
-        }
-        let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
-        let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-        let c = 1.0 / (t * t + 1.0).sqrt();
-        let s = t * c;
-        for row in &mut a {
-            (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
-        }
-        for k in 0..3 {
-            (a[p][k], a[q][k]) = (c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]);
-        }
-        for row in &mut v {
-            (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
-        }
-    }
-    ([a[0][0], a[1][1], a[2][2]], v)
-}
-
-fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    std::array::from_fn(|c| a[c] - b[c])
+    normalize(vectors[order[0]]).map(|normal| (centre, normal))
 }
 
 #[cfg(test)]

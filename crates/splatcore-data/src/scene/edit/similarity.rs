@@ -1,6 +1,6 @@
 //! [`Similarity`]: a rotation, a scale and a translation.
 
-use splatcore_core::camera::{cross, dot};
+use splatcore_core::camera::{cross, dot, length};
 use splatcore_core::linear::quaternion_from_rotation;
 
 /// A map of world points, x to scale R x + translation.
@@ -118,10 +118,6 @@ impl Similarity {
     pub fn quaternion(&self) -> [f64; 4] {
         quaternion_from_rotation(&self.rotation)
     }
-}
-
-fn length(a: [f64; 3]) -> f64 {
-    dot(a, a).sqrt()
 }
 
 fn unit(a: [f64; 3]) -> [f64; 3] {

@@ -10,7 +10,7 @@ use super::primitive::Axes;
 use super::wrong::{Notes, Wrong};
 use crate::scene::y_up;
 use rayon::prelude::*;
-use splatcore_core::camera::rotation_from_quaternion;
+use splatcore_core::camera::{length, rotation_from_quaternion};
 use splatcore_core::linear::quaternion_from_rotation;
 use splatcore_core::{Gaussians, sh};
 
@@ -150,10 +150,6 @@ fn make_perpendicular(columns: &mut [[f64; 3]; 3]) {
 
 fn column(matrix: &Linear, c: usize) -> [f64; 3] {
     matrix.map(|row| row[c])
-}
-
-fn length(v: [f64; 3]) -> f64 {
-    v.iter().map(|v| v * v).sum::<f64>().sqrt()
 }
 
 fn determinant(m: &Linear) -> f64 {
