@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
@@ -34,18 +35,26 @@ pub struct Chromium {
     pub dialogs: Vec<String>,
 }
 
+/// Runs a test in a browser; where none is installed it says so in a line and does nothing.
+pub fn in_browser(test: impl AsyncFnOnce(Chromium)) {
+    run(&["--disable-gpu"], test);
+}
+
+/// As [`in_browser`], with WebGL 2.
+pub fn in_webgl(test: impl AsyncFnOnce(Chromium)) {
+    run(&WEBGL, test);
+}
+
+fn run(graphics: &[&str], test: impl AsyncFnOnce(Chromium)) {
+    Runtime::new().unwrap().block_on(async {
+        if let Some(browser) = Chromium::start(graphics).await {
+            test(browser).await;
+        }
+    });
+}
+
 impl Chromium {
-    /// Starts it; none where it is not installed, with a line that says so.
-    pub async fn start() -> Option<Self> {
-        Self::start_with(&["--disable-gpu"]).await
-    }
-
-    /// As [`Chromium::start`], with WebGL 2.
-    pub async fn with_webgl() -> Option<Self> {
-        Self::start_with(&WEBGL).await
-    }
-
-    async fn start_with(graphics: &[&str]) -> Option<Self> {
+    async fn start(graphics: &[&str]) -> Option<Self> {
         let profile = tempfile::tempdir().unwrap();
         let started = NAMES.iter().find_map(|name| {
             Command::new(name)

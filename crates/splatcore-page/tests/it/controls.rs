@@ -3,8 +3,7 @@
 use crate::support::{Written, around, plain, pose, stored};
 use serde_json::{Value, json};
 use splatcore_page::{Keyframe, View};
-use splatcore_test_support::chromium::Chromium;
-use tokio::runtime::Runtime;
+use splatcore_test_support::chromium::in_webgl;
 
 const POSITION: &str = "splatcore.pose().position";
 
@@ -42,10 +41,7 @@ fn views_paths_and_the_mouse_move_the_camera() {
         .map(key)
         .collect();
     let html = page.to_html().unwrap();
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         let written = Written::new(&html);
         assert_eq!(written.open(&mut browser).await, "");
         assert_eq!(browser.value("document.title").await, "test & <scene>");

@@ -3,8 +3,7 @@
 use crate::support::{Written, plain, rounded, small_window};
 use splatcore_core::Gaussians;
 use splatcore_page::Source;
-use splatcore_test_support::chromium::Chromium;
-use tokio::runtime::Runtime;
+use splatcore_test_support::chromium::in_webgl;
 
 #[test]
 fn a_damaged_scene_is_told() {
@@ -36,10 +35,7 @@ fn a_damaged_scene_is_told() {
             "no base64",
         ),
     ];
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         for (name, html, wanted) in cases {
             let page = Written::new(&html);

@@ -2,9 +2,8 @@
 
 use crate::support::{WINDOWS, Written, plain, rounded, window};
 use serde_json::Value;
-use splatcore_core::{Camera, Gaussians, Lens};
-use splatcore_test_support::chromium::Chromium;
-use tokio::runtime::Runtime;
+use splatcore_core::{Camera, Gaussians};
+use splatcore_test_support::chromium::{Chromium, in_webgl};
 
 /// A tower: much higher than wide, and away from the origin.
 const TOWER: [[f64; 3]; 2] = [[2.0, -9.0, 4.0], [3.0, 1.0, 5.5]];
@@ -19,16 +18,9 @@ async fn camera(browser: &mut Chromium, [width, height]: [u32; 2]) -> Camera {
     let fov = pose["fov"].as_f64().unwrap().to_radians();
     let focal = f64::from(height) / (2.0 * (fov / 2.0).tan());
     Camera {
-        width,
-        height,
-        fx: focal,
-        fy: focal,
-        cx: f64::from(width) / 2.0,
-        cy: f64::from(height) / 2.0,
         rotation,
         translation: rotation.map(|row: [f64; 3]| -(0..3).map(|k| row[k] * eye[k]).sum::<f64>()),
-        lens: Lens::Pinhole,
-        shutter: None,
+        ..Camera::pinhole(width, height, focal)
     }
 }
 
@@ -71,10 +63,7 @@ fn all_is_framed_in_the_direction_of_view() {
     page.bounds = TOWER;
     page.start = Some(crate::support::pose(&start));
     let html = page.to_html().unwrap();
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         for size in WINDOWS {
             window(&mut browser, size).await;
             let written = Written::new(&html);
@@ -134,10 +123,7 @@ fn a_wide_view_has_a_usual_angle_on_a_phone() {
             ..crate::support::pose(&camera)
         }
     });
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         for (inside, view) in [false, true].into_iter().zip(&views) {
             let mut page = plain(&scene);
             page.bounds = [[-1.0; 3], [1.0; 3]];

@@ -5,8 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use splatcore_core::Camera;
-use splatcore_test_support::chromium::Chromium;
-use tokio::runtime::Runtime;
+use splatcore_test_support::chromium::{Chromium, in_webgl};
 
 /// `navigator.xr` with a session whose frames the test calls, and a framebuffer of two eyes.
 const FAKE: &str = include_str!("headset.js");
@@ -32,10 +31,7 @@ fn both_eyes_are_drawn_and_the_session_ends() {
     let mut page = plain(&scene);
     page.start = Some(pose(&start));
     let page = Written::new(&page.to_html().unwrap());
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         assert_eq!(page.open(&mut browser).await, "");
         let hidden = "document.getElementById('headset').hidden";

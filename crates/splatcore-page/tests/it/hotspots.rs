@@ -4,8 +4,7 @@ use crate::support::{Written, ball, plain, small_window};
 use serde_json::json;
 use splatcore_core::Camera;
 use splatcore_page::Hotspot;
-use splatcore_test_support::chromium::Chromium;
-use tokio::runtime::Runtime;
+use splatcore_test_support::chromium::in_webgl;
 
 fn hotspot(title: &str, text: &str, position: [f64; 3]) -> Hotspot {
     Hotspot {
@@ -36,10 +35,7 @@ fn markers_follow_the_scene_and_texts_stay_texts() {
         },
     ];
     let page = Written::new(&page.to_html().unwrap());
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         assert_eq!(page.open(&mut browser).await, "");
         browser.until("splatcore.resting").await;

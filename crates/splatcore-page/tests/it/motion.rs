@@ -3,8 +3,7 @@
 use crate::support::{
     SIZE, Written, around, pictured, plain, pose, psnr, rendered, small_window, stored,
 };
-use splatcore_test_support::chromium::Chromium;
-use tokio::runtime::Runtime;
+use splatcore_test_support::chromium::in_webgl;
 
 /// Degrees between two frames of a slow orbit.
 const STEP: f64 = 0.25;
@@ -49,10 +48,7 @@ fn nothing_pops_on_a_slow_orbit_and_rest_is_exact() {
     let mut page = plain(&scene);
     page.start = Some(pose(&cameras[0]));
     let html = page.to_html().unwrap();
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         assert_eq!(Written::new(&html).open(&mut browser).await, "");
         browser.until("splatcore.resting").await;

@@ -5,9 +5,8 @@ use crate::support::{
 };
 use splatcore_core::sky::Sky;
 use splatcore_page::{LOOK_SIDE, Page};
-use splatcore_test_support::chromium::Chromium;
+use splatcore_test_support::chromium::in_webgl;
 use splatcore_test_support::shared;
-use tokio::runtime::Runtime;
 
 /// Real scenes of degree 0, 2 and 3; their pages differ from the renderer's images, of the values
 /// that the page holds, by roundings: 16-bit sums against floats. Goal of the viewer: 40 dB.
@@ -21,10 +20,7 @@ const SCENES: [&str; 5] = [
 
 #[test]
 fn pictures_equal_the_renderers() {
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         for name in SCENES {
             let Some(scene) = stored(name, false) else {
@@ -64,10 +60,7 @@ fn skies_equal_the_renderers() {
     let sky = Sky {
         coefficients: std::array::from_fn(|k| [0, 1, 2].map(|c: usize| number(3 * k + c))),
     };
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         let page = Page {
             sky: Some(sky.coefficients),
@@ -108,10 +101,7 @@ fn looks_equal_the_renderers() {
     let cube: Vec<u8> = colours
         .flat_map(|rgb| rgb.map(|v| (255.0 * v + 0.5) as u8))
         .collect();
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         let page = Page {
             look: Some(&cube),
@@ -150,10 +140,7 @@ fn antialiased_pictures_equal_the_renderers() {
     }
     let filtered = rounded(&gaussians, true);
     let plainly = rounded(&gaussians, false);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         let page = Written::new(&plain(&filtered).to_html().unwrap());
         assert_eq!(page.open(&mut browser).await, "");

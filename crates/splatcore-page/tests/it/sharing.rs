@@ -3,8 +3,7 @@
 use crate::server::Server;
 use crate::support::{Written, around, ball, opened, plain, pose};
 use serde_json::{Value, json};
-use splatcore_test_support::chromium::Chromium;
-use tokio::runtime::Runtime;
+use splatcore_test_support::chromium::in_webgl;
 
 fn numbers(value: &Value) -> Vec<f64> {
     let list = value.as_array().unwrap().iter();
@@ -21,10 +20,7 @@ fn the_address_has_the_view() {
     let mut page = plain(&scene);
     page.start = Some(start.clone());
     let page = Written::new(&page.to_html().unwrap());
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         assert_eq!(page.open(&mut browser).await, "");
         let begun = numbers(&browser.value(POSE).await);
         let wrong = (0..3)
@@ -81,10 +77,7 @@ fn links_and_embed_code_need_an_address() {
     let html = page.to_html().unwrap();
     let page = Written::new(&html);
     std::fs::copy(page.path(), page.path().with_file_name("index.html")).unwrap();
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         let share = "document.getElementById('share').click(), \
                      [document.getElementById('no-link').hidden, \
                       document.getElementById('link').value, \
@@ -134,10 +127,7 @@ fn links_and_embed_code_need_an_address() {
 fn the_button_fills_the_screen_and_leaves_it() {
     let scene = ball();
     let page = Written::new(&plain(&scene).to_html().unwrap());
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         assert_eq!(page.open(&mut browser).await, "");
         let place = "(r => [r.x + r.width / 2, r.y + r.height / 2])\
                      (document.getElementById('fullscreen').getBoundingClientRect())";

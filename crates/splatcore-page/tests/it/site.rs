@@ -6,9 +6,8 @@ use splatcore_core::random::Rng;
 use splatcore_core::{Camera, Gaussians};
 use splatcore_data::scene::{self, SogOptions, WriteOptions};
 use splatcore_page::{Pose, Source, Stream};
-use splatcore_test_support::chromium::Chromium;
+use splatcore_test_support::chromium::in_webgl;
 use std::path::Path;
-use tokio::runtime::Runtime;
 
 const LEVELS: u32 = 3;
 
@@ -81,10 +80,7 @@ fn a_coarse_scene_comes_first_and_a_failed_chunk_again() {
     let whole = camera([0.0, -1.0, -16.0], [0.0; 3]);
     let near = camera([-6.0, -0.5, -3.5], [-6.0, 0.0, 0.0]);
     let stored = write_site(folder.path(), &two_balls(6000), 1_000_000, &whole);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         let server = Server::start(folder.path()).await;
         // All but the coarsest level waits, and one chunk fails at first.
@@ -144,10 +140,7 @@ fn what_the_view_left_is_cancelled_and_the_budget_holds() {
     let left = camera([-6.0, -0.5, -4.0], [-6.0, 0.0, 0.0]);
     let right = camera([6.0, -0.5, -4.0], [6.0, 0.0, 0.0]);
     write_site(folder.path(), &two_balls(6000), 8000, &left);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         let server = Server::start(folder.path()).await;
         server.hold(&["scene/0_", "scene/1_"]);
@@ -183,10 +176,7 @@ fn a_site_on_a_disk_says_what_it_needs() {
         8000,
         &camera([0.0, 0.0, -9.0], [0.0; 3]),
     );
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         let page = folder.path().join("index.html");
         let message = opened(&mut browser, &format!("file://{}", page.display())).await;
         assert!(message.contains("http.server"), "{message}");

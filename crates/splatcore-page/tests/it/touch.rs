@@ -2,9 +2,8 @@
 
 use crate::support::{Written, ball, plain, small_window};
 use serde_json::json;
-use splatcore_test_support::chromium::Chromium;
+use splatcore_test_support::chromium::{Chromium, in_webgl};
 use std::time::Duration;
-use tokio::runtime::Runtime;
 
 const POSITION: &str = "splatcore.pose().position.join()";
 const PRESSED: &str = "document.getElementById('turn').ariaPressed";
@@ -28,10 +27,7 @@ fn it_turns_until_it_is_touched() {
     let mut page = plain(&scene);
     page.turn = true;
     let page = Written::new(&page.to_html().unwrap());
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         small_window(&mut browser).await;
         assert_eq!(page.open(&mut browser).await, "");
         assert!(moves(&mut browser, true).await, "turns by itself");
@@ -69,10 +65,7 @@ fn it_turns_until_it_is_touched() {
 fn a_phone_shows_once_what_fingers_do() {
     let scene = ball();
     let page = Written::new(&plain(&scene).to_html().unwrap());
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::with_webgl().await else {
-            return;
-        };
+    in_webgl(async |mut browser| {
         browser.screen([390, 844], true).await;
         let touch = json!({"enabled": true, "maxTouchPoints": 2});
         browser

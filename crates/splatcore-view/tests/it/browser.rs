@@ -2,11 +2,10 @@
 
 use crate::support::Viewer;
 use serde_json::json;
-use splatcore_test_support::chromium::Chromium;
+use splatcore_test_support::chromium::in_browser;
 use splatcore_view::protocol::Status;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use tokio::runtime::Runtime;
 
 /// A number that tells pictures apart: a checksum of the canvas's pixels.
 pub const PICTURE: &str = "(() => { const c = document.getElementById('view'); \
@@ -23,10 +22,7 @@ fn key(key: &str) -> String {
 #[test]
 fn waiting_for_a_page_outlasts_the_page_before() {
     let viewer = Viewer::start(true);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         // The expression waits for ever in the page that it makes the browser leave.
         let leaves = format!(
             "location.protocol === 'http:' || \
@@ -40,10 +36,7 @@ fn waiting_for_a_page_outlasts_the_page_before() {
 #[test]
 fn the_page_shows_the_scene_and_follows_the_mouse() {
     let viewer = Viewer::start(true);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         browser.open(&viewer.url()).await;
         browser.until(RESTS).await;
         let first = browser.value(PICTURE).await;
@@ -119,10 +112,7 @@ fn the_page_shows_the_scene_and_follows_the_mouse() {
 #[test]
 fn tiles_have_a_legend() {
     let viewer = Viewer::start(true);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         browser.open(&viewer.url()).await;
         browser.until(RESTS).await;
         let shown = "getComputedStyle(document.getElementById('heat')).display";
@@ -158,10 +148,7 @@ fn tiles_have_a_legend() {
 #[test]
 fn the_panel_fits_a_desktop_and_a_phone() {
     let viewer = Viewer::start(true);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         for (width, height, mobile, least) in [(1280, 720, false, 26), (390, 844, true, 44)] {
             browser.screen([width, height], mobile).await;
             browser.open("about:blank").await;
@@ -231,10 +218,7 @@ fn curves_have_axes() {
         psnr: vec![(40, 18.0), (80, 24.5)],
         ..Status::default()
     });
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         browser.open(&viewer.url()).await;
         browser.until(RESTS).await;
         browser
@@ -273,10 +257,7 @@ fn a_page_of_another_origin_gets_nothing() {
             );
         }
     });
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         browser.open(&format!("http://{evil}/")).await;
         browser.until("document.title === 'evil'").await;
         let own = viewer.address();

@@ -2,8 +2,7 @@
 
 use crate::support::{Viewer, scene};
 use serde_json::json;
-use splatcore_test_support::chromium::Chromium;
-use tokio::runtime::Runtime;
+use splatcore_test_support::chromium::{Chromium, in_browser};
 
 /// The picture that rests is there.
 const RESTS: &str = "document.getElementById('view').dataset.lossless === 'true'";
@@ -39,10 +38,7 @@ pub async fn selected(browser: &mut Chromium) -> usize {
 #[test]
 fn what_is_painted_over_is_deleted_and_the_rest_saved() {
     let viewer = Viewer::start(true);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         for (size, name) in [([1280, 720], "desktop"), ([390, 844], "phone")] {
             open(&mut browser, &viewer, size).await;
             let middle = size.map(|side| f64::from(side) / 2.0);
@@ -97,10 +93,7 @@ fn what_is_painted_over_is_deleted_and_the_rest_saved() {
 #[test]
 fn edits_that_are_not_saved_are_warned_of() {
     let viewer = Viewer::start(true);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         for (size, name, radius) in [([1280, 720], "desktop", -0.9), ([390, 844], "phone", -0.5)] {
             open(&mut browser, &viewer, size).await;
             let unsaved = "document.getElementById('unsaved')";
@@ -148,10 +141,7 @@ fn edits_that_are_not_saved_are_warned_of() {
 fn a_picture_is_downloaded() {
     let viewer = Viewer::start(true);
     let folder = tempfile::tempdir().unwrap();
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         let allow = json!({"behavior": "allow", "downloadPath": folder.path()});
         browser.call("Page.setDownloadBehavior", allow).await;
         for (size, own) in [([1280, 720], [300, 200]), ([390, 844], [120, 160])] {
@@ -188,10 +178,7 @@ fn a_picture_is_downloaded() {
 #[test]
 fn two_points_measure_and_set_the_scale() {
     let viewer = Viewer::start(true);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         for size in [[1280, 720], [390, 844]] {
             open(&mut browser, &viewer, size).await;
             browser.value(&click("tool-measure")).await;

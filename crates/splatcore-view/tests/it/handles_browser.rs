@@ -5,8 +5,7 @@ use crate::browser::{PICTURE, RESTS};
 use crate::edit_browser::{click, open, selected};
 use crate::support::Viewer;
 use serde_json::json;
-use splatcore_test_support::chromium::Chromium;
-use tokio::runtime::Runtime;
+use splatcore_test_support::chromium::{Chromium, in_browser};
 
 /// Where a handle is drawn, pixels.
 async fn handle(browser: &mut Chromium, name: &str) -> [f64; 2] {
@@ -40,10 +39,7 @@ async fn drag(browser: &mut Chromium, phone: bool, from: [f64; 2], by: [f64; 2])
 #[test]
 fn boxes_and_spheres_are_dragged() {
     let viewer = Viewer::start(true);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         for (size, phone) in [([1280, 720], false), ([390, 844], true)] {
             open(&mut browser, &viewer, size).await;
             let touch = json!({"enabled": phone});
@@ -114,10 +110,7 @@ fn boxes_and_spheres_are_dragged() {
 #[test]
 fn axes_turn_the_view() {
     let viewer = Viewer::start(false);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         for phone in [false, true] {
             let [width, height] = if phone { [390, 844] } else { [1280, 720] };
             browser.screen([width, height], phone).await;

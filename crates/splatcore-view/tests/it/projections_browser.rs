@@ -2,8 +2,7 @@
 
 use crate::browser::{PICTURE, RESTS};
 use crate::support::Viewer;
-use splatcore_test_support::chromium::Chromium;
-use tokio::runtime::Runtime;
+use splatcore_test_support::chromium::in_browser;
 
 /// Chooses a projection.
 fn choose(kind: &str) -> String {
@@ -21,10 +20,7 @@ const SHAPE: &str = "(() => { const c = document.getElementById('view'); \
 #[test]
 fn the_panel_changes_the_projection() {
     let viewer = Viewer::start(true);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         for (size, mobile) in [([1280, 720], false), ([390, 844], true)] {
             browser.screen(size, mobile).await;
             browser.open("about:blank").await;

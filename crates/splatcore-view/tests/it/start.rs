@@ -3,7 +3,7 @@
 use crate::client::{browser, hear, informed_browser, say, view};
 use crate::support::{FRAME, Viewer};
 use serde_json::{Value, json};
-use splatcore_test_support::chromium::Chromium;
+use splatcore_test_support::chromium::{Chromium, in_browser};
 use tokio::runtime::Runtime;
 
 const WINDOWS: [[u32; 2]; 2] = [[1280, 720], [390, 844]];
@@ -50,10 +50,7 @@ fn reach(asked: &Value) -> f64 {
 #[test]
 fn all_is_framed_and_a_view_is_stored_and_begun_with() {
     let viewer = Viewer::start(true);
-    Runtime::new().unwrap().block_on(async {
-        let Some(mut browser) = Chromium::start().await else {
-            return;
-        };
+    in_browser(async |mut browser| {
         for size in WINDOWS {
             window(&mut browser, size).await;
             browser.open("about:blank").await;

@@ -7,13 +7,12 @@ use serde_json::{Value, json};
 use splatcore::data::scene::write_ply;
 use splatcore_core::Gaussians;
 use splatcore_core::random::Rng;
-use splatcore_test_support::chromium::Chromium;
+use splatcore_test_support::chromium::in_webgl;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tokio::runtime::Runtime;
 
 const WINDOWS: [([u32; 2], bool); 2] = [([1024, 640], false), ([390, 844], true)];
 /// So many that there are two levels of detail.
@@ -113,13 +112,10 @@ fn a_site_arrives_and_is_moved_on_a_desk_and_on_a_phone() {
     let (scene, site) = (folder.path().join("ball.ply"), folder.path().join("site"));
     ball(&scene);
     let said = succeeds(&["export", text(&scene), "--site", "-o", text(&site)]);
-    assert!(said.contains("before the first picture"), "{said}");
+    assert_contains!(said, "before the first picture");
     let (address, sent) = serve(site.clone());
-    Runtime::new().unwrap().block_on(async {
-        for (size, phone) in WINDOWS {
-            let Some(mut browser) = Chromium::with_webgl().await else {
-                return;
-            };
+    for (size, phone) in WINDOWS {
+        in_webgl(async |mut browser| {
             browser.screen(size, phone).await;
             let touch = json!({ "enabled": phone });
             let enable = "Emulation.setTouchEmulationEnabled";
@@ -158,6 +154,6 @@ fn a_site_arrives_and_is_moved_on_a_desk_and_on_a_phone() {
             let (whole, middle) = (share(&covered, 0), share(&covered, 1));
             assert!((0.05..0.95).contains(&whole) && middle > 0.9, "{covered}");
             assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
-        }
-    });
+        });
+    }
 }
