@@ -1,9 +1,9 @@
 //! Photos that keep their lens.
 
-use crate::dataset_support::{as_taken, open};
+use crate::dataset_support::{self, as_taken, open};
 use splatcore_core::Lens;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
-use splatcore_data::procedural::{ProceduralOptions, write_dataset};
+use splatcore_data::procedural::ProceduralOptions;
 use std::path::Path;
 
 const OPENCV: Lens = Lens::OpenCv {
@@ -23,8 +23,7 @@ const CIRCLE: Lens = Lens::Fisheye {
     s: [0.0; 2],
 };
 fn painted(lens: Lens) -> (tempfile::TempDir, Dataset) {
-    let folder = tempfile::tempdir().unwrap();
-    let options = ProceduralOptions {
+    dataset_support::painted(&ProceduralOptions {
         width: 96,
         height: 72,
         views: 4,
@@ -33,10 +32,7 @@ fn painted(lens: Lens) -> (tempfile::TempDir, Dataset) {
         lens,
         field_of_view: 80.0,
         ..ProceduralOptions::default()
-    };
-    write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
-    let dataset = open(folder.path());
-    (folder, dataset)
+    })
 }
 
 /// Mean difference, in 255ths, between points and the pixels where views show them.

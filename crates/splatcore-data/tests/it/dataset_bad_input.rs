@@ -26,11 +26,7 @@ fn the_made_up_binary_model_is_sound() {
     assert_eq!(dataset.entries[0].name, "a b/one.png");
     assert_eq!(dataset.points.positions.len(), 2);
     assert_eq!(dataset.points.colours, [[10, 20, 30], [30, 20, 30]]);
-    assert!(
-        dataset.warnings[0].contains("1 of 3 points"),
-        "{:?}",
-        dataset.warnings
-    );
+    assert_contains!(dataset.warnings[0], "1 of 3 points");
 }
 
 /// What a cut file is called: any prefix of it is an error.

@@ -76,11 +76,7 @@ fn a_bundles_camera_sees_points_where_its_formula_says() {
         dataset.missing.is_empty(),
         "a photo without a pose is not missed"
     );
-    assert!(
-        dataset.warnings[0].contains("2 of 3 photos have no pose"),
-        "{:?}",
-        dataset.warnings
-    );
+    assert_contains!(dataset.warnings[0], "2 of 3 photos have no pose");
     let camera = &dataset.entries[0].camera;
     assert!(matches!(camera.lens, Lens::OpenCv { .. }));
     assert_projects(camera, seen());

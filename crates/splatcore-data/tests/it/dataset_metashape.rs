@@ -228,11 +228,7 @@ fn a_georeferenced_chunk_keeps_its_own_axes() {
         &document(&sensor(0, "frame"), "", &cameras, &placement(earth)),
     );
     let dataset = open(root);
-    assert!(
-        dataset.warnings[0].contains("georeferenced"),
-        "{:?}",
-        dataset.warnings
-    );
+    assert_contains!(dataset.warnings[0], "georeferenced");
     let position = dataset.entries[0].camera.position();
     assert!(
         (0..3).all(|i| (position[i] - EYE[i]).abs() < 1e-12),

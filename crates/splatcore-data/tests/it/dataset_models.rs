@@ -157,16 +157,8 @@ fn points_fit_the_cameras_whatever_was_applied_to_them() {
         "{:?}",
         dataset.points.positions
     );
-    assert!(
-        dataset.warnings[0].contains("applied_transform"),
-        "{:?}",
-        dataset.warnings
-    );
-    assert!(
-        dataset.warnings[0].contains("100 %"),
-        "{:?}",
-        dataset.warnings
-    );
+    assert_contains!(dataset.warnings[0], "applied_transform");
+    assert_contains!(dataset.warnings[0], "100 %");
 
     // Without a PLY the points of nerfstudio's COLMAP model, moved and scaled.
     let model = root.join("colmap/sparse/0");
@@ -193,9 +185,5 @@ fn points_fit_the_cameras_whatever_was_applied_to_them() {
 
     transforms(root, r#""applied_transform": [[1, 2]],"#, "");
     let dataset = open(root);
-    assert!(
-        dataset.warnings[0].contains("not 4x4 or 3x4"),
-        "{:?}",
-        dataset.warnings
-    );
+    assert_contains!(dataset.warnings[0], "not 4x4 or 3x4");
 }

@@ -1,24 +1,20 @@
 //! Photos of 360 degrees: cut into parts as they were taken, or into the faces of a cube.
 
-use crate::dataset_support::{as_taken, open};
+use crate::dataset_support::{self, as_taken};
 use splatcore_core::{Camera, Lens, View, panorama};
 use splatcore_data::dataset::{Dataset, LoadOptions};
-use splatcore_data::procedural::{ProceduralOptions, World, encode_srgb, write_dataset};
+use splatcore_data::procedural::{ProceduralOptions, World, encode_srgb};
 use tempfile::TempDir;
 
 fn painted() -> (TempDir, Dataset) {
-    let folder = tempfile::tempdir().unwrap();
-    let options = ProceduralOptions {
+    dataset_support::painted(&ProceduralOptions {
         width: 192,
         height: 96,
         views: 3,
         points: 200,
         lens: Lens::Equirectangular,
         ..ProceduralOptions::default()
-    };
-    write_dataset(folder.path(), &options, &|_, _| {}).unwrap();
-    let dataset = open(folder.path());
-    (folder, dataset)
+    })
 }
 
 /// Mean difference of a view's pixels to what the world shows there, in steps of 8 bits.

@@ -100,11 +100,7 @@ fn points_of_another_coordinate_system_and_a_lens_that_may_be_division_are_warne
     points[3][1] = 5.0;
     std::fs::write(root.join("c.ply"), ply(&points)).unwrap();
     let dataset = open(root);
-    assert!(
-        dataset.warnings[1].contains("only 5 % of the points"),
-        "{:?}",
-        dataset.warnings
-    );
+    assert_contains!(dataset.warnings[1], "only 5 % of the points");
     assert_eq!(dataset.points.positions.len(), 20);
     // Heading 0 and pitch 90 look to the north, which is +y.
     std::fs::write(root.join("c.ply"), ply(&[[0.0, 5.0, 0.0]; 20])).unwrap();
@@ -115,11 +111,7 @@ fn points_of_another_coordinate_system_and_a_lens_that_may_be_division_are_warne
     std::fs::write(root.join("d.ply"), "x").unwrap();
     let dataset = open(root);
     assert!(dataset.points.random);
-    assert!(
-        dataset.warnings[1].contains("d.ply"),
-        "{:?}",
-        dataset.warnings
-    );
+    assert_contains!(dataset.warnings[1], "d.ply");
     std::fs::write(root.join("e.ply"), "x").unwrap();
     let said = open(root).warnings.join("; ");
     assert_contains!(said, "2 PLY files");

@@ -5,8 +5,10 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use splatcore_core::View;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions};
+use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 pub use splatcore_test_support::{shared, shared_all};
 use std::path::Path;
+use tempfile::TempDir;
 
 /// Photos stay as they were taken.
 pub fn as_taken() -> LoadOptions {
@@ -192,6 +194,14 @@ pub fn ply(points: &[[f64; 3]]) -> String {
         text += &format!("{x} {y} {z} 1 2 3\n");
     }
     text
+}
+
+/// A painted dataset, and the folder that holds it.
+pub fn painted(options: &ProceduralOptions) -> (TempDir, Dataset) {
+    let folder = tempfile::tempdir().unwrap();
+    write_dataset(folder.path(), options, &|_, _| {}).unwrap();
+    let dataset = open(folder.path());
+    (folder, dataset)
 }
 
 /// Opens a dataset with the default options.

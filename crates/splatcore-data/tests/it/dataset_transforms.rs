@@ -132,11 +132,8 @@ fn nerfstudios_splits_masks_points_and_smaller_copies_are_used() {
     assert_eq!(dataset.select(Split::Test, 8), [2]);
     assert_eq!(dataset.select(Split::All, 8), [0, 1, 2]);
     assert!(dataset.entries[0].mask.is_some() && dataset.entries[1].mask.is_none());
-    assert!(
-        dataset.warnings[0].contains("gone.png") && dataset.warnings[1].contains("typo.png"),
-        "{:?}",
-        dataset.warnings
-    );
+    assert_contains!(dataset.warnings[0], "gone.png");
+    assert_contains!(dataset.warnings[1], "typo.png");
     assert_eq!(
         dataset.points.positions,
         [[0.0, 2.5, -1.0], [1.0, 2.5, -1.0]]

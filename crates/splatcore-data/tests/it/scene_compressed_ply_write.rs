@@ -1,6 +1,6 @@
 //! PlayCanvas's compressed PLY out.
 
-use crate::scene_support::{of_bits, random, shared, write_rows, written};
+use crate::scene_support::{normalised, of_bits, random, shared, write_rows, written};
 use proptest::prelude::*;
 use splatcore_core::Gaussians;
 use splatcore_core::gaussians::sigmoid;
@@ -69,14 +69,13 @@ fn within_rounding(got: &Gaussians, want: &Gaussians) {
 
 /// Three components are off by half a step of √2 / 1023 at most, the largest makes the length 1.
 fn rotation_within_rounding(got: [f32; 4], want: [f32; 4]) {
-    let (got, want) = (got.map(f64::from), want.map(f64::from));
-    let length = want.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let (got, want) = (got.map(f64::from), normalised(want));
     // The first of equally large ones.
     let largest = (0..4)
         .rev()
         .max_by(|&a, &b| want[a].abs().total_cmp(&want[b].abs()));
     let largest = largest.unwrap();
-    let want = want.map(|v| v / length * want[largest].signum());
+    let want = want.map(|v| v * want[largest].signum());
     for i in (0..4).filter(|&i| i != largest) {
         let error = (got[i] - want[i]).abs();
         assert!(

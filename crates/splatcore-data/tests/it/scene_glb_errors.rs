@@ -193,11 +193,7 @@ fn incomplete_degrees_are_left_out() {
     attributes.remove("KHR_gaussian_splatting:SH_DEGREE_2_COEF_4");
     let scene = scene::parse(&glb.file(), Path::new("a.glb")).unwrap();
     assert_eq!(scene.gaussians.sh_degree, 1);
-    assert!(
-        scene.notes[0].contains("above degree 1"),
-        "{:?}",
-        scene.notes
-    );
+    assert_contains!(scene.notes[0], "above degree 1");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! SOG out.
 
-use crate::scene_support::{random, shared};
+use crate::scene_support::{names_in, random, shared};
 use splatcore_core::Gaussians;
 use splatcore_core::gaussians::sigmoid;
 use splatcore_data::scene::{self, ReadOptions, SceneFile, WriteOptions, Written, morton_order};
@@ -9,6 +9,12 @@ use std::process::Command;
 
 fn write(path: &Path, scene: &Gaussians) -> Written {
     scene::write(path, scene, &WriteOptions::default(), &|_, _, _| ()).unwrap()
+}
+
+/// Coefficients above degree 0.
+fn higher(g: &Gaussians) -> Vec<f32> {
+    let rows = (0..g.len()).map(|i| g.sh_of(i)[1..].as_flattened());
+    rows.flatten().copied().collect()
 }
 
 /// Writes and reads back; and the Gaussians that were written, in the file's order.
@@ -105,11 +111,6 @@ fn scenes_come_back_within_the_format_s_precision() {
             );
             assert!(!back.antialiased);
             within_bounds(&back.gaussians, &want);
-            let higher = |g: &Gaussians| -> Vec<f32> {
-                (0..g.len())
-                    .flat_map(|i| g.sh_of(i)[1..].as_flattened().to_vec())
-                    .collect()
-            };
             let off = rms(higher(&back.gaussians).into_iter().zip(higher(&want)));
             assert!(
                 off <= range(higher(&want).into_iter()) / 512.0,
@@ -237,11 +238,7 @@ fn a_folder_keeps_what_is_not_the_scene_s() {
     std::fs::write(folder.path().join("notes.txt"), "mine").unwrap();
     write(&path, &random(50, 2, 5));
     write(&path, &random(40, 0, 6));
-    let mut names: Vec<String> = std::fs::read_dir(folder.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
+    let names = names_in(folder.path());
     let images = ["means_l", "means_u", "quats", "scales", "sh0"];
     let mut want: Vec<String> = images.iter().map(|name| format!("{name}.webp")).collect();
     want.insert(2, "meta.json".into());
@@ -271,11 +268,6 @@ fn the_palette_of_a_real_scene_is_no_worse_than_a_peer_s() {
     let scene = scene::read(&path).unwrap().gaussians;
     let (back, want, _) = round_trip(&scene, "a.sog");
     within_bounds(&back.gaussians, &want);
-    let higher = |g: &Gaussians| -> Vec<f32> {
-        (0..g.len())
-            .flat_map(|i| g.sh_of(i)[1..].as_flattened().to_vec())
-            .collect()
-    };
     let off = rms(higher(&back.gaussians).into_iter().zip(higher(&want)));
     assert!(off < 0.0005, "{off}");
 }

@@ -1,6 +1,6 @@
 //! antimatter15's .splat out.
 
-use crate::scene_support::{random, shared_all, write_rows, written};
+use crate::scene_support::{normalised, random, shared_all, write_rows, written};
 use proptest::prelude::*;
 use splatcore_core::gaussians::sigmoid;
 use splatcore_core::{Gaussians, sh};
@@ -34,12 +34,6 @@ fn in_order_of(file: &[u8], scene: &Gaussians) -> Gaussians {
     let importance = |i: &u32| importance(scene, *i as usize);
     assert!(order.is_sorted_by(|a, b| importance(a) >= importance(b) * (1.0 - 1e-5)));
     scene.in_order(&order)
-}
-
-fn normalised(q: [f32; 4]) -> [f64; 4] {
-    let q = q.map(f64::from);
-    let length = q.iter().map(|v| v * v).sum::<f64>().sqrt();
-    q.map(|v| v / length)
 }
 
 /// A row of the file against a Gaussian: floats kept, bytes to the nearest.

@@ -1,6 +1,6 @@
 //! SPZ out.
 
-use crate::scene_support::{of_bits, random, shared, write_rows, written};
+use crate::scene_support::{normalised, of_bits, random, shared, write_rows, written};
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use splatcore_core::Gaussians;
@@ -55,12 +55,6 @@ fn streams(file: &[u8], sh_degree: u8) -> (Vec<u8>, Vec<Vec<u8>>) {
         plain[at - stride * count..at].to_vec()
     });
     (plain[..16].to_vec(), streams.into())
-}
-
-fn normalised(q: [f32; 4]) -> [f64; 4] {
-    let q = q.map(f64::from);
-    let length = q.iter().map(|v| v * v).sum::<f64>().sqrt();
-    q.map(|v| v / length)
 }
 
 /// Half a step of each attribute, and what f32 adds when a value is computed.

@@ -1,7 +1,7 @@
 //! Streamed SOG in.
 
 use crate::scene_support::sog::{Sog, zip};
-use crate::scene_support::{random, shared};
+use crate::scene_support::{names_in, random, shared};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use splatcore_core::Gaussians;
@@ -155,11 +155,7 @@ fn a_real_tree_is_its_chunks() {
         let chunk = scene::read(&path.join(format!("{level}_0"))).unwrap();
         assert_eq!(scene.gaussians.len(), count);
         assert_eq!(scene.gaussians, chunk.gaussians);
-        assert!(
-            scene.notes[0].contains("0 has 7887, 1 has 3851, 2 has 3239"),
-            "{:?}",
-            scene.notes
-        );
+        assert_contains!(scene.notes[0], "0 has 7887, 1 has 3851, 2 has 3239");
     }
     let info = scene::info(&path).unwrap();
     assert_eq!(
@@ -393,11 +389,7 @@ fn an_older_streamed_scene_is_replaced_and_other_files_stay() {
     std::fs::write(folder.path().join("0_0/notes.txt"), "mine").unwrap();
     assert!(folder.path().join("0_2").is_dir());
     write(&path, &random(600, 0, 7));
-    let mut names: Vec<String> = std::fs::read_dir(folder.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
+    let names = names_in(folder.path());
     assert_eq!(names, ["0_0", "1_0", "2_0", "lod-meta.json"]);
     assert_eq!(
         std::fs::read(folder.path().join("0_0/notes.txt")).unwrap(),

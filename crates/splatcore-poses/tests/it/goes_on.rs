@@ -217,10 +217,7 @@ fn what_does_not_fit_is_refused_and_nothing_is_lost() {
         "the photo 2.jpg was used, but every so many photos are taken",
     );
     let error = find_poses(&every(3), &mut Ear::default()).unwrap_err();
-    assert!(
-        error.to_string().contains("of its 3 photos one is taken"),
-        "{error}"
-    );
+    assert_contains!(error, "of its 3 photos one is taken");
     std::fs::remove_file(fake.at("my photos/2.jpg")).unwrap();
     refused(&fake.job(), "the photo 2.jpg is gone since");
     photo(&fake.at("my photos/2.jpg"));

@@ -343,28 +343,20 @@ fn each_step_may_fail_and_says_so() {
         ("mapper", "the incremental mapper failed"),
     ] {
         let fake = Fake::old(&PHOTOS);
+        let error = || {
+            let found = find_poses(&fake.job(), &mut Ear::default());
+            let error = found.unwrap_err().to_string();
+            assert!(error.starts_with(step), "{error}");
+            error
+        };
         fake.put(&format!("fail_{command}"), said);
-        let error = find_poses(&fake.job(), &mut Ear::default())
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.starts_with(step) && error.contains("unrecognised option"),
-            "{error}"
-        );
-        assert!(
-            error.contains("poses.log") && !error.contains('\n'),
-            "{error}"
-        );
+        let failed = error();
+        assert_contains!(failed, "unrecognised option", "poses.log");
+        assert!(!failed.contains('\n'), "{failed}");
         assert!(!fake.job().dataset.join("sparse/0").exists());
         std::fs::remove_file(fake.at(&format!("fail_{command}"))).unwrap();
         fake.put(&format!("kill_{command}"), "");
-        let error = find_poses(&fake.job(), &mut Ear::default())
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.starts_with(step) && error.contains("signal: 9"),
-            "{error}"
-        );
+        assert_contains!(error(), "signal: 9");
     }
 }
 

@@ -6,6 +6,7 @@ use crate::common::{
 use splatcore::core::Gaussians;
 use splatcore::core::random::Rng;
 use splatcore::data::scene::{read, write_ply};
+use std::path::{Path, PathBuf};
 
 #[test]
 fn convert_writes_what_it_read() {
@@ -51,6 +52,16 @@ fn convert_writes_what_it_read() {
     assert!(std::fs::read(&scene).unwrap() == std::fs::read(&flat).unwrap());
 }
 
+/// Converts a scene with flags about photos, which must end with this line; returns the new file.
+fn cleaned(folder: &Path, scene: &Gaussians, flags: &str, last: &str) -> PathBuf {
+    let (whole, clean) = (folder.join("whole.ply"), folder.join("clean.ply"));
+    write_ply(&whole, scene, false).unwrap();
+    let args = format!("convert {} -o {} --backend cpu", text(&whole), text(&clean));
+    let said = ends(&format!("{args} {flags} --dataset {}", photos()), 0);
+    assert_eq!(said.lines().last(), Some(last), "{said}");
+    clean
+}
+
 /// A sky around all cameras, and three faint Gaussians amid them, which every camera sees before
 /// it.
 #[test]
@@ -67,17 +78,14 @@ fn convert_leaves_out_floaters() {
         scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
         scene.opacity_logits[i] = if floats { -1.0 } else { 4.0 };
     }
-    let (whole, clean) = (
-        folder.path().join("whole.ply"),
-        folder.path().join("clean.ply"),
+    let clean = cleaned(
+        folder.path(),
+        &scene,
+        "--prune-floaters 0.8",
+        "left out 3 floaters of 300 Gaussians",
     );
-    write_ply(&whole, &scene, false).unwrap();
-    let args = format!("convert {} -o {} --backend cpu", text(&whole), text(&clean));
-    let flags = format!("--prune-floaters 0.8 --dataset {}", photos());
-    let said = ends(&format!("{args} {flags}"), 0);
-    let last = said.lines().last().unwrap_or_default();
-    assert_eq!(last, "left out 3 floaters of 300 Gaussians", "{said}");
     scene.retain(|i| i % 100 != 7);
+    let whole = folder.path().join("whole.ply");
     write_ply(&whole, &scene, false).unwrap();
     assert!(std::fs::read(&whole).unwrap() == std::fs::read(&clean).unwrap());
 }
@@ -93,16 +101,12 @@ fn convert_limits_sizes() {
         scene.rotations[i] = [1.0, 0.0, 0.0, 0.0];
         scene.opacity_logits[i] = 3.0;
     }
-    let (whole, clean) = (
-        folder.path().join("whole.ply"),
-        folder.path().join("clean.ply"),
+    let clean = cleaned(
+        folder.path(),
+        &scene,
+        "--max-scale 0.25",
+        "made 5 of 50 Gaussians smaller",
     );
-    write_ply(&whole, &scene, false).unwrap();
-    let args = format!("convert {} -o {} --backend cpu", text(&whole), text(&clean));
-    let flags = format!("--max-scale 0.25 --dataset {}", photos());
-    let said = ends(&format!("{args} {flags}"), 0);
-    let last = said.lines().last().unwrap_or_default();
-    assert_eq!(last, "made 5 of 50 Gaussians smaller", "{said}");
     let clean = splatcore::data::scene::read(&clean).unwrap().gaussians;
     for (i, scales) in clean.log_scales.iter().enumerate() {
         let limited = (scales[0] - 250f32.ln()).abs() < 0.02;

@@ -69,8 +69,5 @@ fn a_lens_that_cannot_be_rendered_through_is_named() {
     let stderr = ends(&args, 1);
     let error = stderr.lines().find(|line| line.starts_with("error: "));
     let error = error.unwrap_or_default();
-    assert!(
-        error.contains("view_0001.png") && error.contains("'fov'"),
-        "{stderr}"
-    );
+    assert_contains!(error, "view_0001.png", "'fov'");
 }

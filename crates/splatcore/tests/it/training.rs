@@ -132,14 +132,8 @@ fn without_held_out_photos_it_says_so() {
 fn an_interrupted_run_goes_on_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
-    let flags = [
-        "--backend",
-        "cpu",
-        "--iterations",
-        "300",
-        "--max-gaussians",
-        "2000",
-    ];
+    let flags = "--backend cpu --iterations 300 --max-gaussians 2000";
+    let flags: Vec<&str> = flags.split(' ').collect();
     succeeds(&[&["train", photos(), "-o", text(&whole)][..], &flags].concat());
 
     // A checkpoint after every step leaves time to interrupt.
@@ -194,16 +188,8 @@ fn an_interrupted_run_goes_on_bit_for_bit() {
 fn a_time_limit_ends_a_run_like_any_other() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, parts) = (folder.path().join("whole"), folder.path().join("parts"));
-    let flags = [
-        "--backend",
-        "cpu",
-        "--iterations",
-        "400",
-        "--max-gaussians",
-        "1000",
-        "--threads",
-        "2",
-    ];
+    let flags = "--backend cpu --iterations 400 --max-gaussians 1000 --threads 2";
+    let flags: Vec<&str> = flags.split(' ').collect();
     succeeds(&[&["train", photos(), "-o", text(&whole)][..], &flags].concat());
     let metrics = |folder: &Path| json(&String::from_utf8(read(folder, "metrics.json")).unwrap());
     let full = metrics(&whole);

@@ -45,6 +45,22 @@ pub fn of_bits(bits: &[u32], sh_degree: u8) -> Gaussians {
     scene
 }
 
+/// At unit length.
+pub fn normalised(q: [f32; 4]) -> [f64; 4] {
+    let q = q.map(f64::from);
+    let length = q.iter().map(|v| v * v).sum::<f64>().sqrt();
+    q.map(|v| v / length)
+}
+
+/// The names in a folder, sorted.
+pub fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
 /// Names of INRIA's properties in INRIA's order, without normals.
 pub fn names(sh_degree: u8) -> Vec<String> {
     let rest = 3 * ((sh_degree as usize + 1).pow(2) - 1);
