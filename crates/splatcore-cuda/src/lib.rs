@@ -7,6 +7,10 @@
 //! [`device::Device`], the emulator included, with which the conformance suite runs where there is
 //! no card.
 
+#[cfg(test)]
+#[macro_use]
+extern crate splatcore_test_support;
+
 pub mod backend;
 pub mod device;
 pub mod dry_run;

@@ -137,7 +137,7 @@ mod tests {
             ),
         ] {
             let message = asked(text).unwrap_err();
-            assert!(message.contains(words), "{message}");
+            assert_contains!(message, words);
         }
     }
 }

@@ -186,7 +186,7 @@ mod tests {
         let other = Replacements::new(other, program.headers).unwrap();
         let changed = program.replaced(other);
         let source = changed.source();
-        assert!(source.contains("#line 1 \"b.cuh\"\nchanged\n"), "{source}");
+        assert_contains!(source, "#line 1 \"b.cuh\"\nchanged\n");
         assert_eq!(changed.files()[1], ("b.cuh", "changed\n"));
     }
 }

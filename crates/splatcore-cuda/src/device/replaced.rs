@@ -156,15 +156,15 @@ mod tests {
         std::fs::write(folder.path().join("blend_seel.cu"), "").unwrap();
         let message = said(folder.path());
         let expected = "no kernel file is called blend_seel.cu";
-        assert!(message.contains(expected), "{message}");
+        assert_contains!(message, expected);
         let message = said(&folder.path().join("nowhere"));
-        assert!(message.contains("nowhere cannot be read"), "{message}");
+        assert_contains!(message, "nowhere cannot be read");
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("blend.cuh"), [0xff, 0xfe]).unwrap();
         let message = said(folder.path());
-        assert!(message.contains("blend.cuh cannot be read"), "{message}");
+        assert_contains!(message, "blend.cuh cannot be read");
         let twice = ["1", "2"].map(|text| ("blend.cuh".to_owned(), text.to_owned()));
         let message = Replacements::new(twice, &KNOWN).unwrap_err();
-        assert!(message.contains("two texts"), "{message}");
+        assert_contains!(message, "two texts");
     }
 }

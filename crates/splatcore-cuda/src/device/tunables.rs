@@ -258,16 +258,13 @@ mod tests {
             (Ok(64), Ok(2))
         );
         let line = "#define BLOCK 64  // tune: 64 128 256; when BLOCK % WARP == 0\n";
-        assert!(changed.source().contains(line), "{}", changed.source());
+        assert_contains!(changed.source(), line);
         assert!(program.with_tunables(&[("BLOCK", 100)]).is_err());
         assert!(program.with_tunables(&[("OTHER", 3)]).is_err());
         let tuned = Tuned::of(&program).unwrap();
         assert_eq!(tuned.get("ROWS").unwrap(), 4);
         let message = tuned.get("OTHER").unwrap_err();
-        assert!(
-            message.contains("root.cu declares no tunable OTHER"),
-            "{message}"
-        );
+        assert_contains!(message, "root.cu declares no tunable OTHER");
     }
 
     #[test]
@@ -302,7 +299,7 @@ mod tests {
             ),
         ] {
             let message = program(text).tunables().unwrap_err();
-            assert!(message.contains(words), "{message}");
+            assert_contains!(message, words);
         }
     }
 }

@@ -151,8 +151,7 @@ fn more_pairs_than_can_be_numbered() {
         learner.finish().unwrap();
         let before = learner.snapshot().unwrap();
         learner.step(&plan(2, 1)).unwrap();
-        let error = learner.finish().unwrap_err().to_string();
-        assert!(error.contains(&pairs.to_string()), "{error}");
+        assert_contains!(learner.finish().unwrap_err(), pairs.to_string());
         assert!(
             learner.snapshot().unwrap() == before,
             "the step that failed changed the state"
@@ -410,7 +409,7 @@ fn a_card_taken_away() {
             "taken away after {at} calls of {all}, and nobody noticed"
         );
         for error in results.into_iter().filter_map(Result::err) {
-            assert!(error.contains("taken away"), "{error}");
+            assert_contains!(error, "taken away");
         }
         assert_eq!(
             watched.watch().bytes,

@@ -182,9 +182,5 @@ fn a_text_without_what_launches_need_is_refused() {
     let backend = CudaBackend::on(device, true).with_replacements(texts);
     let mut renderer = backend.renderer(&random_scene(5, 20, 0)).unwrap();
     let drawn = renderer.render(&plain_camera(20, 20), &RenderOptions::default());
-    let message = drawn.err().unwrap().to_string();
-    assert!(
-        message.contains("project.cu declares no tunable BLOCK"),
-        "{message}"
-    );
+    assert_contains!(drawn.err().unwrap(), "project.cu declares no tunable BLOCK");
 }

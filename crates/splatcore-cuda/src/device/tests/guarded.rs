@@ -51,15 +51,13 @@ fn what_is_written_beside_an_allocation_is_told_once() {
         (-1, "1 bytes before the start of an allocation of 40 bytes"),
     ] {
         run(&device, 0, address, at);
-        let message = device.check().unwrap_err().to_string();
-        assert!(message.contains(words), "{message}");
+        assert_contains!(device.check().unwrap_err(), words);
         device.check().unwrap();
     }
     run(&device, 0, address, 11);
     // SAFETY: it is not used again.
     unsafe { device.release(address) };
-    let message = device.check().unwrap_err().to_string();
-    assert!(message.contains("at byte 44"), "{message}");
+    assert_contains!(device.check().unwrap_err(), "at byte 44");
     // SAFETY: it was given back before, which is what is to be told.
     unsafe { device.release(address) };
     assert!(device.check().is_err());

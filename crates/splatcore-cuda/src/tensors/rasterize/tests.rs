@@ -389,8 +389,7 @@ fn wrong_shapes_are_told() {
         last_ids: ids.slice(),
     };
     let error = forward(&on.stream(), &uploaded.raster, &uploaded.colors, &images);
-    let words = error.unwrap_err().to_string();
-    assert!(words.contains("render_colors has 10 values"), "{words}");
+    assert_contains!(error.unwrap_err(), "render_colors has 10 values");
     let mut raster = uploaded.raster;
     raster.tile_size = 17;
     let error = forward(&on.stream(), &raster, &uploaded.colors, &images);

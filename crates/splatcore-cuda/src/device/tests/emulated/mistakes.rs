@@ -51,44 +51,29 @@ fn mistakes_are_found() {
     };
 
     let words = error_of(run(0, 1, 65));
-    assert!(
-        words.contains("past_end") && words.contains("past the end of the 256 bytes"),
-        "{words}"
-    );
+    assert_contains!(words, "past_end", "past the end of the 256 bytes");
     // Told once, and the kernel that stays within its buffer is fine.
     run(0, 1, 64).unwrap();
 
     let words = error_of(run(1, 1, 64));
-    assert!(
-        words.contains("lanes 0x000000ff wait at __syncthreads (test.cu:4)"),
-        "{words}"
-    );
-    assert!(
-        words.contains("lanes 0xffffff00 wait at __ballot_sync (test.cu:5)"),
-        "{words}"
-    );
+    assert_contains!(words, "lanes 0x000000ff wait at __syncthreads (test.cu:4)");
+    assert_contains!(words, "lanes 0xffffff00 wait at __ballot_sync (test.cu:5)");
 
     let words = error_of(run(2, 1, 32));
-    assert!(
-        words.contains("__ballot_sync (test.cu:8)") && words.contains("__any_sync (test.cu:9)"),
-        "{words}"
-    );
+    assert_contains!(words, "__ballot_sync (test.cu:8)", "__any_sync (test.cu:9)");
 
     let words = error_of(run(3, 1, 32));
-    assert!(words.contains("lacks the caller's lane 1"), "{words}");
+    assert_contains!(words, "lacks the caller's lane 1");
 
     let words = error_of(run(4, 4, 64));
-    assert!(
-        words.contains("block 2, thread 33") && words.contains("__trap at test.cu:13"),
-        "{words}"
-    );
+    assert_contains!(words, "block 2, thread 33", "__trap at test.cu:13");
     run(4, 2, 64).unwrap();
 
     let words = error_of(run(5, 1, 64));
-    assert!(words.contains("only wait for one another"), "{words}");
+    assert_contains!(words, "only wait for one another");
 
     let words = error_of(run(6, 1, 1));
-    assert!(words.contains("stack"), "{words}");
+    assert_contains!(words, "stack");
 
     assert!(error_of(run(0, 1, 1025)).contains("1025 threads"));
     assert!(error_of(run(0, 0, 32)).contains("0 blocks"));
@@ -111,10 +96,7 @@ fn compiler_errors_name_file_and_line() {
     let text = "extern \"C\" __global__ void wrong() {\n    no_such_function();\n}";
     let program = ops::program_of_text(("wrong.cu", text), &[], vec![], &["wrong"]);
     let words = error_of(device.load(&program).map(|_| ()));
-    assert!(
-        words.contains("wrong.cu:2") && words.contains("no_such_function"),
-        "{words}"
-    );
+    assert_contains!(words, "wrong.cu:2", "no_such_function");
 }
 
 #[test]
@@ -129,28 +111,19 @@ fn memory_is_poisoned_guarded_and_limited() {
         device.synchronize().unwrap();
 
         let words = error_of(device.fill(address, 7, 101));
-        assert!(
-            words.contains("fill of 101 bytes at byte 0 of the 100 bytes"),
-            "{words}"
-        );
+        assert_contains!(words, "fill of 101 bytes at byte 0 of the 100 bytes");
         let words = error_of(device.upload(address + 90, &[0; 11]));
-        assert!(words.contains("at byte 90"), "{words}");
+        assert_contains!(words, "at byte 90");
         assert!(error_of(device.copy(address, address + 10, 20)).contains("overlap"));
 
         // Writes beside it, on either side, also show when the memory is given back.
         ((address + 100) as *mut u8).write(0);
         let words = error_of(device.synchronize());
-        assert!(
-            words.contains(&format!("{address:#x}")) && words.contains("byte 100"),
-            "{words}"
-        );
+        assert_contains!(words, format!("{address:#x}"), "byte 100");
         ((address - 4) as *mut u8).write(0);
         device.release(address);
         let words = error_of(device.synchronize());
-        assert!(
-            words.contains("written 4 bytes before the start of the 100 bytes"),
-            "{words}"
-        );
+        assert_contains!(words, "written 4 bytes before the start of the 100 bytes");
         device.release(address);
         assert!(error_of(device.synchronize()).contains("no allocation"));
         device.synchronize().unwrap();
