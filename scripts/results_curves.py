@@ -11,7 +11,7 @@ CURVES, GROWTH, PEERS = "training/curves.txt", "training/growth.txt", "peers/h10
 RUN = re.compile(
     r"(?P<scene>bonsai|chair|fox_colmap)-(?P<settings>\w+-)?(?P<seed>\d+) psnr (?P<psnr>[\d.]+) "
     r"ssim (?P<ssim>[\d.]+) gaussians (?P<gaussians>\d+) steps (?P<steps>\d+) seconds [\d.]+ "
-    r"wall (?P<wall>[\d.]+) worst [\d.]+(?: flags (?P<flags>.*))?"
+    r"wall (?P<wall>[\d.]+)(?: worst [\d.]+)?(?: flags (?P<flags>.*))?"
 )
 SCENES = {
     "bonsai": "bonsai: 220 photos of 800x533, 32 held out",
@@ -57,7 +57,8 @@ def rows():
     lines = []
     for (scene, steps), found in own().items():
         psnrs = [float(run["psnr"]) for run in found]
-        spread = f"{min(psnrs):.2f} to {max(psnrs):.2f}" if len(found) > 1 else "one seed"
+        few = {1: "one seed", 2: "two seeds: "}.get(len(found), "")
+        spread = few if len(found) == 1 else f"{few}{min(psnrs):.2f} to {max(psnrs):.2f}"
         lines.append(
             (
                 scene,
