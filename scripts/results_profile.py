@@ -132,7 +132,7 @@ def groups():
         "us",
         "million instructions",
         "a cycle",
-        "of the cycles",
+        "cycles with a block",
         "warps there",
         "blocks",
         "times the card is full",
@@ -145,11 +145,11 @@ def groups():
     ]
     made = table(head, lines, ["left", "left"] + ["right"] * (len(head) - 2))
     note = (
-        "A cycle: instructions that a multiprocessor executes in a cycle in which it has a block, at\n"
-        "most 4. Of the cycles: those in which it has one, at most (multiprocessors busy over what the\n"
-        "instructions a cycle keep busy). Warps there: of those that it can hold.\n"
-        "Times the card is full: blocks over the number of blocks that fit at once. Busy: Nsight\n"
-        "Compute's throughput of multiprocessors and of memory, and cycles of the matrix units. The\n"
-        "paper's numbers are of an A100 and its scenes."
+        "Us: of the kernel. A cycle: instructions that a multiprocessor executes in a cycle in which it\n"
+        "has a block, at most 4. Cycles with a block: their share of all, at most. Warps there: of\n"
+        "those that a multiprocessor can hold. Times the card is full: blocks over the number of\n"
+        "blocks that fit at once. Busy: Nsight Compute's throughput of multiprocessors and of memory,\n"
+        "and cycles of the matrix units. With `-half` the product takes plain halves, as the paper\n"
+        "has it. The paper's numbers are of an A100 and its scenes."
     )
     return "\n\n".join([behind_tight(), made, note, source(BLENDS_NAME)])
