@@ -99,6 +99,7 @@ pub fn list(folder: &Path, except: &[PathBuf]) -> Result<Listed, PosesError> {
             }
             Below::File(name, path) if is_photo(&path) => photos.push(found(name, path)),
             Below::File(..) => {}
+            Below::Unread(error) => photos.push(Err(error.into())),
         }
         ControlFlow::Continue(())
     })?;

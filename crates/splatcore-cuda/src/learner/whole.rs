@@ -11,11 +11,15 @@ use std::ops::Range;
 /// Bytes of all ranks that are exchanged at a time, at most; and of the rows one of so many.
 const STAGE: usize = 16 << 20;
 const PARTS: usize = 8;
+/// Pieces that are given and taken at a time, at most: NCCL's groups are limited to 2,048.
+const MAX_PIECES: usize = 1024;
 
 /// Blocks of each of so many ranks, of the `most` that one has, that are exchanged at a time; of a
 /// block of so many bytes.
 fn blocks_at_a_time(bytes: usize, ranks: usize, most: usize) -> usize {
-    (STAGE / (bytes * ranks)).clamp(1, most.div_ceil(PARTS).max(1))
+    let others = (ranks - 1).max(1);
+    let most = most.div_ceil(PARTS).min(MAX_PIECES / (2 * others));
+    (STAGE / (bytes * ranks)).clamp(1, most.max(1))
 }
 
 /// Some blocks of an array, of each rank so many from the `first` of its own on.

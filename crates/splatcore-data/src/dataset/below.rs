@@ -15,6 +15,8 @@ pub enum Below {
     File(String, PathBuf),
     /// The name of a folder that is another dataset or a run, whose files are left out.
     Other(String),
+    /// Why a folder below cannot be read.
+    Unread(DataError),
 }
 
 /// A folder to be searched.
@@ -30,7 +32,7 @@ struct Folder {
 /// other datasets and runs (the folder itself may be one), and what was shown by another link.
 ///
 /// # Errors
-/// A folder that cannot be read.
+/// The first folder cannot be read.
 pub fn files_below(
     folder: &Path,
     except: &[PathBuf],
@@ -57,7 +59,15 @@ pub fn files_below(
             }
             continue;
         }
-        for path in entries(&folder.path)? {
+        let inside = match entries(&folder.path) {
+            Ok(inside) => inside,
+            Err(error) if is_first => return Err(error),
+            Err(error) => match show(Below::Unread(error)) {
+                ControlFlow::Break(()) => return Ok(()),
+                ControlFlow::Continue(()) => continue,
+            },
+        };
+        for path in inside {
             let Some(file_name) = path.file_name() else {
                 continue;
             };

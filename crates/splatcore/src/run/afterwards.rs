@@ -23,7 +23,7 @@ const REST: f64 = 0.05;
 /// What is tried is tried with each side divided by this, if that leaves enough of it.
 const DIVISOR: u32 = 4;
 const MIN_SIDE: u32 = 32;
-/// Channels of an image, which are scored at the same time.
+/// Channels of an image, which are scored at the same time where there are as many threads.
 const CHANNELS: usize = 3;
 
 /// Tries one of the views that will be measured, and reckons the rest by it. Whoever trains waits
@@ -67,8 +67,9 @@ fn measuring(
     views: usize,
     (align_colour, fits_poses): (bool, bool),
 ) -> Option<f64> {
-    // The first image of its kind may need kernels.
     let image = renderer.render(&small.camera, options).ok()?.image;
+    // The first image of its size may need kernels and memory.
+    renderer.render(camera, options).ok()?;
     let begun = Instant::now();
     renderer.render(camera, options).ok()?;
     let rendered = begun.elapsed().as_secs_f64();
@@ -89,7 +90,7 @@ fn measuring(
     Some(
         fitting
             + rendered * views as f64
-            + scored * rounds(CHANNELS * views)
+            + scored * threads().min(CHANNELS as f64) / CHANNELS as f64 * rounds(CHANNELS * views)
             + pictures * rounds(shown),
     )
 }

@@ -452,13 +452,19 @@ fn strips_of_a_round_that_is_not_full() {
 /// All ranks take a step again whose frame one of them could not render.
 #[test]
 fn an_overflow_of_one_rank_is_one_of_all() {
-    for (step, batch, strips) in [(2, 2, false), (4, 1, false), (4, 1, true)] {
+    let plain = Course { batch: 2, ..PLAIN };
+    let strips = Course {
+        batch: 1,
+        strips: true,
+        ..PLAIN
+    };
+    let rounds = Course { batch: 7, ..PLAIN };
+    let late = Course {
+        late: true,
+        ..rounds
+    };
+    for (step, course) in [(2, plain), (4, PLAIN), (4, strips), (4, rounds), (4, late)] {
         let overflow = Some(step);
-        let course = Course {
-            batch,
-            strips,
-            ..PLAIN
-        };
         let Some(alone) = course.by(1) else { return };
         let course = Course { overflow, ..course };
         for trained in course.by(2).unwrap() {
