@@ -42,6 +42,8 @@ pub(super) struct Course {
     pub strips: bool,
     /// Exchanges are made as late as they may be, not as early.
     pub late: bool,
+    /// The first of the steps, of six.
+    pub first: u32,
 }
 
 pub(super) const PLAIN: Course = Course {
@@ -57,6 +59,7 @@ pub(super) const PLAIN: Course = Course {
     overflow: None,
     strips: false,
     late: false,
+    first: 1,
 };
 
 impl Course {
@@ -171,7 +174,7 @@ impl Course {
     }
 
     fn train(self, learner: &mut CudaLearner) -> Trained {
-        self.train_from(learner, 1)
+        self.train_from(learner, self.first)
     }
 
     /// From this step on, of six.
@@ -285,18 +288,20 @@ fn steps_of_several_photos() {
 /// Four rounds: what is exchanged of one goes while another is rendered.
 #[test]
 fn rounds_that_overlap() {
-    let course = Course { batch: 7, ..PLAIN };
-    let depth = Course {
+    // Four steps and a refinement.
+    let plain = Course {
+        batch: 7,
+        first: 3,
+        ..PLAIN
+    };
+    let with_all = Course {
         depth: true,
         cameras: true,
-        ..course
-    };
-    let lens = Course {
         lens: true,
         strips: true,
-        ..course
+        ..plain
     };
-    for course in [course, depth, lens] {
+    for course in [plain, with_all] {
         let Some(alone) = course.by(1) else { return };
         for late in [false, true] {
             let course = Course { late, ..course };
