@@ -64,5 +64,5 @@ extern "C" __global__ void agree(const __grid_constant__ AgreeParams args) {
     begin_kernel();
     u32 any = 0;
     for (u32 k = threadIdx.x; k < args.ranks; k += WARP) any |= args.overflowed[k];
-    if (any) args.counters->overflowed = 1;
+    if (any) atomicExch(&args.counters->overflowed, 1u);
 }

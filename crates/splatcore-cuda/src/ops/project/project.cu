@@ -391,7 +391,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         u32 start = total ? atomicAdd(&args.shard->splats, total) : 0;
         if (total) atomicMax(&args.counters->shard_splats, start + total);
         if (start + total > args.splat_room) {
-            args.counters->overflowed = 1;
+            atomicExch(&args.counters->overflowed, 1u);
             start = NO_ROOM;
         }
         block_start = start;
@@ -403,7 +403,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             // sort by depth stays within its memory.
             atomicAdd(&args.counters->visible, 0u - total);
             atomicAdd(&args.counters->beyond, total);
-            args.counters->overflowed = 1;
+            atomicExch(&args.counters->overflowed, 1u);
             start = NO_ROOM;
         }
         block_start = start;

@@ -75,7 +75,8 @@ struct MoveRowsParams {
 extern "C" __global__ void __launch_bounds__(BLOCK)
     move_rows(const __grid_constant__ MoveRowsParams args) {
     begin_kernel();
-    if (args.counters->overflowed) return;
+    // Another thread may write it in the meantime, and then the step is taken again.
+    if (observe(&args.counters->overflowed)) return;
     const u32 blocks = (3 * args.room + BLOCK - 1) / BLOCK, place = blockIdx.x / blocks;
     // The group that goes to, or came from, one of the other ranks of the team.
     auto group_of = [&](u32 at) {
@@ -91,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             most = max(most, group.y - group.x);
         }
         *args.wanted = max(*args.wanted, most);
-        if (most > args.room) args.counters->overflowed = 1;
+        if (most > args.room) atomicExch(&args.counters->overflowed, 1u);
     }
     const uint2 group = group_of(place);
     const u32 rows = group.y - group.x, k = blockIdx.x % blocks * BLOCK + threadIdx.x;
