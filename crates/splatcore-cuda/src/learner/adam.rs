@@ -27,7 +27,7 @@ impl CudaLearner {
             ));
         };
         let rates = Rates::new(plan);
-        let ((blocks, rows), [splats, splat_of, sums]) = self.rows_of_frame(0);
+        let (of, [splats, splat_of, sums]) = self.rows_of_frame(0);
         let group = |k: usize| {
             let group = &self.state.groups[k];
             [
@@ -75,9 +75,9 @@ impl CudaLearner {
             gradients,
             sh_gradients,
             share: 1.0 / plan.views.len() as f32,
-            blocks,
+            blocks: of.blocks,
             lens: self.passes.work.kernel_lens(),
         };
-        adam::launch(self.passes.queue(), kernel, rows, &params)
+        adam::launch(self.passes.queue(), kernel, of.count, &params)
     }
 }

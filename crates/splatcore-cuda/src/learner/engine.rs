@@ -13,7 +13,7 @@ use crate::ops::adam::kind::AdamKind;
 use crate::ops::camera_gradients::{CameraFrame, CameraKind, Share};
 use crate::ops::depth_loss::{self, DepthFrame};
 use crate::ops::lens::LensKind;
-use crate::ops::row_blocks::RowBlocks;
+use crate::ops::row_blocks::OwnRows;
 use crate::ops::sky;
 use crate::passes::InferencePass;
 use splatcore_core::backend::{
@@ -255,7 +255,7 @@ impl CudaLearner {
                     rows: self.passes.project_backward(scene, &camera, sums)?,
                     sh_degree: frame.plan.render.sh_degree,
                     counters: self.passes.work.counters(),
-                    of: (RowBlocks::ALL, scene.count),
+                    of: OwnRows::all(scene.count),
                     is_first: frame.index == 0,
                 };
                 (camera, part)
@@ -281,7 +281,7 @@ impl CudaLearner {
             counters: work.counters(),
             kind: CameraKind::new(scene, frame, work.lens_kind()),
             of,
-            most_rows: (self.sharing.as_ref()).map_or(of.1, |sharing| sharing.shards.rows(0)),
+            most_rows: (self.sharing.as_ref()).map_or(of.count, |sharing| sharing.shards.rows(0)),
         })
     }
 

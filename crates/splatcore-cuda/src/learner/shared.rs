@@ -2,7 +2,7 @@
 
 use super::memory::first_splats;
 use crate::device::{Address, Buffer, Device};
-use crate::ops::row_blocks::RowBlocks;
+use crate::ops::row_blocks::OwnRows;
 use crate::passes::{Gathered, SHARD_COUNTS, ShardSplats};
 use crate::peers::{Begun, Peers, Shards};
 use splatcore_core::BackendError;
@@ -173,10 +173,9 @@ impl Sharing {
         self.set_rooms(rooms)
     }
 
-    /// The own rows, and how many they are.
-    pub fn own(&self) -> (RowBlocks, usize) {
-        let rank = self.ranks().rank;
-        (self.shards.of(rank), self.shards.rows(rank))
+    /// The own rows.
+    pub fn own(&self) -> OwnRows {
+        self.shards.of(self.ranks().rank)
     }
 
     /// The own rows of a frame.

@@ -14,9 +14,9 @@ use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::SHARD_SPLATS_AT;
-use crate::ops::row_blocks::RowBlocks;
+use crate::ops::row_blocks::OwnRows;
 use crate::passes::{SHARD_COUNTS, SPLAT_ROWS, Strips};
-use crate::peers::{Peers, Piece, begin, end, exchange, piece};
+use crate::peers::{Peers, begin, end, exchange, piece};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Ranks, StepFrame, StepPlan};
 use std::ops::Range;
@@ -84,19 +84,6 @@ impl CudaLearner {
             sharing.is_whole = true;
         }
         Ok(())
-    }
-
-    /// Exchanges what `pieces` gives and takes; nothing where there is one rank.
-    fn exchange(
-        &self,
-        pieces: impl FnOnce(&Sharing) -> (Vec<Piece>, Vec<Piece>),
-    ) -> Result<(), BackendError> {
-        let Some(sharing) = &self.sharing else {
-            return Ok(());
-        };
-        let (give, take) = pieces(sharing);
-        // SAFETY: the pieces are of this learner's buffers, which are released behind the queue.
-        unsafe { exchange(&*sharing.peers, self.passes.queue(), &give, &take) }
     }
 
     /// From the own Gaussians to the splats of a frame.
@@ -264,29 +251,28 @@ impl CudaLearner {
         let strips = self.passes.training.strips.as_ref();
         let rows = strips.filter(|_| ranks.strips).map(Strips::wanted);
         let numbers = [Some(counters), Some(counters + SHARD_SPLATS_AT), rows];
-        self.exchange(|sharing| {
-            let (mut give, mut take) = (Vec::new(), Vec::new());
-            for (column, number) in numbers.into_iter().flatten().enumerate() {
-                for rank in 0..ranks.count {
-                    give.push(piece(rank, (number, 4)));
-                    let to = sharing.agreed.address() + 4 * (column * ranks.count + rank) as u64;
-                    take.push(piece(rank, (to, 4)));
-                }
+        let Some(sharing) = &self.sharing else {
+            return Ok(());
+        };
+        let (mut give, mut take) = (Vec::new(), Vec::new());
+        for (column, number) in numbers.into_iter().flatten().enumerate() {
+            for rank in 0..ranks.count {
+                give.push(piece(rank, (number, 4)));
+                let to = sharing.agreed.address() + 4 * (column * ranks.count + rank) as u64;
+                take.push(piece(rank, (to, 4)));
             }
-            for &(index, slot) in &slots {
-                let leader = ranks.team(index, plan.views.len()).start;
-                let others = (0..ranks.count).filter(|&rank| rank != ranks.rank);
-                match leader == ranks.rank {
-                    true => give.extend(others.map(|rank| piece(rank, slot))),
-                    false => take.push(piece(leader, slot)),
-                }
-            }
-            (give, take)
-        })?;
-        match &self.sharing {
-            Some(sharing) => self.passes.agree(sharing.agreed.address(), ranks.count),
-            None => Ok(()),
         }
+        for &(index, slot) in &slots {
+            let leader = ranks.team(index, plan.views.len()).start;
+            let others = (0..ranks.count).filter(|&rank| rank != ranks.rank);
+            match leader == ranks.rank {
+                true => give.extend(others.map(|rank| piece(rank, slot))),
+                false => take.push(piece(leader, slot)),
+            }
+        }
+        // SAFETY: the pieces are of this learner's buffers, which are released behind the queue.
+        unsafe { exchange(&*sharing.peers, self.passes.queue(), &give, &take)? };
+        self.passes.agree(sharing.agreed.address(), ranks.count)
     }
 
     /// Where the losses of a step's frames are, and their gradients of colour models and sky, each
@@ -308,14 +294,13 @@ impl CudaLearner {
         Ok(slots)
     }
 
-    /// Rows that this rank moves, and how many; the splats, indices and sums that it has of them in
-    /// a frame.
-    pub(super) fn rows_of_frame(&self, index: usize) -> ((RowBlocks, usize), [Address; 3]) {
+    /// Rows that this rank moves, and the splats, indices and sums that it has of them in a frame.
+    pub(super) fn rows_of_frame(&self, index: usize) -> (OwnRows, [Address; 3]) {
         match &self.sharing {
             Some(sharing) => (sharing.own(), sharing.frame(index).own()),
             None => {
                 let (splats, splat_of) = (self.passes.work.splats(), self.passes.splat_of());
-                let all = (RowBlocks::ALL, self.state.count);
+                let all = OwnRows::all(self.state.count);
                 (all, [splats, splat_of, self.frame.sums])
             }
         }

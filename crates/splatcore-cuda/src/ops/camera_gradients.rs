@@ -10,7 +10,7 @@ use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Kernels, Program};
 use crate::ops::camera::KernelCamera;
 use crate::ops::lens::{KernelLens, LensKind};
-use crate::ops::row_blocks::RowBlocks;
+use crate::ops::row_blocks::{OwnRows, RowBlocks};
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::BackendError;
 use splatcore_core::backend::StepFrame;
@@ -123,7 +123,7 @@ pub struct CameraFrame {
     /// What it is rendered with.
     pub kind: CameraKind,
     /// Rows of the Gaussians that have their sums here.
-    pub of: (RowBlocks, usize),
+    pub of: OwnRows,
     /// Most rows that a rank has.
     pub most_rows: usize,
 }
@@ -176,7 +176,7 @@ impl<const N: usize> CameraGradients<N> {
         frame: &CameraFrame,
         share: Share<'_>,
     ) -> Result<(), BackendError> {
-        let (blocks, own_rows) = frame.of;
+        let OwnRows { blocks, count } = frame.of;
         let bytes = |rows: usize| size_of::<f32>() * N * rows.div_ceil(BLOCK as usize);
         let of_rank = bytes(frame.most_rows);
         self.partials.reserve(of_rank * blocks.ranks())?;
@@ -203,7 +203,7 @@ impl<const N: usize> CameraGradients<N> {
             camera: frame.camera,
             lens: frame.lens,
         };
-        let own_blocks = (own_rows as u32).div_ceil(BLOCK);
+        let own_blocks = (count as u32).div_ceil(BLOCK);
         queue.launch(sum, own_blocks, THREADS, &params)?;
         share(&place, &bytes)?;
         let params = FinishCameraParams {

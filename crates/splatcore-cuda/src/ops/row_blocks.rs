@@ -13,14 +13,28 @@ shared_struct! {
     }
 }
 
-impl RowBlocks {
-    /// All rows.
-    pub const ALL: Self = Self {
-        bits: u32::BITS - 1,
-        rank: 0,
-        ranks: 1,
-    };
+/// The rows of a rank, and how many they are.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnRows {
+    /// Which.
+    pub blocks: RowBlocks,
+    /// How many.
+    pub count: usize,
+}
 
+impl OwnRows {
+    /// All of so many rows.
+    pub fn all(count: usize) -> Self {
+        let blocks = RowBlocks {
+            bits: u32::BITS - 1,
+            rank: 0,
+            ranks: 1,
+        };
+        Self { blocks, count }
+    }
+}
+
+impl RowBlocks {
     /// Of one of so many ranks; `block` is a power of two.
     pub fn new(block: usize, rank: usize, ranks: usize) -> Self {
         Self {

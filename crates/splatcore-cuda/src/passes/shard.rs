@@ -17,7 +17,7 @@ use crate::ops::gather_splats::{self, AgreeParams, GatherSplatsParams};
 use crate::ops::lens::KernelLens;
 use crate::ops::project::{self, ProjectParams};
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
-use crate::ops::row_blocks::RowBlocks;
+use crate::ops::row_blocks::OwnRows;
 use crate::ops::scene::SceneAddresses;
 use crate::ops::strips::{self, PickSumsParams};
 use splatcore_core::backend::RenderOptions;
@@ -236,14 +236,13 @@ impl Passes {
         scene: SceneAddresses,
         camera: &Camera,
         options: &RenderOptions,
-        (of, room, team): ((RowBlocks, usize), usize, usize),
+        (of, room, team): (OwnRows, usize, usize),
         to: &mut ShardSplats,
     ) -> Result<(), BackendError> {
         let view = self.view_of(camera, options)?;
         let (work, sorted) = (&self.work, &mut self.sorted);
         self.training.load(work, sorted, scene, options, &[])?;
-        let (blocks, rows) = of;
-        to.reserve(rows, room, team)?;
+        to.reserve(of.count, room, team)?;
         to.counts.fill(0, SHARD_COUNTS)?;
         (to.view, to.lens) = (Some(view), work.lens);
         let [splats, splat_of, _] = to.own();
@@ -253,13 +252,13 @@ impl Passes {
             pair_counts,
             splat_of,
             splat_room: room as u32,
-            blocks,
+            blocks: of.blocks,
             shard: to.counts(),
             lens: self.work.kernel_lens(),
             ..project::params(scene, &view, splats, self.work.counters())
         };
         let [project] = self.training.loaded.get(Op::Project)?;
-        project::launch(&self.work.queue, project, rows, &params)?;
+        project::launch(&self.work.queue, project, of.count, &params)?;
         self.work.queue.mark("project")
     }
 
@@ -347,7 +346,7 @@ impl Passes {
         scene: SceneAddresses,
         options: &RenderOptions,
         shard: &ShardSplats,
-        (of, room): ((RowBlocks, usize), usize),
+        (of, room): (OwnRows, usize),
     ) -> Result<FrameGradients, BackendError> {
         let [means, log_scales, rotations, opacity_logits, sh] = scene.arrays;
         let [splats, splat_of, sums] = shard.own();

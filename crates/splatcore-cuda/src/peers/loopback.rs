@@ -91,9 +91,7 @@ impl Loopback {
             ))),
         }
     }
-}
 
-impl Loopback {
     fn make(&self, device: &dyn Device, [give, take]: [Vec<Piece>; 2]) -> Result<(), DeviceError> {
         for piece in give {
             let mut bytes = vec![0; piece.bytes];

@@ -2,13 +2,13 @@
 //! (block-cyclic). So each rank has its share of what any photo sees, whatever the order of the
 //! scene.
 
-use crate::ops::row_blocks::RowBlocks;
+use crate::ops::row_blocks::{OwnRows, RowBlocks};
 use std::ops::Range;
 
 /// Rows of a block, powers of two. No two ranks share a block of threads or a line of memory.
 const MIN_BLOCK: usize = 128;
 const MAX_BLOCK: usize = 4096;
-/// Blocks of each rank, at least, if they have so many rows.
+/// Blocks of each rank, or half as many up to there, until blocks are as large as they may be.
 const BLOCKS: usize = 16;
 
 /// The Gaussians of each rank.
@@ -31,9 +31,12 @@ impl Shards {
         }
     }
 
-    /// A rank's blocks as kernels take them.
-    pub fn of(&self, rank: usize) -> RowBlocks {
-        RowBlocks::new(self.block, rank, self.ranks)
+    /// A rank's rows as kernels take them.
+    pub fn of(&self, rank: usize) -> OwnRows {
+        OwnRows {
+            blocks: RowBlocks::new(self.block, rank, self.ranks),
+            count: self.rows(rank),
+        }
     }
 
     /// The rows of a rank's block of this number, among its own; none behind the last.
@@ -77,13 +80,16 @@ mod tests {
                 for number in 0..shards.blocks(rank) {
                     for row in shards.block(rank, number) {
                         assert_eq!(owners[row].replace(rank), None);
-                        assert_eq!(shards.of(rank).row(own), row);
+                        assert_eq!(shards.of(rank).blocks.row(own), row);
                         own += 1;
                     }
                 }
                 assert_eq!(own, shards.rows(rank));
                 assert!(shards.block(rank, shards.blocks(rank)).is_empty());
-                assert!(shards.of(rank).row(own) >= gaussians, "{own} of {rank}");
+                assert!(
+                    shards.of(rank).blocks.row(own) >= gaussians,
+                    "{own} of {rank}"
+                );
             }
             assert!(owners.iter().all(Option::is_some));
         }

@@ -5,8 +5,8 @@
 // the harmonics in use), dL/dsh[k][c] = basis[k] * dL/dcolour[c]. Rows of Gaussians that the frame
 // does not show stay; the first frame of a step writes all rows. The sums are added in the order of
 // the frames. CPU twin: splatcore-cpu/src/batch.rs.
-//   SH_DEGREE in use; SH_ROW floats stored for a Gaussian. A rank's rows alone, by
-//   which `splat_of` goes.
+//   SH_DEGREE in use; SH_ROW floats stored for a Gaussian. A rank's rows alone, by which `splat_of`
+//   goes.
 //
 // Launch. Blocks of 256; a lane a Gaussian for the rows, a lane four harmonics of a warp's
 // Gaussians for those, so that neighbouring lanes write neighbouring memory.
@@ -20,19 +20,12 @@
 #include "row_blocks.cuh"
 
 #define USED (3 * (SH_DEGREE + 1) * (SH_DEGREE + 1))
-#if SH_ROW % 4 == 0
-#define WIDE 4
-#else
-#define WIDE 1
-#endif
-// Units of a row that are written: with the columns of the last one that are above the degree.
-#define UNITS ((USED + WIDE - 1) / WIDE)
+#include "harmonic_rows.cuh"
+
 // An odd number of floats keeps the lanes' rows in different banks.
 #define BASIS ((USED / 3 + 1) | 1)
 
-struct alignas(WIDE * sizeof(float)) Unit {
-    float numbers[WIDE];
-};
+typedef Several<float, WIDE> Unit;
 
 // Parameters of `accumulate`; in Rust by the same name.
 struct AccumulateParams {

@@ -6,7 +6,7 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Kernels, Program, error::failed};
 use crate::ops::camera::KernelCamera;
-use crate::ops::row_blocks::RowBlocks;
+use crate::ops::row_blocks::{OwnRows, RowBlocks};
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::{BackendError, sh};
 use std::sync::Arc;
@@ -59,8 +59,8 @@ pub struct FrameGradients {
     pub sh_degree: u8,
     /// The counters.
     pub counters: Address,
-    /// These rows, and how many they are.
-    pub of: (RowBlocks, usize),
+    /// These rows.
+    pub of: OwnRows,
     /// Whether the frame is the first of its step.
     pub is_first: bool,
 }
@@ -122,10 +122,10 @@ impl BatchGradients {
             rows: self.rows.address(),
             sh: self.sh.address(),
             counters: frame.counters,
-            blocks: frame.of.0,
+            blocks: frame.of.blocks,
             is_first: frame.is_first as u32,
         };
-        let blocks = (frame.of.1 as u32).div_ceil(BLOCK);
+        let blocks = (frame.of.count as u32).div_ceil(BLOCK);
         queue.launch(kernel, blocks, BLOCK, &params)?;
         queue.mark("accumulate")
     }
