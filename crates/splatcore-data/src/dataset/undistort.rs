@@ -199,10 +199,15 @@ pub fn imaged(camera: &Camera, mask: Option<GrayImage>) -> Option<GrayImage> {
     Some(mask)
 }
 
-fn nearest(mask: &GrayImage, [x, y]: [f64; 2]) -> u8 {
-    let x = (x as u32).min(mask.width() - 1);
-    let y = (y as u32).min(mask.height() - 1);
+fn nearest(mask: &GrayImage, at: [f64; 2]) -> u8 {
+    let [x, y] = pixel_at(at, [mask.width(), mask.height()]);
     mask.get_pixel(x, y).0[0]
+}
+
+/// The pixel that holds a place inside an image of this width and height, whose lower and right
+/// edge are still inside.
+pub(super) fn pixel_at(at: [f64; 2], size: [u32; 2]) -> [u32; 2] {
+    [0, 1].map(|k| (at[k] as u32).min(size[k] - 1))
 }
 
 /// Catmull-Rom interpolation (Keys 1981, a = -1/2) at a position in pixels, centres at +0.5; the

@@ -4,6 +4,7 @@
 //! fit begins with the medians and mean deviations of both (as INRIA's code aligns depths, Kerbl et
 //! al. 2024) and goes on by least squares, reweighted so that what is far off pulls little.
 
+use super::super::undistort::pixel_at;
 use super::options::DepthValues;
 use splatcore_core::camera::dot;
 use splatcore_core::ranked::median;
@@ -102,9 +103,7 @@ fn pairs(values: &[f32], camera: &Camera, points: &[[f32; 3]], is_distance: bool
         let Some(pixel) = camera.project(point).filter(|&pixel| camera.inside(pixel)) else {
             continue;
         };
-        // The lower and the right edge are still inside.
-        let size = [camera.width, camera.height];
-        let [x, y] = [0, 1].map(|k| (pixel[k] as u32).min(size[k] - 1));
+        let [x, y] = pixel_at(pixel, [camera.width, camera.height]);
         let value = values[y as usize * camera.width as usize + x as usize];
         if value > 0.0 && depth > 0.0 {
             let cell = cells.entry([x / side, y / side]).or_insert([0.0, f64::MAX]);

@@ -227,10 +227,8 @@ fn of_view(map: DepthMap, loaded: &Loaded<'_>) -> DepthMap {
                 .pixel(view.ray(pixel)?)
                 .filter(|&at| source.inside(at))?,
         };
-        // The lower and the right edge are still inside.
         let size = [source.width, source.height];
-        let at = [0, 1].map(|k| (shown[k] as u32).min(size[k] - 1));
-        Some(map.index(at, size))
+        Some(map.index(undistort::pixel_at(shown, size), size))
     };
     let places: Vec<Option<usize>> = pixels.map(place).collect();
     let normals = match map.normals.is_empty() {
