@@ -268,15 +268,20 @@ impl Backend for CudaBackend {
         scene::check(scene)?;
         let state = LearnerState::fresh(scene.clone());
         let passes = self.passes()?;
-        let learner = CudaLearner::new(&state, views, passes, self.moments, self.offload)?;
-        Ok(Box::new(match &self.peers {
-            Some(peers) => learner.with_peers(Arc::clone(peers))?,
-            None => learner,
-        }))
+        let (moments, peers) = (self.moments, self.peers.clone());
+        let learner = CudaLearner::new(&state, views, passes, moments, self.offload, peers)?;
+        Ok(Box::new(learner))
     }
 
     fn memory_plan(&self, gaussians: usize, sh_degree: u8, largest_view: [u32; 2]) -> MemoryPlan {
         let free = self.offload.then(|| self.device.memory().0);
-        memory::plan(gaussians, sh_degree, largest_view, self.moments, free)
+        let ranks = self.peers.as_ref().map_or(1, |peers| peers.ranks().count);
+        memory::plan(
+            gaussians,
+            sh_degree,
+            largest_view,
+            self.moments,
+            (free, ranks),
+        )
     }
 }

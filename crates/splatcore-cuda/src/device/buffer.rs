@@ -163,6 +163,32 @@ impl Buffer {
         }
     }
 
+    /// Copies bytes of another buffer, from its byte `at` on, to byte `to`; this one is in the
+    /// device's memory.
+    ///
+    /// # Errors
+    /// If one of them has not so many, or the copy failed.
+    pub fn copy_part(
+        &self,
+        to: usize,
+        from: &Self,
+        at: usize,
+        bytes: usize,
+    ) -> Result<(), BackendError> {
+        debug_assert_eq!(self.place, Place::Device);
+        if from.place == Place::Host {
+            return self.write(to, &from.slice(at..at + bytes)?);
+        }
+        self.check(to, bytes)?;
+        from.check(at, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (to, from) = (self.address + to as u64, from.address + at as u64);
+        // SAFETY: both have that many, and two buffers do not overlap.
+        unsafe { self.device.copy(to, from, bytes) }.map_err(failed)
+    }
+
     /// Where it is on the device.
     pub fn address(&self) -> u64 {
         self.address

@@ -243,7 +243,8 @@ impl CudaLearner {
     fn accumulate_frame(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let scene = self.scene_addresses();
         if frame.index == 0 {
-            self.batch.reserve(self.state.count, self.state.sh_degree)?;
+            let own = self.rows_of_frame(0).0.count;
+            self.batch.reserve(own, self.state.sh_degree)?;
         }
         let (camera, part) = match self.own_gradients(frame)? {
             Some(own) => own,

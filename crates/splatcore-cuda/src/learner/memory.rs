@@ -1,8 +1,8 @@
 //! How much memory a learner needs.
 
-use crate::ops::adam::moments::{Format, Moments};
+use crate::ops::adam::moments::Moments;
 use crate::ops::offload::{self, Headroom};
-use crate::ops::state;
+use crate::ops::shards::Shards;
 use splatcore_core::backend::MemoryPlan;
 use splatcore_core::{BackendError, Choice, View};
 
@@ -30,31 +30,30 @@ pub(crate) fn headroom(pixels: u64) -> Headroom {
 }
 
 /// Bytes of a learner of so many Gaussians whose largest photo has this width and height; `free`
-/// bytes of the device are there if it may offload.
+/// bytes of the device are there if it may offload, and so many ranks if they may divide the state.
 pub(crate) fn plan(
     gaussians: usize,
     sh_degree: u8,
     largest_view: [u32; 2],
     moments: Moments,
-    free: Option<u64>,
+    (free, ranks): (Option<u64>, usize),
 ) -> MemoryPlan {
-    let n = gaussians as u64;
-    let bytes = |of_group: &dyn Fn(usize) -> usize| {
-        let widths = state::widths(sh_degree).into_iter().enumerate();
-        n * widths
-            .map(|(k, width)| (width * of_group(k)) as u64)
-            .sum::<u64>()
-    };
     let pixels = largest_view[0] as u64 * largest_view[1] as u64;
     let headroom = headroom(pixels).of(gaussians);
     let rows = offload::row_bytes(sh_degree, moments);
-    let host = free.map_or(0, |free| {
-        let leaving = offload::leaving(rows, gaussians, free.saturating_sub(headroom));
-        offload::host_bytes(rows, gaussians, leaving)
-    });
+    let free = free.map(|free| free.saturating_sub(headroom));
+    let leaving = |own| free.map_or(0, |free| offload::leaving(rows, (gaussians, own), free));
+    let own = match leaving(gaussians) {
+        0 => gaussians,
+        _ => Shards::new(gaussians, ranks).rows(0),
+    };
+    let host = offload::host_bytes(rows, own, leaving(own));
+    let [_, _, _, _, [sh, ..]] = rows;
+    let parameters: usize = rows.iter().map(|[parameters, ..]| parameters).sum();
+    let parameters = ((parameters - sh) * gaussians + sh * own) as u64;
     MemoryPlan {
-        parameters: bytes(&|_| size_of::<f32>()),
-        moments: bytes(&|k| moments.formats(k).map(Format::bytes).into_iter().sum()),
+        parameters,
+        moments: offload::bytes_of(rows, (gaussians, own)) - parameters,
         working: match host {
             0 => working_bytes(gaussians, pixels),
             _ => headroom,

@@ -16,6 +16,7 @@
 //! | which of them hang before what the views show | `floaters.rs` |
 //! | how are images of it made | `render.rs` |
 //! | what do ranks exchange that take steps together | `sharing.rs`, `shared.rs`, `whole.rs` |
+//! | when do they divide the state | `divide.rs` |
 //!
 //! Here: what a learner holds, and what it answers to the trainer. Whatever reads the state first
 //! waits until all steps and refinements asked for are done (`synchronise`); those themselves wait
@@ -23,6 +24,7 @@
 
 mod adam;
 mod compared;
+mod divide;
 mod engine;
 mod floaters;
 mod frame;
@@ -41,6 +43,7 @@ mod whole;
 use crate::device::Kernels;
 use crate::device::queue::Marks;
 use crate::device::{Buffer, Event, Kernel, Pinned};
+use crate::ops;
 use crate::ops::accumulate::BatchGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::ops::adam::moments::Moments;
@@ -56,13 +59,14 @@ use crate::ops::pose_gradient::{self, PoseGradients};
 use crate::ops::scene;
 use crate::ops::state::State;
 use crate::passes::Passes;
+use crate::peers::Peers;
 use frame::Frame;
 use pending::Pending;
 pub use photos::Photos;
 use shared::Sharing;
 use splatcore_core::backend::{
     Deferred, HostMemory, Learner, LearnerState, Posed, Profile, Profiled, Refine, RefineReport,
-    StageTimes, StepPlan, Surrounded,
+    Renderer, StageTimes, StepPlan, Surrounded,
 };
 use splatcore_core::colour::{ColourState, cameras_of};
 use splatcore_core::sky::Sky;
@@ -139,13 +143,15 @@ pub struct CudaLearner {
 }
 
 impl CudaLearner {
-    /// `offloads`: what the device has no memory for lies in the host's.
+    /// `offloads`: what the device has no memory for lies in the host's. `peers`: with whom it takes
+    /// its steps.
     pub(crate) fn new(
         state: &LearnerState,
         views: Arc<Vec<View>>,
         mut passes: Passes,
         moments: Moments,
         offloads: bool,
+        peers: Option<Arc<dyn Peers>>,
     ) -> Result<Self, BackendError> {
         checks::views(&views)?;
         checks::colours(&state.colours, &views)?;
@@ -156,6 +162,13 @@ impl CudaLearner {
             memory::check_least(scene, moments, pixels, device.memory().1)?;
         }
         let headroom = offloads.then(|| memory::headroom(pixels));
+        let peers = peers.filter(|peers| peers.ranks().count > 1);
+        let rows = ops::offload::row_bytes(state.gaussians.sh_degree, moments);
+        let free = headroom.map(|headroom| {
+            let needed = headroom.of(state.gaussians.len());
+            device.memory().0.saturating_sub(needed)
+        });
+        let division = divide::division_of(state, &device, (rows, free), peers.as_ref())?;
         let mut coloured = Coloured::new(&device, cameras_of(views.iter()))?;
         coloured.replace(&state.colours)?;
         passes.skies.replace(&state.sky)?;
@@ -163,7 +176,7 @@ impl CudaLearner {
         // What must be compiled is, at the same time.
         let (loss, densify) = rayon::join(|| Loss::new(&kernels), || Densify::new(&kernels));
         let mut learner = Self {
-            state: State::upload_as(&device, state, moments, headroom)?,
+            state: State::upload_as(&device, state, moments, headroom, division)?,
             cameras: views.iter().map(|view| view.camera.clone()).collect(),
             poses: pose_gradient::gradients(&device)?,
             intrinsics: intrinsics_gradient::gradients(&device)?,
@@ -202,6 +215,10 @@ impl CudaLearner {
         };
         if learner.state.in_host().bytes > 0 {
             learner.narrow()?;
+        }
+        if let Some(peers) = peers {
+            learner.join(peers)?;
+            learner.whole_harmonics()?;
         }
         Ok(learner)
     }
@@ -256,6 +273,11 @@ impl Deferred for CudaLearner {
 
     fn take_reports(&mut self) -> Vec<RefineReport> {
         std::mem::take(&mut self.reports)
+    }
+
+    fn give_snapshot(&mut self) -> Result<(), BackendError> {
+        let whole = self.brought_together();
+        whole.map_or(Ok(()), |whole| self.state.give_moments(whole))
     }
 
     fn take_skipped_views(&mut self) -> Vec<usize> {
@@ -318,13 +340,14 @@ impl Learner for CudaLearner {
     }
 
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
-        self.whole()?;
-        Ok(fuse(self.state.scene()?, &self.state.filters()?))
+        self.finish()?;
+        let scene = self.state.scene(self.brought_together())?;
+        Ok(fuse(scene, &self.state.filters()?))
     }
 
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
-        self.whole()?;
-        let mut state = self.state.download()?;
+        self.finish()?;
+        let mut state = self.state.download(self.brought_together())?;
         state.colours = self.coloured.download()?;
         state.sky = self.passes.skies.download()?;
         Ok(state)
@@ -340,11 +363,14 @@ impl Learner for CudaLearner {
         checks::colours(&state.colours, self.photos.views())?;
         scene::check(&state.gaussians)?;
         self.whole()?;
-        let replaced = self.with_memory(|learner| learner.state.replace(state));
+        self.keep_own_rows();
+        let division = self.division_for(state)?;
+        let replaced = self.with_memory(|learner| learner.state.replace(state, division.clone()));
         self.known = self.state.count;
         replaced?;
         self.passes.skies.replace(&state.sky)?;
-        self.coloured.replace(&state.colours)
+        self.coloured.replace(&state.colours)?;
+        self.whole_harmonics()
     }
 }
 

@@ -44,8 +44,13 @@ impl CudaLearner {
         &mut self,
         refine: &Refine,
     ) -> Result<RefineReport, BackendError> {
+        self.divide_before(refine)?;
+        let scoring = score::scoring_of(refine);
+        if scoring.is_some() || matches!(refine, Refine::PruneFloaters { .. }) {
+            self.whole_harmonics()?;
+        }
         self.passes.queue().start_marks()?;
-        let refined = match (score::scoring_of(refine), refine) {
+        let refined = match (scoring, refine) {
             _ if self.state.count == 0 => Ok(None),
             (Some(scoring), _) => self.with_memory(|learner| learner.score(scoring)).map(Some),
             (
@@ -60,6 +65,7 @@ impl CudaLearner {
             _ => Ok(None),
         }
         .and_then(|scores| {
+            self.keep_own_rows();
             self.with_memory(|learner| {
                 let (densify, state) = (&mut learner.densify, &mut learner.state);
                 densify.refine(state, refine, scores.as_ref())

@@ -2,6 +2,7 @@
 
 use super::CudaLearner;
 use crate::ops::scene::SceneAddresses;
+use crate::ops::state::SH;
 use crate::passes::Passes;
 use splatcore_core::backend::{
     Cotangents, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts,
@@ -12,17 +13,18 @@ use splatcore_core::{BackendError, Camera, Gaussians};
 impl CudaLearner {
     /// Where the scene's arrays are at this moment; a refinement may move them.
     pub(super) fn scene_addresses(&self) -> SceneAddresses {
+        let mut arrays = (self.state.groups.each_ref()).map(|group| group.parameters.address());
+        let sharing = self.sharing.as_ref();
+        if let Some(whole) = sharing.and_then(|sharing| sharing.whole.as_ref()) {
+            arrays[SH] = whole.harmonics.address();
+        }
         SceneAddresses {
             count: self.state.count,
             count_at: self.state.device_count.address(),
             sh_degree: self.state.sh_degree,
             half: false,
             is_spatial: false,
-            arrays: self
-                .state
-                .groups
-                .each_ref()
-                .map(|group| group.parameters.address()),
+            arrays,
             smoothing: self.state.smoothing_address(),
         }
     }
@@ -32,7 +34,7 @@ impl CudaLearner {
         &mut self,
         mut what: impl FnMut(&mut Passes, SceneAddresses) -> Result<T, BackendError>,
     ) -> Result<T, BackendError> {
-        self.whole()?;
+        self.finish()?;
         self.with_memory(|learner| {
             let scene = learner.scene_addresses();
             what(&mut learner.passes, scene)
@@ -88,7 +90,8 @@ impl Renderer for CudaLearner {
     }
 
     fn finish(&mut self) -> Result<bool, BackendError> {
-        self.whole().map(|()| true)
+        self.whole()?;
+        self.whole_harmonics().map(|()| true)
     }
 
     fn gradients(

@@ -2,9 +2,12 @@
 
 use super::memory::first_splats;
 use crate::device::{Address, Buffer, Device};
+use crate::ops::division::Division;
 use crate::ops::row_blocks::OwnRows;
+use crate::ops::shards::Shards;
+use crate::ops::state::Whole;
 use crate::passes::{Gathered, SHARD_COUNTS, ShardSplats};
-use crate::peers::{Begun, Peers, Shards};
+use crate::peers::{Begun, Peers};
 use splatcore_core::BackendError;
 use splatcore_core::backend::Ranks;
 use std::collections::VecDeque;
@@ -19,8 +22,10 @@ const ROUNDS: usize = 3;
 pub(super) struct Sharing {
     pub peers: Arc<dyn Peers>,
     pub shards: Shards,
-    /// Every row of the state is as it should be.
+    /// Every row of the state is as it should be, but for arrays that are divided.
     pub is_whole: bool,
+    /// What of a divided state is brought together; until the next step or refinement.
+    pub whole: Option<Whole>,
     /// The own rows of each frame of [`ROUNDS`] rounds.
     frames: Vec<ShardSplats>,
     /// Splats that are on their way, in their order.
@@ -54,6 +59,7 @@ impl Sharing {
             peers,
             shards: Shards::new(0, ranks),
             is_whole: true,
+            whole: None,
             frames: frames?,
             sent_splats: VecDeque::new(),
             sent_sums: VecDeque::new(),
@@ -71,13 +77,21 @@ impl Sharing {
         self.peers.ranks()
     }
 
-    /// Begins to share so many Gaussians, all of which are as they should be.
+    /// Begins to share so many Gaussians, all of which are as they should be, as the state is
+    /// divided.
     ///
     /// # Errors
     /// If the device failed.
-    pub fn begin(&mut self, gaussians: usize) -> Result<(), BackendError> {
-        self.shards = Shards::new(gaussians, self.ranks().count);
-        self.is_whole = false;
+    pub fn begin(
+        &mut self,
+        gaussians: usize,
+        division: Option<&Division>,
+    ) -> Result<(), BackendError> {
+        self.shards = match division {
+            Some(division) => division.shards(gaussians),
+            None => Shards::new(gaussians, self.ranks().count),
+        };
+        (self.is_whole, self.whole) = (false, None);
         let first = |rank| first_splats(self.shards.rows(rank));
         let rooms = self.rooms.iter().enumerate();
         let rooms = rooms.map(|(rank, &room)| room.max(first(rank))).collect();

@@ -5,7 +5,8 @@
 //! is *whole*. In a step a rank moves its own rows alone; after it the other rows are of the past
 //! until [`CudaLearner::whole`] has fetched them. What changes or reads the whole set (refinement,
 //! snapshots, images for the user) comes after that, and is the same on every rank. So all ranks
-//! make the same calls, and how many there are changes no bit.
+//! make the same calls, and how many there are changes no bit. Where memory is short the ranks
+//! divide moments and harmonics ([`crate::ops::division`], `divide.rs`).
 
 use super::CudaLearner;
 use super::shared::Sharing;
@@ -35,15 +36,13 @@ fn rows_of(base: Address, row_bytes: usize, rows: &Range<usize>) -> (Address, us
 
 impl CudaLearner {
     /// Takes steps together with other ranks from now on.
-    pub(crate) fn with_peers(mut self, peers: Arc<dyn Peers>) -> Result<Self, BackendError> {
-        if peers.ranks().count > 1 {
-            let device = self.passes.queue().device.clone();
-            if peers.ranks().strips {
-                self.passes.training.strips = Some(Strips::new(&device, peers.clone())?);
-            }
-            self.sharing = Some(Sharing::new(&device, peers)?);
+    pub(super) fn join(&mut self, peers: Arc<dyn Peers>) -> Result<(), BackendError> {
+        let device = self.passes.queue().device.clone();
+        if peers.ranks().strips {
+            self.passes.training.strips = Some(Strips::new(&device, peers.clone())?);
         }
-        Ok(self)
+        self.sharing = Some(Sharing::new(&device, peers)?);
+        Ok(())
     }
 
     /// Who takes steps of this plan: without strips where a frame cannot be divided.
@@ -61,7 +60,7 @@ impl CudaLearner {
             return Ok(());
         };
         if sharing.is_whole {
-            sharing.begin(self.state.count)?;
+            sharing.begin(self.state.count, self.state.division.as_ref())?;
         }
         sharing.sent_splats.clear();
         sharing.sent_sums.clear();

@@ -1,5 +1,6 @@
 //! Too little room for the pairs in mid-run changes nothing but time.
 
+mod divided;
 mod late_refinements;
 mod no_memory;
 mod offload;
@@ -31,7 +32,7 @@ fn learner_with(device: &Arc<dyn crate::device::Device>, moments: Moments) -> Cu
     let kernels = Arc::new(Kernels::new(device.clone()));
     let passes = Passes::new(Queue::new(device.clone()), kernels, true).unwrap();
     let state = LearnerState::fresh(random_scene(51, 120, 1));
-    CudaLearner::new(&state, Arc::new(views()), passes, moments, false).unwrap()
+    CudaLearner::new(&state, Arc::new(views()), passes, moments, false, None).unwrap()
 }
 
 /// Growing so fast that a step's pairs are many more than the step's before.

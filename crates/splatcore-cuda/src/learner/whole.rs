@@ -60,7 +60,7 @@ impl Blocks<'_> {
 }
 
 impl CudaLearner {
-    /// Gives the own rows of all arrays to the other ranks, and takes theirs. All ranks make the
+    /// Gives the own rows of all arrays that are not divided to the other ranks, and takes theirs. All ranks make the
     /// same exchanges, wherever their arrays lie; those in the host's memory go by way of a stage
     /// on the device, as what moves data between ranks moves that of devices.
     pub(super) fn exchange_rows(&mut self) -> Result<(), BackendError> {
@@ -72,7 +72,7 @@ impl CudaLearner {
         let statistics = [&self.state.gradient_sum, &self.state.seen];
         let statistics = statistics.map(|buffer| (buffer, size_of::<u32>()));
         let most = sharing.shards.blocks(0);
-        for (buffer, bytes) in densify::arrays_of(&self.state).chain(statistics) {
+        for (buffer, bytes) in densify::whole_arrays(&self.state).chain(statistics) {
             let count = blocks_at_a_time(bytes * sharing.shards.block_rows(), ranks.count, most);
             for first in (0..most).step_by(count) {
                 let blocks = Blocks {
@@ -114,7 +114,8 @@ impl CudaLearner {
         };
         let (ranks, most) = (sharing.ranks().count, sharing.shards.blocks(0));
         let block = sharing.shards.block_rows();
-        let in_host = densify::arrays_of(&self.state).filter(|(at, _)| at.place() == Place::Host);
+        let in_host =
+            densify::whole_arrays(&self.state).filter(|(at, _)| at.place() == Place::Host);
         let bytes = in_host.map(|(_, row)| row * block);
         let bytes = bytes.map(|bytes| bytes * ranks * blocks_at_a_time(bytes, ranks, most));
         let device = &self.passes.queue().device;

@@ -11,6 +11,7 @@
 //! | how do parameters move | `loss/`, `colour/`, `depth_loss/`, `adam/`; of several frames `accumulate/` |
 //! | how do cameras get their gradients | `pose_gradient/`, `intrinsics_gradient/`, `camera_gradients.rs` |
 //! | what do ranks need that share a frame | `gather_splats/`, `strips/` |
+//! | which Gaussians does each rank have | `shards.rs`, `row_blocks.rs`; whose arrays are divided: `division.rs` |
 //! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
 
 pub mod accumulate;
@@ -29,6 +30,7 @@ pub mod counters;
 pub mod densify;
 pub mod depth_loss;
 pub mod depth_sums;
+pub mod division;
 pub mod floaters;
 pub mod gather_splats;
 pub mod groups;
@@ -45,6 +47,7 @@ pub mod project_backward;
 pub mod row_blocks;
 pub mod scene;
 pub mod score;
+pub mod shards;
 #[cfg(test)]
 mod shared {
     mod tests;

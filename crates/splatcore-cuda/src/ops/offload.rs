@@ -55,20 +55,17 @@ pub fn row_bytes(sh_degree: u8, moments: Moments) -> [[usize; 3]; 5] {
 }
 
 /// How many arrays leave the device, in their order, so that the others take no more than `bytes`;
-/// all that can if that is not enough.
-pub fn leaving(rows: [[usize; 3]; 5], gaussians: usize, bytes: u64) -> usize {
-    let (all, enough) = (bytes_of(rows, gaussians), |count: &usize| {
-        bytes_of(rows, gaussians) - host_bytes(rows, gaussians, *count) <= bytes
-    });
-    match all <= bytes {
-        true => 0,
-        false => (0..ORDER.len()).find(enough).unwrap_or(ORDER.len()),
-    }
+/// all that can if that is not enough. Of `gaussians`, of which so many have rows here in arrays
+/// that can leave.
+pub fn leaving(rows: [[usize; 3]; 5], (gaussians, own): (usize, usize), bytes: u64) -> usize {
+    let all = bytes_of(rows, (gaussians, own));
+    let enough = |count: &usize| all - host_bytes(rows, own, *count) <= bytes;
+    (0..ORDER.len()).find(enough).unwrap_or(ORDER.len())
 }
 
-/// Bytes of all arrays.
-fn bytes_of(rows: [[usize; 3]; 5], gaussians: usize) -> u64 {
-    rows.iter().flatten().sum::<usize>() as u64 * gaussians as u64
+/// Bytes of all arrays, as [`leaving`] takes them.
+pub fn bytes_of(rows: [[usize; 3]; 5], (gaussians, own): (usize, usize)) -> u64 {
+    staying(rows) * gaussians as u64 + host_bytes(rows, own, ORDER.len())
 }
 
 /// Bytes of the first arrays that leave.
@@ -81,7 +78,13 @@ pub fn host_bytes(rows: [[usize; 3]; 5], gaussians: usize, leaving: usize) -> u6
 
 /// Bytes of a row of what can never leave.
 pub fn staying(rows: [[usize; 3]; 5]) -> u64 {
-    bytes_of(rows, 1) - host_bytes(rows, 1, ORDER.len())
+    let all: usize = rows.iter().flatten().sum();
+    all as u64 - host_bytes(rows, 1, ORDER.len())
+}
+
+/// Whether an array of a group can leave.
+pub fn can_leave(group: usize, array: usize) -> bool {
+    ORDER.contains(&(group, array))
 }
 
 /// Where an array of a group lies once so many have left.
@@ -115,7 +118,9 @@ mod tests {
     fn arrays_leave_until_the_others_fit() {
         let rows = row_bytes(3, Moments::Compact);
         let n = 1000;
-        assert_eq!(bytes_of(rows, 1), 424);
+        assert_eq!(leaving(rows, (4000, 1000), 4000 * 44 + 1000 * 380), 0);
+        assert_eq!(leaving(rows, (4000, 1000), 4000 * 44 + 1000 * 332), 1);
+        assert_eq!(bytes_of(rows, (1, 1)), 424);
         assert_eq!(staying(rows), 44);
         for (bytes, count, host) in [
             (424 * n, 0, 0),
@@ -126,7 +131,7 @@ mod tests {
             (44 * n, 11, 380),
             (0, 11, 380),
         ] {
-            let found = leaving(rows, n as usize, bytes);
+            let found = leaving(rows, (n as usize, n as usize), bytes);
             assert_eq!(found, count, "{bytes}");
             assert_eq!(host_bytes(rows, n as usize, found), host * n, "{bytes}");
         }

@@ -10,6 +10,8 @@ shared_struct! {
         bits: u32,
         rank: u32,
         ranks: u32,
+        /// 1: arrays that ranks divide have a rank's rows alone, one behind the other.
+        divided: u32,
     }
 }
 
@@ -29,6 +31,7 @@ impl OwnRows {
             bits: u32::BITS - 1,
             rank: 0,
             ranks: 1,
+            divided: 0,
         };
         Self { blocks, count }
     }
@@ -36,11 +39,12 @@ impl OwnRows {
 
 impl RowBlocks {
     /// Of one of so many ranks; `block` is a power of two.
-    pub fn new(block: usize, rank: usize, ranks: usize) -> Self {
+    pub fn new(block: usize, (rank, ranks): (usize, usize), divided: bool) -> Self {
         Self {
             bits: block.ilog2(),
             rank: rank as u32,
             ranks: ranks as u32,
+            divided: divided as u32,
         }
     }
 

@@ -1,14 +1,20 @@
 //! What a learner keeps on the device: parameters, moments, statistics.
 
+mod download;
+
+use super::division::{Collector, Division};
 pub use super::groups::{GROUPS, LOG_SCALES, MEANS, OPACITIES, ROTATIONS, SH, widths};
 use super::offload::{self, Headroom};
 use crate::device::{Buffer, Device, Place};
 use crate::ops::adam::moments::{Format, Moments};
+use crate::ops::row_blocks::{OwnRows, RowBlocks};
+pub use download::Whole;
+pub(crate) use download::gather;
 use rayon::prelude::*;
 use splatcore_core::backend::LearnerState;
-use splatcore_core::colour::{ColourState, ColourTable};
 use splatcore_core::learned_masks::LearnedMasks;
 use splatcore_core::{BackendError, Gaussians};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Numbers that a thread looks at in one go to see whether they are zero.
@@ -38,6 +44,12 @@ impl Group {
     /// Parameters, first, second moments.
     pub fn arrays(&self) -> [&Buffer; 3] {
         [&self.parameters, &self.first, &self.second]
+    }
+
+    /// One of [`Group::arrays`], and how its numbers are stored.
+    fn stored(&self, array: usize) -> (&Buffer, Format) {
+        let [first, second] = self.formats;
+        (self.arrays()[array], [Format::F32, first, second][array])
     }
 
     /// As [`Group::arrays`].
@@ -70,17 +82,29 @@ fn write(buffer: &Buffer, format: Format, numbers: &[f32]) -> Result<(), Backend
     }
 }
 
-/// How many arrays of so many Gaussians leave a device.
+/// How many arrays of so many Gaussians leave a device, if this rank has so many of them.
 fn leaving(
     device: &Arc<dyn Device>,
     offloads: Option<Headroom>,
     rows: [[usize; 3]; 5],
-    count: usize,
+    (count, own): (usize, usize),
 ) -> usize {
     offloads.map_or(0, |headroom| {
         let bytes = device.memory().0.saturating_sub(headroom.of(count));
-        offload::leaving(rows, count, bytes)
+        offload::leaving(rows, (count, own), bytes)
     })
+}
+
+/// Gaussians that have a row in an array of a group, of so many.
+fn stored_rows(
+    division: Option<&Division>,
+    (group, array): (usize, usize),
+    gaussians: usize,
+) -> usize {
+    match division {
+        Some(division) if offload::can_leave(group, array) => division.own(gaussians).count,
+        _ => gaussians,
+    }
 }
 
 /// Everything that a checkpoint must hold, on the device.
@@ -113,6 +137,8 @@ pub struct State {
     pub masked: bool,
     /// What is to be left free on the device, where arrays may lie in the host's memory.
     offloads: Option<Headroom>,
+    /// Over whom the arrays that can leave are divided, of which this rank has its own rows alone.
+    pub division: Option<Division>,
 }
 
 /// The arrays of Gaussians as flat slices, in the order of [`GROUPS`].
@@ -126,28 +152,19 @@ pub fn flat(gaussians: &Gaussians) -> [&[f32]; 5] {
     ]
 }
 
-fn flat_mut(gaussians: &mut Gaussians) -> [&mut [f32]; 5] {
-    [
-        gaussians.means.as_flattened_mut(),
-        gaussians.log_scales.as_flattened_mut(),
-        gaussians.rotations.as_flattened_mut(),
-        &mut gaussians.opacity_logits,
-        gaussians.sh.as_flattened_mut(),
-    ]
-}
-
 impl State {
     /// Uploads a state, moments as f32.
     ///
     /// # Errors
     /// If it does not fit on the device.
     pub fn upload(device: &Arc<dyn Device>, state: &LearnerState) -> Result<Self, BackendError> {
-        Self::upload_as(device, state, Moments::Full, None)
+        Self::upload_as(device, state, Moments::Full, None, None)
     }
 
     /// Uploads a state. Its moments are rounded to what can be stored; those that
     /// [`State::download`] gave stay as they are. With `offloads` arrays lie in the host's memory
-    /// as far as the device has not that much free beside the others.
+    /// as far as the device has not that much free beside the others. With a division it has its
+    /// own rows.
     ///
     /// # Errors
     /// If it does not fit on the device.
@@ -156,14 +173,12 @@ impl State {
         state: &LearnerState,
         moments: Moments,
         offloads: Option<Headroom>,
+        division: Option<Division>,
     ) -> Result<Self, BackendError> {
         let (count, sh_degree) = (state.gaussians.len(), state.gaussians.sh_degree);
-        let leaving = leaving(
-            device,
-            offloads,
-            offload::row_bytes(sh_degree, moments),
-            count,
-        );
+        let own = stored_rows(division.as_ref(), (SH, 0), count);
+        let rows = offload::row_bytes(sh_degree, moments);
+        let leaving = leaving(device, offloads, rows, (count, own));
         let (parameters, first, second) = (
             flat(&state.gaussians),
             flat(&state.first),
@@ -174,10 +189,11 @@ impl State {
         for k in 0..5 {
             let formats = moments.formats(k);
             let stored = |array: usize, format: Format, numbers: &[f32]| {
+                let numbers = stored_of(division.as_ref(), (k, array), numbers, count);
                 let bytes = format.bytes() * numbers.len();
                 let place = offload::place_of(k, array, leaving);
                 let buffer = Buffer::new_in(place, device, GROUPS[k], bytes)?;
-                write(&buffer, format, numbers).map(|()| buffer)
+                write(&buffer, format, &numbers).map(|()| buffer)
             };
             groups.push(Group {
                 parameters: stored(0, Format::F32, parameters[k])?,
@@ -194,6 +210,7 @@ impl State {
             sh_degree,
             moments,
             offloads,
+            division,
             groups: groups
                 .try_into()
                 .unwrap_or_else(|_| unreachable!("five groups were pushed")),
@@ -231,32 +248,38 @@ impl State {
         Ok(())
     }
 
-    /// Becomes another state, its moments stored as they are now. What is there goes first: both
-    /// together may not fit.
+    /// Becomes another state, its moments stored as they are now, divided so. What is there goes
+    /// first: both together may not fit.
     ///
     /// # Errors
     /// If it does not fit; there is no Gaussian then.
-    pub fn replace(&mut self, state: &LearnerState) -> Result<(), BackendError> {
+    pub fn replace(
+        &mut self,
+        state: &LearnerState,
+        division: Option<Division>,
+    ) -> Result<(), BackendError> {
         let (parameters, first, second) = (
             flat(&state.gaussians),
             flat(&state.first),
             flat(&state.second),
         );
         self.clear()?;
+        self.division = division;
         self.place_arrays(state.gaussians.len(), state.gaussians.sh_degree)?;
-        let mut arrays = Vec::new();
+        let count = state.gaussians.len();
         for (k, group) in self.groups.iter_mut().enumerate() {
-            arrays.extend([
-                (&mut group.parameters, Format::F32, parameters[k]),
-                (&mut group.first, group.formats[0], first[k]),
-                (&mut group.second, group.formats[1], second[k]),
-            ]);
+            let formats = [Format::F32, group.formats[0], group.formats[1]];
+            let numbers = [parameters[k], first[k], second[k]];
+            let arrays = group.arrays_mut().into_iter().zip(formats).zip(numbers);
+            for (array, ((buffer, format), numbers)) in arrays.enumerate() {
+                let numbers = stored_of(self.division.as_ref(), (k, array), numbers, count);
+                buffer.reserve_exactly(format.bytes() * numbers.len())?;
+                write(buffer, format, &numbers)?;
+            }
         }
-        arrays.push((&mut self.gradient_sum, Format::F32, &state.gradient_sum));
-        for (buffer, format, numbers) in arrays {
-            buffer.reserve_exactly(format.bytes() * numbers.len())?;
-            write(buffer, format, numbers)?;
-        }
+        let bytes = size_of_val(&state.gradient_sum[..]);
+        self.gradient_sum.reserve_exactly(bytes)?;
+        self.gradient_sum.write(0, &state.gradient_sum)?;
         self.seen.reserve_exactly(size_of_val(&state.seen[..]))?;
         self.seen.write(0, &state.seen)?;
         if !state.smoothing.is_empty() {
@@ -288,7 +311,8 @@ impl State {
     /// Decides where the arrays of so many Gaussians go, all of which are empty.
     fn place_arrays(&mut self, count: usize, sh_degree: u8) -> Result<(), BackendError> {
         let rows = offload::row_bytes(sh_degree, self.moments);
-        let leaving = leaving(self.seen.device(), self.offloads, rows, count);
+        let counts = (count, self.stored(SH, 0, count));
+        let leaving = leaving(self.seen.device(), self.offloads, rows, counts);
         for (k, (group, width)) in self.groups.iter_mut().zip(widths(sh_degree)).enumerate() {
             group.width = width;
             for (array, buffer) in group.arrays_mut().into_iter().enumerate() {
@@ -308,7 +332,7 @@ impl State {
             return Ok(false);
         }
         for (k, array) in offload::order() {
-            let used = self.count * self.groups[k].row_bytes()[array];
+            let used = self.stored(k, array, self.count) * self.groups[k].row_bytes()[array];
             let buffer = &mut *self.groups[k].arrays_mut()[array];
             if buffer.place() == Place::Device {
                 return buffer.move_to_host(used).map(|()| true);
@@ -317,14 +341,48 @@ impl State {
         Ok(false)
     }
 
+    /// Divides the arrays that can leave, of which every row is as it should be. The own rows go by
+    /// way of the host, so that no more of the device's memory is taken.
+    ///
+    /// # Errors
+    /// If the device or the host's memory failed; the state is lost then.
+    pub fn divide(&mut self, division: Division) -> Result<(), BackendError> {
+        let (rank, count) = (division.peers.ranks().rank, self.count);
+        let own = division.shards(count);
+        let capacity = division.own(self.capacity).count;
+        let rows = self.groups.each_ref().map(Group::row_bytes);
+        let leaving = self.offloads.map_or(0, |headroom| {
+            let bytes = self.seen.device().memory().0 + self.bytes();
+            let bytes = bytes.saturating_sub(headroom.of(self.capacity));
+            offload::leaving(rows, (self.capacity, capacity), bytes)
+        });
+        // Those on the device first, as that makes room on it.
+        let mut all: Vec<_> = offload::order().collect();
+        all.sort_by_key(|&(k, array)| self.groups[k].arrays()[array].place() == Place::Host);
+        for (k, array) in all {
+            let row = rows[k][array];
+            let buffer = &mut *self.groups[k].arrays_mut()[array];
+            let mut kept = Vec::with_capacity(row * own.rows(rank));
+            for part in own.within(rank, 0..count) {
+                kept.extend(buffer.slice(row * part.start..row * part.end)?);
+            }
+            buffer.clear()?;
+            let place = offload::place_of(k, array, leaving);
+            *buffer = Buffer::new_in(place, &buffer.device().clone(), GROUPS[k], row * capacity)?;
+            buffer.write(0, &kept)?;
+        }
+        self.division = Some(division);
+        Ok(())
+    }
+
     /// What lies in the host's memory.
     pub fn in_host(&self) -> InHost {
         let mut in_host = InHost::default();
-        for group in &self.groups {
+        for (k, group) in self.groups.iter().enumerate() {
             let arrays = group.arrays().into_iter().zip(group.row_bytes());
             for (array, (buffer, row)) in arrays.enumerate() {
                 if buffer.place() == Place::Host {
-                    in_host.bytes += (row * self.count) as u64;
+                    in_host.bytes += (row * self.stored(k, array, self.count)) as u64;
                     in_host.seen += offload::moved(array) * row as u64;
                     in_host.unseen += 2 * row as u64;
                 }
@@ -358,73 +416,39 @@ impl State {
         }
     }
 
-    /// The parameters alone, without the 3D filter.
+    /// Gaussians that have a row here in an array of a group, of so many.
+    pub fn stored(&self, group: usize, array: usize, gaussians: usize) -> usize {
+        stored_rows(self.division.as_ref(), (group, array), gaussians)
+    }
+
+    /// The rows of an array as kernels take them that divided arrays have.
+    pub fn blocks(&self, divided: bool) -> RowBlocks {
+        let division = self.division.as_ref().filter(|_| divided);
+        let all = || OwnRows::all(self.count);
+        division
+            .map_or_else(all, |division| division.own(self.count))
+            .blocks
+    }
+
+    /// What brings the divided arrays of all ranks together, if there are any.
     ///
     /// # Errors
-    /// If the device failed.
-    pub fn scene(&self) -> Result<Gaussians, BackendError> {
-        gather(self.count, self.sh_degree, |k| &self.groups[k].parameters)
+    /// If memory is short.
+    pub fn collector(&self) -> Result<Option<Collector>, BackendError> {
+        let row_bytes = self.groups[SH].row_bytes()[0];
+        let new = |division| Collector::new(division, self.seen.device(), self.count, row_bytes);
+        self.division.as_ref().map(new).transpose()
     }
 
-    /// The 3D filter; empty if there is none.
-    ///
-    /// # Errors
-    /// If the device failed.
-    pub fn filters(&self) -> Result<Vec<f32>, BackendError> {
-        self.smoothing
-            .to_vec(if self.smoothed { self.count } else { 0 })
-    }
-
-    /// Everything.
-    ///
-    /// # Errors
-    /// If the device failed.
-    pub fn download(&self) -> Result<LearnerState, BackendError> {
-        Ok(LearnerState {
-            gaussians: self.scene()?,
-            first: self.gather_moments(|group| (&group.first, group.formats[0]))?,
-            second: self.gather_moments(|group| (&group.second, group.formats[1]))?,
-            gradient_sum: self.gradient_sum.to_vec(self.count)?,
-            seen: self.seen.to_vec(self.count)?,
-            colours: ColourState::default(),
-            sky: ColourTable::default(),
-            smoothing: self.filters()?,
-            masks: self.learned_masks()?,
-        })
-    }
-
-    fn learned_masks(&self) -> Result<LearnedMasks, BackendError> {
-        let count = if self.masked { self.count } else { 0 };
-        let [logits, first, second] = self.masks.each_ref().map(|mask| mask.to_vec(count));
-        Ok(LearnedMasks {
-            logits: logits?,
-            first: first?,
-            second: second?,
-        })
-    }
-
-    fn gather_moments(
-        &self,
-        which: impl Fn(&Group) -> (&Buffer, Format),
-    ) -> Result<Gaussians, BackendError> {
-        let mut gaussians = Gaussians::zeros(self.count, self.sh_degree);
-        for (group, numbers) in self.groups.iter().zip(flat_mut(&mut gaussians)) {
-            match which(group) {
-                (buffer, Format::F32) => buffer.read(0, numbers)?,
-                (buffer, format) => {
-                    format.decode(&buffer.to_vec(format.bytes() * numbers.len())?, numbers)
-                }
-            }
-        }
-        Ok(gaussians)
-    }
-
-    /// Bytes that so many Gaussians take.
+    /// Bytes that so many Gaussians take here.
     pub fn bytes_of(&self, gaussians: usize) -> u64 {
-        let row: usize = self.groups.iter().flat_map(Group::row_bytes).sum();
+        let own = self.stored(SH, 0, gaussians);
+        let rows = self.groups.each_ref().map(Group::row_bytes);
         let filter = if self.smoothed { size_of::<f32>() } else { 0 };
         let masks = if self.masked { 3 * size_of::<f32>() } else { 0 };
-        (row + size_of::<f32>() + size_of::<u32>() + filter + masks) as u64 * gaussians as u64
+        let statistics = size_of::<f32>() + size_of::<u32>();
+        offload::bytes_of(rows, (gaussians, own))
+            + (statistics + filter + masks) as u64 * gaussians as u64
     }
 
     /// Bytes on the device.
@@ -444,15 +468,17 @@ impl State {
     }
 }
 
-/// Downloads five arrays as Gaussians.
-pub(crate) fn gather<'a>(
-    count: usize,
-    sh_degree: u8,
-    which: impl Fn(usize) -> &'a Buffer,
-) -> Result<Gaussians, BackendError> {
-    let mut gaussians = Gaussians::zeros(count, sh_degree);
-    for (k, target) in flat_mut(&mut gaussians).into_iter().enumerate() {
-        which(k).read(0, target)?;
+/// Of numbers of so many Gaussians those that an array of a group has here.
+fn stored_of<'a>(
+    division: Option<&Division>,
+    (group, array): (usize, usize),
+    numbers: &'a [f32],
+    gaussians: usize,
+) -> Cow<'a, [f32]> {
+    match division {
+        Some(division) if offload::can_leave(group, array) => {
+            division.own_of(numbers, gaussians).into()
+        }
+        _ => numbers.into(),
     }
-    Ok(gaussians)
 }

@@ -369,6 +369,7 @@ impl Passes {
             gradients,
             smoothing: scene.smoothing,
             visible: shard.counts(),
+            blocks: of.blocks,
             lens: self.work.kernel_lens(),
         };
         let [kernel] = self.training.loaded.get(Op::ProjectBackward)?;

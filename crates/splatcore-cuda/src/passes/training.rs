@@ -18,6 +18,7 @@ use crate::ops::camera::KernelCamera;
 use crate::ops::counters::VISIBLE_AT;
 use crate::ops::lens::LensKind;
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
+use crate::ops::row_blocks::OwnRows;
 use crate::ops::scene::SceneAddresses;
 use crate::ops::{clear, depth_sums, intersect, project};
 use bytemuck::Zeroable;
@@ -360,6 +361,7 @@ impl TrainingPass {
             gradients: self.gradients.address(),
             smoothing: scene.smoothing,
             visible: work.counters() + VISIBLE_AT,
+            blocks: OwnRows::all(scene.count).blocks,
             lens: work.kernel_lens(),
         };
         let [kernel] = self.loaded.get(Op::ProjectBackward)?;

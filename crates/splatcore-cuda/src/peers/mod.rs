@@ -1,12 +1,9 @@
 //! Ranks that take steps together: processes with a card each, or threads. Here: what they do for
 //! each other. `nccl` moves data between cards, `loopback` between the threads of a process; which
-//! rank has which Gaussians is in `shards`.
+//! rank has which Gaussians is in `ops/shards.rs`.
 
 pub mod loopback;
 pub mod nccl;
-mod shards;
-
-pub use shards::Shards;
 
 use crate::device::error::failed;
 use crate::device::queue::Queue;
@@ -125,6 +122,31 @@ pub(crate) unsafe fn exchange(
     // SAFETY: the caller's promise.
     let begun = unsafe { begin(peers, queue, give, take)? };
     end(peers, queue, begun)
+}
+
+/// [`exchange`] of pieces for other ranks alone, some of which may be empty, without a mark.
+///
+/// # Safety
+/// As [`Peers::begin`].
+///
+/// # Errors
+/// As there.
+pub(crate) unsafe fn exchange_others(
+    peers: &dyn Peers,
+    device: &dyn Device,
+    give: Vec<Piece>,
+    take: Vec<Piece>,
+) -> Result<(), BackendError> {
+    let [give, take] = [give, take].map(|mut pieces| {
+        pieces.retain(|piece| piece.bytes > 0);
+        pieces
+    });
+    if give.is_empty() && take.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    let begun = unsafe { peers.begin(device, give, take) }.map_err(failed)?;
+    peers.end(device, begun).map_err(failed)
 }
 
 /// Copies what a rank gives to itself, and returns the pieces for others.

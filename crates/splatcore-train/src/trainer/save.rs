@@ -41,6 +41,7 @@ impl Trainer {
             if self.together.is_some() {
                 // Another process saves, for which all give it their part of the state.
                 self.learner.finish()?;
+                self.learner.give_snapshot()?;
             }
             return Ok(());
         };
@@ -52,7 +53,8 @@ impl Trainer {
             Err(TrainError::Data(error)) => observer.note(&Event::NotSaved(&error)),
             waited => waited?,
         }
-        if !self.saver.holds(self.step, &path) {
+        // Others give their part every time.
+        if self.together.is_some() || !self.saver.holds(self.step, &path) {
             let checkpoint = self.checkpoint()?;
             let scene = &checkpoint.state.gaussians;
             if !(0..scene.len()).any(|i| scene.is_sound(i)) {

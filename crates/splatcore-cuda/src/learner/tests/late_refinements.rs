@@ -115,8 +115,15 @@ fn rounds_may_outgrow_their_room() {
     let run = |rows: Option<u64>, later: bool| {
         let kernels = Arc::new(Kernels::new(device.clone()));
         let passes = Passes::new(Queue::new(device.clone()), kernels, true).unwrap();
-        let mut learner =
-            CudaLearner::new(&state, Arc::new(views()), passes, Moments::Full, false).unwrap();
+        let mut learner = CudaLearner::new(
+            &state,
+            Arc::new(views()),
+            passes,
+            Moments::Full,
+            false,
+            None,
+        )
+        .unwrap();
         let all = Refine::Adc {
             gradient_threshold: 0.0,
             split_scale: 0.0,

@@ -368,7 +368,7 @@ fn a_refinement_needs_little_beside_the_state() {
         .iter()
         .flat_map(|m| cases.iter().map(move |case| (*m, case)))
     {
-        let mut state = State::upload_as(&device, &lively(n), moments, None).unwrap();
+        let mut state = State::upload_as(&device, &lively(n), moments, None, None).unwrap();
         let mut densify = Densify::new(&Kernels::new(device.clone())).unwrap();
         let before = state.bytes();
         watched.watch().forget_peak();

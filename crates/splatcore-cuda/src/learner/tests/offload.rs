@@ -3,6 +3,7 @@
 use super::ranks::{Course, PLAIN, Trained, by};
 use super::*;
 use crate::device::{Filed, Limited};
+use crate::peers::loopback::Loopback;
 use crate::tests::support::device::device;
 use crate::tests::support::watched::{Watched, camera, view};
 use splatcore_core::Backend;
@@ -42,7 +43,7 @@ fn with_limit(course: Course, limit: Option<usize>) -> Option<Seen> {
         None => watched.clone(),
     };
     let mut learner = course
-        .learner_on(&device, scene(), limit.is_some())
+        .learner_on(&device, scene(), limit.is_some(), None)
         .unwrap();
     let trained = course.train_from(&mut learner, 1);
     let host = learner.host_memory().unwrap();
@@ -128,7 +129,7 @@ fn what_leaves_the_device_may_lie_in_files() {
         return;
     };
     let filed: Arc<dyn Device> = Arc::new(filed);
-    let mut learner = course.learner_on(&filed, scene(), true).unwrap();
+    let mut learner = course.learner_on(&filed, scene(), true, None).unwrap();
     let trained = course.train_from(&mut learner, 1);
     assert!(learner.host_memory().unwrap().bytes > 0);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -143,8 +144,8 @@ fn what_leaves_the_device_may_lie_in_files() {
     assert!(error.contains("missing: no file of"), "{error}");
 }
 
-/// Each rank pages on its own, with as much memory as it has: no bit differs from one rank that has
-/// plenty.
+/// Where one of the ranks has too little memory all divide the state, and each moves to the host's
+/// memory what then has no room: no bit differs from one rank that has plenty.
 #[test]
 fn ranks_with_different_memory() {
     let sparse = Course {
@@ -176,23 +177,21 @@ fn ranks_with_different_memory() {
                         None => watched.clone(),
                     };
                     let offloads = limit.is_some();
-                    let learner = course.learner_on(&device, scene(), offloads).unwrap();
-                    let mut learner = course.joined(learner, peers);
+                    let learner = course.learner_on(&device, scene(), offloads, Some(peers));
+                    let mut learner = learner.unwrap();
                     let trained = course.train_from(&mut learner, 1);
-                    let host = learner.host_memory().unwrap().bytes;
-                    Some((trained, host, watched.watch().peak))
+                    let is_divided = learner.state.division.is_some();
+                    Some((trained, is_divided, watched.watch().peak))
                 })
                 .unwrap()
             };
             let plenty = train(None, Vec::new());
             let peaks: Vec<usize> = plenty.iter().map(|of_rank| of_rank.2).collect();
             let scarce = train(Some(0.85), peaks.clone());
-            for (rank, (trained, host, peak)) in scarce.into_iter().enumerate() {
-                eprintln!(
-                    "rank {rank} of {count}: {host} bytes in the host's memory, {peak} at the peak"
-                );
+            assert!(plenty.iter().all(|of_rank| !of_rank.1));
+            for (rank, (trained, is_divided, peak)) in scarce.into_iter().enumerate() {
                 assert!(trained == alone.trained, "rank {rank} of {count}");
-                assert_eq!(host > 0, rank != 1, "rank {rank} of {count}");
+                assert!(is_divided, "rank {rank} of {count}");
                 assert!(rank == 1 || peak < peaks[rank], "rank {rank}: {peak}");
             }
         }
@@ -213,8 +212,8 @@ fn any_allocation_of_a_rank_may_fail() {
         by(count, move |rank, peers| {
             let watched = Watched::on(device()?);
             let device: Arc<dyn Device> = watched.clone();
-            let learner = course.learner_on(&device, scene(), true).unwrap();
-            let mut learner = course.joined(learner, peers);
+            let learner = course.learner_on(&device, scene(), true, Some(peers));
+            let mut learner = learner.unwrap();
             // Of a view without a depth map.
             learner.step(&course.plan(5)).unwrap();
             learner.synchronise().unwrap();
@@ -248,31 +247,35 @@ fn ranks_go_on_with_other_memory() {
         moments: Moments::Compact,
         ..PLAIN
     };
-    const LITTLE: u64 = 1_100_000;
-    let learner = move |limit: Option<u64>| {
+    const LITTLE: u64 = 950_000;
+    let learner = move |limit: Option<u64>, peers: Option<Arc<Loopback>>| {
         let device: Arc<dyn Device> = match limit {
             Some(limit) => Arc::new(Limited::new(plenty.clone(), limit)),
             None => plenty.clone(),
         };
         course
-            .learner_on(&device, scene(), limit.is_some())
+            .learner_on(&device, scene(), limit.is_some(), peers)
             .unwrap()
     };
     let step = move |learner: &mut CudaLearner| {
         (1..=2).for_each(|step| learner.step(&course.plan(step)).unwrap());
     };
-    let mut alone = learner(None);
+    let mut alone = learner(None, None);
     step(&mut alone);
     let want = course.train_from(&mut alone, 3);
     let begin = learner.clone();
     let left = by(2, move |_, peers| {
-        let mut learner = begin(Some(LITTLE)).with_peers(peers).unwrap();
+        let mut learner = begin(Some(LITTLE), Some(peers));
         step(&mut learner);
         let state = learner.snapshot().unwrap();
-        Some((state, learner.host_memory().unwrap().bytes))
+        let is_divided = learner.state.division.is_some();
+        Some((state, learner.host_memory().unwrap().bytes, is_divided))
     });
     let left = left.unwrap();
-    assert!(left.iter().all(|(_, in_host)| *in_host > 0));
+    assert!(
+        left.iter()
+            .all(|(_, in_host, is_divided)| *in_host > 0 && *is_divided)
+    );
     assert!(state_bits(&left[0].0) == state_bits(&left[1].0));
     for (ranks, limit) in [
         (3, Some(LITTLE)),
@@ -282,7 +285,7 @@ fn ranks_go_on_with_other_memory() {
     ] {
         let (begin, state) = (learner.clone(), left[0].0.clone());
         let trained = by(ranks, move |_, peers| {
-            let mut learner = begin(limit).with_peers(peers).unwrap();
+            let mut learner = begin(limit, Some(peers));
             learner.restore(&state).unwrap();
             Some(course.train_from(&mut learner, 3))
         });
@@ -318,8 +321,9 @@ fn a_snapshot_goes_on_with_other_memory() {
         ..PLAIN
     };
     let limited = || Arc::new(Limited::new(device.clone(), 1_000_000)) as Arc<dyn Device>;
-    let learner =
-        |device: &Arc<dyn Device>, offloads| course.learner_on(device, scene(), offloads).unwrap();
+    let learner = |device: &Arc<dyn Device>, offloads| {
+        course.learner_on(device, scene(), offloads, None).unwrap()
+    };
     let (mut plenty, mut scarce) = (learner(&device, false), learner(&limited(), true));
     for step in 1..=2 {
         scarce.step(&course.plan(step)).unwrap();
@@ -378,7 +382,9 @@ fn too_little_is_one_line_with_what_is_needed() {
             learner.step(&PLAIN.plan(1))?;
             learner.finish()
         };
-        let error = PLAIN.learner_on(&limited, scene(), true).and_then(step);
+        let error = PLAIN
+            .learner_on(&limited, scene(), true, None)
+            .and_then(step);
         let line = error.unwrap_err().to_string();
         assert!(line.contains(said) && !line.contains('\n'), "{line}");
     }
@@ -444,8 +450,15 @@ fn beyond_a_card() {
     let kernels = Arc::new(Kernels::new(device.clone()));
     let passes = Passes::new(Queue::new(device), kernels, true).unwrap();
     let begun = Instant::now();
-    let mut learner =
-        CudaLearner::new(&state, Arc::new(views), passes, Moments::Compact, true).unwrap();
+    let mut learner = CudaLearner::new(
+        &state,
+        Arc::new(views),
+        passes,
+        Moments::Compact,
+        true,
+        None,
+    )
+    .unwrap();
     drop(state);
     eprintln!("uploaded in {:.1?}", begun.elapsed());
     let mut steps = |steps: std::ops::RangeInclusive<u32>| {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::peers::loopback::Loopback;
-use crate::peers::{Piece, exchange};
+use crate::peers::{Peers, Piece, exchange};
 use crate::tests::support::device::device;
 use splatcore_core::Lens;
 use splatcore_core::colour::{ColourModel, ColourPlan};
@@ -122,9 +122,10 @@ impl Course {
         }
     }
 
-    fn learner(self) -> Option<CudaLearner> {
+    fn learner(self, peers: Arc<Loopback>) -> Option<CudaLearner> {
         let scene = random_scene(53, GAUSSIANS, 1);
-        Some(self.learner_on(&device()?, scene, false).unwrap())
+        let learner = self.learner_on(&device()?, scene, false, Some(peers));
+        Some(learner.unwrap())
     }
 
     pub fn learner_on(
@@ -132,6 +133,7 @@ impl Course {
         device: &Arc<dyn Device>,
         scene: Gaussians,
         offloads: bool,
+        peers: Option<Arc<Loopback>>,
     ) -> std::result::Result<CudaLearner, BackendError> {
         let kernels = Arc::new(Kernels::new(device.clone()));
         let deterministic = !self.atomic;
@@ -158,19 +160,28 @@ impl Course {
                 normals: vec![[0.36, -0.48, -0.8]; 20],
             }));
         }
-        CudaLearner::new(&state, Arc::new(views), passes, self.moments, offloads)
+        let peers = peers.map(|peers| self.with(peers));
+        CudaLearner::new(
+            &state,
+            Arc::new(views),
+            passes,
+            self.moments,
+            offloads,
+            peers,
+        )
     }
 
-    /// Takes steps with these ranks.
-    pub fn joined(self, learner: CudaLearner, peers: Arc<Loopback>) -> CudaLearner {
-        let mut peers = Arc::into_inner(peers).unwrap();
-        if self.strips {
-            peers = peers.with_strips();
+    /// These ranks as the course wants them.
+    fn with(self, peers: Arc<Loopback>) -> Arc<dyn Peers> {
+        let own = |peers| Arc::into_inner(peers).unwrap();
+        let peers = match self.strips {
+            true => Arc::new(own(peers).with_strips()),
+            false => peers,
+        };
+        match self.late {
+            true => Arc::new(own(peers).late()),
+            false => peers,
         }
-        if self.late {
-            peers = peers.late();
-        }
-        learner.with_peers(Arc::new(peers)).unwrap()
     }
 
     fn train(self, learner: &mut CudaLearner) -> Trained {
@@ -229,7 +240,7 @@ impl Course {
     fn by(self, ranks: usize) -> Option<Vec<Trained>> {
         device()?;
         by(ranks, move |_, peers| {
-            let mut learner = self.joined(self.learner()?, peers);
+            let mut learner = self.learner(peers)?;
             Some(self.train(&mut learner))
         })
     }
@@ -396,7 +407,7 @@ fn strips_have_equal_numbers_of_pairs() {
             strips: true,
             ..PLAIN
         };
-        let (mut learner, plan) = (course.joined(course.learner()?, peers), course.plan(1));
+        let (mut learner, plan) = (course.learner(peers)?, course.plan(1));
         let camera = &views()[plan.views[0]].camera;
         let pairs = learner.counts(camera, &plan.render).unwrap().pairs;
         learner.alone(&plan, false).unwrap();

@@ -16,8 +16,13 @@ fn sent_in_a_step(course: Course) -> Option<(usize, usize)> {
             true => Arc::new(Arc::into_inner(peers).unwrap().with_strips()),
             false => peers,
         };
-        let learner = course.learner_on(&device, offload::scene(), false).unwrap();
-        let mut learner = learner.with_peers(peers.clone()).unwrap();
+        // The ranks have their strips already.
+        let plain = Course {
+            strips: false,
+            ..course
+        };
+        let learner = plain.learner_on(&device, offload::scene(), false, Some(peers.clone()));
+        let mut learner = learner.unwrap();
         (1..=4).for_each(|step| learner.step(&course.plan(step)).unwrap());
         learner.last_loss().unwrap();
         let before = peers.sent();
@@ -55,7 +60,9 @@ fn strips_do_not_send_all_rows_of_pairs() {
         return;
     };
     let device = device().unwrap();
-    let mut learner = PLAIN.learner_on(&device, offload::scene(), false).unwrap();
+    let mut learner = PLAIN
+        .learner_on(&device, offload::scene(), false, None)
+        .unwrap();
     let (mut pairs, mut pixels) = (0, 0);
     for View { camera, .. } in &views() {
         let counts = learner.counts(camera, &PLAIN.plan(1).render).unwrap();

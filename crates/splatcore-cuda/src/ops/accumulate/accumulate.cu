@@ -34,8 +34,8 @@ struct AccumulateParams {
     ReadOnly<float4> gradients;  // a row of 16 floats for each compacted index
     ReadOnly<u32> gaussians;     // the number of Gaussians
     Camera camera;
-    GradientRow* rows;  // [count]
-    float* sh;          // [count][coefficients][3]
+    GradientRow* rows;  // [rows of `blocks`]
+    float* sh;          // [rows of `blocks`][coefficients][3]
     const Counters* counters;
     RowBlocks blocks;  // a rank's rows
     u32 is_first;      // of the step's frames
@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     bool in_view = word & IN_VIEW, has_splat = splat_index != NO_SPLAT;
 
     GradientRow row = {};
-    if (exists && !args.is_first) row = args.rows[i];
+    if (exists && !args.is_first) row = args.rows[own];
     float* basis = bases[warp] + lane * BASIS;
     float* colour = colours[warp] + lane * 3;
     for (int k = 0; k < BASIS; ++k) basis[k] = 0.0f;
@@ -87,11 +87,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         for (int k = 0; k < USED / 3; ++k) basis[k] = b[k];
     }
     row.in_view += in_view;
-    if (exists && (args.is_first || has_splat || in_view)) args.rows[i] = row;
+    if (exists && (args.is_first || has_splat || in_view)) args.rows[own] = row;
 
     __syncwarp();
     u32 shown = __ballot_sync(FULL_MASK, has_splat), rows = min(count - (i - lane), (u32)WARP);
-    float* sh = args.sh + (u64)(i - lane) * SH_ROW;
+    float* sh = args.sh + (u64)(own - lane) * SH_ROW;
     for (u32 u = lane; u < rows * UNITS; u += WARP) {
         u32 r = u / UNITS, column = u % UNITS * WIDE;
         if (!args.is_first && !(shown >> r & 1)) continue;

@@ -11,7 +11,7 @@
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
 // noise. SEVERAL_FRAMES 1 takes `share` of the gradients that frames added up (accumulate.cu).
-// SHARD 1 steps a rank's rows, by which `splat_of` goes. LEARNED_MASKS 1
+// SHARD 1 steps a rank's rows, by which `splat_of` and `gradients` go. LEARNED_MASKS 1
 // learns masks too (docs/methods/learned-masks.md; MIN_MASK, OFF_OPACITY_LOGIT). SH_ROW floats a
 // row of harmonics; BETA1, BETA2, EPSILON (rates.rs); those of moments.cuh, project_backward.cuh.
 //
@@ -158,7 +158,7 @@ struct AdamParams {
     Camera camera;
     Rates rates;
     Counters* counters;
-    // Of SEVERAL_FRAMES, [count] and [count][SH_ROW]; else null.
+    // Of SEVERAL_FRAMES, of each of the rank's rows, the second with [SH_ROW]; else null.
     const GradientRow* gradients;
     ReadOnly<float> sh_gradients;
     float share;       // of a frame in the batch
@@ -175,16 +175,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     if (blockIdx.x == 0 && threadIdx.x == 0) args.counters->steps += 1;
     u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     const u32 own = (blockIdx.x * WARPS + warp) * WARP;
-    u32 first = own;
+    // Rows of the state, and where they are in arrays that ranks divide: moments and harmonics.
+    u32 first = own, stored = own;
 #if SHARD
     first = row_of(own, args.blocks);
+    stored = stored_row(own, first, args.blocks);
 #endif
     u32 i = first + lane;
     if (first >= count) return;
     bool exists = i < count;
 #if SEVERAL_FRAMES
     GradientRow of_frames = {};
-    if (exists) of_frames = args.gradients[i];
+    if (exists) of_frames = args.gradients[own + lane];
     bool has_splat = of_frames.splats != 0;
 #else
     u32 word = exists ? args.splat_of[own + lane] : NO_SPLAT, splat_index = word & ~IN_VIEW;
@@ -204,9 +206,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     bool learns = exists;
 #endif
     float* rows = harmonics[warp];
-    float* sh = args.sh + (u64)first * SH_ROW;
-    First* sh_1 = args.sh_1 + (u64)first * SH_ROW;
-    SecondSh* sh_2 = args.sh_2 + (u64)first * SH_ROW;
+    float* sh = args.sh + (u64)stored * SH_ROW;
+    First* sh_1 = args.sh_1 + (u64)stored * SH_ROW;
+    SecondSh* sh_2 = args.sh_2 + (u64)stored * SH_ROW;
     for (u32 u = lane; u < here * UNITS; u += WARP) {
         u32 r = u / UNITS, q = u % UNITS;
         const float* from = sh + (OWNER(r) * SH_ROW + q * WIDE);
@@ -306,17 +308,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             d.opacity_logit = fmaf(share * opacity, 1.0f - opacity, d.opacity_logit);
         }
         float q[4] = {quaternion.x, quaternion.y, quaternion.z, quaternion.w};
-        Several<First, 4> m = args.rotations_1[i];
-        Several<Second, 4> v = args.rotations_2[i];
+        Several<First, 4> m = args.rotations_1[stored + lane];
+        Several<Second, 4> v = args.rotations_2[stored + lane];
 #pragma unroll
         for (int k = 0; k < 4; ++k)
             update(q[k], m.numbers[k], v.numbers[k], d.rotation[k], args.rates.rotations,
                    correction, rounding_bits(key, i, NUMBER_ROTATIONS + k));
         args.rotations[i] = quaternion = make_float4(q[0], q[1], q[2], q[3]);
-        args.rotations_1[i] = m;
-        args.rotations_2[i] = v;
-        update(opacity_logit, args.opacity_logits_1[i], args.opacity_logits_2[i], d.opacity_logit,
-               args.rates.opacity_logits, correction, rounding_bits(key, i, NUMBER_OPACITY));
+        args.rotations_1[stored + lane] = m;
+        args.rotations_2[stored + lane] = v;
+        update(opacity_logit, args.opacity_logits_1[stored + lane],
+               args.opacity_logits_2[stored + lane], d.opacity_logit, args.rates.opacity_logits,
+               correction, rounding_bits(key, i, NUMBER_OPACITY));
 #if LEARNED_MASKS
         // Straight through (Lee et al. 2024, section 3.1): scales and opacity are proportional to
         // the mask.
@@ -328,8 +331,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         args.masks[i] = mask_logit;
         if (!(mask_logit >= MIN_MASK)) {
             opacity_logit = OFF_OPACITY_LOGIT;
-            args.opacity_logits_1[i] = {};
-            args.opacity_logits_2[i] = {};
+            args.opacity_logits_1[stored + lane] = {};
+            args.opacity_logits_2[stored + lane] = {};
         }
 #endif
         args.opacity_logits[i] = opacity_logit;
@@ -346,17 +349,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #pragma unroll
     for (u32 e = lane; e < 3 * WARP; e += WARP) {
         if (e >= 3 * here) break;
-        u32 gaussian = first + OWNER(e / 3), k = e % 3;
-        u64 at = 3ull * gaussian + k;
+        u32 owner = OWNER(e / 3), gaussian = first + owner, k = e % 3;
+        u64 at = 3ull * gaussian + k, moment = 3ull * (stored + owner) + k;
         float parameter = args.means[at];
-        update(parameter, args.means_1[at], args.means_2[at], scratch[e], args.rates.means,
+        update(parameter, args.means_1[moment], args.means_2[moment], scratch[e], args.rates.means,
                correction, rounding_bits(key, gaussian, NUMBER_MEANS + k));
         scratch[e] = parameter;
         parameter = args.log_scales[at];
         float gradient = scratch[3 * WARP + e];
         if (args.rates.scale_regulariser != 0.0f)
             gradient = fmaf(scale_share, expf(parameter), gradient);
-        update(parameter, args.log_scales_1[at], args.log_scales_2[at], gradient,
+        update(parameter, args.log_scales_1[moment], args.log_scales_2[moment], gradient,
                args.rates.log_scales, correction,
                rounding_bits(key, gaussian, NUMBER_LOG_SCALES + k));
         args.log_scales[at] = parameter;
@@ -427,7 +430,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             Several<float, WIDE> parameters =
                 *(const Several<float, WIDE>*)(rows + r * PITCH + column);
 #if SEVERAL_FRAMES
-            const u64 place = (u64)(first + owner) * SH_ROW + column;
+            const u64 place = (u64)(own + owner) * SH_ROW + column;
             Several<float, WIDE> of_frames =
                 *(const Several<float, WIDE>*)(args.sh_gradients + place);
 #else

@@ -7,7 +7,7 @@ use super::kernels::SPLIT_INTO;
 use super::params::{AdcDecideParams, SplitChildrenParams};
 use super::pool::Lent;
 use super::reserve::{check_rows, is_plenty, reserve};
-use super::rows::Compacted;
+use super::rows::{Compacted, Scratch};
 use super::totals::{self, Numbers};
 use crate::device::Buffer;
 use crate::ops::score::DeviceScores;
@@ -43,7 +43,9 @@ struct Lists<'a> {
     clones: Lent<'a>,
     parents: Lent<'a>,
     /// The list of those kept, and scratch; none if all stay.
-    compaction: Option<(Lent<'a>, Lent<'a>)>,
+    compaction: Option<(Lent<'a>, Scratch<'a>)>,
+    /// For what ranks divide.
+    scratch: Option<Scratch<'a>>,
 }
 
 impl Densify {
@@ -96,7 +98,7 @@ impl Densify {
         check_rows(rows)?;
 
         // All memory before the first change, so that a failure leaves the state as it was.
-        let lists = self.lists(&sizes, rows)?;
+        let lists = self.lists(state, &sizes, rows)?;
         // Where memory is short, what goes again needs no room for more.
         let after = sizes.after;
         let limit = match is_plenty(&self.device, state.bytes_of(2 * rows)) {
@@ -151,7 +153,7 @@ impl Densify {
         )
     }
 
-    fn lists(&self, sizes: &Sizes, rows: usize) -> Result<Lists<'_>, BackendError> {
+    fn lists(&self, state: &State, sizes: &Sizes, rows: usize) -> Result<Lists<'_>, BackendError> {
         Ok(Lists {
             clones: self.indices(sizes.clones)?,
             parents: self.indices(sizes.parents)?,
@@ -159,6 +161,7 @@ impl Densify {
                 true => None,
                 false => Some((self.indices(sizes.kept)?, self.scratch(rows)?)),
             },
+            scratch: self.scratch_of_divided(state, rows)?,
         })
     }
 
@@ -189,13 +192,16 @@ impl Densify {
             parent_list,
         )?;
         let (clones, children) = (numbers.at(totals::CLONES), numbers.at(totals::CHILDREN));
-        self.append(state, (clone_list, 1), (n, 0), (clones, sizes.clones))?;
+        let scratch = lists.scratch.as_ref();
+        let wanted = (clones, sizes.clones);
+        self.append(state, (clone_list, 1), (n, 0), wanted, scratch)?;
         let most_children = SPLIT_INTO as usize * sizes.parents;
         self.append(
             state,
             (parent_list, SPLIT_INTO),
             (n, clones),
             (children, most_children),
+            scratch,
         )?;
         self.clear_new_moments(state, n, numbers.at(totals::APPENDED), sizes.appended)?;
         match most_children {

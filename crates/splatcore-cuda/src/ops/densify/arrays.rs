@@ -1,6 +1,7 @@
 //! The state's arrays of one row a Gaussian.
 
 use crate::device::Buffer;
+use crate::ops::offload::can_leave;
 use crate::ops::state::{Group, State};
 
 /// One array of the state.
@@ -11,19 +12,31 @@ pub struct Rows<'a> {
     pub row_bytes: usize,
     /// Whether it holds moments.
     pub moments: bool,
+    /// Whether this rank has its own rows alone.
+    pub divided: bool,
 }
 
-fn of_group(group: &Group) -> impl Iterator<Item = (&Buffer, usize)> {
-    group.arrays().into_iter().zip(group.row_bytes())
+fn of_group(group: &Group) -> impl Iterator<Item = (usize, (&Buffer, usize))> {
+    group
+        .arrays()
+        .into_iter()
+        .zip(group.row_bytes())
+        .enumerate()
 }
 
-/// As [`arrays`], to look at: each with the bytes of a row.
-pub fn arrays_of(state: &State) -> impl Iterator<Item = (&Buffer, usize)> {
+/// The arrays of which every rank has all rows, to look at: each with the bytes of a row.
+pub fn whole_arrays(state: &State) -> impl Iterator<Item = (&Buffer, usize)> {
     let single = |buffer| (buffer, size_of::<f32>());
     let smoothing = state.smoothed.then_some(&state.smoothing).map(single);
     let masks = state.masks.iter().filter(|_| state.masked).map(single);
-    let groups = state.groups.iter().flat_map(of_group);
-    groups.chain(smoothing).chain(masks)
+    let groups = state.groups.iter().enumerate();
+    let groups = groups.flat_map(|(k, group)| of_group(group).map(move |of| (k, of)));
+    let divided = state.division.is_some();
+    groups
+        .filter(move |&(k, (array, _))| !(divided && can_leave(k, array)))
+        .map(|(_, (_, buffer))| buffer)
+        .chain(smoothing)
+        .chain(masks)
 }
 
 /// The fifteen arrays, and the 3D filter and the learned masks if there are any.
@@ -33,25 +46,26 @@ pub fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
         buffer: &mut state.smoothing,
         row_bytes: size_of::<f32>(),
         moments: false,
+        divided: false,
     });
     let masked = state.masked;
     let masks = state.masks.iter_mut().enumerate().map(|(k, buffer)| Rows {
         buffer,
         row_bytes: size_of::<f32>(),
         moments: k > 0,
+        divided: false,
     });
     let masks = masks.filter(move |_| masked);
-    let groups = state.groups.iter_mut().flat_map(|group| {
-        let [parameters, first, second] = group.row_bytes();
-        [
-            (&mut group.parameters, parameters, false),
-            (&mut group.first, first, true),
-            (&mut group.second, second, true),
-        ]
-        .map(|(buffer, row_bytes, moments)| Rows {
+    let is_divided = state.division.is_some();
+    let groups = state.groups.iter_mut().enumerate();
+    let groups = groups.flat_map(move |(k, group)| {
+        let rows = group.row_bytes();
+        let arrays = group.arrays_mut().into_iter().zip(rows).enumerate();
+        arrays.map(move |(array, (buffer, row_bytes))| Rows {
             buffer,
             row_bytes,
-            moments,
+            moments: array > 0,
+            divided: is_divided && can_leave(k, array),
         })
     });
     groups.chain(smoothing).chain(masks)

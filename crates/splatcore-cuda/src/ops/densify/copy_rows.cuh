@@ -2,10 +2,11 @@
 
 #pragma once
 #include "gaussian_actions.cuh"
+#include "row_blocks.cuh"
 
 // Copies `rows` rows word by word, TILE_ROWS rows at a time so that an index inside these fits 32
-// bits. `from(k)` and `to(k)` are the addresses of row k. REPEATED: several rows may have the same
-// target, to which they then write the same words.
+// bits. `from(k)` and `to(k)` are the addresses of row k; one of them null: it is left alone.
+// REPEATED: several rows may have the same target, to which they then write the same words.
 template <bool REPEATED, typename Word, typename From, typename To>
 __device__ __forceinline__ void copy_words(u32 rows, u32 row_bytes, From from, To to) {
     const u32 words = row_bytes / u32(sizeof(Word));
@@ -14,12 +15,14 @@ __device__ __forceinline__ void copy_words(u32 rows, u32 row_bytes, From from, T
         const u32 here = min(u32(TILE_ROWS), rows - first) * words;
         for (u32 e = threadIdx.x; e < here; e += THREADS) {
             const u32 row = e / words, word = e - row * words;
-            Word* target = (Word*)to(first + row) + word;
-            const Word value = ((const Word*)from(first + row))[word];
+            const u8* source_row = from(first + row);
+            u8* target_row = to(first + row);
+            if (!source_row || !target_row) continue;
+            const Word value = ((const Word*)source_row)[word];
             if (REPEATED)
-                store_same(target, value);
+                store_same((Word*)target_row + word, value);
             else
-                *target = value;
+                ((Word*)target_row)[word] = value;
         }
     }
 }
@@ -34,30 +37,50 @@ __device__ __forceinline__ void copy_each(u32 rows, u32 row_bytes, From from, To
         copy_words<REPEATED, u8>(rows, row_bytes, from, to);
 }
 
-// In one array, for k < *wanted: row targets[k] becomes a copy of row sources[k / times]. If
-// `targets` is null, the target is row base + *behind + k (*behind counts as 0 if null). No target
-// may be a source.
+// Row k of *wanted rows goes from row source_of(k) to row target_of(k). In Rust by the same name.
+struct RowMoves {
+    ReadOnly<u32> sources;  // each `times` after each other
+    ReadOnly<u64> listed;   // so many are in the list, others are rows `rest` and on; null: all
+    ReadOnly<u32> targets;  // null: rows base + *behind and on
+    ReadOnly<u64> behind;   // null: 0
+    ReadOnly<u64> wanted;   // how many, on the device
+    u32 times;
+    u32 rest;
+    u32 base;
+};
+
+__device__ __forceinline__ u32 source_of(const RowMoves& moves, u32 k) {
+    if (moves.listed && k >= moves.listed[0]) return moves.rest + (k - u32(moves.listed[0]));
+    return moves.sources[k / moves.times];
+}
+
+__device__ __forceinline__ u32 target_of(const RowMoves& moves, u32 k) {
+    if (moves.targets) return moves.targets[k];
+    return moves.base + (moves.behind ? u32(moves.behind[0]) : 0) + k;
+}
+
+// A row in an array that `blocks` may divide; null if another rank has it.
+template <typename Byte>
+__device__ __forceinline__ Byte* row_at(Byte* array, u32 row, u32 row_bytes, RowBlocks blocks) {
+    if (!blocks.divided) return array + size_t(row) * row_bytes;
+    if (rank_of(row, blocks) != blocks.rank) return nullptr;
+    return array + size_t(own_of(row, blocks)) * row_bytes;
+}
+
+// Moves rows inside an array of which all rows are here. No target may be a source.
 // Parameters of `copy_rows`; in Rust by the same name.
 struct CopyRowsParams {
     u8* array;
     u32 row_bytes;
-    ReadOnly<u32> sources;
-    u32 times;
-    ReadOnly<u32> targets;
-    u32 base;
-    ReadOnly<u64> behind;
-    ReadOnly<u64> wanted;  // how many, on the device
+    RowMoves moves;
 };
 extern "C" __global__ void __launch_bounds__(THREADS)
     copy_rows(const __grid_constant__ CopyRowsParams args) {
     begin_kernel();
-    const u32 first = args.base + (args.behind ? u32(args.behind[0]) : 0);
     copy_each(
-        u32(args.wanted[0]), args.row_bytes,
-        [&](u32 k) { return args.array + size_t(args.sources[k / args.times]) * args.row_bytes; },
-        [&](u32 k) {
-            return args.array + size_t(args.targets ? args.targets[k] : first + k) * args.row_bytes;
-        });
+        u32(args.moves.wanted[0]), args.row_bytes,
+        [&](u32 k) { return args.array + size_t(source_of(args.moves, k)) * args.row_bytes; },
+        [&](u32 k) { return args.array + size_t(target_of(args.moves, k)) * args.row_bytes; });
 }
 
 // Sets *wanted rows to zero: the listed ones, or those from `base` on if `list` is null. A row may
@@ -69,6 +92,7 @@ struct ClearRowsParams {
     ReadOnly<u32> list;  // indices of Gaussians
     u32 base;
     ReadOnly<u64> wanted;  // how many, on the device
+    RowBlocks blocks;      // rows of the array
 };
 extern "C" __global__ void __launch_bounds__(THREADS)
     clear_rows(const __grid_constant__ ClearRowsParams args) {
@@ -79,58 +103,72 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     copy_each<true>(
         u32(args.wanted[0]), args.row_bytes, [&](u32) { return (const u8*)zeros; },
         [&](u32 k) {
-            return args.array + size_t(args.list ? args.list[k] : args.base + k) * args.row_bytes;
+            const u32 row = args.list ? args.list[k] : args.base + k;
+            return row_at(args.array, row, args.row_bytes, args.blocks);
         });
 }
 
-// The number of rows of a piece of at most `most` rows from row `first` on, in an array of `rows`.
-__device__ __forceinline__ u32 rows_of_piece(u32 first, u32 most, u64 rows) {
-    return rows > first ? u32(min(rows - first, u64(most))) : 0;
+// The number of moves of a piece: those of `count` from move `first` on that there are.
+__device__ __forceinline__ u32 moves_of_piece(u32 first, u32 count, u64 wanted) {
+    return wanted > first ? u32(min(wanted - first, u64(count))) : 0;
 }
 
-// Copies a piece of the compacted array, which has *rows rows in all, to scratch: row r comes from
-// row kept[r] for r < *listed, and from row rest + r - *listed otherwise.
-// Parameters of `gather_rows`; in Rust by the same name.
-struct GatherRowsParams {
+// The place of a move in a piece's packed rows, of which each rank has `count`.
+template <typename Byte>
+__device__ __forceinline__ Byte* packed_row(Byte* packed, u32 rank, u32 k, u32 count,
+                                            u32 row_bytes) {
+    return packed + (size_t(rank) * count + k) * row_bytes;
+}
+
+// Copies the rows that a piece of the moves takes to `packed`, as far as they are here.
+// Parameters of `pack_rows`; in Rust by the same name.
+struct PackRowsParams {
     ReadOnly<u8> array;
-    u8* scratch;
+    u8* packed;  // [ranks][count] rows
     u32 row_bytes;
-    ReadOnly<u32> kept;  // indices of rows that stay
-    ReadOnly<u64> listed;
-    u32 rest;
+    RowMoves moves;
     u32 first;
-    u32 most;  // Gaussians there may be
-    ReadOnly<u64> rows;
+    u32 count;         // moves of the piece
+    RowBlocks blocks;  // rows of the array
 };
 extern "C" __global__ void __launch_bounds__(THREADS)
-    gather_rows(const __grid_constant__ GatherRowsParams args) {
+    pack_rows(const __grid_constant__ PackRowsParams args) {
     begin_kernel();
-    const u32 before = u32(args.listed[0]);
     copy_each(
-        rows_of_piece(args.first, args.most, args.rows[0]), args.row_bytes,
+        moves_of_piece(args.first, args.count, args.moves.wanted[0]), args.row_bytes,
         [&](u32 k) {
-            const u32 row = args.first + k;
-            return args.array + size_t(row < before ? args.kept[row] : args.rest + (row - before)) *
-                                    args.row_bytes;
+            const u32 row = source_of(args.moves, args.first + k);
+            return row_at((const u8*)args.array, row, args.row_bytes, args.blocks);
         },
-        [&](u32 k) { return args.scratch + size_t(k) * args.row_bytes; });
+        [&](u32 k) {
+            return packed_row(args.packed, args.blocks.rank, k, args.count, args.row_bytes);
+        });
 }
 
-// Copies the piece from scratch to its place in the array.
-// Parameters of `put_rows`; in Rust by the same name.
-struct PutRowsParams {
+// Copies the packed rows of a piece to where its moves put them, as far as those rows are here.
+// Parameters of `place_rows`; in Rust by the same name.
+struct PlaceRowsParams {
     u8* array;
-    ReadOnly<u8> scratch;
+    ReadOnly<u8> packed;  // [ranks][count] rows
     u32 row_bytes;
+    RowMoves moves;
     u32 first;
-    u32 most;  // Gaussians there may be
-    ReadOnly<u64> rows;
+    u32 count;         // moves of the piece
+    RowBlocks blocks;  // rows of the array
 };
 extern "C" __global__ void __launch_bounds__(THREADS)
-    put_rows(const __grid_constant__ PutRowsParams args) {
+    place_rows(const __grid_constant__ PlaceRowsParams args) {
     begin_kernel();
     copy_each(
-        rows_of_piece(args.first, args.most, args.rows[0]), args.row_bytes,
-        [&](u32 k) { return args.scratch + size_t(k) * args.row_bytes; },
-        [&](u32 k) { return args.array + size_t(args.first + k) * args.row_bytes; });
+        moves_of_piece(args.first, args.count, args.moves.wanted[0]), args.row_bytes,
+        [&](u32 k) {
+            const u32 rank = args.blocks.divided
+                                 ? rank_of(source_of(args.moves, args.first + k), args.blocks)
+                                 : 0;
+            return packed_row((const u8*)args.packed, rank, k, args.count, args.row_bytes);
+        },
+        [&](u32 k) {
+            const u32 row = target_of(args.moves, args.first + k);
+            return row_at(args.array, row, args.row_bytes, args.blocks);
+        });
 }

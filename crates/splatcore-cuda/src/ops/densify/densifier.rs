@@ -98,6 +98,11 @@ impl Densify {
         (twice as usize).max(n / MIN_GROWTH).max(THREADS)
     }
 
+    /// Rows that there may be for a moment in a round of adc over so many.
+    pub fn rows_after(&self, n: usize) -> usize {
+        n + self.growth_of(n)
+    }
+
     /// Tells that a round over `before` Gaussians wanted room for so many rows.
     pub fn expect_growth(&mut self, rows: u64, before: usize) {
         self.growth = Some(((rows as usize).saturating_sub(before), before));

@@ -9,8 +9,8 @@
 // - weight_sums, scan_sums, weight_scan (mcmc.cuh): weights to cumulative weights, in whole numbers
 //   of 2^-32, so that sums do not depend on their order.
 // - select_histogram, select_digit, four times (adc_choose.cuh): the K largest gradients.
-// - copy_rows (append, relocate), gather_rows and put_rows (compact, by way of scratch),
-//   clear_rows (copy_rows.cuh).
+// - copy_rows (append, relocate), pack_rows and place_rows (compact, by way of scratch; and all
+//   moves in arrays that ranks divide, which exchange what is packed), clear_rows (copy_rows.cuh).
 // `totals` (u64 [TOTALS], refinement_totals.cuh) holds the counts. The host launches for the most
 // that there may be and learns the counts later. The step before may have found no room for its
 // pairs, and a refinement may find no room for its rows: all changes go by counts that are 0 then.

@@ -3,8 +3,8 @@
 use super::params::{
     AdcAdmitParams, AdcChooseParams, AdcDecideParams, BeginRefinementParams, CapOpacityParams,
     ClearRowsParams, CopyRowsParams, DecideSizesParams, DrawKeysParams, EndRefinementParams,
-    FadeOpacityParams, GatherRowsParams, ListCountParams, ListWriteParams, McmcDrawParams,
-    McmcMarkDeadParams, McmcShareParams, PruneMarkParams, PutRowsParams, ScanSumsParams,
+    FadeOpacityParams, ListCountParams, ListWriteParams, McmcDrawParams, McmcMarkDeadParams,
+    McmcShareParams, PackRowsParams, PlaceRowsParams, PruneMarkParams, ScanSumsParams,
     SelectDigitParams, SelectHistogramParams, SplitChildrenParams, WeightScanParams,
     WeightSumsParams,
 };
@@ -64,8 +64,8 @@ kernels!(
     mcmc_share: McmcShareParams,
     copy_rows: CopyRowsParams,
     clear_rows: ClearRowsParams,
-    gather_rows: GatherRowsParams,
-    put_rows: PutRowsParams,
+    pack_rows: PackRowsParams,
+    place_rows: PlaceRowsParams,
 );
 
 /// The program of the kernels, in their order.

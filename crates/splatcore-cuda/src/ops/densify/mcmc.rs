@@ -63,6 +63,8 @@ impl Densify {
             drawn: self.indices(n.max(added))?,
             copies: self.indices(n)?,
         };
+        let scratch = self.scratch_of_divided(state, n + added)?;
+        let scratch = scratch.as_ref();
         reserve(&self.device, state, n + added, max_gaussians.max(n))?;
 
         let (logits, count) = (state.groups[OPACITIES].parameters.address(), n as u32);
@@ -86,7 +88,7 @@ impl Densify {
         self.draw(state, &work, &draw, listed, random, totals::MOVED)?;
         let moved = numbers.at(totals::MOVED);
         self.share(state, &draw, min_opacity, moved, n)?;
-        self.overwrite(state, &draw.drawn, &dead, moved, n)?;
+        self.overwrite(state, &draw.drawn, &dead, (moved, n), scratch)?;
 
         if added > 0 {
             let random = (seed, step as u64, LANE_ADD);
@@ -94,7 +96,7 @@ impl Densify {
             self.draw(state, &work, &draw, (0, added), random, totals::ADDED)?;
             let drawn = numbers.at(totals::ADDED);
             self.share(state, &draw, min_opacity, drawn, added)?;
-            self.append(state, (&draw.drawn, 1), (n, 0), (drawn, added))?;
+            self.append(state, (&draw.drawn, 1), (n, 0), (drawn, added), scratch)?;
             self.clear_new_moments(state, n, drawn, added)?;
         }
         state.count = n + added;

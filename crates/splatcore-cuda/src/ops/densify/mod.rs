@@ -6,8 +6,8 @@
 //! launches its beginning and end. Between them stand the steps of a method: `adc` (with
 //! `adc_choose`), `mcmc`, `prune`, `reset_opacity`. They share `lists` of Gaussians with some
 //! `actions`, who is `within` a region, `totals` (the counts, on the device), `rows` (append,
-//! overwrite, compact) of `arrays` of the state, `reserve` (room for more) and `pool` (memory
-//! beside the state). `kernels` names the kernels, `params` declares their parameters.
+//! overwrite, compact) of `arrays` of the state, which ranks may divide (`divided`), `reserve` (room
+//! for more) and `pool` (memory beside the state). `kernels` names the kernels, `params` declares their parameters.
 //!
 //! Memory beside the state: lists of some 5 (adc) to 21 (mcmc) bytes a Gaussian, and scratch of 32
 //! bytes a Gaussian to compact through; kept for the next refinement where memory is plenty
@@ -28,6 +28,7 @@ mod adc;
 mod adc_choose;
 mod arrays;
 mod densifier;
+mod divided;
 mod kernels;
 mod lists;
 mod mcmc;
@@ -41,7 +42,7 @@ mod rows;
 mod totals;
 mod within;
 
-pub use arrays::{arrays, arrays_of};
+pub use arrays::{arrays, whole_arrays};
 pub use densifier::Densify;
 pub use kernels::program;
 pub use reserve::reserve;

@@ -2,6 +2,26 @@
 
 use super::within::Within;
 use crate::device::params::{Address, kernel_params};
+use crate::ops::row_blocks::RowBlocks;
+use bytemuck::Zeroable;
+
+/// Which rows go where; in CUDA by the same name (copy_rows.cuh).
+#[derive(Clone, Copy, Zeroable)]
+#[repr(C)]
+pub struct RowMoves {
+    /// The sources, each `times` after each other, of which the u64 at `listed` (0: all) are in the
+    /// list and others are rows `rest` and on.
+    pub sources: Address,
+    pub listed: Address,
+    /// The targets; 0: rows `base` and the u64 at `behind` (0: nothing) and on.
+    pub targets: Address,
+    pub behind: Address,
+    /// How many, u64.
+    pub wanted: Address,
+    pub times: u32,
+    pub rest: u32,
+    pub base: u32,
+}
 
 kernel_params! {
     /// Parameters of `begin_refinement` (refinement_totals.cuh).
@@ -213,12 +233,7 @@ kernel_params! {
     pub struct CopyRowsParams {
         array: Address,
         row_bytes: u32,
-        sources: Address,
-        times: u32,
-        targets: Address,
-        base: u32,
-        behind: Address,
-        wanted: Address,
+        moves: RowMoves,
     }
 
     /// Parameters of `clear_rows` (copy_rows.cuh).
@@ -228,28 +243,28 @@ kernel_params! {
         list: Address,
         base: u32,
         wanted: Address,
+        blocks: RowBlocks,
     }
 
-    /// Parameters of `gather_rows` (copy_rows.cuh).
-    pub struct GatherRowsParams {
+    /// Parameters of `pack_rows` (copy_rows.cuh).
+    pub struct PackRowsParams {
         array: Address,
-        scratch: Address,
+        packed: Address,
         row_bytes: u32,
-        kept: Address,
-        listed: Address,
-        rest: u32,
+        moves: RowMoves,
         first: u32,
-        most: u32,
-        rows: Address,
+        count: u32,
+        blocks: RowBlocks,
     }
 
-    /// Parameters of `put_rows` (copy_rows.cuh).
-    pub struct PutRowsParams {
+    /// Parameters of `place_rows` (copy_rows.cuh).
+    pub struct PlaceRowsParams {
         array: Address,
-        scratch: Address,
+        packed: Address,
         row_bytes: u32,
+        moves: RowMoves,
         first: u32,
-        most: u32,
-        rows: Address,
+        count: u32,
+        blocks: RowBlocks,
     }
 }

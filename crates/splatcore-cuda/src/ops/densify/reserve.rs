@@ -40,10 +40,17 @@ pub fn reserve(
     let plenty = is_plenty(device, state.bytes_of(2 * rows));
     let roomy = if plenty { 2 * rows } else { rows + rows / 10 };
     let capacity = roomy.min(limit).max(rows);
-    let count = state.count;
+    let (count, division) = (state.count, state.division.clone());
     let in_all: usize = arrays(state).map(|array| array.buffer.bytes()).sum();
     for array in arrays(state) {
-        let (used, bytes) = (count * array.row_bytes, capacity * array.row_bytes);
+        let here = |rows: usize| match division.as_ref().filter(|_| array.divided) {
+            Some(division) => division.own(rows).count,
+            None => rows,
+        };
+        let (used, bytes) = (
+            here(count) * array.row_bytes,
+            here(capacity) * array.row_bytes,
+        );
         if array.buffer.bytes() >= bytes {
             continue;
         }

@@ -1,7 +1,6 @@
 //! Opacity reset: caps every opacity and clears its moments. Fading: lowers every opacity by a
 //! factor and clears all moments.
 
-use super::arrays::arrays;
 use super::densifier::Densify;
 use super::params::{CapOpacityParams, FadeOpacityParams};
 use super::totals::{self, Numbers};
@@ -36,8 +35,8 @@ impl Densify {
             },
         )?;
         let [_, first, second] = group.row_bytes();
-        for (moments, row_bytes) in [(&group.first, first), (&group.second, second)] {
-            self.clear(moments, row_bytes, 0, all, state.count)?;
+        for moments in [(&group.first, first), (&group.second, second)] {
+            self.clear(moments, state.blocks(true), 0, (all, state.count))?;
         }
         Ok(())
     }
@@ -52,10 +51,9 @@ impl Densify {
             state.groups[OPACITIES].parameters.address(),
             numbers.at(totals::ALL),
         );
-        let count = state.count;
         self.each(
             self.kernels.fade_opacity,
-            count,
+            state.count,
             &FadeOpacityParams {
                 logits,
                 all,
@@ -63,9 +61,7 @@ impl Densify {
                 floor,
             },
         )?;
-        for array in arrays(state).filter(|array| array.moments) {
-            self.clear(array.buffer, array.row_bytes, 0, all, count)?;
-        }
-        Ok(())
+        let most = state.count;
+        self.clear_new_moments(state, 0, all, most)
     }
 }

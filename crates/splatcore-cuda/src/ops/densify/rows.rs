@@ -1,13 +1,15 @@
 //! Moving whole rows: appending, overwriting, clearing, compacting. One array at a time, so that
-//! little memory is needed beside the state.
+//! little memory is needed beside the state. What ranks divide moves as `divided` says.
 
 use super::arrays::arrays;
 use super::densifier::Densify;
-use super::params::{ClearRowsParams, CopyRowsParams, GatherRowsParams, PutRowsParams};
+use super::params::{ClearRowsParams, CopyRowsParams, PackRowsParams, PlaceRowsParams, RowMoves};
 use super::pool::Lent;
 use super::totals::{self, Numbers};
 use crate::device::Buffer;
+use crate::ops::row_blocks::{OwnRows, RowBlocks};
 use crate::ops::state::State;
+use bytemuck::Zeroable;
 use splatcore_core::BackendError;
 
 /// Bytes of compaction scratch a Gaussian, and in all at most and at least.
@@ -28,6 +30,26 @@ pub(super) struct Compacted<'a> {
     pub most: usize,
 }
 
+/// Room to move rows through.
+pub(super) struct Scratch<'a> {
+    pub buffer: Lent<'a>,
+    /// Bytes of it that all ranks have.
+    pub bytes: usize,
+}
+
+impl Compacted<'_> {
+    fn moves(&self) -> RowMoves {
+        RowMoves {
+            sources: self.kept.address(),
+            times: 1,
+            rest: self.rest as u32,
+            listed: self.listed,
+            wanted: self.rows,
+            ..RowMoves::zeroed()
+        }
+    }
+}
+
 impl Densify {
     /// Appends rows, `times` after each other of each row in the list of Gaussians, from `base` and
     /// the u64 at `behind` (0: nothing) on; as many as the u64 at `wanted` says, at most `most`,
@@ -38,27 +60,46 @@ impl Densify {
         (list, times): (&Buffer, u32),
         (base, behind): (usize, u64),
         (wanted, most): (u64, usize),
+        scratch: Option<&Scratch<'_>>,
+    ) -> Result<(), BackendError> {
+        let moves = RowMoves {
+            sources: list.address(),
+            times,
+            base: base as u32,
+            behind,
+            wanted,
+            ..RowMoves::zeroed()
+        };
+        self.copy_parameters(state, moves, most, scratch)
+    }
+
+    /// Copies rows of all arrays but moments. `scratch`: for those that ranks divide, if some are.
+    fn copy_parameters(
+        &self,
+        state: &mut State,
+        moves: RowMoves,
+        most: usize,
+        scratch: Option<&Scratch<'_>>,
     ) -> Result<(), BackendError> {
         if most == 0 {
             return Ok(());
         }
-        let (sources, no_targets, base) = (list.address(), 0u64, base as u32);
+        let division = state.division.clone();
         for array in arrays(state).filter(|array| !array.moments) {
-            let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
-            self.tiles(
-                self.kernels.copy_rows,
-                most,
-                &CopyRowsParams {
-                    array: address,
-                    row_bytes,
-                    sources,
-                    times,
-                    targets: no_targets,
-                    base,
-                    behind,
-                    wanted,
-                },
-            )?;
+            match (division.as_ref().filter(|_| array.divided), scratch) {
+                (Some(division), Some(scratch)) => {
+                    self.move_divided(&array, division, (moves, most), scratch)?;
+                }
+                _ => self.tiles(
+                    self.kernels.copy_rows,
+                    most,
+                    &CopyRowsParams {
+                        array: array.buffer.address(),
+                        row_bytes: array.row_bytes as u32,
+                        moves,
+                    },
+                )?,
+            }
         }
         Ok(())
     }
@@ -75,8 +116,15 @@ impl Densify {
         if most == 0 {
             return Ok(());
         }
+        let blocks = [false, true].map(|divided| state.blocks(divided));
         for array in arrays(state).filter(|array| array.moments) {
-            self.clear(array.buffer, array.row_bytes, base, wanted, most)?;
+            let blocks = blocks[usize::from(array.divided)];
+            self.clear(
+                (array.buffer, array.row_bytes),
+                blocks,
+                base,
+                (wanted, most),
+            )?;
         }
         Ok(())
     }
@@ -88,28 +136,17 @@ impl Densify {
         state: &mut State,
         sources: &Buffer,
         targets: &Buffer,
-        wanted: u64,
-        n: usize,
+        (wanted, n): (u64, usize),
+        scratch: Option<&Scratch<'_>>,
     ) -> Result<(), BackendError> {
-        let (from, to, times) = (sources.address(), targets.address(), 1u32);
-        let (no_base, nothing) = (0u32, 0u64);
-        for array in arrays(state).filter(|array| !array.moments) {
-            let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
-            self.tiles(
-                self.kernels.copy_rows,
-                n,
-                &CopyRowsParams {
-                    array: address,
-                    row_bytes,
-                    sources: from,
-                    times,
-                    targets: to,
-                    base: no_base,
-                    behind: nothing,
-                    wanted,
-                },
-            )?;
-        }
+        let moves = RowMoves {
+            sources: sources.address(),
+            times: 1,
+            targets: targets.address(),
+            wanted,
+            ..RowMoves::zeroed()
+        };
+        self.copy_parameters(state, moves, n, scratch)?;
         self.clear_moments(state, targets, wanted, n)
     }
 
@@ -123,6 +160,7 @@ impl Densify {
         most: usize,
     ) -> Result<(), BackendError> {
         let (list, no_base) = (list.address(), 0u32);
+        let blocks = [false, true].map(|divided| state.blocks(divided));
         for array in arrays(state).filter(|array| array.moments) {
             let (address, row_bytes) = (array.buffer.address(), array.row_bytes as u32);
             self.tiles(
@@ -134,22 +172,23 @@ impl Densify {
                     list,
                     base: no_base,
                     wanted,
+                    blocks: blocks[usize::from(array.divided)],
                 },
             )?;
         }
         Ok(())
     }
 
-    /// Sets rows from `base` on to zero, as many as the u64 at `wanted` says, at most `most`.
+    /// Sets rows of an array from `base` on to zero, as many as the u64 at `wanted` says, at most
+    /// `most`, as far as it has them.
     pub(super) fn clear(
         &self,
-        array: &Buffer,
-        row_bytes: usize,
+        (array, row_bytes): (&Buffer, usize),
+        blocks: RowBlocks,
         base: usize,
-        wanted: u64,
-        most: usize,
+        (wanted, most): (u64, usize),
     ) -> Result<(), BackendError> {
-        debug_assert!((base + most) * row_bytes <= array.bytes());
+        debug_assert!(blocks.ranks() > 1 || (base + most) * row_bytes <= array.bytes());
         let (address, row_bytes, no_list, base) =
             (array.address(), row_bytes as u32, 0u64, base as u32);
         self.tiles(
@@ -161,6 +200,7 @@ impl Densify {
                 list: no_list,
                 base,
                 wanted,
+                blocks,
             },
         )
     }
@@ -172,21 +212,27 @@ impl Densify {
         numbers: Numbers,
     ) -> Result<(), BackendError> {
         for statistic in [&state.gradient_sum, &state.seen] {
-            self.clear(
-                statistic,
-                size_of::<u32>(),
-                0,
-                numbers.at(totals::AFTER),
-                state.count,
-            )?;
+            let all = (numbers.at(totals::AFTER), state.count);
+            self.clear((statistic, size_of::<u32>()), state.blocks(false), 0, all)?;
         }
         Ok(())
     }
 
+    /// Room to move rows through that ranks divide, if they do.
+    pub(super) fn scratch_of_divided(
+        &self,
+        state: &State,
+        rows: usize,
+    ) -> Result<Option<Scratch<'_>>, BackendError> {
+        let divided = state.division.is_some();
+        divided.then(|| self.scratch(rows)).transpose()
+    }
+
     /// Room to compact `rows` Gaussians through.
-    pub(super) fn scratch(&self, rows: usize) -> Result<Lent<'_>, BackendError> {
+    pub(super) fn scratch(&self, rows: usize) -> Result<Scratch<'_>, BackendError> {
         let bytes = (SCRATCH_A_ROW * rows).clamp(SCRATCH_AT_LEAST, SCRATCH_AT_MOST);
-        self.pool.take("scratch of a refinement", bytes)
+        let buffer = self.pool.take("scratch of a refinement", bytes)?;
+        Ok(Scratch { buffer, bytes })
     }
 
     /// In place: rows only move towards the start, so a piece whose rows are gathered into scratch
@@ -195,10 +241,20 @@ impl Densify {
         &self,
         state: &mut State,
         compacted: &Compacted<'_>,
-        scratch: &Buffer,
+        scratch: &Scratch<'_>,
     ) -> Result<(), BackendError> {
+        let division = state.division.clone();
         for array in arrays(state) {
-            self.compact_array(array.buffer, array.row_bytes, compacted, scratch)?;
+            match division.as_ref().filter(|_| array.divided) {
+                Some(division) => {
+                    let moves = (compacted.moves(), compacted.most);
+                    self.move_divided(&array, division, moves, scratch)?;
+                }
+                None => {
+                    let through = &scratch.buffer;
+                    self.compact_array(array.buffer, array.row_bytes, compacted, through)?;
+                }
+            }
         }
         Ok(())
     }
@@ -208,10 +264,10 @@ impl Densify {
         &self,
         state: &State,
         compacted: &Compacted<'_>,
-        scratch: &Buffer,
+        scratch: &Scratch<'_>,
     ) -> Result<(), BackendError> {
         for statistic in [&state.gradient_sum, &state.seen] {
-            self.compact_array(statistic, size_of::<u32>(), compacted, scratch)?;
+            self.compact_array(statistic, size_of::<u32>(), compacted, &scratch.buffer)?;
         }
         Ok(())
     }
@@ -223,47 +279,61 @@ impl Densify {
         compacted: &Compacted<'_>,
         scratch: &Buffer,
     ) -> Result<(), BackendError> {
-        let &Compacted {
-            kept,
-            listed,
-            rest,
-            rows,
-            most,
-        } = compacted;
-        let (list, rest, through) = (kept.address(), rest as u32, scratch.address());
-        let (address, bytes) = (array.address(), row_bytes as u32);
+        let (moves, blocks) = (compacted.moves(), OwnRows::all(0).blocks);
         let piece = scratch.bytes() / row_bytes;
-        for start in (0..most).step_by(piece) {
-            let here = piece.min(most - start);
-            let (first, count) = (start as u32, here as u32);
-            self.tiles(
-                self.kernels.gather_rows,
-                here,
-                &GatherRowsParams {
-                    array: address,
-                    scratch: through,
-                    row_bytes: bytes,
-                    kept: list,
-                    listed,
-                    rest,
-                    first,
-                    most: count,
-                    rows,
-                },
-            )?;
-            self.tiles(
-                self.kernels.put_rows,
-                here,
-                &PutRowsParams {
-                    array: address,
-                    scratch: through,
-                    row_bytes: bytes,
-                    first,
-                    most: count,
-                    rows,
-                },
-            )?;
+        for first in (0..compacted.most).step_by(piece) {
+            let count = piece.min(compacted.most - first);
+            let of = (array, row_bytes, blocks);
+            self.pack_rows(of, moves, (first, count), scratch)?;
+            self.place_rows(of, moves, (first, count), scratch)?;
         }
         Ok(())
+    }
+
+    /// Copies the rows that moves `first` and on take to scratch: so many moves, each with a place
+    /// of its own behind those of the ranks before this one.
+    pub(super) fn pack_rows(
+        &self,
+        (array, row_bytes, blocks): (&Buffer, usize, RowBlocks),
+        moves: RowMoves,
+        (first, count): (usize, usize),
+        scratch: &Buffer,
+    ) -> Result<(), BackendError> {
+        self.tiles(
+            self.kernels.pack_rows,
+            count,
+            &PackRowsParams {
+                array: array.address(),
+                packed: scratch.address(),
+                row_bytes: row_bytes as u32,
+                moves,
+                first: first as u32,
+                count: count as u32,
+                blocks,
+            },
+        )
+    }
+
+    /// Copies rows that are packed, of all ranks, to where the moves put them.
+    pub(super) fn place_rows(
+        &self,
+        (array, row_bytes, blocks): (&Buffer, usize, RowBlocks),
+        moves: RowMoves,
+        (first, count): (usize, usize),
+        scratch: &Buffer,
+    ) -> Result<(), BackendError> {
+        self.tiles(
+            self.kernels.place_rows,
+            count,
+            &PlaceRowsParams {
+                array: array.address(),
+                packed: scratch.address(),
+                row_bytes: row_bytes as u32,
+                moves,
+                first: first as u32,
+                count: count as u32,
+                blocks,
+            },
+        )
     }
 }

@@ -90,7 +90,7 @@ fn refined_by(
         .refine(&mut state, refine, scores.as_ref())
         .unwrap();
     device.synchronize().unwrap();
-    (report, state.download().unwrap(), state.capacity)
+    (report, state.download(None).unwrap(), state.capacity)
 }
 
 /// Same rows in the same order; bits, but for the means of split children, which go through log,
@@ -414,7 +414,7 @@ fn growth_keeps_the_state_and_fails_cleanly() {
     device.set_memory_limit(10 * bytes);
     reserve(&shared, &mut held, 1200, usize::MAX).unwrap();
     assert_eq!(held.capacity, 1320);
-    assert!(held.download().unwrap() == before);
+    assert!(held.download(None).unwrap() == before);
     let mut densify = Densify::new(&Kernels::new(shared.clone())).unwrap();
     // What the state has now, the lists, and not enough for half as much again.
     for extra in [0, 20_000, 100_000] {
@@ -423,7 +423,7 @@ fn growth_keeps_the_state_and_fails_cleanly() {
         let error = densify.refine(&mut held, &refine, None).unwrap_err();
         assert!(matches!(error, BackendError::OutOfMemory { .. }), "{error}");
         assert!(
-            held.download().unwrap() == before,
+            held.download(None).unwrap() == before,
             "a failed refinement changed the state"
         );
     }

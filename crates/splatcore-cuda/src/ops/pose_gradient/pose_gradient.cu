@@ -27,7 +27,8 @@
 #define LANES_OF_ROW 4           // that copy a row of harmonics
 
 #if SH_DEGREE >= 1
-// Begins to copy the harmonics of a warp's Gaussians: `here` of the list from `start` on.
+// Begins to copy the harmonics of a warp's Gaussians: `here` of the list from `start` on; those of
+// the block begin at row `first` of their array.
 __device__ __forceinline__ void copy_harmonics(const SumCameraParams& args, u32 first,
                                                const Seen& seen, u32 start, u32 here, float* to) {
     const u32 lane = threadIdx.x % WARP, column = lane % LANES_OF_ROW;
@@ -81,7 +82,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     for (u32 start = warp * WARP; start < count; start += THREADS) {
         const u32 here = min(count - start, (u32)WARP);
 #if SH_DEGREE >= 1
-        copy_harmonics(args, first, seen, start, here, harmonics[warp]);
+        copy_harmonics(args, stored_row(own, first, args.blocks), seen, start, here,
+                       harmonics[warp]);
 #endif
         // Lanes without a Gaussian do what the last one with one does.
         const u32 place = min(lane, here - 1), row = seen.rows[start + place];

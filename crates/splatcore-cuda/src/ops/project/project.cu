@@ -307,7 +307,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     // (`splats`).
     u32 mask = __ballot_sync(FULL_MASK, survives);
     u32 rank = __popc(mask & ((1u << lane) - 1)), survivors = __popc(mask);
+#if SHARD
+    if (survives) owners[warp][rank] = stored_row(own, i, args.blocks);
+#else
     if (survives) owners[warp][rank] = i;
+#endif
     __syncwarp();
 #if PIECE > 1
     // A lane copies the same piece of every WARP / PIECES-th row: some lanes have nothing to do,

@@ -9,6 +9,7 @@ use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
 use crate::ops::lens::KernelLens;
+use crate::ops::row_blocks::RowBlocks;
 use splatcore_core::BackendError;
 
 kernel_params! {
@@ -26,6 +27,7 @@ kernel_params! {
         gradients: Address,
         smoothing: Address,
         visible: Address,
+        blocks: RowBlocks,
         lens: KernelLens,
     }
 

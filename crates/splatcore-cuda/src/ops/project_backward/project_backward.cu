@@ -15,6 +15,7 @@
 // Now. 59 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/adam.md.
 
 #include "project_backward.cuh"
+#include "row_blocks.cuh"
 
 #define STRIDE (USED | 1)
 
@@ -32,6 +33,7 @@ struct ProjectBackwardParams {
     float4* gradients;          // a row of 16 floats for each compacted index
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
     ReadOnly<u32> visible;      // the number of splats
+    RowBlocks blocks;           // the rows that have splats
     Lens lens;                  // unless LENS is 0
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -50,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
     // The warp's rows of harmonics.
     u32 rows_here = min(visible - (splat_index - lane), (u32)WARP);
-    owners[warp][lane] = splat.gaussian;
+    owners[warp][lane] = args.blocks.divided ? own_of(splat.gaussian, args.blocks) : splat.gaussian;
     __syncwarp();
 #pragma unroll 8
     for (u32 step = 0; step < USED; ++step) {

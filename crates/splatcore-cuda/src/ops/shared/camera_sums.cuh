@@ -151,9 +151,8 @@ __device__ __forceinline__ void add_block(const RowNumbers& numbers, u32 block, 
 
 // Where the sum over rows i * BLOCK and on lies.
 __device__ __forceinline__ u32 place_of(const FinishCameraParams& args, u32 i) {
-    const u32 rows = i * BLOCK, block = rows >> args.blocks.bits, turn = block / args.blocks.ranks,
-              rank = block - turn * args.blocks.ranks;
-    return rank * args.stride + (rows - ((block - turn) << args.blocks.bits)) / BLOCK;
+    const u32 row = i * BLOCK;
+    return rank_of(row, args.blocks) * args.stride + own_of(row, args.blocks) / BLOCK;
 }
 
 // The sum of all blocks of a number, by a warp; right in its lane 0.

@@ -120,10 +120,10 @@ impl Learner for Refined {
         self.densify.refine(&mut self.state, refine, None)
     }
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
-        self.state.scene()
+        self.state.scene(None)
     }
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {
-        self.state.download()
+        self.state.download(None)
     }
     fn restore(&mut self, state: &LearnerState) -> Result<(), BackendError> {
         self.state = State::upload(&self.device, state)?;

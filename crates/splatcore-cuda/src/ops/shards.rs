@@ -12,12 +12,14 @@ const MAX_BLOCK: usize = 4096;
 const BLOCKS: usize = 16;
 
 /// The Gaussians of each rank.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shards {
     gaussians: usize,
     ranks: usize,
     /// Rows.
     block: usize,
+    /// Arrays that ranks divide have the own rows alone.
+    divided: bool,
 }
 
 impl Shards {
@@ -28,15 +30,37 @@ impl Shards {
             gaussians,
             ranks,
             block: block.clamp(MIN_BLOCK, MAX_BLOCK),
+            divided: false,
+        }
+    }
+
+    /// Of a state whose larger arrays are divided by blocks of so many rows.
+    pub fn divided(gaussians: usize, ranks: usize, block: usize) -> Self {
+        Self {
+            gaussians,
+            ranks,
+            block,
+            divided: true,
         }
     }
 
     /// A rank's rows as kernels take them.
     pub fn of(&self, rank: usize) -> OwnRows {
         OwnRows {
-            blocks: RowBlocks::new(self.block, rank, self.ranks),
+            blocks: RowBlocks::new(self.block, (rank, self.ranks), self.divided),
             count: self.rows(rank),
         }
+    }
+
+    /// The parts of a range of rows that a rank has: where they are in the state, in order.
+    pub fn within(self, rank: usize, rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let turn = self.block * self.ranks;
+        let turns = rows.start / turn..rows.end.div_ceil(turn);
+        let parts = turns.map(move |number| {
+            let block = self.block(rank, number);
+            block.start.max(rows.start)..block.end.min(rows.end)
+        });
+        parts.filter(|part| !part.is_empty())
     }
 
     /// The rows of a rank's block of this number, among its own; none behind the last.
@@ -77,6 +101,9 @@ mod tests {
             let mut owners = vec![None; gaussians];
             for rank in 0..ranks {
                 let mut own = 0;
+                let whole = shards.within(rank, 0..gaussians);
+                let blocks = (0..shards.blocks(rank)).map(|number| shards.block(rank, number));
+                assert!(whole.eq(blocks));
                 for number in 0..shards.blocks(rank) {
                     for row in shards.block(rank, number) {
                         assert_eq!(owners[row].replace(rank), None);
@@ -93,6 +120,15 @@ mod tests {
             }
             assert!(owners.iter().all(Option::is_some));
         }
+    }
+
+    #[test]
+    fn parts_of_a_range() {
+        let shards = Shards::divided(1000, 2, 128);
+        let parts = |rank| shards.within(rank, 200..700).collect::<Vec<_>>();
+        assert_eq!(parts(0), [256..384, 512..640]);
+        assert_eq!(parts(1), [200..256, 384..512, 640..700]);
+        assert_eq!(shards.within(0, 130..250).count(), 0);
     }
 
     #[test]

@@ -1,0 +1,158 @@
+//! A state whose larger arrays are divided over ranks: each rank has the rows of its own Gaussians
+//! of what can leave the device ([`super::offload`]: moments and harmonics), one behind the other.
+//! Means, scales, rotations, opacities and statistics, 52 bytes a Gaussian, stay whole on every
+//! rank, as every refinement decides by them.
+
+use super::row_blocks::OwnRows;
+use super::shards::Shards;
+use crate::device::{Buffer, Device};
+use crate::peers::{Peers, Piece, exchange_others, piece};
+use splatcore_core::BackendError;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of all ranks' rows that are collected at a time, at most; and of the rows one of so many.
+const STAGE: usize = 16 << 20;
+const PARTS: usize = 8;
+
+/// Over which ranks, and by which blocks. The same from the time when the state was divided on,
+/// however many Gaussians there are later.
+#[derive(Clone)]
+pub struct Division {
+    /// The ranks.
+    pub peers: Arc<dyn Peers>,
+    /// Rows of a block.
+    block: usize,
+}
+
+impl Division {
+    /// For a state of so many Gaussians.
+    pub fn new(peers: Arc<dyn Peers>, gaussians: usize) -> Self {
+        let block = Shards::new(gaussians, peers.ranks().count).block_rows();
+        Self { peers, block }
+    }
+
+    /// Who has which of so many Gaussians.
+    pub fn shards(&self, gaussians: usize) -> Shards {
+        Shards::divided(gaussians, self.peers.ranks().count, self.block)
+    }
+
+    /// This rank's rows of so many Gaussians.
+    pub fn own(&self, gaussians: usize) -> OwnRows {
+        self.shards(gaussians).of(self.peers.ranks().rank)
+    }
+
+    /// The rows of this rank of an array of so many Gaussians.
+    pub fn own_of<T: Copy>(&self, rows: &[T], gaussians: usize) -> Vec<T> {
+        let width = rows.len() / gaussians.max(1);
+        let shards = self.shards(gaussians);
+        let own = shards.within(self.peers.ranks().rank, 0..gaussians);
+        own.flat_map(|part| &rows[width * part.start..width * part.end])
+            .copied()
+            .collect()
+    }
+}
+
+/// Whether one of the ranks says yes; all of them ask.
+///
+/// # Errors
+/// If another rank does not answer, or the device failed.
+pub fn any(
+    peers: &dyn Peers,
+    device: &Arc<dyn Device>,
+    says_yes: bool,
+) -> Result<bool, BackendError> {
+    let ranks = peers.ranks();
+    let mut said = vec![0u32; ranks.count];
+    said[ranks.rank] = says_yes.into();
+    let buffer = Buffer::from_slice(device, "what the ranks say", &said)?;
+    let of = |rank: usize| (buffer.address() + 4 * rank as u64, 4);
+    let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
+    let give: Vec<Piece> = others().map(|to| piece(to, of(ranks.rank))).collect();
+    let take: Vec<Piece> = others().map(|from| piece(from, of(from))).collect();
+    // SAFETY: the pieces are of the buffer, which stays until it was read.
+    unsafe { exchange_others(peers, &**device, give, take)? };
+    buffer.read(0, &mut said)?;
+    Ok(said.iter().any(|&said| said != 0))
+}
+
+/// Brings the rows of all ranks together, some blocks of each at a time.
+pub struct Collector {
+    peers: Arc<dyn Peers>,
+    shards: Shards,
+    stage: Buffer,
+}
+
+impl Collector {
+    /// For arrays of so many Gaussians whose rows have `row_bytes` at most.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub fn new(
+        division: &Division,
+        device: &Arc<dyn Device>,
+        gaussians: usize,
+        row_bytes: usize,
+    ) -> Result<Self, BackendError> {
+        let (shards, ranks) = (division.shards(gaussians), division.peers.ranks().count);
+        let blocks = blocks_at_a_time(&shards, row_bytes, ranks);
+        let bytes = blocks * ranks * shards.block_rows() * row_bytes;
+        Ok(Self {
+            peers: Arc::clone(&division.peers),
+            shards,
+            stage: Buffer::new(device, "rows of the ranks", bytes)?,
+        })
+    }
+
+    /// Calls `put` for all rows of an array, which is divided: with neighbours, and the byte of the
+    /// given buffer at which they are. All ranks call it.
+    ///
+    /// # Errors
+    /// If another rank does not answer, or the device failed.
+    pub fn rows(
+        &self,
+        array: &Buffer,
+        row_bytes: usize,
+        mut put: impl FnMut(Range<usize>, &Buffer, usize) -> Result<(), BackendError>,
+    ) -> Result<(), BackendError> {
+        let (peers, shards) = (&*self.peers, &self.shards);
+        let ranks = peers.ranks();
+        let block = shards.block_rows();
+        let most = shards.blocks(0);
+        let count = blocks_at_a_time(shards, row_bytes, ranks.count);
+        let part = |rank: usize| row_bytes * block * count * rank;
+        for first in (0..most).step_by(count) {
+            let rows_of = |rank: usize| {
+                let rows = shards.rows(rank);
+                (block * first).min(rows)..(block * (first + count)).min(rows)
+            };
+            let own = rows_of(ranks.rank);
+            let (from, bytes) = (row_bytes * own.start, row_bytes * own.len());
+            self.stage.copy_part(part(ranks.rank), array, from, bytes)?;
+            let of = |rank: usize| {
+                let at = self.stage.address() + part(rank) as u64;
+                (at, row_bytes * rows_of(rank).len())
+            };
+            let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
+            let give = others().map(|to| piece(to, of(ranks.rank))).collect();
+            let take = others().map(|from| piece(from, of(from))).collect();
+            // SAFETY: the pieces are of the stage, which stays; what reads it comes behind.
+            unsafe { exchange_others(peers, &**array.device(), give, take)? };
+            for rank in 0..ranks.count {
+                for number in 0..count {
+                    let rows = shards.block(rank, first + number);
+                    let at = part(rank) + row_bytes * block * number;
+                    if !rows.is_empty() {
+                        put(rows, &self.stage, at)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn blocks_at_a_time(shards: &Shards, row_bytes: usize, ranks: usize) -> usize {
+    let most = shards.blocks(0).div_ceil(PARTS).max(1);
+    (STAGE / (row_bytes * shards.block_rows() * ranks)).clamp(1, most)
+}
