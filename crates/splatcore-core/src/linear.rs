@@ -1,5 +1,7 @@
 //! Small linear algebra: the quaternion of a rotation, eigenvalues of symmetric matrices, the point
-//! nearest to lines.
+//! nearest to lines, points near a plane.
+
+use crate::camera::{dot, sub};
 
 /// Unit quaternion `w, x, y, z`, with w not negative, of a rotation matrix in rows; the inverse of
 /// [`rotation_from_quaternion`](crate::camera::rotation_from_quaternion). The largest of the four
@@ -85,11 +87,55 @@ pub fn eigen<const N: usize>(mut a: [[f64; N]; N]) -> ([f64; N], [[f64; N]; N]) 
     (std::array::from_fn(|i| a[i][i]), vectors)
 }
 
+/// Points, each coordinate by itself, so that one instruction looks at several of them.
+pub struct Coordinates([Vec<f64>; 3]);
+
+impl Coordinates {
+    /// Of these points.
+    pub fn new<'a>(points: impl Iterator<Item = &'a [f64; 3]> + Clone) -> Self {
+        Self(std::array::from_fn(|k| {
+            points.clone().map(|point| point[k]).collect()
+        }))
+    }
+
+    /// How many are no farther than `near` from the plane through `origin` with a unit normal.
+    pub fn near_plane(&self, origin: [f64; 3], normal: [f64; 3], near: f64) -> usize {
+        let [x, y, z] = &self.0;
+        let is_near = |((&x, &y), &z): ((&f64, &f64), &f64)| {
+            let distance = dot(sub([x, y, z], origin), normal).abs();
+            usize::from(distance <= near)
+        };
+        x.iter().zip(y).zip(z).map(is_near).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::camera::rotation_from_quaternion;
     use crate::random::Rng;
+
+    #[test]
+    fn points_no_farther_from_a_plane_are_counted() {
+        // Nine points at heights -4 to 4 above a plane that does not pass through the origin.
+        let (origin, normal) = ([1.0, 2.0, 3.0], [0.6, 0.0, 0.8]);
+        let at = |height: i32| {
+            let aside = f64::from(7 * height);
+            let height = f64::from(height);
+            [
+                1.0 + 0.6 * height + 0.8 * aside,
+                2.0 - aside,
+                3.0 + 0.8 * height - 0.6 * aside,
+            ]
+        };
+        let points: Vec<[f64; 3]> = (-4..=4).map(at).collect();
+        let coordinates = Coordinates::new(points.iter());
+        for (near, count) in [(0.5, 1), (2.5, 5), (9.0, 9)] {
+            assert_eq!(coordinates.near_plane(origin, normal, near), count);
+        }
+        let every_other = Coordinates::new(points.iter().step_by(2));
+        assert_eq!(every_other.near_plane(origin, normal, 2.5), 3);
+    }
 
     #[test]
     fn quaternions_give_their_rotation_back() {

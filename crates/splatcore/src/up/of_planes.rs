@@ -8,7 +8,9 @@
 //! well each is known.
 
 use super::of_cameras::{Shared, shared};
+use rayon::prelude::*;
 use splatcore_core::camera::{cross, dot, length, normalize, sub};
+use splatcore_core::linear::Coordinates;
 use splatcore_core::random::Rng;
 use splatcore_core::ranked::median;
 use splatcore_path::principal_axes;
@@ -187,19 +189,20 @@ fn planes(points: &[[f32; 3]]) -> Vec<Plane> {
 
 /// A point of the plane that holds most points, and its normal.
 fn most_in_a_plane(points: &[[f64; 3]], near: f64, rng: &mut Rng) -> Option<([f64; 3], [f64; 3])> {
-    let inside = |origin: [f64; 3], normal: [f64; 3], every: usize| {
-        let is_near = move |p: &&[f64; 3]| dot(sub(**p, origin), normal).abs() <= near;
-        points.iter().step_by(every).filter(is_near)
-    };
-    let tried = (0..TRIES).filter_map(|_| {
-        let [a, b, c] = [0; 3].map(|_| points.get(rng.below(points.len())).copied());
+    // The draws come one after the other; the planes through them are tried on all threads.
+    let mut draw = || [0; 3].map(|_| points.get(rng.below(points.len())).copied());
+    let drawn: Vec<_> = (0..TRIES).map(|_| draw()).collect();
+    let counted = Coordinates::new(points.iter().step_by(EVERY));
+    let tried = drawn.par_iter().filter_map(|&[a, b, c]| {
         let (a, b, c) = (a?, b?, c?);
         let normal = normalize(cross(sub(b, a), sub(c, a)))?;
-        Some((a, normal, inside(a, normal, EVERY).count()))
+        Some((a, normal, counted.near_plane(a, normal, near)))
     });
-    let (mut origin, mut normal, _) = tried.max_by_key(|(_, _, count)| *count)?;
+    let tried: Vec<_> = tried.collect();
+    let (mut origin, mut normal, _) = tried.into_iter().max_by_key(|(_, _, count)| *count)?;
     for _ in 0..3 {
-        let held: Vec<[f64; 3]> = inside(origin, normal, 1).copied().collect();
+        let is_near = |p: &&[f64; 3]| dot(sub(**p, origin), normal).abs() <= near;
+        let held: Vec<[f64; 3]> = points.iter().filter(is_near).copied().collect();
         let sum = held
             .iter()
             .fold([0.0; 3], |sum, p| std::array::from_fn(|k| sum[k] + p[k]));
