@@ -11,6 +11,7 @@ pub mod depth;
 pub mod expression;
 pub mod floaters;
 pub mod gaussians;
+pub mod heat;
 pub mod image;
 mod intrinsics_gradient;
 pub mod learned_masks;

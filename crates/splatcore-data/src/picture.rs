@@ -64,6 +64,33 @@ pub fn png(
     Ok(bytes)
 }
 
+/// The bytes of a JPEG file with `[height][width][3]` bytes, scaled down so that no side has more
+/// than `max_side` pixels.
+///
+/// # Errors
+/// If there are not as many bytes as pixels.
+pub fn small_jpeg(
+    rgb: Vec<u8>,
+    [width, height]: [u32; 2],
+    max_side: u32,
+    quality: u8,
+) -> std::result::Result<Vec<u8>, image::ImageError> {
+    let Some(mut picture) = image::RgbImage::from_raw(width, height, rgb) else {
+        let kind = image::error::ParameterErrorKind::DimensionMismatch;
+        let error = image::error::ParameterError::from_kind(kind);
+        return Err(image::ImageError::Parameter(error));
+    };
+    let longer = width.max(height);
+    if longer > max_side {
+        let side = |s: u32| ((s as u64 * max_side as u64 / longer as u64) as u32).max(1);
+        picture = image::imageops::thumbnail(&picture, side(width), side(height));
+    }
+    let mut bytes = Vec::new();
+    image::codecs::jpeg::JpegEncoder::new_with_quality(&mut bytes, quality)
+        .encode_image(&picture)?;
+    Ok(bytes)
+}
+
 impl Read for Source<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> Result<usize> {
         match self {

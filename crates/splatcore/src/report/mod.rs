@@ -21,7 +21,7 @@ pub use weak::{WeakViews, weak_views};
 
 pub use crate::output::decibels;
 
-use pictures::{BRIGHTEST_ERROR, HEAT};
+use splatcore_core::heat::{BRIGHTEST_ERROR, HEAT};
 use splatcore_papers::page::{document, escape, summary};
 use std::fmt::Write;
 use std::path::Path;
