@@ -2,49 +2,48 @@
 
 mod afterwards;
 mod begin;
+mod conclude;
 mod facts;
 mod job;
 mod memory;
 mod metrics;
 mod photos;
 mod poses;
+mod ready;
 mod result;
+mod timeline;
 mod watch;
+mod writing;
 
 pub use crate::scene_source::Files;
 pub use job::{Init, Job, Show};
-pub use metrics::{Measured, Metrics, Written};
+#[cfg(test)]
+pub use metrics::Measured;
+pub use metrics::{Metrics, Written};
 
-use crate::commands::eval::measure;
 use crate::interrupt::Guard;
-use crate::output::{self, counted};
 use crate::ranks::Rank;
-use crate::report::{Scene, ViewPictures};
 use crate::scene_source::{SceneSource, store_start};
-use crate::sharing::{self, Choices, SharedScene};
+use crate::sharing::SharedScene;
 use crate::up::Up;
 use crate::viewing::{Live, photos_of, scene_info};
-use crate::{backends, load, sizing, sky};
+use crate::{backends, load, output, sky};
 use afterwards::afterwards;
-use anyhow::{Context, Result, bail};
-use begin::{Begin, start};
-use job::prepare_folder;
-use memory::host_memory;
+use anyhow::{Result, anyhow};
+use begin::{Begin, of_points, start};
+use conclude::End;
 use photos::{Photos, load_photos};
-use poses::Refined;
-use result::{report, write_colours, write_sky};
+use ready::{Ready, ready};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Backend, View};
-use splatcore_data::dataset::Dataset;
-use splatcore_data::{file, scene};
-use splatcore_train::config::Preset;
-use splatcore_train::memory::Bytes;
+use splatcore_data::file;
 use splatcore_train::trainer::Outcome;
-use splatcore_train::{Checkpoint, Evaluation, Extras, ResolvedConfig, Trainer};
+use splatcore_train::{Checkpoint, ResolvedConfig, Trainer};
 use splatcore_view::protocol::SceneInfo;
-use std::path::Path;
 use std::sync::Arc;
+use timeline::Timeline;
 use watch::Watch;
+use writing::SceneWriter;
 
 /// A run whose files are written.
 pub struct Finished {
@@ -81,84 +80,91 @@ pub fn run(job: &Job) -> Result<Finished> {
 
 /// The run of the process that writes its files: the only one, or rank 0.
 fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
-    let (config, files) = (&job.config, Files::of(&job.folder));
-    // What is wrong is said before anything is done, what is right when the work begins.
-    let (backend, alone) = backends::of_rank(config, &job.card(), rank)?;
-    let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config.seed)?;
-    let init = job.init_scene()?;
-    let begin = init.as_ref().map(SceneSource::load).transpose()?;
-    let (_lock, checkpoint) = prepare_folder(job, &files)?;
-    let facts = facts::of_run(job, &files, init.as_ref(), &mut dataset)?;
-    let backend: Arc<dyn Backend> = Arc::from(backend.announce());
-    // The others take the settings as they are.
-    let keeps_size = checkpoint.is_some() || rank.is_some();
-    let config = &sized(job, &*backend, &dataset, keeps_size)?;
-    let photos = load_photos(&mut dataset, job, config)?;
-    let (views, split) = measured_on(&photos);
-    rank.map_or(Ok(()), |rank| rank.same("photos", &photos.fingerprint()))?;
+    let files = Files::of(&job.folder);
+    let timeline = Arc::new(Timeline::since(job.begun));
+    let mut ready = ready(job, &files, rank, &timeline)?;
+    let mut trainer = begin(job, &files, rank, &mut ready, &timeline)?;
+    let (config, photos) = (&ready.config, &ready.photos);
+    let (views, split) = measured_on(photos);
+    let live = watched(job, ready.facts.up, photos, &mut trainer, &ready.backend)?;
+    let mut watch = Watch::start(config, (views, split), live)?;
+    let outcome = trainer.run_unsaved(&mut watch)?;
+    watch.steps.note(&timeline);
+    let stopped = match outcome {
+        Outcome::Interrupted { step } => {
+            save((&mut trainer, &mut watch), rank, &timeline)?;
+            trainer.wait_saved(&mut ())?;
+            return Err(interrupted(step, &trainer, job));
+        }
+        outcome => why_stopped(outcome, &trainer, job),
+    };
+    let scene = timeline.time("fetch the scene", || trainer.scene());
+    let writer = scene.map(|scene| SceneWriter::start(scene, config, &files, &timeline));
+    // Whatever else goes wrong, the state is saved.
+    save((&mut trainer, &mut watch), rank, &timeline)?;
+    let (mut measured, live) = watch.end();
+    measured.retain(|measured| measured.step < trainer.step());
+    let end = End {
+        job,
+        files: &files,
+        ready: &ready,
+        timeline: &timeline,
+        measured,
+        stopped,
+    };
+    let (metrics, scene) = end.conclude(&mut trainer, writer?, (views, split))?;
+    Ok(Finished {
+        metrics,
+        scene,
+        live,
+    })
+}
 
-    let begin = Begin::of(config, &dataset, &photos, checkpoint, begin);
-    let mut trainer = start(config, &*backend, &photos, begin)?;
+/// The trainer, ready to take steps, whose settings are written.
+fn begin(
+    job: &Job,
+    files: &Files,
+    rank: Option<&Rank>,
+    ready: &mut Ready,
+    timeline: &Timeline,
+) -> Result<Trainer> {
+    let (config, photos) = (&ready.config, &ready.photos);
+    rank.map_or(Ok(()), |rank| rank.same("photos", &photos.fingerprint()))?;
+    let begin = Begin::of(ready.checkpoint.take(), ready.start.take());
+    let mut trainer = timeline.time("make the learner", || {
+        start(config, &*ready.backend, photos, begin)
+    })?;
     if job.overwrite && !job.resume {
         files.remove()?;
     }
-    file::write_bytes(&files.config, config.to_toml()?.as_bytes())?;
-    facts::write(&facts, &files, &photos)?;
+    timeline.time("write the settings", || {
+        let settings = config.to_toml()?;
+        let (written, noted) = rayon::join(
+            || file::write_bytes(&files.config, settings.as_bytes()),
+            || facts::write(&ready.facts, files, photos),
+        );
+        written?;
+        noted
+    })?;
     trainer.save_to(&files.checkpoint);
-    set_ends(&mut trainer, job, config, &photos);
+    set_ends(&mut trainer, job, config, photos);
     if let Some(rank) = rank {
         trainer.train_together(rank.together());
     }
-    let live = watched(job, facts.up, &photos, &mut trainer, &backend)?;
-    let mut watch = Watch::start(config, (views, split), live)?;
-    let outcome = trainer.run_ahead(&mut watch)?;
+    Ok(trainer)
+}
+
+/// Takes the state at the end of the steps, which is written while the run goes on.
+fn save(
+    (trainer, watch): (&mut Trainer, &mut Watch<'_>),
+    rank: Option<&Rank>,
+    timeline: &Timeline,
+) -> Result<()> {
+    timeline.time("fetch the state", || trainer.save_end(watch))?;
     if let Some(rank) = rank {
         rank.done();
     }
-    let (mut before, live) = watch.end();
-    before.retain(|measured| measured.step < trainer.step());
-    let stopped = why_stopped(outcome, job, &mut trainer)?;
-
-    let (seconds, steps) = (trainer.seconds(), trainer.step());
-    // What only this process does must not wait for the others.
-    let alone = alone.as_deref().unwrap_or(&*backend);
-    let refined = Refined::of(&mut trainer, alone, &photos);
-    let views = poses::measured(refined.as_ref(), &photos, views);
-    let measured = write_and_measure(&mut trainer, &files, config, &views);
-    // Whatever else goes wrong, what can be had is written, the state first.
-    let saved = trainer.wait_saved(&mut ());
-    let (shared, evaluation, pictures) = measured?;
-    before.push(Measured::at(steps, &evaluation));
-    let refined = refined.as_ref();
-    let cameras = poses::conclude(refined, &mut trainer, job, &dataset, &photos, &evaluation)?;
-    let metrics = Written {
-        host_memory: host_memory(&mut trainer)?,
-        evaluation,
-        split,
-        seconds,
-        steps,
-        cameras,
-        colours: write_colours(&mut trainer, &files)?,
-        breakdown: trainer.breakdown(),
-        stopped,
-        curve: metrics::curve(trainer.curve()),
-        measured: before,
-    };
-    output::write_json(&files.metrics, &metrics)?;
-    write_sky(&mut trainer, &files)?;
-    let scene = shown_scene(job, facts.up, &shared, &views);
-    let about = about(job, &photos, &*backend);
-    report(&metrics, &about, &trainer, scene, pictures)?.write(&files.report)?;
-    say_what_was_spent(&trainer);
-    saved.with_context(|| {
-        let scene = files.scene.display();
-        format!("{scene} is complete, but not the state behind it, which --resume needs")
-    })?;
-    Ok(Finished {
-        metrics,
-        scene: shared,
-        live,
-    })
+    Ok(())
 }
 
 /// The run of another rank, which ends with the process.
@@ -177,7 +183,11 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     facts::of_run(job, &files, init.as_ref(), &mut dataset)?;
     let photos = load_photos(&mut dataset, job, config)?;
     rank.same("photos", &photos.fingerprint())?;
-    let begin = Begin::of(config, &dataset, &photos, checkpoint, begin);
+    let first = match (&checkpoint, begin) {
+        (None, None) => Some(of_points(config, &dataset, &photos.train)),
+        (_, scene) => scene.map(|(scene, _)| scene),
+    };
+    let begin = Begin::of(checkpoint, first);
     let mut trainer = start(config, &*backend, &photos, begin)?;
     set_ends(&mut trainer, job, config, &photos);
     trainer.train_together(rank.together());
@@ -186,22 +196,6 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     trainer.run_ahead(&mut ())?;
     rank.done();
     std::process::exit(0)
-}
-
-/// The settings; where a budget of time is for a processor, with a size that it can train.
-fn sized(
-    job: &Job,
-    backend: &dyn Backend,
-    dataset: &Dataset,
-    keeps_size: bool,
-) -> Result<ResolvedConfig> {
-    match &job.config.budget {
-        Some(budget) if backend.name() == "cpu" && !keeps_size => {
-            let left = budget.time.seconds() - job.begun.elapsed().as_secs_f64();
-            sizing::for_budget(&job.config, job.device, dataset, left.max(0.1))
-        }
-        _ => Ok(job.config.clone()),
-    }
 }
 
 /// Tells the trainer what ends the run beside its last step.
@@ -223,34 +217,6 @@ fn set_ends(trainer: &mut Trainer, job: &Job, config: &ResolvedConfig, photos: &
     }
 }
 
-/// Says how a run with a budget ended, and what takes the same steps without one.
-fn say_what_was_spent(trainer: &Trainer) {
-    let planned = trainer.config();
-    let Some(budget) = &planned.budget else {
-        return;
-    };
-    let most = match planned.scene.max_gaussians {
-        Some(most) => format!(" --max-gaussians {most}"),
-        None => String::new(),
-    };
-    eprintln!(
-        "budget {}: {} were spent; the same length without it: --iterations {}{most}",
-        budget.time,
-        output::duration(trainer.budget_spent()),
-        planned.iterations
-    );
-}
-
-/// What the report says of the run first.
-fn about(job: &Job, photos: &Photos, backend: &dyn Backend) -> [(&'static str, String); 3] {
-    let (train, test) = (photos.train.len(), photos.test.len());
-    [
-        ("Dataset", job.dataset.display().to_string()),
-        ("Photos", format!("{train} trained on, {test} held out")),
-        ("Computed by", backend.describe()),
-    ]
-}
-
 /// The views on which quality is measured, and what they are called: those held out, if there are
 /// any.
 fn measured_on(photos: &Photos) -> (&[View], &'static str) {
@@ -261,40 +227,6 @@ fn measured_on(photos: &Photos) -> (&[View], &'static str) {
         return (&photos.train, "train");
     }
     (&photos.test, "test")
-}
-
-/// The scene for the report, with these views. A failure costs the report nothing else.
-fn shown_scene(job: &Job, up: Option<Up>, scene: &SharedScene, views: &[View]) -> Scene {
-    let export = format!(
-        "splatcore export {} -o page.html",
-        output::quote(&job.folder.to_string_lossy())
-    );
-    let shown = || -> Result<Scene> {
-        let count = scene.gaussians().len();
-        if count > sharing::MAX_IN_REPORT {
-            let count = counted(count, "Gaussian");
-            return Ok(Scene::Hint(format!(
-                "{count} are too many for this file; a page of them: {export}"
-            )));
-        }
-        let choices = Choices {
-            title: job.folder.display().to_string(),
-            background: job.config.data.background.colour(),
-            sky: sky::read(&Files::of(&job.folder).sky)?.map(Arc::new),
-            up,
-            views: views
-                .iter()
-                .map(|v| sharing::view(v.name.clone(), &v.camera))
-                .collect(),
-            ..Choices::default()
-        };
-        Ok(Scene::Page(scene.page(&choices)?))
-    };
-    shown().unwrap_or_else(|error| {
-        let error = output::one_line(&error);
-        eprintln!("warning: the report does not show the scene: {error}");
-        Scene::Hint(format!("not shown ({error}); try: {export}"))
-    })
 }
 
 /// Keeps showing a finished run: until Ctrl-C if `always`, else only if somebody is looking.
@@ -355,81 +287,18 @@ fn watched(
     Ok(Some(live))
 }
 
-/// Why a run ended before its last step, for the metrics.
-///
-/// # Errors
-/// The run was interrupted: its state is saved, but no result.
-fn why_stopped(outcome: Outcome, job: &Job, trainer: &mut Trainer) -> Result<Option<&'static str>> {
+/// Why a run that was interrupted has no result.
+fn interrupted(step: u32, trainer: &Trainer, job: &Job) -> anyhow::Error {
     let (iterations, command) = (trainer.config().iterations, &job.resume_command);
-    match outcome {
-        Outcome::Interrupted { step } => {
-            trainer.wait_saved(&mut ())?;
-            bail!(
-                "interrupted at step {step} of {iterations}; the state is saved, go on with: \
-                 {command}"
-            );
-        }
-        Outcome::TimeLimit { step } => {
-            eprintln!(
-                "stopped by --time-limit at step {step} of {iterations}; to go on: {command}"
-            );
-            Ok(Some("time limit"))
-        }
-        Outcome::Finished => Ok(trainer.reached().map(|_| "quality target")),
-    }
+    anyhow!("interrupted at step {step} of {iterations}; the state is saved, go on with: {command}")
 }
 
-/// Writes the scene while the views are measured.
-fn write_and_measure(
-    trainer: &mut Trainer,
-    files: &Files,
-    config: &ResolvedConfig,
-    measured: &[View],
-) -> Result<(SharedScene, Evaluation, Vec<ViewPictures>)> {
-    let mut gaussians = trainer.scene()?;
-    // Pictures do not show them, and no reader would take them.
-    let unsound = gaussians.drop_unsound();
-    if unsound > 0 {
-        eprintln!(
-            "warning: {} with a value that is not finite left out of the scene; try lower learning \
-             rates",
-            counted(unsound, "Gaussian")
-        );
-    }
-    let scene = SharedScene::new(gaussians, config.scene.antialias);
-    // Checkpoint and scene, of a million Gaussians nearly a gigabyte, go to disk while the views
-    // are measured.
-    let (evaluation, pictures) = std::thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            scene::write_ply(&files.scene, scene.gaussians(), config.scene.antialias)?;
-            match config.preset.is_some_and(Preset::writes_sog) {
-                true => write_sog(&files.sog, &scene),
-                false => Ok(()),
-            }
-        });
-        let region = trainer.region();
-        let (renderer, options) = trainer.renderer()?;
-        let extras = Extras {
-            align_colour: config.loss.colour.is_some(),
-            region,
-            ..Extras::default()
-        };
-        let (mut evaluation, pictures) = measure(renderer, measured, &options, extras, true)?;
-        match writer.join() {
-            Ok(written) => written?,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-        evaluation.gaussians = scene.gaussians().len();
-        Ok::<_, anyhow::Error>((evaluation, pictures))
-    })?;
-    Ok((scene, evaluation, pictures))
-}
-
-/// The scene once more, small.
-fn write_sog(path: &Path, scene: &SharedScene) -> Result<()> {
-    // The bar of the measuring is on the terminal.
-    let bytes = scene.sog(&|_, _, _| {})?;
-    file::write_bytes(path, bytes)?;
-    eprintln!("{}: {}", path.display(), Bytes(bytes.len() as u64));
-    Ok(())
+/// Why a run ended before its last step, for the metrics.
+fn why_stopped(outcome: Outcome, trainer: &Trainer, job: &Job) -> Option<&'static str> {
+    let Outcome::TimeLimit { step } = outcome else {
+        return trainer.reached().map(|_| "quality target");
+    };
+    let (iterations, command) = (trainer.config().iterations, &job.resume_command);
+    eprintln!("stopped by --time-limit at step {step} of {iterations}; to go on: {command}");
+    Some("time limit")
 }

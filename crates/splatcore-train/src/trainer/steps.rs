@@ -49,15 +49,45 @@ impl Trainer {
     /// checkpoint, [`TrainError::OutOfMemory`] (the state is saved, if it still can be had), and
     /// what the backend or the disk report.
     pub fn run_ahead(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
+        let outcome = self.run_unsaved(observer)?;
+        self.save_end(observer)?;
+        Ok(outcome)
+    }
+
+    /// As [`Trainer::run_ahead`], but leaves it to the caller to save the end: with
+    /// [`Trainer::save_end`], before which the scene may be fetched.
+    ///
+    /// # Errors
+    /// As [`Trainer::run_ahead`].
+    pub fn run_unsaved(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
         let outcome = self.take_steps(observer);
-        match outcome {
+        outcome.map_err(|error| self.saved_if_short(error, observer))
+    }
+
+    /// Takes the state after the last step and starts to write it. All processes that train
+    /// together make this call.
+    ///
+    /// # Errors
+    /// As [`Trainer::run_ahead`].
+    pub fn save_end(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
+        let begun = (self.now)();
+        // A run resumed from its last checkpoint has nothing left to do, but perhaps another place
+        // to save to.
+        let saved = self.save(observer);
+        self.spent.wall += (self.now)() - begun;
+        saved.map_err(|error| self.saved_if_short(error, observer))
+    }
+
+    /// Saves the state if an error says that memory is short.
+    fn saved_if_short(&mut self, error: TrainError, observer: &mut dyn Observer) -> TrainError {
+        match error {
             // A process alone cannot fetch the state from the others.
-            Err(TrainError::Backend(error @ BackendError::OutOfMemory { .. }))
+            TrainError::Backend(error @ BackendError::OutOfMemory { .. })
                 if self.together.is_none() =>
             {
-                Err(self.save_what_there_is(error, observer))
+                self.save_what_there_is(error, observer)
             }
-            outcome => outcome,
+            error => error,
         }
     }
 
@@ -81,9 +111,6 @@ impl Trainer {
         while self.step < self.iterations() && outcome == Outcome::Finished {
             outcome = self.take_step(&mut stretch, observer)?;
         }
-        // A run resumed from its last checkpoint has nothing left to do, but perhaps another place
-        // to save to.
-        self.save(observer)?;
         if self.step > stretch.first_step {
             self.spent.profile.add(self.learner.take_profile()?);
             self.spent.steps += self.step - stretch.first_step;

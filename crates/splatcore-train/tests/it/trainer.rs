@@ -310,3 +310,20 @@ fn a_file_is_written_while_the_caller_goes_on_and_is_whole_when_waited_for() {
     drop(trainer);
     assert_eq!(Checkpoint::load(&path).unwrap().step, 400);
 }
+
+#[test]
+fn the_scene_may_be_fetched_before_the_end_is_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c");
+    let mut trainer = trainer(&config(Strategy::Mcmc), &Mock::default());
+    trainer.save_to(&path);
+    assert_eq!(trainer.run_unsaved(&mut ()).unwrap(), Outcome::Finished);
+    trainer.wait_saved(&mut ()).unwrap();
+    assert!(!path.exists());
+    let scene = trainer.scene().unwrap();
+    trainer.save_end(&mut ()).unwrap();
+    trainer.wait_saved(&mut ()).unwrap();
+    let saved = Checkpoint::load(&path).unwrap();
+    assert_same(&saved, &trainer.checkpoint().unwrap());
+    assert_eq!((saved.step, saved.state.gaussians), (400, scene));
+}

@@ -12,7 +12,8 @@ use std::time::Instant;
 
 /// Bytes of a Gaussian in scene.ply and in the checkpoint, at SH degree 3, and how many a disk
 /// takes in a second, with the copies that come before.
-const BYTES: f64 = 248.0 + 716.0;
+const SCENE_BYTES: f64 = 248.0;
+const STATE_BYTES: f64 = 716.0;
 const BYTES_A_SECOND: f64 = 8e8;
 /// Seconds to pack a Gaussian for the page in the report, on one core.
 const PACKING: f64 = 4e-5;
@@ -25,6 +26,8 @@ const DIVISOR: u32 = 4;
 const MIN_SIDE: u32 = 32;
 /// Channels of an image, which are scored at the same time where there are as many threads.
 const CHANNELS: usize = 3;
+/// Pictures of a view in the report, which are made at the same time.
+const PICTURES: usize = 3;
 
 /// Tries one of the views that will be measured, and reckons the rest by it. Whoever trains waits
 /// for it, so that it is tried small.
@@ -33,18 +36,44 @@ pub fn afterwards(views: Arc<Vec<View>>, align_colour: bool, fits_poses: bool) -
     let tried = tried.map(|view| (view.camera.clone(), reduced(view)));
     Box::new(move |renderer, options, gaussians| {
         let count = gaussians as f64;
-        let files = BYTES * count / BYTES_A_SECOND;
+        let scene = SCENE_BYTES * count / BYTES_A_SECOND;
+        let state = STATE_BYTES * count / BYTES_A_SECOND;
         let page = match gaussians <= MAX_IN_REPORT {
-            true => PACKING * count / threads(),
+            true => PACKING * count,
             false => 0.0,
         };
         let extras = (align_colour, fits_poses);
         let measured = tried.as_ref().and_then(|(camera, small)| {
             measuring(renderer, options, (camera, small), views.len(), extras)
         });
-        let measured = measured.unwrap_or(0.0);
-        files.max(measured) + page + REST
+        together(
+            [scene, state, page],
+            measured.unwrap_or_default(),
+            threads(),
+        ) + REST
     })
+}
+
+/// Seconds to render and score views.
+#[derive(Clone, Copy, Default)]
+struct Measuring {
+    /// By the clock, if nothing else is done.
+    alone: f64,
+    /// Of these, those in which the processor waits for the card.
+    waiting: f64,
+    /// Of the processor, on one core.
+    work: f64,
+}
+
+/// Seconds of all that follows the last step: to write scene and state, to pack the scene for the
+/// page once it is written, in seconds of one core, and to measure. They go on at the same time, as
+/// far as there are threads.
+fn together([scene, state, page]: [f64; 3], measuring: Measuring, threads: f64) -> f64 {
+    let busy = measuring.waiting + (measuring.work + page) / threads;
+    let packed = scene + page / threads;
+    [scene + state, packed, measuring.alone, busy]
+        .into_iter()
+        .fold(0.0, f64::max)
 }
 
 /// A view at a size at which little time is lost.
@@ -58,15 +87,15 @@ fn reduced(view: &View) -> View {
     }
 }
 
-/// Seconds to render and score so many views, and to make the pictures of the report; by a view's
-/// camera and the small view.
+/// What it takes to render and score so many views, and to make the pictures of the report; by a
+/// view's camera and the small view.
 fn measuring(
     renderer: &mut dyn Renderer,
     options: &RenderOptions,
     (camera, small): (&Camera, &View),
     views: usize,
     (align_colour, fits_poses): (bool, bool),
-) -> Option<f64> {
+) -> Option<Measuring> {
     let image = renderer.render(&small.camera, options).ok()?.image;
     // The first image of its size may need kernels and memory.
     renderer.render(camera, options).ok()?;
@@ -87,14 +116,42 @@ fn measuring(
     };
     let rounds = |count: usize| (count as f64 / threads()).ceil();
     let shown = pictured(views).len();
-    Some(
-        fitting
-            + rendered * views as f64
-            + scored * threads().min(CHANNELS as f64) / CHANNELS as f64 * rounds(CHANNELS * views)
-            + pictures * rounds(shown),
-    )
+    // The channels of an image are scored at the same time, as are the pictures of a view made.
+    let at_once = |count: usize| threads().min(count as f64);
+    let each = |seconds: f64, parts: usize, count: usize| {
+        seconds * at_once(parts) / parts as f64 * rounds(parts * count)
+    };
+    let waiting = fitting + rendered * views as f64;
+    Some(Measuring {
+        alone: waiting + each(scored, CHANNELS, views) + each(pictures, PICTURES, shown),
+        waiting,
+        work: scored * at_once(CHANNELS) * views as f64
+            + pictures * at_once(PICTURES) * shown as f64,
+    })
 }
 
 fn threads() -> f64 {
     rayon::current_num_threads().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_at_the_same_time_takes_as_long_as_the_longest_or_as_all_threads() {
+        let measuring = Measuring {
+            alone: 0.5,
+            waiting: 0.1,
+            work: 4.0,
+        };
+        let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found}");
+        // Small files, and threads for all.
+        near(together([0.1, 0.2, 1.0], measuring, 16.0), 0.5);
+        near(together([0.25, 0.75, 1.0], measuring, 16.0), 1.0);
+        // The page fills all threads once the scene is written.
+        near(together([0.5, 0.0, 8.0], measuring, 16.0), 1.0);
+        // Too few threads for measuring and packing.
+        near(together([0.1, 0.2, 2.0], measuring, 4.0), 0.1 + 6.0 / 4.0);
+    }
 }

@@ -18,18 +18,11 @@ pub enum Begin {
 }
 
 impl Begin {
-    /// The state of a checkpoint, else a scene, else the dataset's points.
-    pub fn of(
-        config: &ResolvedConfig,
-        dataset: &Dataset,
-        photos: &Photos,
-        checkpoint: Option<Checkpoint>,
-        scene: Option<(Gaussians, bool)>,
-    ) -> Self {
-        match (checkpoint, scene) {
-            (Some(checkpoint), _) => Self::Resumed(Box::new(checkpoint)),
-            (None, Some((scene, _))) => Self::Fresh(scene),
-            (None, None) => Self::Fresh(of_points(config, dataset, &photos.train)),
+    /// The state of a checkpoint, else these Gaussians.
+    pub fn of(checkpoint: Option<Checkpoint>, first: Option<Gaussians>) -> Self {
+        match checkpoint {
+            Some(checkpoint) => Self::Resumed(Box::new(checkpoint)),
+            None => Self::Fresh(first.unwrap_or_default()),
         }
     }
 }
@@ -69,7 +62,7 @@ pub fn start(
 }
 
 /// The Gaussians of the dataset's points.
-fn of_points(config: &ResolvedConfig, dataset: &Dataset, train: &[View]) -> Gaussians {
+pub fn of_points(config: &ResolvedConfig, dataset: &Dataset, train: &[View]) -> Gaussians {
     let extent = camera::extent(train.iter().map(|view| &view.camera));
     let points = &dataset.points;
     let start = init::from_points(&points.positions, &points.colours, config, extent);

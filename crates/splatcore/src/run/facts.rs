@@ -70,8 +70,13 @@ pub fn of_run(
 /// Writes run.json, and the cameras of the photos by their names.
 pub fn write(facts: &Facts, files: &Files, photos: &Photos) -> Result<()> {
     let all = photos.train.iter().chain(&*photos.test);
-    write_cameras(files, photos, all.map(|view| view.camera.clone()))?;
-    facts.write(&files.run)
+    let cameras = all.map(|view| view.camera.clone());
+    // Each waits for the disk.
+    let (written, noted) = rayon::join(
+        || write_cameras(files, photos, cameras),
+        || facts.write(&files.run),
+    );
+    written.and(noted)
 }
 
 /// Writes the cameras of the photos, those to train on before those held out, by their names.

@@ -1,5 +1,6 @@
 //! metrics.json: what a run writes of itself, and what `report` reads.
 
+use super::timeline::Phase;
 use crate::report::{MeasuredCameras, MeasuredColours};
 use serde::{Deserialize, Serialize};
 use splatcore_train::{Breakdown, CurvePoint, Evaluation};
@@ -124,6 +125,8 @@ pub struct Written {
     pub curve: Vec<CurvePoint>,
     /// PSNR of the photos of `split` during the run; the last is the result.
     pub measured: Vec<Measured>,
+    /// What was done when, before and after the steps too.
+    pub timeline: Vec<Phase>,
 }
 
 /// A trainer's curve, thinned.

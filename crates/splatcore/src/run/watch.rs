@@ -1,6 +1,7 @@
 //! What happens beside the training.
 
 use super::metrics::Measured;
+use super::timeline::Timeline;
 use crate::interrupt::Guard;
 use crate::output::{duration, thousands};
 use crate::progress::{self, Progress};
@@ -12,6 +13,7 @@ use splatcore_train::memory::Bytes;
 use splatcore_train::{Event, Extras, Observer, Planned, ResolvedConfig, Signal, evaluate_with};
 use splatcore_view::Moment;
 use std::borrow::Cow;
+use std::time::Instant;
 
 /// Shows progress, hears Ctrl-C, measures now and then.
 pub struct Watch<'a> {
@@ -26,6 +28,40 @@ pub struct Watch<'a> {
     pub psnr: Vec<Measured>,
     /// The browsers that look, if the run is shown.
     pub live: Option<Live>,
+    /// When steps were taken.
+    pub steps: Steps,
+}
+
+/// When the first step began, when it was launched, and when the last one was. A card does what was
+/// launched later.
+pub struct Steps {
+    begun: Instant,
+    first: Option<Instant>,
+    last: Instant,
+}
+
+impl Steps {
+    fn begin() -> Self {
+        let begun = Instant::now();
+        Self {
+            begun,
+            first: None,
+            last: begun,
+        }
+    }
+
+    fn taken(&mut self) {
+        self.last = Instant::now();
+        self.first.get_or_insert(self.last);
+    }
+
+    /// Takes down the first step, the other steps, and the wait until now for what was launched.
+    pub fn note(&self, timeline: &Timeline) {
+        let first = self.first.unwrap_or(self.last);
+        timeline.note("launch the first step", self.begun, first);
+        timeline.note("take the other steps", first, self.last);
+        timeline.note("wait for the last step", self.last, Instant::now());
+    }
 }
 
 impl<'a> Watch<'a> {
@@ -44,6 +80,7 @@ impl<'a> Watch<'a> {
             align_colour: config.loss.colour.is_some(),
             psnr: Vec::new(),
             live,
+            steps: Steps::begin(),
         })
     }
 }
@@ -73,6 +110,7 @@ impl Watch<'_> {
 
 impl Observer for Watch<'_> {
     fn signal(&mut self) -> Signal {
+        self.steps.taken();
         if self.guard.stop_requested() {
             Signal::Stop
         } else {

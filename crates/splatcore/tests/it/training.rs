@@ -24,6 +24,7 @@ fn a_run_writes_everything_and_repeats_from_its_config() {
     assert!(metrics["seconds"].as_f64().unwrap() > 0.0);
     assert_eq!(metrics["views"].as_array().unwrap().len(), 2);
     check_breakdown(&metrics["breakdown"]);
+    check_timeline(&metrics["timeline"]);
     assert_contains!(stdout, "\ntime     project ");
     let html = String::from_utf8(read(&first, "report.html")).unwrap();
     assert_eq!(html.matches("<svg").count(), 3, "loss, Gaussians, PSNR");
@@ -69,6 +70,40 @@ fn a_run_writes_everything_and_repeats_from_its_config() {
     let learnt = metrics["psnr"].as_f64().unwrap() - short["psnr"].as_f64().unwrap();
     assert!(learnt > 1.0, "{learnt} dB from step 3 to 120");
     assert_eq!(read(&first, "notes.txt"), b"mine");
+}
+
+/// Phases are told in their order; the scene is written while others go on.
+fn check_timeline(timeline: &serde_json::Value) {
+    let phases = timeline.as_array().unwrap();
+    let times = |name: &str| {
+        let found = phases.iter().find(|phase| phase["name"] == name);
+        let found = found.unwrap_or_else(|| panic!("{name}: {timeline}"));
+        ["begin", "end"].map(|key| found[key].as_f64().unwrap())
+    };
+    let in_turn = [
+        "open the backend",
+        "read the dataset",
+        "decode photos",
+        "make the first Gaussians",
+        "make the learner",
+        "write the settings",
+        "launch the first step",
+        "take the other steps",
+        "wait for the last step",
+        "fetch the scene",
+        "fetch the state",
+        "measure",
+        "wait for the scene",
+    ];
+    let mut now = 0.0;
+    for name in in_turn {
+        let [begin, end] = times(name);
+        assert!(now <= begin && begin <= end, "{name}: {timeline}");
+        now = end;
+    }
+    for name in ["write scene.ply", "encode the scene for the report"] {
+        assert!(times(name)[1] <= now, "{name}: {timeline}");
+    }
 }
 
 /// The parts of a run of 120 steps are all there and add up.

@@ -35,13 +35,18 @@ pub struct DriverInfo {
     pub cards: Vec<(String, u32, u64)>,
 }
 
+/// Whether there is a driver, which may still see no card. Does not start it, which takes time.
+pub fn has_driver() -> bool {
+    // SAFETY: opening the driver has no preconditions.
+    unsafe { sys::is_culib_present() }
+}
+
 /// Asks the driver which cards there are.
 ///
 /// # Errors
 /// If there is no driver or it does not start.
 pub fn driver_info() -> Result<DriverInfo, NoCard> {
-    // SAFETY: opening the driver has no preconditions.
-    if !unsafe { sys::is_culib_present() } {
+    if !has_driver() {
         return Err(NoCard {
             reason: "no NVIDIA driver (libcuda) was found".into(),
             remedy: "install NVIDIA's driver from https://www.nvidia.com/drivers".into(),
