@@ -173,15 +173,21 @@ impl CudaLearner {
         coloured.replace(&state.colours)?;
         passes.skies.replace(&state.sky)?;
         let kernels = passes.work.kernels.clone();
-        // What must be compiled is, at the same time.
-        let (loss, densify) = rayon::join(|| Loss::new(&kernels), || Densify::new(&kernels));
+        let uploaded = State::upload_as(&device, state, moments, headroom, division)?;
+        let depths = Depths::new(&device, &views)?;
+        let shared = Arc::clone(&views);
+        // What must be compiled or loaded is, at the same time, while the photos are copied.
+        let (photos, (loss, densify)) = rayon::join(
+            || Photos::new(&device, shared, PHOTO_SHARE),
+            || rayon::join(|| Loss::new(&kernels), || Densify::new(&kernels)),
+        );
         let mut learner = Self {
-            state: State::upload_as(&device, state, moments, headroom, division)?,
+            state: uploaded,
             cameras: views.iter().map(|view| view.camera.clone()).collect(),
             poses: pose_gradient::gradients(&device)?,
             intrinsics: intrinsics_gradient::gradients(&device)?,
-            depths: Depths::new(&device, &views)?,
-            photos: Photos::new(&device, views, PHOTO_SHARE)?,
+            depths,
+            photos: photos?,
             photo: StepPhoto::new(device.clone())?,
             coloured,
             loss: loss?,

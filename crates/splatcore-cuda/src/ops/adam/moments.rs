@@ -20,6 +20,7 @@
 
 use crate::ops::constants::float;
 use crate::ops::groups;
+use rayon::prelude::*;
 
 /// How moments are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -85,10 +86,10 @@ impl Format {
     pub fn encode(self, numbers: &[f32]) -> Vec<u8> {
         match self {
             Self::F32 => bytemuck::cast_slice(numbers).to_vec(),
-            Self::Bf16 => numbers
-                .iter()
-                .flat_map(|&v| bf16(v).to_ne_bytes())
-                .collect(),
+            Self::Bf16 => {
+                let halves = numbers.par_iter().map(|&v| bf16(v).to_ne_bytes());
+                halves.collect::<Vec<[u8; 2]>>().into_flattened()
+            }
             Self::Log8 => {
                 let values = log8_values();
                 // From here on the next code is nearer.
@@ -97,7 +98,7 @@ impl Format {
                     .map(|pair| (pair[0] as f64 + pair[1] as f64) / 2.0)
                     .collect();
                 let code = |&v: &f32| middles.partition_point(|&middle| middle < v as f64) as u8;
-                numbers.iter().map(code).collect()
+                numbers.par_iter().map(code).collect()
             }
         }
     }
@@ -111,15 +112,14 @@ impl Format {
                 }
             }
             Self::Bf16 => {
-                for (number, &bytes) in numbers.iter_mut().zip(stored.as_chunks().0) {
-                    *number = f32::from_bits((u16::from_ne_bytes(bytes) as u32) << 16);
-                }
+                let of = |bytes| f32::from_bits((u16::from_ne_bytes(bytes) as u32) << 16);
+                let halves = numbers.par_iter_mut().zip(stored.as_chunks().0);
+                halves.for_each(|(number, &bytes)| *number = of(bytes));
             }
             Self::Log8 => {
                 let values = log8_values();
-                for (number, &code) in numbers.iter_mut().zip(stored) {
-                    *number = values[code as usize];
-                }
+                let codes = numbers.par_iter_mut().zip(stored);
+                codes.for_each(|(number, &code)| *number = values[code as usize]);
             }
         }
     }
