@@ -11,6 +11,7 @@ use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
 use splatcore_core::depth::DepthError;
 use splatcore_core::spread::in_order;
 use splatcore_core::{Image, Region, View, metrics};
+use std::sync::OnceLock;
 
 /// The highest PSNR reported, in dB. An image equal to its photo has an infinite one, which JSON
 /// cannot hold and which would swallow every other view in the mean; 100 dB is a root mean square
@@ -155,10 +156,6 @@ pub fn evaluate_over(
         .iter()
         .filter(|view| view.photo.counted_pixels() > 0)
         .collect();
-    let mut scores: Vec<ViewScore> = Vec::with_capacity(scored.len());
-    let batch_size = rayon::current_num_threads().max(1);
-    let mut images = Vec::with_capacity(batch_size);
-    let mut measured = Vec::with_capacity(batch_size);
     let render = |renderer: &mut &mut dyn Renderer, view: &&View| {
         let known = &view.photo.depth;
         let options = RenderOptions {
@@ -176,18 +173,23 @@ pub fn evaluate_over(
         };
         Ok((rendered.image, geometry))
     };
-    in_order(renderers, &scored, render, |_, (image, geometry)| {
-        images.push(image);
-        measured.push(geometry);
-        if images.len() == batch_size || scores.len() + images.len() == scored.len() {
-            let batch = &scored[scores.len()..][..images.len()];
-            let measured = &measured[scores.len()..];
-            let found = score_all(batch, (&images, measured), extras, scores.len(), each)?;
-            scores.extend(found);
-            images.clear();
-        }
-        Ok(())
-    })?;
+    // So many images are held at a time.
+    let held = rayon::current_num_threads().max(1) * renderers.len().max(1);
+    let mut scores: Vec<ViewScore> = Vec::with_capacity(scored.len());
+    let mut measured = Vec::with_capacity(scored.len());
+    for views in scored.chunks(held) {
+        let images: Vec<OnceLock<(Image, Geometry)>> = vec![OnceLock::new(); views.len()];
+        let batch = Batch {
+            views,
+            first: scores.len(),
+            images: &images,
+            extras,
+            each,
+        };
+        scores.extend(batch.score(renderers, render)?);
+        let geometries = images.iter().filter_map(OnceLock::get);
+        measured.extend(geometries.map(|(_, geometry)| *geometry));
+    }
     if scores.is_empty() {
         return Err(BackendError::Input(
             "no view to evaluate: the split is empty, or its masks leave no pixel".into(),
@@ -221,51 +223,86 @@ fn all<T>(measured: &[Geometry], of: fn(&Geometry) -> Option<T>) -> Vec<T> {
     measured.iter().filter_map(of).collect()
 }
 
-/// Scores of a batch of views, the first of which is number `first`.
-fn score_all(
-    views: &[&View],
-    (images, measured): (&[Image], &[Geometry]),
-    extras: Extras<'_>,
+/// Views whose images are held at the same time.
+struct Batch<'a> {
+    views: &'a [&'a View],
+    /// The number of the first.
     first: usize,
-    each: Each<'_>,
-) -> Result<Vec<ViewScore>, BackendError> {
-    let distances = distances(extras.lpips, views, images)?;
-    let pairs = views.par_iter().zip(images).enumerate();
-    pairs
-        .map(|(i, (view, image))| {
-            let found = ViewScore {
-                lpips: distances.get(i).copied(),
-                depth: measured.get(i).and_then(|g| g.depth).map(DepthScore::from),
-                region: measured.get(i).and_then(|g| g.region),
-                ..score(view, image, extras.align_colour)?
-            };
-            each(first + i, view, image, &found);
-            Ok(found)
-        })
-        .collect()
+    /// Each is set once it is rendered.
+    images: &'a [OnceLock<(Image, Geometry)>],
+    extras: Extras<'a>,
+    each: Each<'a>,
 }
 
-/// LPIPS of each image; empty without weights. One view after the other: a network's features take
-/// much memory, and it uses all threads for one view.
-fn distances(
-    lpips: Option<&Lpips>,
-    views: &[&View],
-    images: &[Image],
-) -> Result<Vec<f64>, BackendError> {
-    let Some(lpips) = lpips else {
-        return Ok(Vec::new());
-    };
-    let pairs = views.iter().zip(images);
-    pairs
-        .map(|(view, image)| match lpips.distance(image, &view.photo) {
-            Ok(distance) if distance.is_nan() => Ok(1.0),
-            Ok(distance) => Ok(distance),
-            Err(error) => Err(BackendError::Input(format!(
-                "view '{}': {error}",
+impl Batch<'_> {
+    /// Renders the views. Each is scored while others are still being rendered, but for LPIPS.
+    fn score(
+        &self,
+        renderers: &mut [&mut dyn Renderer],
+        render: impl Fn(&mut &mut dyn Renderer, &&View) -> Result<(Image, Geometry), BackendError>
+        + Sync,
+    ) -> Result<Vec<ViewScore>, BackendError> {
+        let found: Vec<OnceLock<_>> = self.views.iter().map(|_| OnceLock::new()).collect();
+        let score = |i: usize, lpips: Option<f64>| {
+            let _ = found[i].set(self.score_one(i, lpips));
+        };
+        let score = &score;
+        rayon::in_place_scope(|scope| {
+            let mut numbers = 0..;
+            in_order(renderers, self.views, render, |_, rendered| {
+                if let Some(i) = numbers.next() {
+                    let _ = self.images[i].set(rendered);
+                    if self.extras.lpips.is_none() {
+                        scope.spawn(move |_| score(i, None));
+                    }
+                }
+                Ok(())
+            })
+        })?;
+        if let Some(lpips) = self.extras.lpips {
+            let distances = self.distances(lpips)?;
+            let numbered = distances.into_par_iter().enumerate();
+            numbered.for_each(|(i, distance)| score(i, Some(distance)));
+        }
+        found.into_iter().filter_map(OnceLock::into_inner).collect()
+    }
+
+    fn score_one(&self, i: usize, lpips: Option<f64>) -> Result<ViewScore, BackendError> {
+        let view = self.views[i];
+        let Some((image, geometry)) = self.images[i].get() else {
+            return Err(BackendError::Input(format!(
+                "view '{}' has no image",
                 view.name
-            ))),
-        })
-        .collect()
+            )));
+        };
+        let found = ViewScore {
+            lpips,
+            depth: geometry.depth.map(DepthScore::from),
+            region: geometry.region,
+            ..score(view, image, self.extras.align_colour)?
+        };
+        (self.each)(self.first + i, view, image, &found);
+        Ok(found)
+    }
+
+    /// LPIPS of each image. One view after the other: a network's features take much memory, and
+    /// it uses all threads for one view.
+    fn distances(&self, lpips: &Lpips) -> Result<Vec<f64>, BackendError> {
+        let images = self.images.iter().filter_map(OnceLock::get);
+        let pairs = self.views.iter().zip(images);
+        pairs
+            .map(
+                |(view, (image, _))| match lpips.distance(image, &view.photo) {
+                    Ok(distance) if distance.is_nan() => Ok(1.0),
+                    Ok(distance) => Ok(distance),
+                    Err(error) => Err(BackendError::Input(format!(
+                        "view '{}': {error}",
+                        view.name
+                    ))),
+                },
+            )
+            .collect()
+    }
 }
 
 /// PSNR of one image against its view's photo, dB over the pixels that count, at most

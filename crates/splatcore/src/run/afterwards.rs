@@ -121,10 +121,12 @@ fn measuring(
     let each = |seconds: f64, parts: usize, count: usize| {
         seconds * at_once(parts) / parts as f64 * rounds(parts * count)
     };
-    let waiting = fitting + rendered * views as f64;
+    // A view is scored while the next ones are rendered.
+    let rendering = rendered * views as f64 + scored + pictures;
+    let scoring = rendered + each(scored, CHANNELS, views) + each(pictures, PICTURES, shown);
     Some(Measuring {
-        alone: waiting + each(scored, CHANNELS, views) + each(pictures, PICTURES, shown),
-        waiting,
+        alone: fitting + rendering.max(scoring),
+        waiting: fitting + rendered,
         work: scored * at_once(CHANNELS) * views as f64
             + pictures * at_once(PICTURES) * shown as f64,
     })

@@ -1,4 +1,4 @@
-//! What follows the last step: the views are measured, while scene and state go to disk, and metrics
+//! What follows the last step: views are measured while scene and state go to disk, then metrics
 //! and report are written.
 
 use super::job::Job;
