@@ -137,7 +137,7 @@ fn read(
         }
         begun => {
             let mut loaded = load(&job.config, &mut dataset)?;
-            let (opened, alone) = begun.wait()?;
+            let (opened, alone) = timeline.time("wait for the backend", || begun.wait())?;
             let backend = opened.announce();
             let config = sized(job, &*backend, &dataset, keeps_size)?;
             // The driver found no card after all.
@@ -250,6 +250,7 @@ mod tests {
             "find up",
             "decode photos",
             "make the first Gaussians",
+            "wait for the backend",
         ];
         assert_eq!(phases, wanted);
         assert_eq!(ready.config, job.config);
