@@ -7,32 +7,30 @@
 use super::CudaLearner;
 use super::memory;
 use crate::device::{Buffer, Device, Place};
+use crate::ops::adam::moments::Moments;
 use crate::ops::division::{Division, any};
-use crate::ops::offload;
+use crate::ops::offload::{self, Headroom};
 use crate::ops::state::{SH, Whole};
 use crate::peers::Peers;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{LearnerState, Refine};
 use std::sync::Arc;
 
-/// How the ranks divide a state that is to be uploaded, with rows of these bytes, where so many
-/// bytes are free (`None`: nothing may leave the device): not at all if it fits all of them.
-pub(super) fn division_of(
-    state: &LearnerState,
-    device: &Arc<dyn Device>,
-    (rows, free): ([[usize; 3]; 5], Option<u64>),
-    peers: Option<&Arc<dyn Peers>>,
-) -> Result<Option<Division>, BackendError> {
-    let Some(peers) = peers else {
-        return Ok(None);
-    };
-    let n = state.gaussians.len();
-    let is_short = free.is_some_and(|free| offload::leaving(rows, (n, n), free) > 0);
-    let divides = any(&**peers, device, is_short)?;
-    Ok(divides.then(|| Division::new(Arc::clone(peers), n)))
-}
-
 impl CudaLearner {
+    /// How the ranks divide a state that is to be uploaded, if there are any; without headroom
+    /// nothing may leave the device.
+    pub(super) fn division_at_start(
+        device: &Arc<dyn Device>,
+        state: &LearnerState,
+        moments: Moments,
+        (peers, headroom): (Option<&Arc<dyn Peers>>, Option<Headroom>),
+    ) -> Result<Option<Division>, BackendError> {
+        let count = state.gaussians.len();
+        let rows = offload::row_bytes(state.gaussians.sh_degree, moments);
+        let free = headroom.map(|headroom| device.memory().0.saturating_sub(headroom.of(count)));
+        Division::if_short(peers, device, count, (rows, free))
+    }
+
     /// How the ranks divide a state that replaces the one that is there.
     pub(super) fn division_for(
         &self,
@@ -45,7 +43,7 @@ impl CudaLearner {
         let rows = offload::row_bytes(state.gaussians.sh_degree, self.state.moments);
         let peers = self.sharing.as_ref().map(|sharing| &sharing.peers);
         let free = self.offloads.then_some(free);
-        division_of(state, &device, (rows, free), peers)
+        Division::if_short(peers, &device, state.gaussians.len(), (rows, free))
     }
 
     /// Divides the state if it would not fit after a refinement. All ranks ask; every row is as it

@@ -43,7 +43,6 @@ mod whole;
 use crate::device::Kernels;
 use crate::device::queue::Marks;
 use crate::device::{Buffer, Event, Kernel, Pinned};
-use crate::ops;
 use crate::ops::accumulate::BatchGradients;
 use crate::ops::adam::kind::AdamKind;
 use crate::ops::adam::moments::Moments;
@@ -143,8 +142,8 @@ pub struct CudaLearner {
 }
 
 impl CudaLearner {
-    /// `offloads`: what the device has no memory for lies in the host's. `peers`: with whom it takes
-    /// its steps.
+    /// `offloads`: what the device has no memory for lies in the host's. `peers`: with whom it
+    /// takes its steps.
     pub(crate) fn new(
         state: &LearnerState,
         views: Arc<Vec<View>>,
@@ -163,12 +162,8 @@ impl CudaLearner {
         }
         let headroom = offloads.then(|| memory::headroom(pixels));
         let peers = peers.filter(|peers| peers.ranks().count > 1);
-        let rows = ops::offload::row_bytes(state.gaussians.sh_degree, moments);
-        let free = headroom.map(|headroom| {
-            let needed = headroom.of(state.gaussians.len());
-            device.memory().0.saturating_sub(needed)
-        });
-        let division = divide::division_of(state, &device, (rows, free), peers.as_ref())?;
+        let of_ranks = (peers.as_ref(), headroom);
+        let division = Self::division_at_start(&device, state, moments, of_ranks)?;
         let mut coloured = Coloured::new(&device, cameras_of(views.iter()))?;
         coloured.replace(&state.colours)?;
         passes.skies.replace(&state.sky)?;

@@ -60,9 +60,9 @@ impl Blocks<'_> {
 }
 
 impl CudaLearner {
-    /// Gives the own rows of all arrays that are not divided to the other ranks, and takes theirs. All ranks make the
-    /// same exchanges, wherever their arrays lie; those in the host's memory go by way of a stage
-    /// on the device, as what moves data between ranks moves that of devices.
+    /// Gives the own rows of all arrays that are not divided to the other ranks, and takes theirs.
+    /// All ranks make the same exchanges, wherever their arrays lie; those in the host's memory go
+    /// by way of a stage on the device, as what moves data between ranks moves that of devices.
     pub(super) fn exchange_rows(&mut self) -> Result<(), BackendError> {
         let stage = self.with_memory(Self::stage)?;
         let Some(sharing) = &self.sharing else {

@@ -3,6 +3,7 @@
 //! Means, scales, rotations, opacities and statistics, 52 bytes a Gaussian, stay whole on every
 //! rank, as every refinement decides by them.
 
+use super::offload;
 use super::row_blocks::OwnRows;
 use super::shards::Shards;
 use crate::device::{Buffer, Device};
@@ -30,6 +31,27 @@ impl Division {
     pub fn new(peers: Arc<dyn Peers>, gaussians: usize) -> Self {
         let block = Shards::new(gaussians, peers.ranks().count).block_rows();
         Self { peers, block }
+    }
+
+    /// How the ranks divide a state of so many Gaussians that is to be uploaded, with rows of these
+    /// bytes, where so many bytes are free (`None`: nothing may leave the device): not at all if it
+    /// fits all of them. All ranks ask.
+    ///
+    /// # Errors
+    /// If another rank does not answer, or the device failed.
+    pub fn if_short(
+        peers: Option<&Arc<dyn Peers>>,
+        device: &Arc<dyn Device>,
+        gaussians: usize,
+        (rows, free): ([[usize; 3]; 5], Option<u64>),
+    ) -> Result<Option<Self>, BackendError> {
+        let Some(peers) = peers else {
+            return Ok(None);
+        };
+        let all = (gaussians, gaussians);
+        let is_short = free.is_some_and(|free| offload::leaving(rows, all, free) > 0);
+        let divides = any(&**peers, device, is_short)?;
+        Ok(divides.then(|| Self::new(Arc::clone(peers), gaussians)))
     }
 
     /// Who has which of so many Gaussians.

@@ -93,7 +93,8 @@ pub struct Args {
     /// trains all the same: what the card has no room for, first the optimiser's state and the
     /// spherical harmonics, lies in the computer's memory, and steps move what they need. With
     /// --optimizer sparse-adam that is what their photos see, else all of it. The result is the
-    /// same, bit for bit, whatever the memory. Of several cards each uses so much
+    /// same, bit for bit, whatever the memory. Of several cards each uses so much; they divide the
+    /// scene before anything leaves them
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
     /// Keep what the card has no memory for in files of this folder (of a fast disk: NVMe), in

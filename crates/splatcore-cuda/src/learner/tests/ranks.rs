@@ -172,20 +172,15 @@ impl Course {
     }
 
     /// These ranks as the course wants them.
-    fn with(self, peers: Arc<Loopback>) -> Arc<dyn Peers> {
+    fn with(self, mut peers: Arc<Loopback>) -> Arc<dyn Peers> {
         let own = |peers| Arc::into_inner(peers).unwrap();
-        let peers = match self.strips {
-            true => Arc::new(own(peers).with_strips()),
-            false => peers,
-        };
-        match self.late {
-            true => Arc::new(own(peers).late()),
-            false => peers,
+        if self.strips {
+            peers = Arc::new(own(peers).with_strips());
         }
-    }
-
-    fn train(self, learner: &mut CudaLearner) -> Trained {
-        self.train_from(learner, self.first)
+        if self.late {
+            peers = Arc::new(own(peers).late());
+        }
+        peers
     }
 
     /// From this step on, of six.
@@ -241,7 +236,7 @@ impl Course {
         device()?;
         by(ranks, move |_, peers| {
             let mut learner = self.learner(peers)?;
-            Some(self.train(&mut learner))
+            Some(self.train_from(&mut learner, self.first))
         })
     }
 }

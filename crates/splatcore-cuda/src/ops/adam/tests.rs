@@ -400,14 +400,8 @@ fn at_most_450_bytes_a_gaussian() {
         *logit = -9.0;
     }
     for (moments, bytes) in [(Moments::Full, 716), (Moments::Compact, 432)] {
-        let state = State::upload_as(
-            &device,
-            &LearnerState::fresh(scene.clone()),
-            moments,
-            None,
-            None,
-        )
-        .unwrap();
+        let fresh = LearnerState::fresh(scene.clone());
+        let state = State::upload_as(&device, &fresh, moments, None, None).unwrap();
         // And empty arrays of filters and of masks (3), and the count.
         assert_eq!(state.bytes(), bytes * n as u64 + 4 * 4 + 4);
         let plan = backend(&device, moments).memory_plan(n, 3, [1, 1]);

@@ -6,8 +6,9 @@
 //! launches its beginning and end. Between them stand the steps of a method: `adc` (with
 //! `adc_choose`), `mcmc`, `prune`, `reset_opacity`. They share `lists` of Gaussians with some
 //! `actions`, who is `within` a region, `totals` (the counts, on the device), `rows` (append,
-//! overwrite, compact) of `arrays` of the state, which ranks may divide (`divided`), `reserve` (room
-//! for more) and `pool` (memory beside the state). `kernels` names the kernels, `params` declares their parameters.
+//! overwrite, compact) of `arrays` of the state, which ranks may divide (`divided`), `reserve`
+//! (room for more) and `pool` (memory beside the state). `kernels` names the kernels, `params`
+//! declares their parameters.
 //!
 //! Memory beside the state: lists of some 5 (adc) to 21 (mcmc) bytes a Gaussian, and scratch of 32
 //! bytes a Gaussian to compact through; kept for the next refinement where memory is plenty
