@@ -171,7 +171,7 @@ mod tests {
         let path = folder.path().join("a.png");
         let mut image = Image::filled(3, 2, [0.0, 0.5, 2.0]);
         write_png(&path, &image).unwrap();
-        let back = image::open(&path).unwrap().into_rgb8();
+        let back = picture::read(&path).unwrap().into_rgb8();
         assert_eq!(back.dimensions(), (3, 2));
         assert_eq!(back.get_pixel(2, 1).0, [0, 128, 255]);
         image.width = 4;

@@ -1,10 +1,12 @@
 //! Where images are decoded from: one type for files and for bytes in memory. For each type that it
 //! decodes from, `image` compiles the decoders of all formats anew, which takes longer than most
-//! crates. Likewise PNG is written by its own encoder, not by `write_to`, which compiles them all.
+//! crates. Likewise PNG and JPEG are written by their own encoders, not by `save` or `write_to`,
+//! which compile them all, and `image::open` is [`read`] here.
 
 use crate::DataError;
 use crate::words::one_line;
-use image::{ImageEncoder, ImageReader};
+use image::codecs::{jpeg::JpegEncoder, png::PngEncoder};
+use image::{DynamicImage, ExtendedColorType, ImageEncoder, ImageError, ImageReader};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read, Result, Seek, SeekFrom};
 use std::path::Path;
@@ -43,6 +45,14 @@ pub fn size(path: &Path) -> std::result::Result<(u32, u32), DataError> {
     })
 }
 
+/// The image of a file, whose format its first bytes tell.
+///
+/// # Errors
+/// If the file cannot be read or decoded.
+pub fn read(path: impl AsRef<Path>) -> std::result::Result<DynamicImage, ImageError> {
+    image::load_from_memory(&std::fs::read(path)?)
+}
+
 /// The bytes of a PNG file with pixels of this kind, 8 or 16 bits a channel, native byte order.
 ///
 /// # Errors
@@ -50,16 +60,34 @@ pub fn size(path: &Path) -> std::result::Result<(u32, u32), DataError> {
 pub fn png(
     pixels: &[u8],
     [width, height]: [u32; 2],
-    colour: image::ExtendedColorType,
-) -> std::result::Result<Vec<u8>, image::ImageError> {
+    colour: ExtendedColorType,
+) -> std::result::Result<Vec<u8>, ImageError> {
     let bits = u64::from(colour.bits_per_pixel()) * u64::from(width) * u64::from(height);
     if pixels.len() as u64 != bits / 8 {
         let kind = image::error::ParameterErrorKind::DimensionMismatch;
         let error = image::error::ParameterError::from_kind(kind);
-        return Err(image::ImageError::Parameter(error));
+        return Err(ImageError::Parameter(error));
     }
     let mut bytes = Vec::new();
-    let encoder = image::codecs::png::PngEncoder::new(&mut bytes);
+    PngEncoder::new(&mut bytes).write_image(pixels, width, height, colour)?;
+    Ok(bytes)
+}
+
+/// The bytes of a JPEG file with pixels of this kind, 8 bits a channel; qualities are 1 to 100.
+///
+/// # Errors
+/// If there are no pixels, or more than 65,535 in a row or a column.
+///
+/// # Panics
+/// If there are not as many bytes as pixels.
+pub fn jpeg(
+    pixels: &[u8],
+    [width, height]: [u32; 2],
+    colour: ExtendedColorType,
+    quality: u8,
+) -> std::result::Result<Vec<u8>, ImageError> {
+    let mut bytes = Vec::new();
+    let encoder = JpegEncoder::new_with_quality(&mut bytes, quality);
     encoder.write_image(pixels, width, height, colour)?;
     Ok(bytes)
 }

@@ -206,10 +206,9 @@ mod tests {
     fn photo(folder: &Path, name: &str, size: (u32, u32), model: Option<&str>) {
         let path = folder.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let mut jpeg = std::io::Cursor::new(Vec::new());
-        let image = image::GrayImage::new(size.0, size.1);
-        image.write_to(&mut jpeg, image::ImageFormat::Jpeg).unwrap();
-        let mut jpeg = jpeg.into_inner();
+        let pixels = vec![0; (size.0 * size.1) as usize];
+        let grey = image::ExtendedColorType::L8;
+        let mut jpeg = picture::jpeg(&pixels, size.into(), grey, 75).unwrap();
         if let Some(model) = model {
             let text = format!("{model}\0\0\0\0\0");
             let mut tiff = b"II*\0\x08\0\0\0\x02\0".to_vec();

@@ -9,8 +9,7 @@ use crate::check::Found as Model;
 use crate::photos::Found;
 use crate::track::Track;
 use crate::{Job, PosesError};
-use image::codecs::jpeg::JpegEncoder;
-use image::{ImageEncoder, RgbImage};
+use image::{ExtendedColorType, RgbImage};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::linear::{eigen, quaternion_from_rotation};
 use splatcore_core::{Camera, panorama};
@@ -187,7 +186,7 @@ pub fn remove(dataset: &Path) -> Result<(), PosesError> {
 }
 
 fn cut_one(photo: &Found, paths: &[PathBuf]) -> Result<(), PosesError> {
-    let image = image::open(&photo.path).map_err(|error| {
+    let image = picture::read(&photo.path).map_err(|error| {
         let problem = format!("cannot be decoded ({error})");
         DataError::new(&photo.path, problem, "save it again as JPEG or PNG")
     })?;
@@ -198,13 +197,10 @@ fn cut_one(photo: &Found, paths: &[PathBuf]) -> Result<(), PosesError> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| DataError::write(folder, &e))?;
         }
-        file::write_atomically(path, |writer| {
-            let encoder = JpegEncoder::new_with_quality(writer, QUALITY);
-            let (width, height) = view.dimensions();
-            let kind = image::ExtendedColorType::Rgb8;
-            let written = encoder.write_image(view.as_raw(), width, height, kind);
-            written.map_err(std::io::Error::other)
-        })?;
+        let size = [view.width(), view.height()];
+        let bytes = picture::jpeg(&view, size, ExtendedColorType::Rgb8, QUALITY)
+            .map_err(|e| DataError::write(path, &std::io::Error::other(e)))?;
+        file::write_bytes(path, &bytes)?;
     }
     Ok(())
 }

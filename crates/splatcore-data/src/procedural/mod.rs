@@ -29,7 +29,8 @@ use crate::DataError;
 use crate::dataset::colmap::camera_model;
 use crate::dataset::transforms::{self, PosedPhoto};
 use crate::file::write_bytes;
-use image::ImageEncoder;
+use crate::picture;
+use image::ExtendedColorType;
 use rayon::prelude::*;
 use splatcore_core::Camera;
 use std::path::Path;
@@ -118,14 +119,8 @@ fn lens_defect(options: &ProceduralOptions) -> Option<String> {
 }
 
 fn write_png(path: &Path, options: &ProceduralOptions, rgb: &[u8]) -> Result<(), DataError> {
-    let mut bytes = Vec::new();
-    image::codecs::png::PngEncoder::new(&mut bytes)
-        .write_image(
-            rgb,
-            options.width,
-            options.height,
-            image::ExtendedColorType::Rgb8,
-        )
+    let size = [options.width, options.height];
+    let bytes = picture::png(rgb, size, ExtendedColorType::Rgb8)
         .map_err(|error| DataError::write(path, &std::io::Error::other(error)))?;
     write_bytes(path, &bytes)
 }

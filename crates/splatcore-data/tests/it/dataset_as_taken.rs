@@ -68,7 +68,8 @@ fn photos_stay_and_cameras_know_their_lens() {
         let views = dataset
             .load_views(&[0, 1], &as_taken(), &|_, _| {})
             .unwrap();
-        let file = image::open(folder.path().join("images/view_0000.png")).unwrap();
+        let file =
+            splatcore_data::picture::read(folder.path().join("images/view_0000.png")).unwrap();
         assert_eq!(&views[0].photo.rgb, file.to_rgb8().as_raw());
         assert_eq!(views[0].camera, dataset.entries[0].camera);
         assert!(views[0].photo.mask.is_none());

@@ -53,7 +53,7 @@ fn a_panorama_as_taken_is_four_views() {
         names(&views),
         parts.map(|part| format!("view_0001-{part}.png"))
     );
-    let photo = image::open(folder.path().join("images/view_0001.png"))
+    let photo = splatcore_data::picture::read(folder.path().join("images/view_0001.png"))
         .unwrap()
         .to_rgb8();
     for (view, from) in views.iter().zip([0, 96]) {

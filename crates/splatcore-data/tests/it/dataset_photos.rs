@@ -241,7 +241,9 @@ fn exif_turns_a_photo_only_where_it_fits_no_other_way() {
     }
     let dataset = open(root);
     assert_eq!(dataset.unusable_photos(), [""; 0]);
-    let stored = image::open(root.join("images/a.jpg")).unwrap().into_rgb8();
+    let stored = splatcore_data::picture::read(root.join("images/a.jpg"))
+        .unwrap()
+        .into_rgb8();
     let turned = image::imageops::rotate90(&stored);
     let views = load_all(&dataset);
     assert_eq!(views[0].photo.rgb, stored.into_raw());

@@ -239,7 +239,9 @@ fn fox_comes_out_as_the_photos_that_another_program_undistorted() {
         let given = &reference
             .load_views(&[i], &LoadOptions::default(), &|_, _| {})
             .unwrap()[0];
-        let photo = image::open(&fox.entries[i].image).unwrap().into_rgb8();
+        let photo = splatcore_data::picture::read(&fox.entries[i].image)
+            .unwrap()
+            .into_rgb8();
         let (ours, mask) =
             undistort::undistort(&fox.entries[i].camera, &given.camera, &photo, None);
         let psnr = difference(&ours, &given.photo);

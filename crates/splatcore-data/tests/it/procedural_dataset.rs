@@ -90,7 +90,7 @@ fn read(folder: &Path) -> Dataset {
             shutter: None,
         };
         assert_eq!(camera.defect(), None);
-        let rgb = image::open(folder.join("images").join(words[9]))
+        let rgb = splatcore_data::picture::read(folder.join("images").join(words[9]))
             .unwrap()
             .to_rgb8();
         assert_eq!(rgb.dimensions(), (camera.width, camera.height));

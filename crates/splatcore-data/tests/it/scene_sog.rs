@@ -2,8 +2,10 @@
 
 use crate::scene_support::sog::{Image, Sog, zip};
 use crate::scene_support::{decodes_as_a_peer, is_near_the_model, shared};
+use image::ExtendedColorType;
 use serde_json::json;
 use splatcore_core::gaussians::sigmoid;
+use splatcore_data::picture;
 use splatcore_data::scene::{self, SceneFile};
 use std::path::Path;
 
@@ -184,9 +186,8 @@ fn packing_does_not_matter() {
     for (name, bytes) in &mut files {
         if name == "means_l.webp" {
             let image = image::load_from_memory(bytes).unwrap().into_rgb8();
-            let mut png = std::io::Cursor::new(Vec::new());
-            image.write_to(&mut png, image::ImageFormat::Png).unwrap();
-            *bytes = png.into_inner();
+            let (size, rgb) = ([image.width(), image.height()], ExtendedColorType::Rgb8);
+            *bytes = picture::png(&image, size, rgb).unwrap();
         }
     }
     assert_eq!(parse(&zip(&files, false)).gaussians, want);

@@ -143,14 +143,10 @@ mod tests {
     use super::*;
 
     fn jpeg(grey: u8) -> Vec<u8> {
-        let mut bytes = std::io::Cursor::new(Vec::new());
-        let image = image::RgbImage::from_fn(40, 30, |x, y| {
-            image::Rgb([grey, (x * 6) as u8, (x * y) as u8])
-        });
-        image
-            .write_to(&mut bytes, image::ImageFormat::Jpeg)
-            .unwrap();
-        bytes.into_inner()
+        let pixel = |x, y| image::Rgb([grey, (x * 6) as u8, (x * y) as u8]);
+        let image = image::RgbImage::from_fn(40, 30, pixel);
+        let rgb = image::ExtendedColorType::Rgb8;
+        splatcore_data::picture::jpeg(&image, [40, 30], rgb, 75).unwrap()
     }
 
     fn all(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {

@@ -17,12 +17,9 @@ pub mod y4m;
 
 use crate::track::Track;
 use crate::{Job, PosesError};
-use image::codecs::jpeg::JpegEncoder;
-use image::codecs::png::PngEncoder;
-use image::{ImageEncoder, RgbImage};
+use image::{ExtendedColorType, RgbImage};
 use reader::Reader;
-use splatcore_data::{DataError, file};
-use std::io::Cursor;
+use splatcore_data::{DataError, file, picture};
 use std::path::Path;
 pub use told::{Told, told};
 
@@ -128,20 +125,13 @@ fn usual(found: usize, rate: Option<f64>) -> usize {
 }
 
 fn write(path: &Path, image: &RgbImage, png: bool) -> Result<(), PosesError> {
-    let mut bytes = Cursor::new(Vec::new());
-    let (width, height) = image.dimensions();
-    let colour = image::ExtendedColorType::Rgb8;
+    let size = [image.width(), image.height()];
     let encoded = match png {
-        true => PngEncoder::new(&mut bytes).write_image(image.as_raw(), width, height, colour),
-        false => JpegEncoder::new_with_quality(&mut bytes, QUALITY).write_image(
-            image.as_raw(),
-            width,
-            height,
-            colour,
-        ),
+        true => picture::png(image, size, ExtendedColorType::Rgb8),
+        false => picture::jpeg(image, size, ExtendedColorType::Rgb8, QUALITY),
     };
-    encoded.map_err(|error| DataError::write(path, &std::io::Error::other(error)))?;
-    Ok(file::write_bytes(path, bytes.get_ref())?)
+    let bytes = encoded.map_err(|e| DataError::write(path, &std::io::Error::other(e)))?;
+    Ok(file::write_bytes(path, &bytes)?)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! printed, and fails or hangs on demand.
 
 use crate::model;
+use splatcore_data::picture;
 use splatcore_poses::{Job, Observer, Progress};
 use std::cell::{Cell, RefCell};
 use std::os::unix::fs::PermissionsExt;
@@ -148,7 +149,9 @@ impl Fake {
 /// A small grey JPEG.
 pub fn photo(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    image::GrayImage::new(64, 48).save(path).unwrap();
+    let grey = image::ExtendedColorType::L8;
+    let bytes = picture::jpeg(&[0; 64 * 48], [64, 48], grey, 75).unwrap();
+    std::fs::write(path, bytes).unwrap();
 }
 
 /// Notes what it hears, and asks for a stop when a file exists.

@@ -5,6 +5,7 @@ use crate::fake::{Ear, Fake};
 use crate::model;
 use splatcore_core::panorama;
 use splatcore_data::dataset::{Dataset, OpenOptions};
+use splatcore_data::picture;
 use splatcore_poses::{Job, find_poses, forecast};
 use std::path::Path;
 
@@ -20,12 +21,11 @@ fn views() -> Vec<String> {
 
 fn save(path: &Path, width: u32, height: u32, xmp: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let mut bytes = Vec::new();
     let image = image::RgbImage::from_fn(width, height, |x, y| {
         image::Rgb([(255 * x / width) as u8, (255 * y / height) as u8, 90])
     });
-    let mut out = std::io::Cursor::new(&mut bytes);
-    image.write_to(&mut out, image::ImageFormat::Jpeg).unwrap();
+    let rgb = image::ExtendedColorType::Rgb8;
+    let bytes = picture::jpeg(&image, [width, height], rgb, 75).unwrap();
     // An APP1 segment after the start of the image.
     let mut file = bytes[..2].to_vec();
     if !xmp.is_empty() {
@@ -97,7 +97,7 @@ fn panoramas_are_posed_by_their_views() {
     }
     assert!(!dataset.points.random && dataset.points.positions.len() == 50);
     // A view shows what its camera sees: the first one the middle of the photo.
-    let view = image::open(job.dataset.join("views/images/1.jpg-0.jpg"))
+    let view = picture::read(job.dataset.join("views/images/1.jpg-0.jpg"))
         .unwrap()
         .to_rgb8();
     let middle = view.get_pixel(view.width() / 2, view.height() / 2).0;
@@ -115,7 +115,7 @@ fn panoramas_are_posed_by_their_views() {
     std::fs::write(job.dataset.join("sparse/0/images.bin"), "older").unwrap();
     let overwrite = true;
     find_poses(&Job { overwrite, ..job }, &mut Ear::default()).unwrap();
-    image::open(&view).unwrap();
+    picture::read(&view).unwrap();
     assert!(!fake.job().dataset.join("sparse/0/images.bin").exists());
     assert!(fake.job().dataset.join("sparse/0/images.txt").is_file());
 }

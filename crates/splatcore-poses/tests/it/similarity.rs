@@ -127,10 +127,7 @@ fn a_similarity_is_no_difference_and_a_turned_camera_is() {
     let names = ["1.jpg", "2.jpg", "3.jpg", "4.jpg", "5.jpg"];
     crate::model::write(&folder.path().join("sparse/0"), &names, 9, 0.5);
     for name in names {
-        std::fs::create_dir_all(folder.path().join("images")).unwrap();
-        image::GrayImage::new(64, 48)
-            .save(folder.path().join("images").join(name))
-            .unwrap();
+        crate::fake::photo(&folder.path().join("images").join(name));
     }
     let a = Dataset::open(folder.path(), &Default::default()).unwrap();
     let mut b = a.clone();

@@ -1,7 +1,9 @@
 //! Videos to datasets, with the pretender in place of COLMAP.
 
-use crate::fake::{Ear, Fake};
+use crate::fake::{Ear, Fake, photo};
 use crate::model;
+use image::ExtendedColorType;
+use splatcore_data::picture;
 use splatcore_poses::{Job, PosesError, find_poses};
 use std::path::Path;
 use std::process::Command;
@@ -43,9 +45,8 @@ fn jpegs(frames: usize) -> Vec<u8> {
         let image = image::GrayImage::from_fn(SIZE.0 as u32, SIZE.1 as u32, |x, y| {
             image::Luma([pixel(frame, x as usize, y as usize)])
         });
-        let mut jpeg = std::io::Cursor::new(Vec::new());
-        image.write_to(&mut jpeg, image::ImageFormat::Jpeg).unwrap();
-        bytes.extend(jpeg.into_inner());
+        let (size, grey) = ([image.width(), image.height()], ExtendedColorType::L8);
+        bytes.extend(picture::jpeg(&image, size, grey, 75).unwrap());
     }
     bytes
 }
@@ -76,7 +77,7 @@ fn takes_the_sharp_frames(job: &Job) {
     for i in SHARP {
         let ending = if job.png { "png" } else { "jpg" };
         let path = job.dataset.join(format!("images/frame_{i:06}.{ending}"));
-        let image = image::open(path).unwrap().into_luma8();
+        let image = picture::read(path).unwrap().into_luma8();
         assert_eq!(image.dimensions(), (SIZE.0 as u32, SIZE.1 as u32));
     }
 }
@@ -90,7 +91,7 @@ fn y4m_needs_no_program() {
         ..job(&fake, "a.y4m", "png")
     };
     takes_the_sharp_frames(&job);
-    let image = image::open(job.dataset.join("images/frame_000004.png"))
+    let image = picture::read(job.dataset.join("images/frame_000004.png"))
         .unwrap()
         .into_luma8();
     // Luma of limited range: 16 is black and 235 white.
@@ -169,9 +170,7 @@ fn videos_that_cannot_be_used_say_why() {
         ..broken
     };
     assert!(fails(&broken).contains("is not ffmpeg"));
-    image::GrayImage::new(9, 9)
-        .save(fake.at("one.jpg"))
-        .unwrap();
+    photo(&fake.at("one.jpg"));
     assert!(fails(&job(&fake, "one.jpg", "jpg")).contains("is a single photo"));
 }
 
@@ -222,7 +221,7 @@ fn ffmpeg_reads_the_rest_and_turns_frames() {
         ..job(&fake, "turned.mov", "jpg")
     };
     find_poses(&job, &mut Ear::default()).unwrap();
-    let image = image::open(job.dataset.join("images/frame_000004.jpg")).unwrap();
+    let image = picture::read(job.dataset.join("images/frame_000004.jpg")).unwrap();
     assert_eq!(
         (image.width(), image.height()),
         (SIZE.1 as u32, SIZE.0 as u32)

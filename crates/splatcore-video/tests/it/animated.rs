@@ -1,6 +1,6 @@
 //! Animated PNG and GIF, decoded by the crate `image`.
 
-use crate::support::{check, frame, job, written};
+use crate::support::{check, frame, job, read, written};
 use image::codecs::png::PngDecoder;
 use image::{AnimationDecoder, Frame};
 use splatcore_video::{Output, open};
@@ -37,10 +37,7 @@ fn an_animated_png_is_lossless() {
         assert_eq!(Duration::from(found.delay()), Duration::from_millis(40));
     }
     // A viewer without animation shows the first frame.
-    assert_eq!(
-        image::open(&file).unwrap().into_rgb8().into_raw(),
-        frame(0, SIZE)
-    );
+    assert_eq!(read(&file).into_rgb8().into_raw(), frame(0, SIZE));
 }
 
 /// 30 frames a second are 3, 4, 3, 3, 4 ... hundredths: their sum is right.

@@ -1,6 +1,8 @@
 //! Folders of frames: what is kept, and what is not.
 
-use crate::support::frame;
+use crate::support::{frame, read};
+use image::codecs::png::PngEncoder;
+use image::{ExtendedColorType, ImageEncoder};
 use serde_json::json;
 use splatcore_video::FrameFolder;
 use std::path::Path;
@@ -9,9 +11,10 @@ const SIZE: [u32; 2] = [7, 5];
 const SUFFIXES: [&str; 2] = [".png", "_alpha.png"];
 
 fn write(path: &Path, index: u64) {
-    let [width, height] = SIZE;
-    let picture = image::RgbImage::from_raw(width, height, frame(index, SIZE)).unwrap();
-    picture.save(path).unwrap();
+    let ([width, height], rgb) = (SIZE, ExtendedColorType::Rgb8);
+    let encoder = PngEncoder::new(std::fs::File::create(path).unwrap());
+    let written = encoder.write_image(&frame(index, SIZE), width, height, rgb);
+    written.unwrap();
 }
 
 #[test]
@@ -30,7 +33,7 @@ fn frames_of_the_same_job_are_kept() {
     let again = open(1, 3);
     assert!(again.has(0, &SUFFIXES));
     assert!(!again.has(1, &SUFFIXES), "one of its files is missing");
-    let read = image::open(again.path(0, ".png")).unwrap().into_rgb8();
+    let read = read(&again.path(0, ".png")).into_rgb8();
     assert_eq!(
         (read.dimensions(), read.into_raw()),
         ((7, 5), frame(0, SIZE))

@@ -37,6 +37,11 @@ pub fn job(path: &Path, size: [u32; 2], frames: u64, fps: f64) -> Job {
     }
 }
 
+/// The image of a file. (`image::open` would compile the decoders of all formats again.)
+pub fn read(file: &Path) -> image::DynamicImage {
+    image::load_from_memory(&std::fs::read(file).unwrap()).unwrap()
+}
+
 /// Writes a file of such frames.
 pub fn written(output: &Output, job: Job) {
     let (size, frames) = (job.size, job.frames);

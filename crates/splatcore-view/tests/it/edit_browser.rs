@@ -162,7 +162,7 @@ fn a_picture_is_downloaded() {
                 browser.value("1").await;
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
             }
-            let picture = image::open(&file).unwrap().into_rgb8();
+            let picture = splatcore_data::picture::read(&file).unwrap().into_rgb8();
             assert_eq!(picture.dimensions(), (width, height));
             assert!(
                 picture

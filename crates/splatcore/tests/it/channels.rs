@@ -2,6 +2,7 @@
 
 use crate::common::{ends, fails, json, succeeds, text, write_scene};
 use splatcore::core::Gaussians;
+use splatcore::data::picture;
 use splatcore::data::scene::write_ply;
 use std::path::Path;
 
@@ -59,14 +60,14 @@ fn depth_is_that_of_the_means_and_nothing_is_zero() {
     for (name, away) in [("a", 9.0f32), ("sub/b", 18.0)] {
         let of = |suffix: &str| out.join(format!("{name}{suffix}"));
         let depth = npy(&of("_depth.npy"), [90, 30]);
-        let picture = image::open(of("_depth.png")).unwrap();
+        let picture = picture::read(of("_depth.png")).unwrap();
         assert!(
             matches!(picture, image::DynamicImage::ImageLuma16(_)),
             "16 bits"
         );
         let (picture, alpha) = (
             picture.to_luma16(),
-            image::open(of("_alpha.png")).unwrap().to_luma8(),
+            picture::read(of("_alpha.png")).unwrap().to_luma8(),
         );
         for (k, z) in [(0, away), (1, away + 3.0)] {
             let x = (45.0 + 120.0 * [-2.0, 2.0][k] / z) as u32;

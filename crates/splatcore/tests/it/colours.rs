@@ -1,6 +1,7 @@
 //! Colour models from the command line: what is written, what `eval` says of it, and looks.
 
-use crate::common::{ends, fails, json, photos, some_photos, succeeds, text};
+use crate::common::{ends, fails, json, photos, save, some_photos, succeeds, text};
+use splatcore::data::picture;
 use splatcore::data::procedural::{ProceduralOptions, write_dataset};
 use std::path::Path;
 
@@ -107,14 +108,14 @@ fn what_transparent_photos_stand_on_is_exposed_too() {
     let dark = |i: usize| i % 2 == 1;
     for (i, name) in names.iter().enumerate() {
         let path = dataset.join("images").join(name);
-        let mut picture = image::open(&path).unwrap().to_rgba8();
+        let mut picture = picture::read(&path).unwrap().to_rgba8();
         let height = picture.height();
         for (_, y, pixel) in picture.enumerate_pixels_mut() {
             let [r, g, b, _] = pixel.0;
             let rgb = [r, g, b].map(|v| if dark(i) { v / 2 } else { v });
             pixel.0 = [rgb[0], rgb[1], rgb[2], if y < height / 2 { 0 } else { 255 }];
         }
-        picture.save(path).unwrap();
+        save(picture, path);
     }
     let flags = [
         "train",
@@ -222,7 +223,7 @@ fn a_scene_is_shown_as_one_of_its_photos() {
         ];
         succeeds(&[&render[..], &["--backend", "cpu", "--look", look]].concat());
         let file = std::fs::read_dir(&out).unwrap().next().unwrap().unwrap();
-        image::open(file.path()).unwrap().to_rgb8()
+        picture::read(file.path()).unwrap().to_rgb8()
     };
     let sum = |picture: &image::RgbImage| picture.iter().map(|&v| f64::from(v)).sum::<f64>();
     let (mean, seen) = (picture("mean"), picture(name));
@@ -287,7 +288,7 @@ fn a_controller_chooses_as_the_camera_did() {
     };
     let pictures: Vec<_> = files
         .iter()
-        .map(|file| image::open(file).unwrap().to_rgb8())
+        .map(|file| picture::read(file).unwrap().to_rgb8())
         .collect();
     let middle = pictures.iter().map(mean).sum::<f64>() / pictures.len() as f64;
     for (file, picture) in files.iter().zip(pictures) {
@@ -296,7 +297,7 @@ fn a_controller_chooses_as_the_camera_did() {
         darker
             .iter_mut()
             .for_each(|value| *value = (f64::from(*value) * gain) as u8);
-        darker.save(file).unwrap();
+        save(darker, file);
     }
     let train = format!(
         "train {} -o {} --backend cpu --sh-degree 0 --iterations 300 --appearance affine \

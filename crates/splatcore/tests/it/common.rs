@@ -3,6 +3,7 @@
 use assert_cmd::Command;
 use splatcore::core::Gaussians;
 use splatcore::core::random::Rng;
+use splatcore::data::picture;
 use splatcore::data::procedural::{ProceduralOptions, write_dataset};
 use splatcore::data::scene::write_ply;
 use std::ffi::{OsStr, OsString};
@@ -20,6 +21,17 @@ pub fn program() -> PathBuf {
         },
         PathBuf::from,
     )
+}
+
+/// Saves an image as PNG or JPEG.
+pub fn save(image: impl Into<image::DynamicImage>, path: impl AsRef<Path>) {
+    let (image, path) = (image.into(), path.as_ref());
+    let (size, kind) = ([image.width(), image.height()], image.color().into());
+    let bytes = match path.extension().is_some_and(|ending| ending == "png") {
+        true => picture::png(image.as_bytes(), size, kind),
+        false => picture::jpeg(image.as_bytes(), size, kind, 75),
+    };
+    std::fs::write(path, bytes.unwrap()).unwrap();
 }
 
 /// Arguments of the program: a line as one types it, without quotes, or one by one.

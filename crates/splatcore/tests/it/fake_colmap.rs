@@ -1,7 +1,7 @@
 //! A program that pretends to be COLMAP 3.8: it takes its time, prints what the real one prints,
 //! and "finds" the cameras of the tiny dataset.
 
-use crate::common::{photos, text};
+use crate::common::{photos, save, text};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -77,7 +77,7 @@ impl FakeColmap {
         for i in 0..count {
             let name = format!("{}_{}.png", i * 7919 % 1009, i);
             let image = image::GrayImage::from_pixel(64, 48, image::Luma([i as u8]));
-            image.save(self.at("photos").join(name)).unwrap();
+            save(image, self.at("photos").join(name));
         }
     }
 

@@ -1,7 +1,7 @@
 //! `splatcore make`: from photos to a page in one command, which goes on wherever it was killed.
 #![cfg(unix)]
 
-use crate::common::{ends, fails, photos, program, splatcore, succeeds, text};
+use crate::common::{ends, fails, photos, program, save, splatcore, succeeds, text};
 use crate::fake_colmap::FakeColmap;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -118,7 +118,7 @@ fn masks_that_come_later_are_noticed() {
                 let name = entry.unwrap().file_name().into_string().unwrap();
                 let mut mask = image::GrayImage::from_pixel(64, 48, image::Luma([level]));
                 mask.put_pixel(3, 3, image::Luma([255 - level]));
-                mask.save(folder.join(format!("{name}.png"))).unwrap();
+                save(mask, folder.join(format!("{name}.png")));
             }
         };
         if folder == "sky" {
@@ -219,7 +219,7 @@ fn photos_of_earlier_results_are_not_taken() {
     for copy in ["run/picture.png", "dataset/images/0.png"] {
         put(copy);
         let pixels = image::RgbImage::from_pixel(64, 48, image::Rgb([9, 90, 200]));
-        pixels.save(results.join(copy)).unwrap();
+        save(pixels, results.join(copy));
     }
     let out = fake.at("out");
     let run = splatcore(&fake.make(&out, &SHORT)).output().unwrap();
@@ -243,7 +243,7 @@ fn what_made_nothing_is_not_in_the_way() {
         std::fs::create_dir(&input).unwrap();
         for photo in ["a.jpg", "b.jpg"] {
             let pixels = image::RgbImage::from_pixel(8, 8, image::Rgb([9, 90, 200]));
-            pixels.save(input.join(photo)).unwrap();
+            save(pixels, input.join(photo));
         }
         let mut call = splatcore(&["make", text(&input), "-o", text(&out)]);
         let run = call.env("PATH", folder.path()).output().unwrap();

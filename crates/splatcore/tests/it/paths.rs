@@ -4,6 +4,7 @@ use crate::common::{ends, fails, json, photos, splatcore, succeeds, text, write_
 use image::RgbImage;
 use splatcore::core::random::Rng;
 use splatcore::core::{Camera, Gaussians, panorama};
+use splatcore::data::picture;
 use splatcore::data::scene::write_ply;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +15,7 @@ fn render(scene: &Path, out: &Path, more: &[&str]) -> String {
 }
 
 fn picture(path: &Path) -> RgbImage {
-    image::open(path)
+    picture::read(path)
         .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
         .to_rgb8()
 }

@@ -1,15 +1,13 @@
 //! `splatcore poses`, and what other commands say of photos without cameras. The way from photos to
 //! poses is tested in the crate splatcore-poses; here a program only pretends.
 
-use crate::common::{ends, fails, splatcore, text};
+use crate::common::{ends, fails, save, splatcore, text};
 use std::path::Path;
 
 fn photos(folder: &Path, names: &[&str]) {
     std::fs::create_dir_all(folder).unwrap();
     for name in names {
-        image::GrayImage::new(64, 48)
-            .save(folder.join(name))
-            .unwrap();
+        save(image::GrayImage::new(64, 48), folder.join(name));
     }
 }
 

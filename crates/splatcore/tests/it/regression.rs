@@ -1,7 +1,7 @@
 //! One test for each thing that went wrong when somebody used the program.
 
 use crate::common::{
-    Arguments, ends, fails, json, photos, some_photos, succeeds, text, write_scene,
+    Arguments, ends, fails, json, photos, save, some_photos, succeeds, text, write_scene,
 };
 
 /// Runs, must exit 2 with one line that begins with `error: ` first on stderr; returns all of
@@ -174,7 +174,7 @@ fn all_unusable_photos_are_named_at_once() {
         "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
     )
     .unwrap();
-    image::RgbImage::new(48, 64).save(photo(6)).unwrap();
+    save(image::RgbImage::new(48, 64), photo(6));
     let info = json(&succeeds(&["info", text(&dataset), "--json"]));
     let warnings = info["warnings"].as_array().unwrap();
     assert_eq!((warnings.len(), &info["images"]), (3, &9.into()), "{info}");

@@ -1,7 +1,7 @@
 //! The folder of a run: what it records, and every command that takes it in place of a scene.
 
 use crate::common::{ends, fails, json, photos, splatcore, succeeds, text};
-use splatcore::data::scene;
+use splatcore::data::{picture, scene};
 use std::path::{Path, PathBuf};
 
 const FLAGS: [&str; 6] = ["--backend", "cpu", "--threads", "2", "--iterations", "30"];
@@ -271,7 +271,7 @@ fn what_a_run_knows_goes_with_a_scene_that_is_moved() {
     for picture in std::fs::read_dir(&here).unwrap() {
         let picture = picture.unwrap().path();
         let name = picture.file_name().unwrap();
-        let [a, b] = [&here, &there].map(|f| image::open(f.join(name)).unwrap().into_rgb8());
+        let [a, b] = [&here, &there].map(|f| picture::read(f.join(name)).unwrap().into_rgb8());
         let differ = |(a, b): (&u8, &u8)| a.abs_diff(*b) > 2;
         let far = a.iter().zip(b.iter()).filter(|pair| differ(*pair)).count();
         assert!(far < a.len() / 500, "{far} of {}", a.len());

@@ -2,6 +2,7 @@
 
 use crate::common::{ends, json, photos, succeeds, text, write_scene};
 use splatcore::core::pipeline::{Blend, Intersect, Pipeline};
+use splatcore::data::picture;
 
 #[test]
 fn info_of_a_scene_and_of_a_dataset() {
@@ -37,7 +38,7 @@ fn render_from_an_orbit_a_dataset_and_a_file() {
         text(&out)
     ));
     for i in 0..3 {
-        let picture = image::open(out.join(format!("orbit_000{i}.png")))
+        let picture = picture::read(out.join(format!("orbit_000{i}.png")))
             .unwrap()
             .to_rgb8();
         assert_eq!(picture.dimensions(), (40, 30));
@@ -55,7 +56,7 @@ fn render_from_an_orbit_a_dataset_and_a_file() {
         text(&scene),
         text(&out)
     ));
-    let picture = image::open(out.join("view_0008.png")).unwrap().to_rgb8();
+    let picture = picture::read(out.join("view_0008.png")).unwrap().to_rgb8();
     assert_eq!(picture.dimensions(), (32, 24));
     assert_eq!(picture.get_pixel(0, 0).0, [0, 0, 255]);
     assert!(out.join("view_0000.png").is_file() && !out.join("view_0001.png").exists());

@@ -1,7 +1,7 @@
 //! A learned sky from the command line: what is written beside the scene, who shows it, what is
 //! refused.
 
-use crate::common::{Arguments, ends, photos, refuses_to_train, splatcore, succeeds, text};
+use crate::common::{Arguments, ends, photos, refuses_to_train, save, splatcore, succeeds, text};
 use splatcore::data::dataset::{Dataset, OpenOptions};
 use splatcore::data::picture;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn write_masks(folder: &Path) {
         let row = |y: u32| if 3 * y < height { 255u8 } else { 0 };
         let mask = image::GrayImage::from_fn(width, height, |_, y| image::Luma([row(y)]));
         let name = Path::new(&entry.name).with_extension("png");
-        mask.save(folder.join(name.file_name().unwrap())).unwrap();
+        save(mask, folder.join(name.file_name().unwrap()));
     }
 }
 
@@ -32,7 +32,7 @@ fn output(args: &(impl Arguments + ?Sized)) -> (Output, String) {
 fn brightness(folder: &Path) -> f64 {
     let mut files: Vec<_> = walk(folder);
     files.sort();
-    let picture = image::open(&files[0]).unwrap().into_rgb8();
+    let picture = picture::read(&files[0]).unwrap().into_rgb8();
     let bytes = picture.as_raw();
     bytes.iter().map(|&v| f64::from(v)).sum::<f64>() / bytes.len() as f64
 }

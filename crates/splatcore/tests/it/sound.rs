@@ -1,7 +1,7 @@
 //! What `info`, `train` and `convert` say of nonsense, and statistics of several files.
 
 use crate::common::{
-    ends, fails, json, photos, some_photos, splatcore, succeeds, text, write_scene,
+    ends, fails, json, photos, save, some_photos, splatcore, succeeds, text, write_scene,
 };
 use std::path::Path;
 
@@ -180,9 +180,7 @@ fn the_page_of_an_evaluation_points_at_weak_views() {
     // One photo is another picture altogether.
     let spoilt = folder.path().join("images").join(&names[2]);
     let noise = |x: u32, y: u32| image::Rgb([((x * 97 + y * 61) % 2 * 255) as u8; 3]);
-    image::RgbImage::from_fn(64, 48, noise)
-        .save(&spoilt)
-        .unwrap();
+    save(image::RgbImage::from_fn(64, 48, noise), &spoilt);
     let out = folder.path().join("run");
     let args = format!(
         "train {} -o {} --iterations 300 --backend cpu",

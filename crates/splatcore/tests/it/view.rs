@@ -1,6 +1,7 @@
 //! `splatcore view` and `train --view`: a browser's side by hand.
 
 use crate::common::{Arguments, json, photos, program, splatcore, succeeds, text, write_scene};
+use splatcore::data::picture;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -241,7 +242,7 @@ fn a_view_that_is_stored_is_begun_with() {
     };
     render(&orbit, &["--orbit", "2"]);
     render(&one, &["--start", "1,-2,-6:1,-2,0"]);
-    let read = |file: PathBuf| image::open(file).unwrap().into_rgb8().into_raw();
+    let read = |file: PathBuf| picture::read(file).unwrap().into_rgb8().into_raw();
     let (first, typed) = (
         read(orbit.join("orbit_0000.png")),
         read(one.join("start.png")),
