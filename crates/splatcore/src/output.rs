@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 use splatcore_data::file::write_bytes;
 use splatcore_data::lock::FolderLock;
 use std::io::{ErrorKind, Write};
@@ -19,6 +20,12 @@ impl std::fmt::Display for WrongUsage {
 }
 
 impl std::error::Error for WrongUsage {}
+
+/// The digits of what a hash has been given.
+pub fn hex(hash: Sha256) -> String {
+    let hash = hash.finalize();
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// Writes a line to stdout. A reader that went away (`splatcore info x | head -1`) has what it
 /// wanted: the program ends quietly.

@@ -2,7 +2,7 @@
 
 use super::job::{Init, Job};
 use crate::load;
-use crate::output::counted;
+use crate::output::{self, counted};
 use anyhow::{Result, bail};
 use sha2::{Digest, Sha256};
 use splatcore_core::{View, panorama};
@@ -29,8 +29,7 @@ impl Photos {
         for view in self.train.iter().chain(&*self.test) {
             hash.update(format!("{} {:?}\n", view.name, view.camera));
         }
-        let hash = hash.finalize();
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        output::hex(hash)
     }
 }
 

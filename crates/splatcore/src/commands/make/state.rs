@@ -4,10 +4,11 @@
 use super::asked::Asked;
 use super::choice::{self, Choice};
 use super::input::Kind;
-use crate::output;
+use crate::output::{self, hex};
 use crate::run::{Files, Metrics};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use splatcore_data::dataset::Dataset;
 use splatcore_train::Config;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 const RESULTS: [&str; 3] = ["run", "dataset", "page.html"];
 
 /// Changes when older files can no longer be understood.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What was asked for, and what was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -244,47 +245,32 @@ impl State {
 
 /// Names and cameras of photos, and the number of points, as a short text: equal for equal ones.
 fn fingerprint(dataset: &Dataset) -> String {
-    let mut hash = Hash::new();
+    let mut hash = Sha256::new();
     for entry in &dataset.entries {
-        hash.add(entry.name.as_bytes());
-        hash.add(format!("{:?}", entry.camera).as_bytes());
+        hash.update(entry.name.as_bytes());
+        hash.update(format!("{:?}", entry.camera).as_bytes());
     }
     let (photos, points) = (dataset.entries.len(), dataset.points.positions.len());
-    format!("{photos} photos, {points} points, {:016x}", hash.0)
+    format!("{photos} photos, {points} points, {}", hex(hash))
 }
 
 /// Names and bytes of photos' masks and, in this folder, of masks of their sky, as a short text:
 /// equal for equal ones.
 fn masks(dataset: &Dataset, sky: Option<&Path>) -> Result<String> {
-    let (mut hash, mut count) = (Hash::new(), 0);
+    let (mut hash, mut count) = (Sha256::new(), 0);
     for entry in &dataset.entries {
         let of_sky = sky.and_then(|folder| dataset.sky_mask(entry, folder));
         for (kind, file) in [("mask", entry.mask.clone()), ("sky", of_sky)] {
             if let Some(file) = file {
                 let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
-                hash.add(kind.as_bytes());
-                hash.add(entry.name.as_bytes());
-                hash.add(&bytes);
+                hash.update(kind.as_bytes());
+                hash.update(entry.name.as_bytes());
+                hash.update(&bytes);
                 count += 1;
             }
         }
     }
-    Ok(format!("{count} masks, {:016x}", hash.0))
-}
-
-/// FNV-1a, 64 bits.
-struct Hash(u64);
-
-impl Hash {
-    fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
+    Ok(format!("{count} masks, {}", hex(hash)))
 }
 
 /// Whether a run has come to its end: the report is written last.

@@ -265,18 +265,12 @@ pub fn job(
         }
     }
     gaussians.update(&piece);
-    let hex = |hash: Sha256| {
-        hash.finalize()
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect::<String>()
-    };
     let settings = format!("{options:?}");
     let path = &args.path;
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "scene": hex(gaussians),
-        "cameras": hex(cameras),
+        "scene": output::hex(gaussians),
+        "cameras": output::hex(cameras),
         "backend": backend,
         "half_scene": args.half.half_scene,
         "settings": settings,
