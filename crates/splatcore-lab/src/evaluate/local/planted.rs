@@ -9,6 +9,10 @@ use crate::evaluate::{Broken, Evaluator, Role};
 use crate::gates::result::of_timed_size;
 use crate::gates::{Gate, Rejection, Verdict};
 use crate::timing::TimedScene;
+use std::time::Duration;
+
+/// How long a change that never ends is waited for.
+const ENDLESS: Duration = Duration::from_secs(10);
 
 impl Local<'_> {
     /// Why a gate cannot be run here; `None` if it can.
@@ -30,8 +34,13 @@ impl Local<'_> {
         candidate: &Candidate,
     ) -> Result<Option<Rejection>, Broken> {
         if gate != Some(Gate::Races) {
-            let outcome = self.evaluate(candidate, &|_| None, &mut |_| {})?;
-            match outcome.verdict {
+            let usual = self.settings.limits.answer;
+            if gate == Some(Gate::Deadline) {
+                self.settings.limits.answer = usual.min(ENDLESS);
+            }
+            let outcome = self.evaluate(candidate, &|_| None, &mut |_| {});
+            self.settings.limits.answer = usual;
+            match outcome?.verdict {
                 Verdict::Rejected(rejection) => return Ok(Some(rejection)),
                 _ if gate != Some(Gate::AfterTiming) => return Ok(None),
                 _ => {}

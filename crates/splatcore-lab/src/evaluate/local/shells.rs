@@ -54,6 +54,7 @@ impl Shells {
             scenes,
             compiled: None,
             margin: None,
+            baseline_checked: true,
             empty: tempfile::tempdir().expect("a folder can be made"),
             sandbox: String::new(),
             device_seconds: 0.0,

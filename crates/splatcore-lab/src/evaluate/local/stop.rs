@@ -25,3 +25,8 @@ impl std::fmt::Display for Stop {
         }
     }
 }
+
+/// That the baseline itself is stopped.
+pub(super) fn own_gates(error: &dyn std::fmt::Display) -> Broken {
+    Broken(format!("the baseline does not pass its own gates: {error}"))
+}

@@ -10,11 +10,9 @@ use splatcore_lab::experiment::Workload;
 use splatcore_lab::llm::checker::Opinion;
 use splatcore_lab::llm::question::Setting;
 use splatcore_lab::llm::source::Source;
-use splatcore_lab::worker::Limits;
 use splatcore_lab::{Rejection, Texts};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 /// Show that planted wrong changes are stopped, each by the gate that it names, and that honest
 /// changes pass. On the emulator it takes some minutes.
@@ -51,13 +49,8 @@ pub fn run(args: Args) -> Result<()> {
     let width = names.max().unwrap_or(0);
     let [ok, wrong, not_run] = [const { AtomicUsize::new(0) }; 3];
     let build = || Build::new(&args.device).map_err(|error| Broken(format!("{error:#}")));
-    // One of them never ends: a shorter wait than usual is enough for small images.
-    let limits = Limits {
-        answer: Duration::from_secs(60),
-        ..first.limits()
-    };
     let count = |counter: &AtomicUsize| counter.fetch_add(1, Ordering::Relaxed);
-    cheats::try_all(&chosen, &build, limits, &|cheat, came| {
+    cheats::try_all(&chosen, &build, first.limits(), &|cheat, came| {
         let wanted = cheat.gate.map_or("passes".into(), |gate| gate.to_string());
         let stopped = |stopped: &Option<Rejection>| match stopped {
             Some(rejection) => rejection.to_string(),
