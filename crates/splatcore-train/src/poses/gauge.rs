@@ -3,6 +3,7 @@
 
 use super::offset::{Offset, exponential, norm};
 use splatcore_core::Camera;
+use splatcore_core::camera::dot;
 
 /// Rounds in which the mean rotation, which is not linear, becomes zero.
 const ROUNDS: usize = 8;
@@ -33,7 +34,7 @@ pub(super) fn remove(given: &[Camera], offsets: &mut [Offset], together: &[usize
         let matrix = Offset::NONE.followed_by(rotation).matrix();
         for (&i, at) in together.iter().zip(&at) {
             let from: [f64; 3] = std::array::from_fn(|k| at[k] + offsets[i].shift[k] - middle[k]);
-            let turned = matrix.map(|row| (0..3).map(|k| row[k] * from[k]).sum::<f64>());
+            let turned = matrix.map(|row| dot(row, from));
             offsets[i].shift = std::array::from_fn(|k| middle[k] + turned[k] - at[k]);
             offsets[i] = offsets[i].followed_by(rotation);
         }
@@ -66,7 +67,7 @@ pub(super) fn common_turn(given: &[Camera], offsets: &[Offset], together: &[usiz
     for &i in together {
         let vector = offsets[i].vector();
         for (sum, row) in sum.iter_mut().zip(given[i].rotation) {
-            *sum += (0..3).map(|k| row[k] * vector[k]).sum::<f64>() / count;
+            *sum += dot(row, vector) / count;
         }
     }
     sum

@@ -53,6 +53,16 @@ pub fn psnr_of(trainer: &mut Trainer, views: &[View]) -> f64 {
     psnr(renderer, views, &options)
 }
 
+/// A run on these views from these Gaussians.
+pub fn trainer(
+    backend: &CpuBackend,
+    config: &Config,
+    views: &Arc<Vec<View>>,
+    start: Gaussians,
+) -> Trainer {
+    Trainer::new(&config.complete(), backend, Arc::clone(views), start).unwrap()
+}
+
 /// Where a run ends, and what was left of it. The same run, stopped after each of some numbers of
 /// steps and gone on with from the file by a backend of another number of threads, ends bit for bit
 /// alike. `new` makes the run on these views.

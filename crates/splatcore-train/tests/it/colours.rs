@@ -1,7 +1,7 @@
 //! Colour models on the real CPU backend: photos whose exposures differ train a better scene with
 //! one than without, and a resumed run ends bit for bit where it would have.
 
-use crate::blobs::{camera_of, resumed, small_blobs};
+use crate::blobs::{camera_of, resumed, small_blobs, trainer};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::colour::ColourModel;
 use splatcore_core::random::Rng;
@@ -92,16 +92,6 @@ fn start(config: &Config) -> Gaussians {
     scene
 }
 
-fn trainer(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
-    Trainer::new(
-        &config.complete(),
-        backend,
-        Arc::clone(views),
-        start(config),
-    )
-    .unwrap()
-}
-
 fn split(photos: &[(View, [f32; 3])], held_out: bool) -> Vec<View> {
     let chosen = photos
         .iter()
@@ -117,7 +107,7 @@ fn photos_of_different_exposures_make_a_better_scene() {
     let (train, test) = (Arc::new(split(&photos, false)), split(&photos, true));
     let run = |model| -> (Trainer, Evaluation) {
         let config = config(model);
-        let mut trainer = trainer(&backend, &config, &train);
+        let mut trainer = trainer(&backend, &config, &train, start(&config));
         trainer.run(&mut ()).unwrap();
         let (renderer, options) = trainer.renderer().unwrap();
         let extras = Extras {
@@ -202,7 +192,7 @@ fn resumes(model: ColourModel) {
         ..config(Some(model))
     };
     // Before every photo was seen, and after.
-    let new = || trainer(&backend, &config, &views);
+    let new = || trainer(&backend, &config, &views, start(&config));
     let (end, stopped) = resumed(new, &views, &[5, 83]);
     assert_eq!(end.state.colours.photos.seen.iter().sum::<u32>(), 150);
     // The switch is a setting like any other.
@@ -238,7 +228,7 @@ fn the_scene_keeps_the_colours_of_the_mean_photo() {
     let photos = taken(&backend, &gains, [1.0; 3]);
     let (train, test) = (Arc::new(split(&photos, false)), split(&photos, true));
     let config = config(Some(ColourModel::PpispLinear));
-    let mut trainer = trainer(&backend, &config, &train);
+    let mut trainer = trainer(&backend, &config, &train, start(&config));
     trainer.run(&mut ()).unwrap();
 
     let colours = trainer.colours().unwrap().photos;
@@ -288,7 +278,7 @@ fn known_exposures_are_where_photos_start() {
             ..config(Some(model))
         };
         let off = |known: bool| {
-            let mut trainer = trainer(&backend, &config, &train);
+            let mut trainer = trainer(&backend, &config, &train, start(&config));
             if known {
                 trainer.expose(&light).unwrap();
                 let few = trainer.expose(&light[1..]).unwrap_err().to_string();
@@ -321,7 +311,7 @@ fn known_exposures_are_where_photos_start() {
             "{middle}"
         );
     }
-    let mut plain = trainer(&backend, &config(None), &train);
+    let mut plain = trainer(&backend, &config(None), &train, start(&config(None)));
     plain.expose(&light).unwrap();
     assert!(plain.colours().unwrap().is_empty());
 }

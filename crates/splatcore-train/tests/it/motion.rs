@@ -12,7 +12,7 @@ use splatcore_data::dataset::LoadOptions;
 use splatcore_data::procedural::{Motion, ProceduralOptions};
 use splatcore_train::config::{Config, LineOrder};
 use splatcore_train::{Trainer, init};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Photos of one world through a lens, as they were taken.
 pub fn painted(lens: Lens, motion: Option<Motion>) -> Capture {
@@ -32,6 +32,18 @@ pub fn painted(lens: Lens, motion: Option<Motion>) -> Capture {
         ..LoadOptions::default()
     };
     captured_with(&options, &load)
+}
+
+/// Those of global shutters through a pinhole.
+pub fn still() -> &'static Capture {
+    static PAINTED: OnceLock<Capture> = OnceLock::new();
+    PAINTED.get_or_init(|| painted(Lens::Pinhole, None))
+}
+
+/// Those of rolling shutters.
+fn rolling() -> &'static Capture {
+    static PAINTED: OnceLock<Capture> = OnceLock::new();
+    PAINTED.get_or_init(|| painted(Lens::Pinhole, Some(MOTION)))
 }
 
 const MOTION: Motion = Motion {
@@ -87,10 +99,9 @@ fn flow(found: &[Camera], wanted: &[View]) -> f64 {
 
 #[test]
 fn motions_are_found_and_the_scene_with_them() {
-    let still = painted(Lens::Pinhole, None);
-    let rolling = painted(Lens::Pinhole, Some(MOTION));
+    let (still, rolling) = (still(), rolling());
     let learnt = |train: Vec<View>, finds| {
-        let mut trainer = started(&rolling, train, 300, finds);
+        let mut trainer = started(rolling, train, 300, finds);
         trainer.run(&mut ()).unwrap();
         trainer
     };
@@ -135,11 +146,12 @@ fn motions_are_found_and_the_scene_with_them() {
 
 #[test]
 fn a_resumed_run_finds_the_same_motions() {
-    let rolling = painted(Lens::Pinhole, Some(MOTION));
-    let views = Arc::new(at_once(&rolling.train));
-    resumed(
-        || started(&rolling, views.to_vec(), 60, true),
-        &views,
-        &[33],
-    );
+    // Each photo is rendered 7 times in each of the 16 rounds.
+    let views = Arc::new(at_once(&rolling().train[..4]));
+    let new = || started(rolling(), views.to_vec(), 60, true);
+    let (end, stopped) = resumed(new, &views, &[33]);
+    let [end, stopped] = [end, stopped].map(|checkpoint| checkpoint.motion.unwrap());
+    assert!(end.rounds > stopped.rounds && stopped.rounds > 0);
+    let moved = end.motions.iter().zip(&stopped.motions);
+    assert!(moved.clone().all(|(end, stopped)| end != stopped));
 }

@@ -1,7 +1,7 @@
 //! Options of training on the real CPU backend: runs with them resume bit for bit, learn, and do
 //! what they claim.
 
-use crate::blobs::{self, camera, camera_of, resumed, small_blobs};
+use crate::blobs::{self, camera, camera_of, resumed, small_blobs, trainer};
 use crate::common::{config, start};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::learned_masks::is_on;
@@ -72,18 +72,8 @@ fn all_options(strategy: Strategy) -> Config {
     }
 }
 
-pub fn trainer(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
-    Trainer::new(
-        &config.complete(),
-        backend,
-        Arc::clone(views),
-        start(config),
-    )
-    .unwrap()
-}
-
 pub fn trained(backend: &CpuBackend, config: &Config, views: &Arc<Vec<View>>) -> Trainer {
-    let mut trainer = trainer(backend, config, views);
+    let mut trainer = trainer(backend, config, views, start(config));
     assert_eq!(trainer.run(&mut ()).unwrap(), Outcome::Finished);
     trainer
 }
@@ -95,7 +85,7 @@ fn resuming_with_every_option_is_bit_exact() {
     for strategy in [Strategy::Splatcore, Strategy::Adc, Strategy::Mcmc] {
         let config = all_options(strategy);
         // At a quarter, at half just after the change, at full size.
-        let new = || trainer(&backend, &config, &views);
+        let new = || trainer(&backend, &config, &views, start(&config));
         let (_, stopped) = resumed(new, &views, &[17, 61, 233]);
         let no_masks = strategy == Strategy::Mcmc;
         assert_eq!(stopped.state.masks.is_empty(), no_masks);

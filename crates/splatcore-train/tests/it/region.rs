@@ -1,8 +1,8 @@
 //! Runs about a region, on the CPU.
 
-use crate::blobs::resumed;
+use crate::blobs::{resumed, trainer};
 use crate::common::{config, start};
-use crate::options::{photos, trained, trainer};
+use crate::options::{photos, trained};
 use splatcore_core::{Gaussians, Region};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{Config, GrowthRegion, Strategy};
@@ -44,7 +44,11 @@ fn the_set_grows_inside_and_a_resumed_run_is_the_same() {
         assert!(count > all && plain > all, "{strategy:?}: {count}, {plain}");
         assert!(now > before + 0.1, "{strategy:?}: {now:.2}, {before:.2}");
 
-        resumed(|| trainer(&backend, &in_half, &views), &views, &[130]);
+        resumed(
+            || trainer(&backend, &in_half, &views, start(&in_half)),
+            &views,
+            &[130],
+        );
     }
 }
 
