@@ -3,7 +3,7 @@
 
 use crate::camera::KernelCamera;
 use crate::frame::Frame;
-use crate::renderer::render;
+use crate::renderer::Drawing;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, RenderOptions, Rendered};
 use splatcore_core::floaters::belongs;
@@ -23,10 +23,15 @@ pub(crate) fn kept(
         inverse_depth: true,
         ..options.clone()
     };
-    let scene = (&state.gaussians, &state.smoothing[..]);
+    let mut drawing = Drawing {
+        workers,
+        scene: &state.gaussians,
+        smoothing: &state.smoothing,
+        frame,
+    };
     let mut verdicts = vec![None; state.gaussians.len()];
     for camera in cameras {
-        let rendered = render(workers, scene, frame, camera, options)?;
+        let rendered = drawing.render(camera, options)?;
         let camera = KernelCamera::new(camera, options);
         for (i, verdict) in verdicts.iter_mut().enumerate() {
             if *verdict != Some(true) {

@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::limit_scales::limit_scales;
 use crate::loss::Loss;
 use crate::reduced::Reduced;
-use crate::renderer::{check, counts, gradients, render, stage_times, tile_counts, visibility};
+use crate::renderer::{Drawing, check};
 use crate::score::score;
 use crate::smoothing::filters;
 use crate::step_buffers::StepBuffers;
@@ -68,6 +68,15 @@ impl CpuLearner {
             profile: Profile::default(),
         })
     }
+
+    fn drawing(&mut self) -> Drawing<'_> {
+        Drawing {
+            workers: &self.workers,
+            scene: &self.state.gaussians,
+            smoothing: &self.state.smoothing,
+            frame: &mut self.frame,
+        }
+    }
 }
 
 impl Renderer for CpuLearner {
@@ -80,13 +89,7 @@ impl Renderer for CpuLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError> {
-        render(
-            &self.workers,
-            (&self.state.gaussians, &self.state.smoothing),
-            &mut self.frame,
-            camera,
-            options,
-        )
+        self.drawing().render(camera, options)
     }
 
     fn gradients(
@@ -95,14 +98,7 @@ impl Renderer for CpuLearner {
         options: &RenderOptions,
         cotangents: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
-        gradients(
-            &self.workers,
-            (&self.state.gaussians, &self.state.smoothing),
-            &mut self.frame,
-            camera,
-            options,
-            cotangents,
-        )
+        self.drawing().gradients(camera, options, cotangents)
     }
 
     fn stage_times(
@@ -111,14 +107,7 @@ impl Renderer for CpuLearner {
         options: &RenderOptions,
         timed: Timed,
     ) -> Result<StageTimes, BackendError> {
-        stage_times(
-            &self.workers,
-            (&self.state.gaussians, &self.state.smoothing),
-            &mut self.frame,
-            camera,
-            options,
-            timed,
-        )
+        self.drawing().stage_times(camera, options, timed)
     }
 }
 
@@ -128,8 +117,7 @@ impl Scored for CpuLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Visibility, BackendError> {
-        let scene = (&self.state.gaussians, &self.state.smoothing[..]);
-        visibility(&self.workers, scene, &mut self.frame, camera, options)
+        self.drawing().visibility(camera, options)
     }
 
     fn tile_counts(
@@ -137,8 +125,7 @@ impl Scored for CpuLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<TileCounts, BackendError> {
-        let scene = (&self.state.gaussians, &self.state.smoothing[..]);
-        tile_counts(&self.workers, scene, &mut self.frame, camera, options)
+        self.drawing().tile_counts(camera, options)
     }
 
     fn counts(
@@ -146,13 +133,7 @@ impl Scored for CpuLearner {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<FrameCounts, BackendError> {
-        counts(
-            &self.workers,
-            (&self.state.gaussians, &self.state.smoothing),
-            &mut self.frame,
-            camera,
-            options,
-        )
+        self.drawing().counts(camera, options)
     }
 }
 

@@ -27,6 +27,15 @@ impl CpuRenderer {
             frame: Frame::default(),
         }
     }
+
+    fn drawing(&mut self) -> Drawing<'_> {
+        Drawing {
+            workers: &self.workers,
+            scene: &self.scene,
+            smoothing: &[],
+            frame: &mut self.frame,
+        }
+    }
 }
 
 impl Renderer for CpuRenderer {
@@ -39,8 +48,7 @@ impl Renderer for CpuRenderer {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError> {
-        let scene = (&self.scene, &[][..]);
-        render(&self.workers, scene, &mut self.frame, camera, options)
+        self.drawing().render(camera, options)
     }
 
     fn gradients(
@@ -49,14 +57,7 @@ impl Renderer for CpuRenderer {
         options: &RenderOptions,
         cotangents: &Cotangents,
     ) -> Result<Gaussians, BackendError> {
-        gradients(
-            &self.workers,
-            (&self.scene, &[]),
-            &mut self.frame,
-            camera,
-            options,
-            cotangents,
-        )
+        self.drawing().gradients(camera, options, cotangents)
     }
 
     fn stage_times(
@@ -65,14 +66,7 @@ impl Renderer for CpuRenderer {
         options: &RenderOptions,
         timed: Timed,
     ) -> Result<StageTimes, BackendError> {
-        stage_times(
-            &self.workers,
-            (&self.scene, &[]),
-            &mut self.frame,
-            camera,
-            options,
-            timed,
-        )
+        self.drawing().stage_times(camera, options, timed)
     }
 }
 
@@ -82,8 +76,7 @@ impl Scored for CpuRenderer {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Visibility, BackendError> {
-        let scene = (&self.scene, &[][..]);
-        visibility(&self.workers, scene, &mut self.frame, camera, options)
+        self.drawing().visibility(camera, options)
     }
 
     fn tile_counts(
@@ -91,8 +84,7 @@ impl Scored for CpuRenderer {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<TileCounts, BackendError> {
-        let scene = (&self.scene, &[][..]);
-        tile_counts(&self.workers, scene, &mut self.frame, camera, options)
+        self.drawing().tile_counts(camera, options)
     }
 
     fn counts(
@@ -100,8 +92,7 @@ impl Scored for CpuRenderer {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<FrameCounts, BackendError> {
-        let scene = (&self.scene, &[][..]);
-        counts(&self.workers, scene, &mut self.frame, camera, options)
+        self.drawing().counts(camera, options)
     }
 
     fn change(&mut self, change: &mut dyn FnMut(&mut Gaussians)) -> Result<bool, BackendError> {
@@ -133,130 +124,124 @@ pub(crate) fn check(scene: &Gaussians) -> Result<(), BackendError> {
     Ok(())
 }
 
-pub(crate) fn render(
-    workers: &Workers,
-    (scene, smoothing): (&Gaussians, &[f32]),
-    frame: &mut Frame,
-    camera: &Camera,
-    options: &RenderOptions,
-) -> Result<Rendered, BackendError> {
-    let scene = Scene::with_smoothing(scene, smoothing, options.sh_degree);
-    workers
-        .pool
-        .install(|| frame.forward(workers.level, scene, camera, options, true))?;
-    Ok(frame.rendered(camera))
+/// A scene to draw, with its 3D filter (empty: none) and the buffers of a frame.
+pub(crate) struct Drawing<'a> {
+    pub workers: &'a Workers,
+    pub scene: &'a Gaussians,
+    pub smoothing: &'a [f32],
+    pub frame: &'a mut Frame,
 }
 
-pub(crate) fn counts(
-    workers: &Workers,
-    (scene, smoothing): (&Gaussians, &[f32]),
-    frame: &mut Frame,
-    camera: &Camera,
-    options: &RenderOptions,
-) -> Result<FrameCounts, BackendError> {
-    let scene = Scene::with_smoothing(scene, smoothing, options.sh_degree);
-    workers.pool.install(|| {
-        frame.forward(workers.level, scene, camera, options, false)?;
-        frame.count(workers.level, camera, options)
-    })
-}
+impl Drawing<'_> {
+    /// As [`Frame::forward`], in the thread pool.
+    fn forward(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        blend: bool,
+    ) -> Result<(), BackendError> {
+        let scene = Scene::with_smoothing(self.scene, self.smoothing, options.sh_degree);
+        let level = self.workers.level;
+        let pass = || self.frame.forward(level, scene, camera, options, blend);
+        self.workers.pool.install(pass)
+    }
 
-pub(crate) fn visibility(
-    workers: &Workers,
-    (scene, smoothing): (&Gaussians, &[f32]),
-    frame: &mut Frame,
-    camera: &Camera,
-    options: &RenderOptions,
-) -> Result<Visibility, BackendError> {
-    let count = scene.len();
-    let scene = Scene::with_smoothing(scene, smoothing, options.sh_degree);
-    workers.pool.install(|| {
-        frame.forward(workers.level, scene, camera, options, false)?;
-        Ok(frame.visibility(camera, options, count))
-    })
-}
+    pub fn render(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Rendered, BackendError> {
+        self.forward(camera, options, true)?;
+        Ok(self.frame.rendered(camera))
+    }
 
-pub(crate) fn tile_counts(
-    workers: &Workers,
-    (scene, smoothing): (&Gaussians, &[f32]),
-    frame: &mut Frame,
-    camera: &Camera,
-    options: &RenderOptions,
-) -> Result<TileCounts, BackendError> {
-    let scene = Scene::with_smoothing(scene, smoothing, options.sh_degree);
-    workers
-        .pool
-        .install(|| frame.forward(workers.level, scene, camera, options, false))?;
-    Ok(frame.tile_counts(camera))
-}
+    pub fn counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<FrameCounts, BackendError> {
+        self.forward(camera, options, false)?;
+        let count = || self.frame.count(self.workers.level, camera, options);
+        self.workers.pool.install(count)
+    }
 
-pub(crate) fn gradients(
-    workers: &Workers,
-    (scene, smoothing): (&Gaussians, &[f32]),
-    frame: &mut Frame,
-    camera: &Camera,
-    options: &RenderOptions,
-    cotangents: &Cotangents,
-) -> Result<Gaussians, BackendError> {
-    cotangents.check(camera)?;
-    let level = workers.level;
-    let view = Scene::with_smoothing(scene, smoothing, options.sh_degree);
-    let mut out = Gaussians::zeros(scene.len(), scene.sh_degree);
-    workers.pool.install(|| {
-        frame.forward(level, view, camera, options, true)?;
-        let image = planes(&cotangents.image.data);
-        let image = image.each_ref().map(|plane| plane.as_slice());
-        frame.backward(level, camera, options, image)?;
-        if cotangents.beyond_image() {
-            let channels = |_: &_| planes(&cotangents.of_channels());
-            backward_depth(level, frame, camera, options, channels)?;
+    pub fn visibility(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Visibility, BackendError> {
+        self.forward(camera, options, false)?;
+        let visibility = || self.frame.visibility(camera, options, self.scene.len());
+        Ok(self.workers.pool.install(visibility))
+    }
+
+    pub fn tile_counts(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<TileCounts, BackendError> {
+        self.forward(camera, options, false)?;
+        Ok(self.frame.tile_counts(camera))
+    }
+
+    pub fn gradients(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        cotangents: &Cotangents,
+    ) -> Result<Gaussians, BackendError> {
+        let (scene, frame) = (self.scene, &mut *self.frame);
+        cotangents.check(camera)?;
+        let level = self.workers.level;
+        let view = Scene::with_smoothing(scene, self.smoothing, options.sh_degree);
+        let mut out = Gaussians::zeros(scene.len(), scene.sh_degree);
+        self.workers.pool.install(|| {
+            frame.forward(level, view, camera, options, true)?;
+            let image = planes(&cotangents.image.data);
+            let image = image.each_ref().map(|plane| plane.as_slice());
+            frame.backward(level, camera, options, image)?;
+            if cotangents.beyond_image() {
+                let channels = |_: &_| planes(&cotangents.of_channels());
+                backward_depth(level, frame, camera, options, channels)?;
+            }
+            frame.timed("project_backward", |frame| {
+                let rows = &mut Rows::new(&mut out);
+                rows_backward(level, frame, view, camera, options, rows);
+            });
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    pub fn stage_times(
+        &mut self,
+        camera: &Camera,
+        options: &RenderOptions,
+        timed: Timed,
+    ) -> Result<StageTimes, BackendError> {
+        match timed {
+            Timed::Frame => {
+                let start = Instant::now();
+                self.forward(camera, options, true)?;
+                return Ok(vec![("frame", start.elapsed().as_secs_f64())]);
+            }
+            Timed::Stages => {
+                self.frame.collect_times();
+                self.forward(camera, options, true)?;
+            }
+            Timed::TrainingStages => {
+                self.frame.collect_times();
+                let ones = Image::filled(camera.width, camera.height, [1.0; 3]);
+                self.gradients(camera, options, &ones.into())?;
+            }
         }
-        frame.timed("project_backward", |frame| {
-            let rows = &mut Rows::new(&mut out);
-            rows_backward(level, frame, view, camera, options, rows);
-        });
-        Ok(())
-    })?;
-    Ok(out)
+        Ok(self.frame.take_times())
+    }
 }
 
 /// A plane a channel.
 fn planes(pixels: &[[f32; 3]]) -> [Vec<f32>; 3] {
     [0, 1, 2].map(|c: usize| pixels.iter().map(|p| p[c]).collect())
-}
-
-pub(crate) fn stage_times(
-    workers: &Workers,
-    (scene, smoothing): (&Gaussians, &[f32]),
-    frame: &mut Frame,
-    camera: &Camera,
-    options: &RenderOptions,
-    timed: Timed,
-) -> Result<StageTimes, BackendError> {
-    let view = Scene::with_smoothing(scene, smoothing, options.sh_degree);
-    let forward = |frame: &mut Frame| {
-        workers
-            .pool
-            .install(|| frame.forward(workers.level, view, camera, options, true))
-    };
-    match timed {
-        Timed::Frame => {
-            let start = Instant::now();
-            forward(frame)?;
-            return Ok(vec![("frame", start.elapsed().as_secs_f64())]);
-        }
-        Timed::Stages => {
-            frame.collect_times();
-            forward(frame)?;
-        }
-        Timed::TrainingStages => {
-            frame.collect_times();
-            let ones = Image::filled(camera.width, camera.height, [1.0; 3]);
-            let ones = Cotangents::from(ones);
-            gradients(workers, (scene, smoothing), frame, camera, options, &ones)?;
-        }
-    }
-    Ok(frame.take_times())
 }
 
 #[cfg(test)]
