@@ -113,10 +113,8 @@ pub fn small_jpeg(
         let side = |s: u32| ((s as u64 * max_side as u64 / longer as u64) as u32).max(1);
         picture = image::imageops::thumbnail(&picture, side(width), side(height));
     }
-    let mut bytes = Vec::new();
-    image::codecs::jpeg::JpegEncoder::new_with_quality(&mut bytes, quality)
-        .encode_image(&picture)?;
-    Ok(bytes)
+    let size = [picture.width(), picture.height()];
+    jpeg(&picture, size, ExtendedColorType::Rgb8, quality)
 }
 
 impl Read for Source<'_> {

@@ -8,7 +8,8 @@ use crate::CudaBackend;
 use crate::device::Device;
 use crate::tests::support::device::card_or_emulator;
 use crate::tests::support::side_by_side;
-use splatcore_reference::conformance;
+use splatcore_core::pipeline::Blend;
+use splatcore_reference::conformance::{CHECKS, Check, depth, forward};
 use std::sync::Arc;
 
 /// A card, else the emulator; and how many checks may run at a time. The emulator runs different
@@ -22,17 +23,20 @@ fn device() -> Option<(Arc<dyn Device>, usize)> {
     Some((device, side_by_side::cores()))
 }
 
-/// What the images of no check are large enough for: its name, and the check that is taken as if
-/// they were.
-const LARGE: [(&str, &str); 2] = [
-    ("large images", "images match the twin"),
-    ("depth of large images", "inverse depth matches the twin"),
+/// Checks of images that are blended as if they were large, for which those of no check are large
+/// enough. One blend alone asks for the size; images by others would be those of [`CHECKS`] again.
+const LARGE: [Check; 2] = [
+    ("large images", |backend| {
+        forward::images_by(backend, Blend::Splatcore)
+    }),
+    ("depth of large images", |backend| {
+        depth::inverse_depth_by(backend, Blend::Splatcore)
+    }),
 ];
 
-/// The names of all checks; those of [`LARGE`] first, as they take longest.
+/// The names of all checks.
 fn names() -> impl Iterator<Item = &'static str> {
-    let all = conformance::CHECKS.iter().map(|(name, _)| *name);
-    LARGE.iter().map(|(name, _)| *name).chain(all)
+    LARGE.iter().chain(CHECKS).map(|(name, _)| *name)
 }
 
 #[test]
@@ -46,16 +50,8 @@ fn conformance_with_sums_in_fixed_order() {
     };
     let backend = CudaBackend::on(device, true);
     let large = backend.clone().with_large_images_from(0);
-    let all = conformance::CHECKS
-        .iter()
-        .map(|&(name, check)| (name, check, &backend));
-    let of_large = LARGE.iter().map(|&(name, plain)| {
-        let (_, check) = conformance::CHECKS
-            .iter()
-            .find(|(known, _)| *known == plain)
-            .expect("a check of this name");
-        (name, *check, &large)
-    });
+    let of_large = LARGE.iter().map(|check| (check, &large));
+    let all = CHECKS.iter().map(|check| (check, &backend));
     let only = std::env::var("SPLATCORE_CHECK").unwrap_or_default();
     assert!(
         names().any(|name| name.contains(&only)),
@@ -69,8 +65,8 @@ fn conformance_with_sums_in_fixed_order() {
             name.contains(&only)
         }
     };
-    let checks = of_large.chain(all).filter(|(name, ..)| is_wanted(name));
-    let failures = side_by_side::failures(checks, threads, |(name, check, backend)| {
+    let checks = all.chain(of_large).filter(|((name, _), _)| is_wanted(name));
+    let failures = side_by_side::failures(checks, threads, |((name, check), backend)| {
         side_by_side::timed(name, || check(backend))
     });
     assert!(failures.is_empty(), "{}", failures.join("\n"));

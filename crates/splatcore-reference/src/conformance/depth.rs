@@ -11,6 +11,7 @@ use super::scenes::{Case, cases};
 use super::selection::{Selection, Weight};
 use crate::twin::{self, Scene, TwinFrame};
 use splatcore_core::backend::{Backend, RenderOptions, Rendered};
+use splatcore_core::pipeline::Blend;
 use splatcore_core::semantics::{ALPHA_MIN, Semantics};
 use splatcore_core::{Pipeline, Precision, Renderer};
 
@@ -45,7 +46,15 @@ const SCENES: [&str; 9] = [
 /// The sums and the expected inverse depth of every pipeline, none unless asked for, and the same
 /// image with and without.
 pub fn inverse_depth_matches_the_twin(backend: &dyn Backend) -> Outcome {
-    let selection = Selection::new(backend)?;
+    inverse_depth(backend, &Selection::new(backend)?)
+}
+
+/// As [`inverse_depth_matches_the_twin`], with the pipelines of one blend.
+pub fn inverse_depth_by(backend: &dyn Backend, blend: Blend) -> Outcome {
+    inverse_depth(backend, &Selection::new(backend)?.of_blend(blend))
+}
+
+fn inverse_depth(backend: &dyn Backend, selection: &Selection) -> Outcome {
     let of_interest =
         |case: &Case| !case.antialias && SCENES.iter().any(|name| case.name.starts_with(name));
     let cases: Vec<Case> = cases().into_iter().filter(of_interest).collect();

@@ -31,13 +31,22 @@ pub fn images_match_the_twin(backend: &dyn Backend) -> Outcome {
             names.join(", ")
         );
     }
+    images(backend, &selection)
+}
+
+/// As [`images_match_the_twin`], with the pipelines of one blend.
+pub fn images_by(backend: &dyn Backend, blend: Blend) -> Outcome {
+    images(backend, &Selection::new(backend)?.of_blend(blend))
+}
+
+fn images(backend: &dyn Backend, selection: &Selection) -> Outcome {
     let mut cases = cases();
     cases.extend(hostile::cases(selection.large(backend)));
     let mut outcomes: Vec<_> = cases
         .iter()
         .map(|case| pipelines_of_case(backend, &selection.pipelines(case.weight), case))
         .collect();
-    outcomes.push(other_semantics(backend, &selection));
+    outcomes.push(other_semantics(backend, selection));
     gather(outcomes)
 }
 

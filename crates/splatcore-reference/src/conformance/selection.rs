@@ -92,6 +92,12 @@ impl Selection {
         Ok(found)
     }
 
+    /// One blend alone, for images that no other one makes otherwise.
+    pub(super) fn of_blend(mut self, blend: Blend) -> Self {
+        self.blends.retain(|&known| known == blend);
+        self
+    }
+
     /// Whether the device can afford images of 8k.
     pub fn large(&self, backend: &dyn Backend) -> bool {
         self.coverage == Coverage::Full && backend.name() == "cuda"

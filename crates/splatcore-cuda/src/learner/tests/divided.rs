@@ -1,7 +1,7 @@
 //! Ranks that divide the state change no bit.
 
 use super::offload::scene;
-use super::ranks::{Course, PLAIN, Trained, by};
+use super::ranks::{Course, PLAIN, STEPS, Trained, by};
 use super::*;
 use crate::device::Limited;
 use crate::peers::loopback::Loopback;
@@ -28,7 +28,7 @@ type Left = (Trained, bool, u64);
 fn trained(course: Course, ranks: usize, limit: Option<u64>) -> Option<Vec<Left>> {
     by(ranks, move |_, peers| {
         let mut learner = learner(course, limit, peers)?;
-        let trained = course.train_from(&mut learner, 1);
+        let trained = course.train_from(&mut learner, *STEPS.start());
         let host = learner.host_memory().unwrap().bytes;
         Some((trained, is_divided(&learner), host))
     })

@@ -1,6 +1,6 @@
 //! A device with less memory, and the host's in its place, change no bit.
 
-use super::ranks::{Course, PLAIN, Trained, by};
+use super::ranks::{self, Course, PLAIN, Trained, by};
 use super::*;
 use crate::device::{Filed, Limited};
 use crate::peers::loopback::Loopback;
@@ -45,7 +45,7 @@ fn with_limit(course: Course, limit: Option<usize>) -> Option<Seen> {
     let mut learner = course
         .learner_on(&device, scene(), limit.is_some(), None)
         .unwrap();
-    let trained = course.train_from(&mut learner, 1);
+    let trained = course.train_from(&mut learner, *ranks::STEPS.start());
     let host = learner.host_memory().unwrap();
     let peak = watched.watch().peak;
     Some(Seen {
@@ -130,7 +130,7 @@ fn what_leaves_the_device_may_lie_in_files() {
     };
     let filed: Arc<dyn Device> = Arc::new(filed);
     let mut learner = course.learner_on(&filed, scene(), true, None).unwrap();
-    let trained = course.train_from(&mut learner, 1);
+    let trained = course.train_from(&mut learner, *ranks::STEPS.start());
     assert!(learner.host_memory().unwrap().bytes > 0);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     let want = with_limit(course, None).unwrap();
@@ -179,7 +179,7 @@ fn ranks_with_different_memory() {
                     let offloads = limit.is_some();
                     let learner = course.learner_on(&device, scene(), offloads, Some(peers));
                     let mut learner = learner.unwrap();
-                    let trained = course.train_from(&mut learner, 1);
+                    let trained = course.train_from(&mut learner, *ranks::STEPS.start());
                     let is_divided = learner.state.division.is_some();
                     Some((trained, is_divided, watched.watch().peak))
                 })
