@@ -17,7 +17,7 @@ mod world;
 
 pub use launch::Cards;
 
-use crate::output::WrongUsage;
+use crate::output::{WrongUsage, counted};
 use anyhow::{Result, anyhow, bail};
 use launch::Children;
 use link::Link;
@@ -134,6 +134,21 @@ impl Rank {
     /// How many there are, if they are replicas.
     pub fn replicas(&self, config: &ResolvedConfig) -> Option<usize> {
         are_replicas(config).then_some(self.ranks.count)
+    }
+
+    /// What users should know if a step has so few photos that ranks wait for each other.
+    pub fn waiting(&self, photos: u32) -> Option<String> {
+        let (photos, count) = (photos as usize, self.ranks.count);
+        if photos >= count || self.ranks.strips {
+            return None;
+        }
+        Some(format!(
+            "warning: a step shows {}, so {} of {count} cards wait while the others render it: give \
+             --batch {} (two photos for each card), or --split-photos",
+            counted(photos, "photo"),
+            count - photos,
+            2 * count
+        ))
     }
 
     /// Whether this one writes, shows and measures.

@@ -130,6 +130,9 @@ fn begin(
 ) -> Result<Trainer> {
     let (config, photos) = (&ready.config, &ready.photos);
     rank.map_or(Ok(()), |rank| rank.same("photos", &photos.fingerprint()))?;
+    if let Some(waiting) = rank.and_then(|rank| rank.waiting(config.batch.views)) {
+        eprintln!("{waiting}");
+    }
     let begin = Begin::of(ready.checkpoint.take(), ready.start.take());
     let mut trainer = timeline.time("make the learner", || {
         start(config, &*ready.backend, photos, begin)

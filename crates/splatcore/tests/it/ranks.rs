@@ -134,11 +134,17 @@ fn replicas_take_the_steps_of_one_process() {
         let (scene, stderr) = run(ranks, &[&iterations[..], &["--cards", ranks]].concat());
         assert!(scene == alone, "{ranks} ranks");
         assert_contains!(stderr, format!("({ranks} replicas, for tests)"));
+        let waiting = format!(
+            "a step shows 1 photo, so {}",
+            [1, 2][usize::from(ranks == "3")]
+        );
+        assert_contains!(stderr, waiting);
     }
     // Rank 0 plans the end by its clock, and sees the quality; the others follow.
     let budget = ["--budget", "6s", "--quality-target", "60", "--cards", "3"];
-    let (_, stderr) = run("budget", &budget);
+    let (_, stderr) = run("budget", &[&budget[..], &["--batch", "3"]].concat());
     assert_contains!(stderr, "budget 6s:");
+    assert!(!stderr.contains("a step shows"), "{stderr}");
     let reached: Vec<&str> = "--iterations 4000 --quality-target 8 --cards 2"
         .split(' ')
         .collect();
