@@ -73,38 +73,46 @@ pub fn psnr_between(a: &Image, b: &Image) -> f64 {
 /// 1.5, zero padding (Wang et al. 2004, as INRIA's code computes it). The image is clamped to [0,
 /// 1] first. Ignored pixels are zero in both images and are left out of the mean.
 pub fn ssim(image: &Image, photo: &Photo) -> f64 {
-    ssim_of_channels([0, 1, 2].map(|channel| ssim_of_channel(image, photo, channel)))
+    let parts = 0..ssim_parts(image);
+    ssim_of_parts(parts.map(|part| ssim_of_part(image, photo, part)), photo)
 }
 
-/// [`ssim`] of one of the three channels, which may be computed at the same time.
-pub fn ssim_of_channel(image: &Image, photo: &Photo, channel: usize) -> f64 {
+/// Into how many parts an image is divided, which may be computed at the same time.
+pub fn ssim_parts(image: &Image) -> usize {
+    3 * (image.height as usize).div_ceil(SSIM_ROWS)
+}
+
+/// The part of [`ssim`] of this number: some rows of a channel.
+pub fn ssim_of_part(image: &Image, photo: &Photo, part: usize) -> f64 {
     let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);
-    let byte = |i: usize| photo.rgb[3 * i + channel] as f64 / 255.0;
-    let total = similarities(image, &byte, &counts, channel);
-    total / photo.counted_pixels().max(1) as f64
+    let byte = |i: usize| photo.rgb[3 * i + part % 3] as f64 / 255.0;
+    similarities(image, &byte, &counts, part)
 }
 
-/// [`ssim`] by [`ssim_of_channel`]: their mean.
-pub fn ssim_of_channels(channels: [f64; 3]) -> f64 {
-    channels.iter().sum::<f64>() / 3.0
+/// [`ssim`] of all its parts, in their order.
+pub fn ssim_of_parts(parts: impl Iterator<Item = f64>, photo: &Photo) -> f64 {
+    parts.sum::<f64>() / (3 * photo.counted_pixels().max(1)) as f64
 }
 
 /// [`ssim`] of one image against another of its size, both clamped to [0, 1].
 pub fn ssim_between(a: &Image, b: &Image) -> f64 {
     let value = |i: usize, channel: usize| b.data[i][channel].clamp(0.0, 1.0) as f64;
-    let of = |channel| similarities(a, &|i| value(i, channel), &|_| true, channel);
-    ssim_of_channels([0, 1, 2].map(|channel| of(channel) / a.data.len().max(1) as f64))
+    let of = |part: usize| similarities(a, &|i| value(i, part % 3), &|_| true, part);
+    let total: f64 = (0..ssim_parts(a)).map(of).sum();
+    total / (3 * a.data.len().max(1)) as f64
 }
 
-/// Sum over all pixels that count of the similarity, in one channel, to what `other` says of them.
-/// Row by row: of what is blurred no more than the window's rows are held, which stay in the cache.
+/// Sum over the pixels of a part that count of the similarity to what `other` says of them. Row by
+/// row: of what is blurred no more than the window's rows are held, which stay in the cache.
 fn similarities(
     image: &Image,
     other: &impl Fn(usize) -> f64,
     counts: &impl Fn(usize) -> bool,
-    channel: usize,
+    part: usize,
 ) -> f64 {
     let (width, height) = (image.width as usize, image.height as usize);
+    let (channel, first) = (part % 3, part / 3 * SSIM_ROWS);
+    let end = height.min(first + SSIM_ROWS);
     let window = ssim_window();
     let mut total = 0.0;
     let row = || vec![0.0; width];
@@ -116,7 +124,7 @@ fn similarities(
     // With zeros at both ends.
     let mut padded = vec![0.0; width + 2 * SSIM_RADIUS];
     let (mut x, mut y) = (row(), row());
-    for below in 0..height + SSIM_RADIUS {
+    for below in first.saturating_sub(SSIM_RADIUS)..end + SSIM_RADIUS {
         let newest = &mut ring[below % window.len()];
         if below < height {
             for (column, i) in (below * width..(below + 1) * width).enumerate() {
@@ -134,7 +142,7 @@ fn similarities(
         } else {
             newest.iter_mut().for_each(|row| row.fill(0.0));
         }
-        let Some(at) = below.checked_sub(SSIM_RADIUS) else {
+        let Some(at) = below.checked_sub(SSIM_RADIUS).filter(|&at| at >= first) else {
             continue;
         };
         for (of, to) in blurred.iter_mut().enumerate() {
@@ -157,6 +165,9 @@ fn similarities(
     }
     total
 }
+
+/// Rows of a part of [`ssim`].
+const SSIM_ROWS: usize = 128;
 
 /// Pixels that are summed side by side, so that the compiler keeps their sums in registers.
 const SIDE_BY_SIDE: usize = 16;
@@ -269,12 +280,14 @@ mod tests {
 
     #[test]
     fn ssim_is_that_of_its_definition() {
-        // Blocks of columns side by side and what is left of them, less than a window, a pixel, and
-        // nothing.
+        // Blocks of columns side by side and what is left of them, several parts, less than a
+        // window, a pixel, and nothing.
         for (width, height) in [
             (35, 23),
             (16, 12),
             (7, 30),
+            (5, 300),
+            (3, 129),
             (40, 3),
             (1, 1),
             (1, 14),

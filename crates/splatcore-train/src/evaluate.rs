@@ -113,7 +113,7 @@ pub type Each<'a> = &'a (dyn Fn(usize, &View, &Image, &ViewScore) + Sync);
 /// it, several at once and in any order.
 ///
 /// Renders one view after the other (a backend uses the whole machine for one) and scores batches
-/// of them, one view for each of rayon's current threads, a channel at a time; two images more are
+/// of them, one view for each of rayon's current threads, some rows at a time; two images more are
 /// held.
 ///
 /// # Errors
@@ -324,12 +324,11 @@ pub fn psnr(view: &View, image: &Image) -> Result<f64, BackendError> {
 pub fn score(view: &View, image: &Image, align_colour: bool) -> Result<ViewScore, BackendError> {
     let photo = &view.photo;
     let psnr = psnr(view, image)?;
-    let of_channel = |channel| metrics::ssim_of_channel(image, photo, channel);
-    let (red, (green, blue)) = rayon::join(
-        || of_channel(0),
-        || rayon::join(|| of_channel(1), || of_channel(2)),
-    );
-    let ssim = metrics::ssim_of_channels([red, green, blue]);
+    let parts = (0..metrics::ssim_parts(image)).into_par_iter();
+    let parts: Vec<f64> = parts
+        .map(|part| metrics::ssim_of_part(image, photo, part))
+        .collect();
+    let ssim = metrics::ssim_of_parts(parts.into_iter(), photo);
     Ok(ViewScore {
         name: view.name.clone(),
         psnr,
