@@ -71,6 +71,7 @@ impl CudaLearner {
         if any(&*peers, &device, is_short)? {
             let division = Division::new(peers, self.state.count);
             self.state.divide(division)?;
+            self.narrow()?;
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ pub(crate) fn plan(
     MemoryPlan {
         parameters,
         moments: offload::bytes_of(rows, (gaussians, own)) - parameters,
-        working: match host {
+        working: match leaving(gaussians) {
             0 => working_bytes(gaussians, pixels),
             _ => headroom,
         },

@@ -214,7 +214,7 @@ impl CudaLearner {
             seen: 0,
             leaves_unseen: false,
         };
-        if learner.state.in_host().bytes > 0 {
+        if learner.state.in_host().bytes > 0 || learner.state.division.is_some() {
             learner.narrow()?;
         }
         if let Some(peers) = peers {

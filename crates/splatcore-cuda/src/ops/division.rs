@@ -117,8 +117,9 @@ impl Collector {
         row_bytes: usize,
     ) -> Result<Self, BackendError> {
         let (shards, ranks) = (division.shards(gaussians), division.peers.ranks().count);
-        let blocks = blocks_at_a_time(&shards, row_bytes, ranks);
-        let bytes = blocks * ranks * shards.block_rows() * row_bytes;
+        let turn = row_bytes * shards.block_rows() * ranks;
+        let most = shards.blocks(0).div_ceil(PARTS).max(1);
+        let bytes = turn * (STAGE / turn).clamp(1, most);
         Ok(Self {
             peers: Arc::clone(&division.peers),
             shards,
@@ -141,7 +142,8 @@ impl Collector {
         let ranks = peers.ranks();
         let block = shards.block_rows();
         let most = shards.blocks(0);
-        let count = blocks_at_a_time(shards, row_bytes, ranks.count);
+        let turn = row_bytes * block * ranks.count;
+        let count = (self.stage.bytes() / turn).clamp(1, most.max(1));
         let part = |rank: usize| row_bytes * block * count * rank;
         for first in (0..most).step_by(count) {
             let rows_of = |rank: usize| {
@@ -174,7 +176,38 @@ impl Collector {
     }
 }
 
-fn blocks_at_a_time(shards: &Shards, row_bytes: usize, ranks: usize) -> usize {
-    let most = shards.blocks(0).div_ceil(PARTS).max(1);
-    (STAGE / (row_bytes * shards.block_rows() * ranks)).clamp(1, most)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::loopback::Loopback;
+    use crate::tests::support::device::device;
+    use std::thread;
+    use std::time::Duration;
+
+    /// More rows than a stage holds, of fewer bytes than it was made for: of each rank the last
+    /// block is a part of one, or there is none.
+    #[test]
+    fn rows_of_all_ranks_come_together() {
+        const GAUSSIANS: usize = 1_000_001;
+        let value = |row: usize| (row % 65_521) as u16;
+        let peers = Loopback::new(2, Duration::from_secs(60));
+        let ranks = peers.into_iter().map(|peers| {
+            thread::spawn(move || {
+                let device = device()?;
+                let division = Division::new(Arc::new(peers), GAUSSIANS);
+                let all: Vec<u16> = (0..GAUSSIANS).map(value).collect();
+                let own = division.own_of(&all, GAUSSIANS);
+                let array = Buffer::from_slice(&device, "rows", &own).unwrap();
+                let collector = Collector::new(&division, &device, GAUSSIANS, 192).unwrap();
+                let mut found = vec![0u16; GAUSSIANS];
+                let put = |rows: Range<usize>, stage: &Buffer, at| stage.read(at, &mut found[rows]);
+                collector.rows(&array, size_of::<u16>(), put).unwrap();
+                Some(found == all)
+            })
+        });
+        let ranks: Vec<_> = ranks.collect();
+        for rank in ranks {
+            assert!(rank.join().unwrap().unwrap_or(true));
+        }
+    }
 }
