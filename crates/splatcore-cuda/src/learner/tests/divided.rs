@@ -222,3 +222,50 @@ fn a_refinement_divides_what_would_not_fit() {
         assert!(trained == alone[0].0);
     }
 }
+
+/// With any memory, and with less on one rank, every one of several refinements ends as on one
+/// rank, or all find too little memory.
+#[test]
+fn refinements_with_any_memory() {
+    for mcmc in [false, true] {
+        let course = Course {
+            mcmc,
+            moments: Moments::Compact,
+            ..PLAIN
+        };
+        let train = move |ranks: usize, limits: [u64; 2]| {
+            by(ranks, move |rank, peers| {
+                let limit = (ranks > 1).then(|| limits[rank]);
+                let mut learner = learner(course, limit, peers)?;
+                for step in 1..=8 {
+                    learner.step(&course.plan(step)).unwrap();
+                    if step % 2 == 0 {
+                        let mut refine = course.refine(step);
+                        match &mut refine {
+                            Refine::Mcmc {
+                                growth,
+                                max_gaussians,
+                                ..
+                            } => (*growth, *max_gaussians) = (0.2, 4000),
+                            Refine::Adc { max_gaussians, .. } => *max_gaussians = 4000,
+                            _ => {}
+                        }
+                        learner.queue_refine(&refine).unwrap();
+                    }
+                }
+                let divided = is_divided(&learner);
+                Some((state_bits(&learner.snapshot().unwrap()), divided))
+            })
+        };
+        let Some(alone) = train(1, [0; 2]) else { return };
+        for limit in (18..32).map(|k| 100_000 * k) {
+            for other in [limit, 3_000_000] {
+                let left = train(2, [other, limit]).unwrap();
+                eprintln!("mcmc {mcmc}, {limit} and {other}: divided {}", left[0].1);
+                for (state, divided) in left {
+                    assert!(state == alone[0].0, "{limit} and {other}, {divided}");
+                }
+            }
+        }
+    }
+}

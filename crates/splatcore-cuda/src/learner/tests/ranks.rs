@@ -99,7 +99,7 @@ impl Course {
         plan
     }
 
-    fn refine(self, step: u32) -> Refine {
+    pub fn refine(self, step: u32) -> Refine {
         match self.mcmc {
             true => Refine::Mcmc {
                 min_opacity: 0.02,
