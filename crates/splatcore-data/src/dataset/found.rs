@@ -68,6 +68,8 @@ pub(super) struct Found {
     pub entries: Vec<Entry>,
     pub missing: Vec<String>,
     pub points: Points,
+    /// The file of the points, where it is one beside the cameras.
+    pub points_file: Option<PathBuf>,
     pub warnings: Vec<String>,
     /// What is wrong or unlikely, as far as it shows while the files are read.
     pub findings: Vec<Finding>,
@@ -86,6 +88,7 @@ impl Found {
             entries: Vec::new(),
             missing: Vec::new(),
             points: Points::default(),
+            points_file: None,
             warnings: Vec::new(),
             findings: Vec::new(),
             images,

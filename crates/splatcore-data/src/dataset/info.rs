@@ -1,6 +1,7 @@
 //! What was understood, for `splatcore info`.
 
-use super::{Dataset, Entry, Finding, Format, Split};
+use super::{Dataset, Entry, Finding, Format, Split, photo};
+use rayon::prelude::*;
 use serde::Serialize;
 use splatcore_core::Camera;
 
@@ -29,6 +30,9 @@ pub struct DatasetInfo {
     pub lenses: Vec<&'static str>,
     /// Smallest and largest declared size, by area: width, height.
     pub sizes: [[u32; 2]; 2],
+    /// Smallest and largest size of the photos as they are stored, likewise, if that is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored_sizes: Option<[[u32; 2]; 2]>,
     /// Photos that the files put into the training and the test split, if they declare splits.
     pub declared_splits: Option<[usize; 2]>,
     /// Other datasets in the same folder, which were not read.
@@ -46,8 +50,25 @@ fn rolling(entries: &[Entry]) -> usize {
     entries.iter().filter(moves).count()
 }
 
+/// The smallest and the largest by area.
+fn extremes(sizes: impl IntoIterator<Item = [u32; 2]>) -> Option<[[u32; 2]; 2]> {
+    let sizes: Vec<[u32; 2]> = sizes.into_iter().collect();
+    let area = |s: &&[u32; 2]| s[0] as u64 * s[1] as u64;
+    Some([
+        *sizes.iter().min_by_key(area)?,
+        *sizes.iter().max_by_key(area)?,
+    ])
+}
+
 impl Dataset {
-    /// A summary.
+    /// The sizes that the headers of the photos tell, of those that can be read: width, height.
+    fn stored_sizes(&self) -> Vec<[u32; 2]> {
+        let size = |entry: &Entry| photo::size(&entry.image).ok();
+        let sizes = self.entries.par_iter().filter_map(size);
+        sizes.map(|(width, height)| [width, height]).collect()
+    }
+
+    /// A summary. Reads the headers of the photos.
     pub fn info(&self) -> DatasetInfo {
         let mut cameras: Vec<&Camera> = Vec::new();
         let mut lenses = Vec::new();
@@ -69,7 +90,7 @@ impl Dataset {
             .entries
             .iter()
             .map(|e| [e.camera.width, e.camera.height]);
-        let area = |s: &[u32; 2]| s[0] as u64 * s[1] as u64;
+        let sizes = extremes(sizes).unwrap_or_default();
         let count = |split| {
             self.entries
                 .iter()
@@ -88,10 +109,8 @@ impl Dataset {
             masks: self.entries.iter().filter(|e| e.mask.is_some()).count(),
             rolling_shutters: rolling(&self.entries),
             lenses,
-            sizes: [
-                sizes.clone().min_by_key(area).unwrap_or_default(),
-                sizes.max_by_key(area).unwrap_or_default(),
-            ],
+            sizes,
+            stored_sizes: extremes(self.stored_sizes()).filter(|stored| *stored != sizes),
             declared_splits: (declared != [0, 0]).then_some(declared),
             others: self.others.clone(),
             missing_names: self.missing.clone(),

@@ -8,9 +8,10 @@ use super::layouts::{self, Layout};
 use super::options::OpenOptions;
 use super::plausible;
 use super::posed::Dataset;
+use super::results::scene_of_results;
 use super::{
     bundler, colmap, folder, llff, metashape, polycam, random_points, realityscan, record3d,
-    remote, transforms,
+    remote, transforms, unused_masks,
 };
 use crate::DataError;
 use splatcore_core::Choice;
@@ -32,6 +33,7 @@ impl Dataset {
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DataError> {
         let (layout, others) = find(path)?;
         let found = read(&layout, options)?;
+        let files = std::iter::once(layout.at).chain(found.points_file);
         let (mut warnings, mut findings) = (found.warnings, found.findings);
         let mut entries = found.entries;
         plausible::check(&mut entries, &mut findings);
@@ -57,6 +59,7 @@ impl Dataset {
             findings.extend(plausible::points(&points, &entries));
         }
         warnings.extend(finding::lines(&findings));
+        warnings.extend(unused_masks::warning(&found.root, &found.images, &entries));
         let centres = entries.iter().map(|entry| entry.camera.position());
         if let Some(far) = remote::distance(centres) {
             warnings.push(format!(
@@ -66,6 +69,7 @@ impl Dataset {
         Ok(Dataset {
             root: found.root,
             format: found.format,
+            files: files.collect(),
             entries,
             missing,
             points,
@@ -154,7 +158,8 @@ fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
     if let Some(first) = all.next() {
         return Ok((first, all.collect()));
     }
-    let is_run = path.join("scene.ply").is_file();
+    let scene = scene_of_results(path);
+    let is_run = scene.is_some();
     if !is_run && holds_photos(path)? {
         let problem = "holds photos but no cameras: neither a COLMAP model (cameras.bin or \
                        cameras.txt in sparse/0) nor transforms.json";
@@ -164,11 +169,14 @@ fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
     if !is_run && let Some(error) = folder::unread_photos(path) {
         return Err(error);
     }
-    let remedy = match is_run {
-        true => {
-            "it seems to be the results of a run: give its scene.ply, or the folder of the photos"
+    let remedy = match scene {
+        Some(scene) => {
+            let scene = scene.strip_prefix(path).unwrap_or(&scene).display();
+            format!(
+                "it seems to be the results of a run: give its {scene}, or the folder of the photos"
+            )
         }
-        false => "there are no photos either; give the folder that holds photos or a model",
+        None => "there are no photos either; give the folder that holds photos or a model".into(),
     };
     Err(DataError::new(
         path,

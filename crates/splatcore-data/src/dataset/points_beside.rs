@@ -46,6 +46,7 @@ pub(super) fn read(found: &mut Found, cameras: &Path, remedy: &str) {
             100.0 * share
         ));
     }
+    found.points_file = Some(path);
 }
 
 /// The file to read, or how many there are to choose from.

@@ -13,6 +13,8 @@ pub struct Dataset {
     pub root: PathBuf,
     /// Kind of files.
     pub format: Format,
+    /// What cameras and points were read from; of COLMAP and Polycam the folder of the files.
+    pub files: Vec<PathBuf>,
     /// The photos that exist, sorted by name (bytewise).
     pub entries: Vec<Entry>,
     /// Names of listed photos whose file does not exist.
@@ -89,6 +91,7 @@ mod tests {
         let mut dataset = Dataset {
             root: "".into(),
             format: Format::Transforms,
+            files: Vec::new(),
             entries: vec![entry],
             missing: Vec::new(),
             points: Points {

@@ -70,15 +70,12 @@ impl Dataset {
                 views
             })
             .collect();
-        let failed = indices
-            .iter()
-            .zip(&loaded)
-            .filter(|(_, view)| view.is_err());
-        let others: Vec<&str> = failed
-            .skip(1)
-            .map(|(&index, _)| self.entries[index].name.as_str())
-            .collect();
-        let others = others_too(&others);
+        let views = indices.iter().zip(&loaded);
+        let failed = views.filter_map(|(&index, views)| {
+            let error = views.as_ref().err()?;
+            Some((self.entries[index].name.as_str(), error))
+        });
+        let others = others_too(&failed.collect::<Vec<_>>());
         let views: Result<Vec<Vec<View>>, DataError> = loaded.into_iter().collect();
         let views = views.map_err(|mut error| {
             error.remedy.push_str(&others);
@@ -162,16 +159,29 @@ fn knows_depths(view: &View) -> bool {
     view.photo.depth.as_ref().is_some_and(|map| map.known() > 0)
 }
 
-/// What to add to an error about a photo when others have one too.
-fn others_too(names: &[&str]) -> String {
+/// What to add to the error of the first of some photos: which others have the same defect, and
+/// which another one.
+fn others_too(failed: &[(&str, &DataError)]) -> String {
     const SHOWN: usize = 5;
-    let listed = names[..names.len().min(SHOWN)].join(", ");
-    let more = if names.len() > SHOWN { ", ..." } else { "" };
-    match names.len() {
-        0 => String::new(),
-        1 => format!(" (the same goes for {listed})"),
-        n => format!(" (the same goes for {n} others: {listed}{more})"),
-    }
+    let Some(((_, first), others)) = failed.split_first() else {
+        return String::new();
+    };
+    // Sizes differ from photo to photo.
+    let kind = |error: &DataError| error.problem.replace(|c: char| c.is_ascii_digit(), "");
+    let (same, different): (Vec<_>, Vec<_>) = others
+        .iter()
+        .partition(|(_, error)| kind(error) == kind(first));
+    let listed = |what: &str, of: &[&(&str, &DataError)]| {
+        let names: Vec<&str> = of.iter().map(|(name, _)| *name).take(SHOWN).collect();
+        let names = names.join(", ");
+        let more = if of.len() > SHOWN { ", ..." } else { "" };
+        match of.len() {
+            0 => String::new(),
+            1 => format!(" ({what} {names})"),
+            n => format!(" ({what} {n} others: {names}{more})"),
+        }
+    };
+    listed("the same goes for", &same) + &listed("another defect is that of", &different)
 }
 
 fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<View>, DataError> {

@@ -68,19 +68,25 @@ impl Format {
         )
     }
 
+    /// The format that a file has by its name, if that tells of one; letter case does not matter.
+    pub fn of_name(path: &Path) -> Option<Self> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.to_lowercase();
+        let found = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
+        found.map(|&(_, format)| format)
+    }
+
     /// The format that a file to be written has by its name; letter case does not matter.
     ///
     /// # Errors
     /// If the name stands for no format that is written.
     pub fn of_output(path: &Path) -> Result<Self, DataError> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.to_lowercase();
-        match ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)) {
-            Some((_, Format::Ksplat)) => {
+        match Self::of_name(path) {
+            Some(Format::Ksplat) => {
                 let problem = "is a .ksplat file by its name, a format only read";
                 Err(DataError::new(path, problem, WRITTEN))
             }
-            Some(&(_, format)) => Ok(format),
+            Some(format) => Ok(format),
             None => {
                 let problem = "the name tells of no scene format that is written";
                 Err(DataError::new(path, problem, WRITTEN))

@@ -280,6 +280,20 @@ fn every_unusable_photo_is_named() {
         "{}",
         error(root)
     );
+    // Others may have another defect.
+    save(pattern(48, 48), &root.join("images/1.png"));
+    let said = error(root);
+    assert!(
+        said.contains("/1.png")
+            && said.ends_with(" (another defect is that of 2 others: 3.png, 5.png)"),
+        "{said}"
+    );
+    save(pattern(48, 40), &root.join("images/7.png"));
+    let said = error(root);
+    assert_contains!(
+        said,
+        "(the same goes for 7.png) (another defect is that of 2 others"
+    );
     (0..9).for_each(spoil);
     let error = error(root);
     assert!(

@@ -12,6 +12,7 @@ mod dataset_depths;
 mod dataset_exposures;
 mod dataset_f_theta;
 mod dataset_formats;
+mod dataset_info;
 mod dataset_lens;
 mod dataset_llff;
 mod dataset_metashape;

@@ -164,8 +164,12 @@ fn extremes_stay_readable() {
         notes,
         ["1 Gaussian has a colour outside [0, 1], which was clamped"]
     );
-    let (bytes, notes) = write_rows(NAME, &Gaussians::empty(0), &WriteOptions::default());
-    assert!(bytes.is_empty() && notes[0].contains("no Gaussians"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(NAME);
+    let none = (Gaussians::empty(0), WriteOptions::default());
+    let error = scene::write(&path, &none.0, &none.1, &|_, _, _| ()).unwrap_err();
+    assert_contains!(error, "would hold no Gaussians");
+    assert!(!path.exists());
 }
 
 proptest! {

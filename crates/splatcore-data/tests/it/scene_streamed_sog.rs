@@ -123,7 +123,7 @@ fn a_level_is_its_parts_in_the_tree_s_order_and_the_environment() {
         }
         assert_eq!(scene::read(&path).unwrap().gaussians, joined(0));
         let message = read(&path, 2).unwrap_err();
-        assert_contains!(message, "has no level 2, its levels are 0 to 1");
+        assert_contains!(message, "has no level 2, its levels are 0 to 1; choose one");
     }
     assert!(scene::is_unbundled(folder.path()));
     assert!(scene::is_unbundled(&folder.path().join("lod-meta.json")));

@@ -38,6 +38,7 @@ pub(super) fn read(found: &mut Found, transforms: &Transforms) -> Result<(), Dat
         return Ok(());
     }
     found.points = point_cloud::parse(&folder::read(&path)?, &path)?;
+    found.points_file = Some(path);
     let Some(applied) = applied else {
         return Ok(());
     };

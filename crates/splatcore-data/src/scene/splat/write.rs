@@ -17,13 +17,18 @@ use std::path::Path;
 /// [`WriteOptions::keep_order`] is set.
 ///
 /// # Errors
-/// If the file cannot be written; then nothing is left under its name but what was there before.
+/// If there are no Gaussians, or the file cannot be written; then nothing is left under its name
+/// but what was there before.
 pub fn write(
     path: &Path,
     rows: &dyn Rows,
     options: &WriteOptions,
     progress: Progress,
 ) -> Result<Written, DataError> {
+    if rows.is_empty() {
+        let problem = "would hold no Gaussians, and an empty file is no .splat";
+        return Err(DataError::new(path, problem, "write a .ply"));
+    }
     let order = (!options.keep_order).then(|| by_importance(rows));
     let order = order.transpose()?;
     let mut clamped = 0u64;
@@ -42,9 +47,6 @@ pub fn write(
     })?;
     let mut notes: Vec<String> = degree_note(rows, 0).into_iter().collect();
     notes.extend(clamped_note(clamped, "a colour outside [0, 1]"));
-    if rows.is_empty() {
-        notes.push("a .splat of no Gaussians is an empty file, which is not read again".into());
-    }
     Ok(Written {
         bytes: size_of(path)?,
         notes,

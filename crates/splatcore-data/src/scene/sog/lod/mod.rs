@@ -44,7 +44,9 @@ pub(super) fn read(
     let Some(parts) = meta.levels.get(level) else {
         let last = meta.levels.len() - 1;
         let problem = format!("has no level {level}, its levels are 0 to {last}");
-        return Err(files.error(LOD_META, problem));
+        let mut error = files.error(LOD_META, problem);
+        error.remedy = "choose one of these".into();
+        return Err(error);
     };
     let mut join = Join {
         all: Gaussians::empty(0),
