@@ -74,6 +74,10 @@ pub struct Checkpoint {
     pub backend: String,
     /// Tells one set of training photos from another.
     pub photos: String,
+    /// Tells their cameras from others; `None` in a file of an earlier version.
+    pub cameras: Option<String>,
+    /// Tells their pixels and masks from others, likewise.
+    pub pixels: Option<String>,
     /// The course of a run whose end was moved.
     pub course: Option<Course>,
     /// What a run with a budget has spent, and whether it has reached its quality.
@@ -178,6 +182,11 @@ impl Checkpoint {
             "backend": self.backend,
             "photos": self.photos,
         });
+        for (key, known) in [("cameras", &self.cameras), ("pixels", &self.pixels)] {
+            if let Some(known) = known {
+                metadata[key] = Value::String(known.clone());
+            }
+        }
         if let Some(loss) = self.smoothed_loss {
             metadata["smoothed_loss"] = Value::String(loss.to_string());
         }
@@ -289,6 +298,8 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
         config: file.text("config")?.into(),
         backend: file.text("backend")?.into(),
         photos: file.text("photos")?.into(),
+        cameras: file.metadata.get("cameras").cloned(),
+        pixels: file.metadata.get("pixels").cloned(),
         course: file.json("course")?,
         spending: file.json("spending")?.unwrap_or_default(),
     };

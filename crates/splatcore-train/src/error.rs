@@ -106,6 +106,10 @@ pub enum Difference {
     Backend,
     /// The set of training photos.
     Photos,
+    /// Their cameras.
+    Cameras,
+    /// Their pixels or masks.
+    Pixels,
 }
 
 impl fmt::Display for Difference {
@@ -114,6 +118,8 @@ impl fmt::Display for Difference {
             Self::Setting(key) => key,
             Self::Backend => "the backend in use",
             Self::Photos => "the set of training photos",
+            Self::Cameras => "the hash of the training photos' cameras",
+            Self::Pixels => "the hash of the training photos' pixels and masks",
         })
     }
 }

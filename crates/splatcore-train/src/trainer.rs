@@ -23,7 +23,7 @@ use crate::saver::Saver;
 use crate::schedule::{Schedule, starting_exposures};
 use crate::together::Together;
 use crate::view_order::ViewOrder;
-use crate::view_set::{photos, usable_views};
+use crate::view_set::{PhotoSet, usable_views};
 use ends::Ends;
 use splatcore_core::backend::{Backend, BackendError, HostMemory, RefineReport, RenderOptions};
 use splatcore_core::colour::{ColourState, camera_count};
@@ -76,6 +76,7 @@ pub struct Trainer {
     schedule: Schedule,
     learner: Box<dyn Learner>,
     views: Arc<Vec<View>>,
+    photos: PhotoSet,
     order: ViewOrder,
     backend: String,
     extent: f64,
@@ -146,6 +147,7 @@ impl Trainer {
             schedule,
             learner,
             order: ViewOrder::new(usable, config.seed),
+            photos: PhotoSet::of(&views),
             views,
             backend: backend.name().to_owned(),
             extent,
@@ -202,12 +204,8 @@ impl Trainer {
         }
         let usable = usable_views(&views)?;
         fits_batch(config, &usable)?;
-        let mut order = checkpoint.order.order.clone();
-        order.sort_unstable();
-        let photos = photos(&views);
-        if checkpoint.photos != photos || order != usable {
-            return mismatch(Difference::Photos, checkpoint.photos, photos);
-        }
+        let photos = PhotoSet::of(&views);
+        photos.check(&checkpoint, &usable)?;
         if checkpoint.state.gaussians.is_empty() {
             return Err(TrainError::NoGaussians);
         }
@@ -217,7 +215,7 @@ impl Trainer {
         let left = (checkpoint.poses, checkpoint.intrinsics, checkpoint.motion);
         let Some((poses, intrinsics, motion)) = as_left(config, &views, &usable, extent, left)
         else {
-            return mismatch(Difference::Photos, checkpoint.photos, photos);
+            return mismatch(Difference::Photos, checkpoint.photos, photos.photos);
         };
         let schedule = Schedule::new(config, extent)
             .with_photos(views.iter(), usable.len())
@@ -229,6 +227,7 @@ impl Trainer {
             schedule,
             learner,
             views,
+            photos,
             order: checkpoint.order,
             backend: checkpoint.backend,
             extent,

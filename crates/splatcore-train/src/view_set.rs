@@ -1,9 +1,11 @@
 //! The set of training photos as a whole: can it be trained on, and is it the one that a checkpoint
 //! knew.
 
-use crate::error::TrainError;
-use splatcore_core::View;
+use crate::Checkpoint;
+use crate::error::{Difference, TrainError};
+use rayon::prelude::*;
 use splatcore_core::random::mix;
+use splatcore_core::{Camera, View};
 
 /// Indices of the views whose mask leaves a pixel to learn from.
 pub(crate) fn usable_views(views: &[View]) -> Result<Vec<u32>, TrainError> {
@@ -42,8 +44,67 @@ pub(crate) fn usable_views(views: &[View]) -> Result<Vec<u32>, TrainError> {
     }
 }
 
-/// Tells one set of photos from another by number, names and sizes.
-pub(crate) fn photos(views: &[View]) -> String {
+/// Tells one set of training photos from another.
+#[derive(Clone, Debug)]
+pub(crate) struct PhotoSet {
+    /// By number, names and sizes.
+    pub photos: String,
+    /// By their cameras, as the dataset has them.
+    pub cameras: String,
+    /// By their pixels and masks.
+    pub pixels: String,
+}
+
+impl PhotoSet {
+    /// Of the views of a run.
+    pub fn of(views: &[View]) -> Self {
+        let all = |hash: &(dyn Fn(&View) -> u64 + Sync)| {
+            let hashes: Vec<u64> = views.par_iter().map(hash).collect();
+            let hash = hashes.into_iter().fold(0, |all, one| mix(all ^ one));
+            format!("{hash:016x}")
+        };
+        Self {
+            photos: names(views),
+            cameras: all(&|view| of_camera(&view.camera)),
+            pixels: all(&|view| {
+                let photo = &view.photo;
+                let layers = [photo.mask.as_ref(), photo.alpha.as_ref()];
+                let layers = layers.map(|layer| layer.map_or(0, |bytes| of_bytes(bytes)));
+                layers
+                    .into_iter()
+                    .fold(of_bytes(&photo.rgb), |all, one| mix(all ^ one))
+            }),
+        }
+    }
+
+    /// Whether a checkpoint is of these photos, of which those at `usable` are drawn. One that
+    /// does not know their cameras or pixels, of an earlier version, may be.
+    pub fn check(&self, checkpoint: &Checkpoint, usable: &[u32]) -> Result<(), TrainError> {
+        let mut order = checkpoint.order.order.clone();
+        order.sort_unstable();
+        let mismatch = |what: Difference, checkpoint: &str, now: &str| {
+            Err(TrainError::Mismatch {
+                what,
+                checkpoint: checkpoint.into(),
+                now: now.into(),
+            })
+        };
+        if checkpoint.photos != self.photos || order != usable {
+            return mismatch(Difference::Photos, &checkpoint.photos, &self.photos);
+        }
+        for (what, before, now) in [
+            (Difference::Cameras, &checkpoint.cameras, &self.cameras),
+            (Difference::Pixels, &checkpoint.pixels, &self.pixels),
+        ] {
+            if let Some(before) = before.as_ref().filter(|before| *before != now) {
+                return mismatch(what, before, now);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn names(views: &[View]) -> String {
     let mut hash = 0;
     for view in views {
         for &byte in view.name.as_bytes() {
@@ -52,4 +113,34 @@ pub(crate) fn photos(views: &[View]) -> String {
         hash = mix(hash ^ (u64::from(view.photo.width) << 32 | u64::from(view.photo.height)));
     }
     format!("{} photos ({hash:016x})", views.len())
+}
+
+fn of_camera(camera: &Camera) -> u64 {
+    let pinhole = [camera.fx, camera.fy, camera.cx, camera.cy];
+    let lens = camera.lens.coefficients();
+    let shutter = camera
+        .shutter
+        .iter()
+        .flat_map(|s| s.turn.into_iter().chain(s.shift));
+    let numbers = pinhole
+        .into_iter()
+        .chain(camera.rotation.into_iter().flatten())
+        .chain(camera.translation)
+        .chain(lens.into_iter().map(|(_, value)| value))
+        .chain(shutter);
+    let name = of_bytes(camera.lens.name().as_bytes());
+    // -0 is 0.
+    numbers.fold(name, |hash, number| mix(hash ^ (number + 0.0).to_bits()))
+}
+
+fn of_bytes(bytes: &[u8]) -> u64 {
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    };
+    let length = mix(bytes.len() as u64);
+    bytes
+        .chunks(8)
+        .fold(length, |hash, bytes| mix(hash ^ word(bytes)))
 }

@@ -87,6 +87,8 @@ fn example(n: usize, degree: u8) -> Checkpoint {
         config: "# \"quoted\"\niterations = 7\n".into(),
         backend: "cpu".into(),
         photos: "7 photos".into(),
+        cameras: None,
+        pixels: (n > 2).then(|| "1f".into()),
         poses: None,
         intrinsics: None,
         motion: None,

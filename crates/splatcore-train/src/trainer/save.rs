@@ -4,7 +4,6 @@ use super::Trainer;
 use crate::checkpoint::Checkpoint;
 use crate::error::TrainError;
 use crate::observer::{Event, Observer};
-use crate::view_set::photos;
 use splatcore_core::backend::BackendError;
 use std::time::Instant;
 
@@ -101,7 +100,9 @@ impl Trainer {
             seconds: self.seconds,
             config: self.schedule.config().to_toml()?,
             backend: self.backend.clone(),
-            photos: photos(&self.views),
+            photos: self.photos.photos.clone(),
+            cameras: Some(self.photos.cameras.clone()),
+            pixels: Some(self.photos.pixels.clone()),
             course: self.schedule.course().copied(),
             spending: self.spending(),
         })

@@ -2,10 +2,11 @@
 
 use crate::common::{Mock, StopAt, views};
 use crate::runs::{assert_same, config, end_of, start, trainer};
-use splatcore_core::Gaussians;
+use splatcore_core::{Gaussians, Lens, View};
 use splatcore_train::config::{Config, Strategy};
 use splatcore_train::{Checkpoint, Event, Observer, Outcome, TrainError, Trainer};
 use std::path::Path;
+use std::sync::Arc;
 
 #[test]
 fn memory_that_runs_out_leaves_a_checkpoint() {
@@ -82,6 +83,40 @@ fn another_run_is_not_resumed() {
         ..config
     };
     assert_eq!(resume(&harmless, &Mock::default(), 9), Ok(()));
+}
+
+/// A checkpoint of an earlier version does not know cameras and pixels, and is taken all the same.
+#[test]
+fn other_pixels_masks_and_cameras_are_not_resumed() {
+    let config = config(Strategy::Adc);
+    let mut trainer = trainer(&config, &Mock::default());
+    trainer.run(&mut StopAt::new(&[20])).unwrap();
+    let checkpoint = trainer.checkpoint().unwrap();
+    let resume = |change: &dyn Fn(&mut View), checkpoint: &Checkpoint| {
+        let mut views = views(9).to_vec();
+        change(&mut views[4]);
+        let (config, mock) = (config.complete(), Mock::default());
+        Trainer::resume(&config, &mock, Arc::new(views), checkpoint.clone())
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(resume(&|_| (), &checkpoint), Ok(()));
+    let old = Checkpoint {
+        cameras: None,
+        pixels: None,
+        ..checkpoint.clone()
+    };
+    let mask = |view: &mut View| view.photo.mask = Some(vec![1; 12 * 8]);
+    let refused = |change: &dyn Fn(&mut View), wanted: &str| {
+        let error = resume(change, &checkpoint).unwrap_err();
+        assert_contains!(error, "cannot resume", wanted);
+        assert_eq!(resume(change, &old), Ok(()), "{wanted}");
+    };
+    refused(&|view| view.photo.rgb[285] ^= 1, "pixels and masks");
+    refused(&mask, "pixels and masks");
+    refused(&|view| view.camera.fx *= 1.01, "cameras");
+    let lens = Lens::Division { k: 0.1 };
+    refused(&|view| view.camera.lens = lens, "cameras");
 }
 
 #[test]
