@@ -34,6 +34,6 @@ pub use access::Listen;
 pub use budget::Budget;
 pub use hub::{Hub, Moment, Work};
 pub use serve::serve;
-pub use server::{Server, ServerError, ServerOptions};
+pub use server::{Port, Server, ServerError, ServerOptions};
 pub use shared::{Photos, StoreStart};
 pub use token::Token;

@@ -60,10 +60,26 @@ const FILES: [(&str, &str, &str); 20] = [
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
+/// An address that is listened on, before there is anything to see. Browsers that come early wait.
+#[derive(Debug)]
+pub struct Port(TcpListener);
+
+impl Port {
+    /// Listens on an address.
+    ///
+    /// # Errors
+    /// If that is taken or is not this machine's.
+    pub fn bind(listen: Listen) -> Result<Self, ServerError> {
+        let address = listen.address();
+        let bind = |source| ServerError::Bind { address, source };
+        TcpListener::bind(address).map(Self).map_err(bind)
+    }
+}
+
 /// What a server needs to know.
 pub struct ServerOptions {
-    /// Where to listen.
-    pub listen: Listen,
+    /// Where it listens.
+    pub port: Port,
     /// Whether browsers may pause and stop a run.
     pub control: bool,
     /// What there is to see.
@@ -105,14 +121,9 @@ impl Server {
     /// Starts a server on threads of its own.
     ///
     /// # Errors
-    /// If the address cannot be listened on, or the system refuses threads or random numbers.
+    /// If the system refuses threads or random numbers.
     pub fn start(options: ServerOptions, hub: Arc<Hub>) -> Result<Self, ServerError> {
-        let wanted = options.listen.address();
-        let bind = |source| ServerError::Bind {
-            address: wanted,
-            source,
-        };
-        let listener = TcpListener::bind(wanted).map_err(bind)?;
+        let Port(listener) = options.port;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let token = Token::new()?;

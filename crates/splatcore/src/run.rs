@@ -39,6 +39,7 @@ use splatcore_core::{Backend, View};
 use splatcore_data::file;
 use splatcore_train::trainer::Outcome;
 use splatcore_train::{Checkpoint, ResolvedConfig, Trainer};
+use splatcore_view::Port;
 use splatcore_view::protocol::SceneInfo;
 use std::sync::Arc;
 use timeline::Timeline;
@@ -86,7 +87,8 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let mut trainer = begin(job, &files, rank, &mut ready, &timeline)?;
     let (config, photos) = (&ready.config, &ready.photos);
     let (views, split) = measured_on(photos);
-    let live = watched(job, ready.facts.up, photos, &mut trainer, &ready.backend)?;
+    let shown = (&ready.backend, ready.port.take());
+    let live = watched(job, ready.facts.up, photos, &mut trainer, shown)?;
     let mut watch = Watch::start(config, (views, split), live)?;
     let outcome = trainer.run_unsaved(&mut watch)?;
     watch.steps.note(&timeline);
@@ -254,9 +256,9 @@ fn watched(
     up: Option<Up>,
     photos: &Photos,
     trainer: &mut Trainer,
-    backend: &Arc<dyn Backend>,
+    (backend, port): (&Arc<dyn Backend>, Option<Port>),
 ) -> Result<Option<Live>> {
-    let Some(show) = &job.show else {
+    let (Some(show), Some(port)) = (&job.show, port) else {
         return Ok(None);
     };
     let start = trainer.scene()?;
@@ -277,7 +279,7 @@ fn watched(
     };
     let views = vec![Arc::clone(&photos.train), Arc::clone(&photos.test)];
     let live = Live::start(
-        &show.viewer,
+        (&show.viewer, port),
         show.allow_control,
         show.share,
         (

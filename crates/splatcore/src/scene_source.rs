@@ -5,15 +5,17 @@
 //! | question | file |
 //! | --- | --- |
 //! | which file is the scene, which dataset belongs to it | here |
-//! | what does a run record of itself, what stands beside a lone scene | `facts.rs` |
+//! | what does a run record of itself, and what is known of a lone scene | `facts.rs` |
+//! | how is the file beside a scene called | `beside.rs` |
 //! | where are photos and cameras of a scene that was moved | `moved.rs` |
 //! | how are the files of a run called | `files.rs` |
 
+mod beside;
 mod facts;
 mod files;
 mod moved;
 
-pub use facts::{DatasetPlace, Facts, relative};
+pub use facts::{DatasetPlace, Facts, forget_move, relative};
 pub use files::Files;
 pub use moved::Move;
 
@@ -26,7 +28,7 @@ use crate::up::Up;
 use anyhow::{Result, bail};
 use splatcore_core::Gaussians;
 use splatcore_core::sky::Sky;
-use splatcore_data::dataset::{Dataset, is_file_of_cameras};
+use splatcore_data::dataset::{Dataset, is_file_of_cameras, scene_of_results};
 use splatcore_data::scene;
 use splatcore_data::scene::edit::Similarity;
 use splatcore_page::Pose;
@@ -50,12 +52,15 @@ impl Typed {
     /// # Errors
     /// If it is the folder of a run that has no scene yet.
     pub fn of(path: &Path) -> Result<Self> {
-        if scene::is_unbundled(path) {
+        let (files, unbundled) = (Files::of(path), scene::is_unbundled(path));
+        let own = [&files.scene, &files.sog].into_iter().find(|f| f.is_file());
+        // A run's scene comes before a SOG of several files that was written into its folder.
+        let own = own.filter(|_| !unbundled || files.hold_run());
+        if unbundled && own.is_none() {
             return Ok(Self::Scene(SceneSource::of_file(path, path)));
         }
         if path.is_dir() {
-            let files = Files::of(path);
-            return match [&files.scene, &files.sog].into_iter().find(|f| f.is_file()) {
+            return match own {
                 Some(file) => Ok(Self::Scene(SceneSource::of_file(path, file))),
                 None if files.checkpoint.is_file() && files.config.is_file() => bail!(
                     "{}: is a run that has not written its scene yet; end it with `splatcore \
@@ -90,11 +95,16 @@ impl SceneSource {
     pub fn find(path: &Path) -> Result<Self> {
         match Typed::of(path)? {
             Typed::Scene(source) => Ok(source),
-            Typed::Dataset if path.exists() => bail!(
-                "{}: is no scene and no folder of a run; give a scene file, or the folder that \
-                 `splatcore train` wrote",
-                path.display()
-            ),
+            Typed::Dataset if path.exists() => {
+                let remedy = match scene_of_results(path) {
+                    Some(file) => format!("give {}", file.display()),
+                    None => "give a scene file, or the folder that `splatcore train` wrote".into(),
+                };
+                bail!(
+                    "{}: is no scene and no folder of a run; {remedy}",
+                    path.display()
+                )
+            }
             Typed::Dataset => Ok(Self::of_file(path, path)),
         }
     }
@@ -119,7 +129,7 @@ impl SceneSource {
 
     /// The folder that holds the scene's file.
     pub fn folder(&self) -> &Path {
-        facts::folder_of(&self.file)
+        beside::folder_of(&self.file)
     }
 
     /// Reads the scene; also whether it is to be rendered with Mip-Splatting's 2D filter.
@@ -163,7 +173,7 @@ impl SceneSource {
 
     /// The file of the cameras that the run recorded, if it did.
     pub fn cameras_file(&self) -> Option<PathBuf> {
-        let file = Files::of(facts::folder_of(&self.file)).cameras;
+        let file = Files::of(beside::folder_of(&self.file)).cameras;
         (self.facts().dataset.is_some() && file.is_file()).then_some(file)
     }
 
@@ -197,7 +207,7 @@ impl SceneSource {
     pub fn dataset_folder(&self, typed: Option<&Path>) -> Result<Option<PathBuf>> {
         match (typed, &self.facts().dataset) {
             (Some(typed), _) => Ok(Some(typed.into())),
-            (None, Some(place)) => Ok(Some(place.find(facts::folder_of(&self.file))?)),
+            (None, Some(place)) => Ok(Some(place.find(beside::folder_of(&self.file))?)),
             (None, None) => Ok(None),
         }
     }
@@ -257,11 +267,21 @@ impl SceneSource {
         Ok(dataset)
     }
 
+    /// The rotation from a dataset's world to that of the run; none if the run was not turned
+    /// upright, or the dataset is the cameras that the run wrote.
+    pub fn turned(&self, dataset: &Dataset) -> Option<[[f64; 3]; 3]> {
+        let place = |path: &Path| path.canonicalize().ok();
+        let files = Files::of(self.folder());
+        let own = [&files.transforms, &files.colmap].map(|file| place(file));
+        let is_own = |file: &PathBuf| place(file).is_some_and(|file| own.contains(&Some(file)));
+        (self.facts().turned).filter(|_| !dataset.files.iter().any(is_own))
+    }
+
     /// Turns a dataset to where the scene is, if the run was turned upright, or the scene was moved
     /// since.
     pub fn turn(&self, dataset: &mut Dataset) {
-        if let Some(rotation) = &self.facts().turned {
-            dataset.turn(rotation);
+        if let Some(rotation) = self.turned(dataset) {
+            dataset.turn(&rotation);
         }
         if let Some(moved) = &self.facts().moved {
             moved.dataset(dataset);
@@ -348,7 +368,7 @@ impl SceneSource {
     pub fn tell_of_sky(&self, file: &Path) {
         let (own, there) = (
             Files::of(self.folder()).sky,
-            Files::of(facts::folder_of(file)).sky,
+            Files::of(beside::folder_of(file)).sky,
         );
         if own.is_file() && !there.is_file() {
             eprintln!(
@@ -365,12 +385,11 @@ impl SceneSource {
     /// # Errors
     /// If the disk does not take it.
     pub fn pass_on(&self, file: &Path) -> Result<()> {
-        let (here, there) = (facts::folder_of(&self.file), facts::folder_of(file));
+        let (here, there) = (beside::folder_of(&self.file), beside::folder_of(file));
         let (own, files) = (Files::of(here), Files::of(there));
         let names = [&files.scene, &files.sog].map(|own| own.file_name());
         let is_runs = names.contains(&file.file_name());
-        let same = || here.canonicalize().ok() == there.canonicalize().ok();
-        if !is_runs || files.config.is_file() || same() {
+        if !is_runs || files.config.is_file() || beside::same_folder(&self.file, file) {
             return Ok(());
         }
         let Some(place) = &self.facts().dataset else {
@@ -399,11 +418,10 @@ impl SceneSource {
     /// If the disk does not take it.
     pub fn record_move(&self, file: &Path, map: &Similarity, up: Option<Up>) -> Result<()> {
         let known = self.facts();
-        let (here, there) = (facts::folder_of(&self.file), facts::folder_of(file));
-        let same = here.canonicalize().ok() == there.canonicalize().ok();
-        let beside = facts::beside(file);
-        let before = match beside.is_file() {
-            true => Facts::read(&beside).ok().and_then(|facts| facts.moved),
+        let same = beside::same_folder(&self.file, file);
+        let (beside, before) = (beside::beside(file), beside::found_beside(file));
+        let before = match before.is_file() {
+            true => Facts::read(&before).ok().and_then(|facts| facts.moved),
             false => None,
         };
         let all = match &known.moved {
@@ -431,18 +449,35 @@ impl SceneSource {
     /// What stores a view to begin with: in run.json for the scene that a run wrote, else in a file
     /// beside the scene.
     pub fn store_start(&self) -> StoreStart {
-        let files = Files::of(facts::folder_of(&self.file));
+        let files = Files::of(beside::folder_of(&self.file));
         let names = [&files.scene, &files.sog].map(|own| own.file_name());
         let is_runs = names.contains(&self.file.file_name()) && files.run.is_file();
         // Of a scene that was moved, what is known stands beside it.
-        store_start(match is_runs && !facts::beside(&self.file).is_file() {
-            true => files.run,
-            false => facts::beside(&self.file),
+        if is_runs && !beside::found_beside(&self.file).is_file() {
+            return store_start(files.run);
+        }
+        let (scene, store) = (self.file.clone(), store_start(beside::beside(&self.file)));
+        Arc::new(move |pose: Pose| {
+            beside::rename_old(&scene).map_err(|error| output::one_line(&error))?;
+            store(pose)
         })
     }
 
+    /// Reads what is known of this scene before `file` is written: if that lies beside it, what an
+    /// earlier version left for this scene stays of this scene alone.
+    ///
+    /// # Errors
+    /// If that cannot be renamed.
+    pub fn before_writing(&self, file: &Path) -> Result<()> {
+        let _ = self.facts();
+        match beside::same_folder(&self.file, file) {
+            true => beside::rename_old(&self.file),
+            false => Ok(()),
+        }
+    }
+
     fn config(&self) -> PathBuf {
-        Files::of(facts::folder_of(&self.file)).config
+        Files::of(beside::folder_of(&self.file)).config
     }
 }
 

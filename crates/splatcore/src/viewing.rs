@@ -13,7 +13,7 @@ use splatcore_view::drawing::{Copies, Variants};
 use splatcore_view::edit::{AfterSave, Editor, FILE_UP, SavePlace};
 use splatcore_view::protocol::{CameraInfo, SceneInfo, Status};
 use splatcore_view::{
-    Budget, Hub, Listen, Moment, Photos, Server, ServerOptions, StoreStart, serve,
+    Budget, Hub, Listen, Moment, Photos, Port, Server, ServerOptions, StoreStart, serve,
 };
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -33,11 +33,23 @@ pub struct ViewerArgs {
     port: Option<u16>,
     /// Let others look: listen on this address, for example 0.0.0.0:7007. Whoever has the printed
     /// address sees the scene and the photos; nothing is encrypted
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     listen: Option<SocketAddr>,
     /// Do not open a browser, only print the address
     #[arg(long)]
     no_browser: bool,
+}
+
+/// An address and a port, or `localhost` and a port.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let local = text.strip_prefix("localhost:");
+    let address = match local.and_then(|port| port.parse().ok()) {
+        Some(port) => Some(SocketAddr::from(([127, 0, 0, 1], port))),
+        None => text.parse().ok(),
+    };
+    address.ok_or_else(|| {
+        format!("'{text}' is no address with a port; write for example 0.0.0.0:7007")
+    })
 }
 
 impl ViewerArgs {
@@ -55,16 +67,25 @@ impl ViewerArgs {
         }
     }
 
+    /// Takes the port, which [`ViewerArgs::start`] needs.
+    ///
+    /// # Errors
+    /// If it is taken.
+    pub fn bind(&self) -> Result<Port> {
+        Ok(Port::bind(self.listen())?)
+    }
+
     /// Starts a server, prints its address, and opens it where there is a screen and a person.
     pub fn start(
         &self,
+        port: Port,
         info: SceneInfo,
         (photos, store_start): (Option<Photos>, Option<StoreStart>),
         allow_control: bool,
         hub: &Arc<Hub>,
     ) -> Result<Server> {
         let options = ServerOptions {
-            listen: self.listen(),
+            port,
             control: allow_control || self.listen.is_none(),
             info,
             photos,
@@ -248,7 +269,7 @@ impl Live {
     /// Starts the server. `share` bounds the time that viewing takes; the run's backend also holds
     /// what viewing makes of the scene.
     pub fn start(
-        viewer: &ViewerArgs,
+        (viewer, port): (&ViewerArgs, Port),
         allow_control: bool,
         share: f64,
         (info, photos, store_start): (SceneInfo, Photos, StoreStart),
@@ -261,7 +282,7 @@ impl Live {
             ..info
         };
         let of_scene = (Some(photos), Some(store_start));
-        let server = viewer.start(info, of_scene, allow_control, &hub)?;
+        let server = viewer.start(port, info, of_scene, allow_control, &hub)?;
         Ok(Self {
             hub,
             _server: server,

@@ -7,7 +7,7 @@ use splatcore_page::Pose;
 use splatcore_view::drawing::Variants;
 use splatcore_view::edit::{Editor, SavePlace};
 use splatcore_view::protocol::{CameraInfo, SceneInfo, Status};
-use splatcore_view::{Hub, Listen, Server, ServerOptions, serve};
+use splatcore_view::{Hub, Listen, Port, Server, ServerOptions, serve};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -56,7 +56,7 @@ impl Viewer {
             Ok(String::from("stored"))
         };
         let options = ServerOptions {
-            listen: Listen::Loopback { port: 0 },
+            port: Port::bind(Listen::Loopback { port: 0 }).unwrap(),
             control,
             info: SceneInfo {
                 title: "test".into(),

@@ -92,7 +92,8 @@ pub fn run(args: Args) -> Result<()> {
     });
     let of_scene = (dataset.map(photos), source.map(SceneSource::store_start));
     let control = args.allow_control;
-    let _server = args.viewer.start(info, of_scene, control, &hub)?;
+    let port = args.viewer.bind()?;
+    let _server = args.viewer.start(port, info, of_scene, control, &hub)?;
     eprintln!(
         "{}; Ctrl-C ends the program",
         counted(gaussians.len(), "Gaussian")

@@ -34,7 +34,7 @@ pub fn of_run(
     }
     let known = Up::of_dataset(dataset);
     let given = match init {
-        Some(init) => init.facts().turned,
+        Some(init) => init.turned(dataset),
         None => before.turned,
     };
     let turned = match given {

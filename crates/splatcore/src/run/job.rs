@@ -6,6 +6,7 @@ use crate::ranks::Cards;
 use crate::scene_source::{Files, SceneSource};
 use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
+use splatcore_data::dataset::Dataset;
 use splatcore_data::lock::{self, FolderLock};
 use splatcore_train::memory::Bytes;
 use splatcore_train::{Checkpoint, ResolvedConfig};
@@ -101,30 +102,37 @@ pub struct Show {
 }
 
 /// Takes the folder and checks it before any long work, and reads the checkpoint when resuming.
-pub fn prepare_folder(job: &Job, files: &Files) -> Result<(FolderLock, Option<Checkpoint>)> {
+pub fn prepare_folder(
+    job: &Job,
+    files: &Files,
+    dataset: &Dataset,
+) -> Result<(FolderLock, Option<Checkpoint>)> {
     let folder = job.folder.display();
     let lock = output::take_folder(&job.folder, "train")?;
     if !job.resume && !job.overwrite && !lock::is_empty(&job.folder) {
-        if files.checkpoint.is_file() {
-            bail!(
+        match (files.checkpoint.is_file(), files.hold_run()) {
+            (true, _) => bail!(
                 "{folder}: already holds a run; add --resume to go on with it, --overwrite to \
-                 replace it, or choose \
-                 another folder with -o"
-            );
+                 replace it, or choose another folder with -o"
+            ),
+            (false, true) => bail!(
+                "{folder}: is not empty; add --overwrite to replace the run that it holds, or \
+                 choose another folder with -o"
+            ),
+            (false, false) => bail!("{folder}: is not empty; choose another folder with -o"),
         }
-        bail!(
-            "{folder}: is not empty; choose another folder with -o, or add --overwrite to write \
-             into it"
-        );
     }
     if job.resume && !files.checkpoint.is_file() {
+        let remedy = match files.hold_run() {
+            true => " and with --overwrite",
+            false => "",
+        };
         bail!(
-            "{}: there is no checkpoint to resume from; start without --resume (with --overwrite \
-             if the folder is not \
-             empty)",
+            "{}: there is no checkpoint to resume from; start without --resume{remedy}",
             files.checkpoint.display()
         );
     }
+    files.check_own(&dataset.files)?;
     let checkpoint = match job.resume {
         true => Some(Checkpoint::load(&files.checkpoint)?),
         false => None,

@@ -16,6 +16,7 @@ use splatcore_data::dataset::Dataset;
 use splatcore_data::lock::FolderLock;
 use splatcore_train::config::BackendChoice;
 use splatcore_train::{Checkpoint, ResolvedConfig};
+use splatcore_view::Port;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
@@ -38,6 +39,8 @@ pub struct Ready {
     pub start: Option<Gaussians>,
     /// Where to go on.
     pub checkpoint: Option<Checkpoint>,
+    /// Where the run is shown, if that was asked for.
+    pub port: Option<Port>,
     /// The folder is taken while this lives.
     _lock: FolderLock,
 }
@@ -112,7 +115,9 @@ fn read(
     let init = job.init_scene()?;
     let scene = init.as_ref().map(SceneSource::load).transpose()?;
     let opening = opening.if_quick()?;
-    let (lock, checkpoint) = prepare_folder(job, files)?;
+    let show = job.show.as_ref();
+    let port = show.map(|show| show.viewer.bind()).transpose()?;
+    let (lock, checkpoint) = prepare_folder(job, files, &dataset)?;
     let facts = timeline.time("find up", || {
         facts::of_run(job, files, init.as_ref(), &mut dataset)
     })?;
@@ -156,6 +161,7 @@ fn read(
         facts,
         start: start.or_else(|| scene.map(|(scene, _)| scene)),
         checkpoint,
+        port,
         _lock: lock,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::timeline::Timeline;
 use crate::output::counted;
-use crate::scene_source::Files;
+use crate::scene_source::{Files, forget_move};
 use crate::sharing::{MAX_IN_REPORT, SharedScene};
 use anyhow::{Context, Result};
 use splatcore_core::Gaussians;
@@ -40,8 +40,10 @@ impl SceneWriter {
             timeline.time("write scene.ply", || {
                 scene::write_ply(&ply, gaussians, antialias)
             })?;
+            forget_move(&ply);
             if has_sog {
                 timeline.time("write scene.sog", || write_sog(&sog, &scene))?;
+                forget_move(&sog);
             } else if gaussians.len() <= MAX_IN_REPORT {
                 // The report tells if it fails.
                 let _ = timeline.time("encode the scene for the report", || {

@@ -1,6 +1,7 @@
 //! What is known of a scene besides its Gaussians: `run.json` in the folder of a run, or a small
 //! file beside a lone scene.
 
+use super::beside::{folder_of, found_beside, of_old};
 use super::files::Files;
 use super::moved::Move;
 use crate::output;
@@ -120,7 +121,16 @@ impl Facts {
     pub fn of_scene(file: &Path) -> Self {
         let run = Files::of(folder_of(file)).run;
         let mut facts = Self::read_or_warn(&run).unwrap_or_default();
-        if let Some(own) = Self::read_or_warn(&beside(file)) {
+        let found = found_beside(file);
+        if let (false, Some(old)) = (found.is_file(), of_old(file)) {
+            eprintln!(
+                "warning: {}: not used, as it may be of any of the scenes of that name; rename it \
+                 to {} if it is of this one",
+                old.file.display(),
+                found.display()
+            );
+        }
+        if let Some(own) = Self::read_or_warn(&found) {
             if own.moved.is_some() {
                 (facts.up, facts.start, facts.moved) = (own.up, own.start, own.moved);
             } else {
@@ -186,19 +196,16 @@ impl Facts {
     }
 }
 
-/// The folder that a scene's file lies in; of a scene of several files that folder.
-pub fn folder_of(file: &Path) -> &Path {
-    match file.parent() {
-        _ if file.is_dir() => file,
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
-/// The file beside a scene that holds what was chosen for it alone: `NAME.view.json`.
-pub fn beside(file: &Path) -> PathBuf {
-    match file.is_dir() {
-        true => file.join("meta.view.json"),
-        false => file.with_extension("view.json"),
+/// Removes what stands beside a scene of a run of where it was moved to, which the run has just
+/// written where its photos are.
+pub fn forget_move(scene: &Path) {
+    // The file as it is called now; behind it may be one that an earlier version left.
+    for _ in 0..2 {
+        let found = found_beside(scene);
+        let moved = found.is_file() && Facts::read(&found).is_ok_and(|of| of.moved.is_some());
+        if moved {
+            // If it stays, eval shows.
+            let _ = std::fs::remove_file(&found);
+        }
     }
 }

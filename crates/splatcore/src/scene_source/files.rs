@@ -1,5 +1,6 @@
 //! The names of a run's files.
 
+use super::beside::{beside, of_old};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -60,11 +61,16 @@ impl Files {
         }
     }
 
-    /// Removes those that there are.
-    pub fn remove(&self) -> Result<()> {
-        let model = ["cameras.txt", "images.txt", "points3D.txt"];
-        let model = model.map(|name| self.colmap.join(name));
-        for path in [
+    /// Whether a run was begun in the folder. Else files of these names are somebody's own.
+    pub fn hold_run(&self) -> bool {
+        [&self.config, &self.checkpoint, &self.run]
+            .iter()
+            .any(|file| file.is_file())
+    }
+
+    /// All but the COLMAP model.
+    fn all(&self) -> [&PathBuf; 14] {
+        [
             &self.scene,
             &self.sog,
             &self.metrics,
@@ -80,9 +86,58 @@ impl Files {
             &self.transforms,
             &self.run,
         ]
-        .into_iter()
-        .chain(&model)
-        {
+    }
+
+    /// The files of the COLMAP model.
+    fn model(&self) -> [PathBuf; 3] {
+        ["cameras.txt", "images.txt", "points3D.txt"].map(|name| self.colmap.join(name))
+    }
+
+    /// Refuses to begin a run that would replace what no run wrote: a file that the dataset was
+    /// read from, or in a folder without a run a file of one of these names.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn check_own(&self, dataset: &[PathBuf]) -> Result<()> {
+        let place = |path: &Path| path.canonicalize().ok();
+        let read: Vec<PathBuf> = dataset.iter().filter_map(|file| place(file)).collect();
+        let model = self.model();
+        for file in self.all().into_iter().chain(&model).chain([&self.colmap]) {
+            let Some(found) = place(file) else {
+                continue;
+            };
+            // Somebody's own folder of that name may hold a model elsewhere in it.
+            let keeps = self.hold_run() || *file == self.colmap;
+            let whose = match (read.contains(&found), keeps) {
+                (true, _) => "belongs to the photos",
+                (false, false) => "is of no run that is known here",
+                (false, true) => continue,
+            };
+            bail!(
+                "{}: {whose}, and a run writes a file of that name; choose another folder with -o",
+                file.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Removes the files of the run that the folder holds, and what was recorded beside its scene.
+    ///
+    /// # Errors
+    /// If one cannot be removed.
+    pub fn remove(&self) -> Result<()> {
+        if !self.hold_run() {
+            return Ok(());
+        }
+        let model = self.model();
+        let beside = [&self.scene, &self.sog].map(|scene| beside(scene));
+        let own = [&self.scene, &self.sog];
+        let is_own = |file: &PathBuf| own.contains(&file);
+        let of_old = of_old(&self.scene);
+        let old = of_old.filter(|of_old| of_old.sharers.iter().all(is_own));
+        let old = old.map(|of_old| of_old.file);
+        let others = model.iter().chain(&beside).chain(&old);
+        for path in self.all().into_iter().chain(others) {
             match std::fs::remove_file(path) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                     bail!(

@@ -35,6 +35,7 @@ mod region;
 mod regression;
 mod report;
 mod run_folder;
+mod run_safety;
 mod scenes;
 mod shutter;
 #[cfg(unix)] // so is the browser started

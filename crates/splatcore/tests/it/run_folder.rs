@@ -16,7 +16,7 @@ fn read(file: &Path) -> serde_json::Value {
 }
 
 /// A copy of the tiny dataset whose world is turned by a quarter about x: z is up in it.
-fn lying(folder: &Path) -> PathBuf {
+pub fn lying(folder: &Path) -> PathBuf {
     let (from, to) = (Path::new(photos()), folder.join("lying"));
     let half = std::f64::consts::FRAC_1_SQRT_2;
     std::fs::create_dir_all(to.join("images")).unwrap();

@@ -208,7 +208,7 @@ fn a_view_that_is_stored_is_begun_with() {
     };
     assert_eq!(reply["type"], "stored", "{reply}");
     assert_eq!(watched.program.interrupt(), Some(0));
-    let stored = folder.path().join("alone.view.json");
+    let stored = folder.path().join("alone.ply.view.json");
     let stored = json(&std::fs::read_to_string(&stored).unwrap());
     assert_eq!(
         stored["start"]["position"],

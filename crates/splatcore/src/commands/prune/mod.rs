@@ -19,6 +19,7 @@ use anyhow::{Result, bail};
 use report::Report;
 use splatcore_core::Gaussians;
 use splatcore_data::lock::FolderLock;
+use splatcore_data::scene::edit::Similarity;
 use splatcore_data::scene::{self, SceneFile};
 use splatcore_train::prune::{self, Keep};
 use work::Work;
@@ -51,6 +52,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (work, split) = work::prepare(&args, &source, antialiased)?;
     let output = Output::of(&args, antialiased)?;
+    source.before_writing(&args.output)?;
     let mut renderer = work.backend.renderer(&gaussians)?;
     let mut before = work.measure(&mut *renderer, &gaussians)?;
     before.bytes = Some(bytes);
@@ -82,6 +84,7 @@ pub fn run(args: Args) -> Result<()> {
         after: output.write(&work, &gaussians)?,
     };
     source.pass_on(&args.output)?;
+    source.record_move(&args.output, &Similarity::IDENTITY, None)?;
     match args.json {
         true => output::print_json(&found),
         false => output::print(&report::table(&found, &args.output)),
