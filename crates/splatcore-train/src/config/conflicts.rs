@@ -113,6 +113,10 @@ impl ResolvedConfig {
             | "opacity-reset-every"
             | "opacity-reset-to"
             | "opacity-halving-every" => (by_gradients, Idle::Only(&[SPLATCORE, ADC])),
+            "densify-from" => (
+                self.densify.until == 0 || self.densify.from <= self.densify.until,
+                Idle::Ended(Setting::on("densify-until")),
+            ),
             "noise-rate" | "growth" => (!by_gradients, Idle::Only(&[MCMC])),
             "score-views" | "score-threshold" => (consistent, Idle::Only(&[CONSISTENT])),
             "score-error" => (
@@ -318,6 +322,14 @@ mod tests {
         for preset in Preset::ALL {
             assert!(preset.settings().resolve().is_ok());
         }
+    }
+
+    #[test]
+    fn growth_that_ends_before_it_begins_is_refused() {
+        let error = layered(None, "--densify-from 301 --densify-until 300").unwrap_err();
+        assert!(error.contains("densify-from has no effect here: it is after"));
+        assert!(layered(None, "--densify-from 300 --densify-until 300").is_ok());
+        assert!(layered(None, "--densify-from 300 --densify-until 0").is_ok());
     }
 
     /// What one strategy's run wrote can be the start of the other's.

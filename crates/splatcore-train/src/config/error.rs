@@ -92,6 +92,8 @@ pub enum Idle {
     Only(&'static [Setting<'static>]),
     /// With this setting the scene has no harmonics for it.
     NoHarmonics(Setting<'static>),
+    /// What it begins has ended by then.
+    Ended(Setting<'static>),
 }
 
 impl ConfigError {
@@ -113,6 +115,10 @@ impl ConfigError {
                     Idle::NoHarmonics(by) => (
                         format!("{} has no harmonics for it", spell(*by)),
                         "change that".to_owned(),
+                    ),
+                    Idle::Ended(by) => (
+                        format!("it is after {}", spell(*by)),
+                        "give an earlier step".to_owned(),
                     ),
                     Idle::Only(those) => {
                         let names: Vec<String> = those.iter().map(|one| spell(*one)).collect();

@@ -21,7 +21,9 @@ pub const HARMLESS_ON_RESUME: [&str; 8] = [
 ];
 
 const HEADER: &str = "\
-# Settings of a splatcore training run; `splatcore train DATASET --config THIS_FILE` repeats it.
+# Settings of a splatcore training run; `splatcore train DATASET --config THIS_FILE` trains with
+# them again. What is no setting is not here and must be typed again: --upright, --init, --images,
+# --time-limit.
 # What follows from `iterations` is written out: when you change it, delete those lines
 # (coarse-until, sh-every, densify-from, densify-until, densify-every, opacity-reset-every,
 # prune-every, growth, init-scale) to let them follow again.

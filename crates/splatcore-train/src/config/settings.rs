@@ -260,9 +260,10 @@ pub struct Config {
     #[arg(long, value_name = "SHARE", help_heading = "Poses")]
     pub intrinsics_limit: Option<f64>,
     /// Learn from depth maps too: auto finds those that the dataset's files name and those in
-    /// `depths`, `depth` or COLMAP's `stereo/depth_maps`, or a folder, where each is called as its
-    /// photo (PNG of 16 bits, EXR, npy, npz). For few photos, plain walls and sensors; where photos
-    /// tell the shapes it changes little. A step takes half as long again
+    /// `depths`, `depth` or COLMAP's `stereo/depth_maps`; or those in this folder of the dataset,
+    /// where each is called as its photo (PNG of 16 bits, EXR, npy, npz). For few photos, plain
+    /// walls and sensors; where photos tell the shapes it changes little. A step takes half as long
+    /// again
     #[arg(long, value_name = "none|auto|FOLDER", help_heading = "Depth")]
     pub depths: Option<Depths>,
     /// What the values of depth maps are: metric, depths in units of the world; scaled and
@@ -285,9 +286,9 @@ pub struct Config {
     pub depth_weight: Option<f64>,
 
     /// Learn from maps of normals too: auto finds those in `normals`, `normal` or COLMAP's
-    /// `stereo/normal_maps`, or a folder, where each is called as its photo (PNG of 8 or 16 bits,
-    /// EXR, npy, npz). For walls and floors that photos tell little of. A step takes half as long
-    /// again
+    /// `stereo/normal_maps`; or those in this folder of the dataset, where each is called as its
+    /// photo (PNG of 8 or 16 bits, EXR, npy, npz). For walls and floors that photos tell little of.
+    /// A step takes half as long again
     #[arg(long, value_name = "none|auto|FOLDER", help_heading = "Depth")]
     pub normals: Option<Depths>,
     /// The axes of normals: opencv, the camera's with x right, y down and z forward; opengl, the

@@ -9,14 +9,15 @@ use crate::{program, remedy};
 use anyhow::{Result, bail};
 use splatcore_train::config::{ConfigError, Depths, Flags, NormalAxes};
 use splatcore_train::memory::Bytes;
-use splatcore_train::{Config, DepthScore, RegionScore, ResolvedConfig};
+use splatcore_train::{Config, DepthScore, RegionScore, ResolvedConfig, TrainError};
 use std::path::{Path, PathBuf};
 
 /// Turn posed photos into a scene of Gaussians.
 ///
-/// Writes scene.ply, metrics.json, config.toml (repeats the run), checkpoint.safetensors (for
-/// --resume), report.html, cameras.json (the photos' cameras, in INRIA's format) and run.json
-/// (dataset, up) into the folder. Ctrl-C saves a checkpoint and says how to go on.
+/// Writes scene.ply, metrics.json, config.toml (the settings, for --config),
+/// checkpoint.safetensors (for --resume), report.html, cameras.json (the photos' cameras, in
+/// INRIA's format) and run.json (dataset, up) into the folder. Ctrl-C saves a checkpoint and says
+/// how to go on.
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
 pub struct Args {
@@ -170,7 +171,12 @@ pub fn run(args: Args) -> Result<()> {
         metrics,
         scene,
         live,
-    } = run::run(&job)?;
+    } = run::run(&job).map_err(|error| match error.downcast_ref::<TrainError>() {
+        Some(TrainError::Batch { .. }) if typed.batch.is_some() => {
+            WrongUsage(format!("{error}; choose a smaller --batch")).into()
+        }
+        _ => error,
+    })?;
     say(&metrics, &files)?;
     match live {
         Some(live) => run::stay(live, scene, &job, true),
