@@ -45,6 +45,7 @@ pub use check::Report;
 pub use error::PosesError;
 pub use forecast::{Forecast, forecast};
 pub use job::{CAMERA_MODELS, Cameras, Job, Mapper, Matching, Observer};
+pub use photos::check_video;
 pub use program::{Installed, installed};
 pub use progress::Progress;
 pub use run::{Outcome, find_poses};

@@ -2,7 +2,8 @@
 
 use crate::PosesError;
 use crate::natural;
-use splatcore_data::dataset::{Below, files_below, is_photo};
+use splatcore_data::dataset::{Below, files_below, is_photo, is_video};
+use splatcore_data::scene::Format;
 use splatcore_data::{DataError, file};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,8 @@ pub struct Listed {
     pub photos: Vec<Found>,
     /// Names of photos in formats that are not read.
     pub unread: Vec<String>,
+    /// Names of videos, whose frames are not taken.
+    pub videos: Vec<String>,
     /// Folders that are other datasets or runs, whose photos are not listed.
     pub others: Vec<String>,
 }
@@ -41,15 +44,28 @@ fn ending(path: &Path) -> String {
         .map_or(String::new(), |e| e.to_string_lossy().to_lowercase())
 }
 
+/// Refuses a file that is no video by its name. (Names of videos are many.)
+///
+/// # Errors
+/// It is a photo or a scene.
+pub fn check_video(path: &Path) -> Result<(), PosesError> {
+    let (problem, remedy) = if is_photo(path) || UNREAD.contains(&ending(path).as_str()) {
+        ("is a single photo", "give the folder of the photos")
+    } else if Format::of_name(path).is_some() {
+        let remedy = "give the folder of the photos, or a video";
+        ("is a scene by its name, neither photos nor a video", remedy)
+    } else {
+        return Ok(());
+    };
+    Err(DataError::new(path, problem, remedy).into())
+}
+
 /// A video's file.
 ///
 /// # Errors
-/// It cannot be read, or is an image.
+/// It cannot be read, or is no video by its name.
 pub fn video(path: &Path) -> Result<Found, PosesError> {
-    if is_photo(path) || UNREAD.contains(&ending(path).as_str()) {
-        let remedy = "give the folder of the photos";
-        return Err(DataError::new(path, "is a single photo", remedy).into());
-    }
+    check_video(path)?;
     found("video".into(), path.to_path_buf())
 }
 
@@ -97,6 +113,7 @@ pub fn list(folder: &Path, except: &[PathBuf]) -> Result<Listed, PosesError> {
             Below::File(name, path) if UNREAD.contains(&ending(&path).as_str()) => {
                 listed.unread.push(name);
             }
+            Below::File(name, path) if is_video(&path) => listed.videos.push(name),
             Below::File(name, path) if is_photo(&path) => photos.push(found(name, path)),
             Below::File(..) => {}
             Below::Unread(error) => photos.push(Err(error.into())),
@@ -107,7 +124,7 @@ pub fn list(folder: &Path, except: &[PathBuf]) -> Result<Listed, PosesError> {
     listed
         .photos
         .sort_by(|a, b| natural::compare(&a.name, &b.name));
-    for names in [&mut listed.unread, &mut listed.others] {
+    for names in [&mut listed.unread, &mut listed.videos, &mut listed.others] {
         names.sort_by(|a, b| natural::compare(a, b));
     }
     Ok(listed)
@@ -197,6 +214,7 @@ mod tests {
             "2.jpg",
             "süd seite/1 a.png",
             "x.heic",
+            "walk.MP4",
             "notes.txt",
             ".h.jpg",
         ] {
@@ -207,6 +225,7 @@ mod tests {
         let names: Vec<&str> = listed.photos.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["2.jpg", "10.JPG", "süd seite/1 a.png"]);
         assert_eq!(listed.unread, ["x.heic"]);
+        assert_eq!(listed.videos, ["walk.MP4"]);
         assert_eq!(listed.others, Vec::<String>::new());
         for _ in 0..2 {
             for photo in &listed.photos {

@@ -250,6 +250,13 @@ fn take_photos(
             listed.unread.len()
         ));
     }
+    if let Some(first) = listed.videos.first() {
+        track.note(&format!(
+            "warning: videos among the photos are left out: {}, such as {first}; give a video by \
+             itself, or its frames as photos",
+            listed.videos.len()
+        ));
+    }
     if !listed.others.is_empty() {
         track.note(&left_out(&listed.others));
     }

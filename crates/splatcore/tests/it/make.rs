@@ -253,6 +253,21 @@ fn what_made_nothing_is_not_in_the_way() {
     }
 }
 
+/// A state that cannot be read is in the way, but not of who replaces everything.
+#[test]
+fn a_broken_state_is_begun_anew_by_overwrite() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("make.json"), "{").unwrap();
+    let flags = "--backend cpu --iterations 5 --max-size 32";
+    let make = format!("make {} -o {} {flags}", photos(), text(&out));
+    assert_contains!(ends(&make, 1), "make.json");
+    let said = ends(&format!("{make} --overwrite"), 0);
+    assert_contains!(said, "begun anew", "make.json");
+    assert!(out.join("run/scene.ply").is_file());
+}
+
 /// So many photos that no processor compares each with each in ten minutes: fewer are used, also by
 /// the calls that go on, until all are asked for.
 #[test]

@@ -26,6 +26,7 @@ pub fn tell(path: &Path, images: Option<&str>) -> Result<Kind> {
         ..OpenOptions::default()
     };
     if path.is_file() && !is_file_of_cameras(path) {
+        splatcore_poses::check_video(path)?;
         return Ok(Kind::Video);
     }
     match Dataset::open(path, &options) {

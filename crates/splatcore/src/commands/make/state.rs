@@ -67,7 +67,14 @@ impl State {
             settings: asked.typed.clone(),
             ..Self::default()
         };
-        let Some(mut before) = Self::read(&asked.folder)? else {
+        let before = match Self::read(&asked.folder) {
+            Err(error) if asked.overwrite => {
+                eprintln!("warning: begun anew: {}", output::one_line(&error));
+                None
+            }
+            before => before?,
+        };
+        let Some(mut before) = before else {
             // The folder of photos may be empty but for them; results of others are not touched.
             for name in RESULTS {
                 let path = asked.folder.join(name);
