@@ -30,7 +30,7 @@ pub struct BackendArgs {
     #[arg(long, value_name = "NAME", default_value = "auto", value_enum)]
     pub backend: BackendChoice,
     #[command(flatten)]
-    device: DeviceArgs,
+    pub device: DeviceArgs,
     /// Threads of the cpu backend [all cores]. Fewer take longer and leave cores to others; the
     /// result is the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

@@ -13,7 +13,7 @@ use std::path::Path;
 const SHOWN: usize = 10;
 
 /// `--spz-axes`.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
 pub enum SpzAxesChoice {
     /// Those that the file names; x right, y up, z back if it names none
     Auto,

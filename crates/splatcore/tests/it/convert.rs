@@ -142,7 +142,7 @@ fn convert_applies_actions_in_the_order_typed() {
     };
     let (means, said) = convert("A --translate 1,0,0 --scale 2 -o OUT");
     assert_eq!(means, [[4.0, 0.0, 0.0], [2.0, 4.0, 0.0]]);
-    assert_contains!(said, "moved by [[2.000000, 0.000000, 0.000000, 2.000000], ");
+    assert_contains!(said, "moved by [[2.0, 0.0, 0.0, 2.0], ");
     let (means, _) = convert("A --scale 2 --translate -1,0,0 -o OUT");
     assert_eq!(means, [[1.0, 0.0, 0.0], [-1.0, 4.0, 0.0]]);
     // Two scenes, each moved alone, then a crop of both.

@@ -108,7 +108,8 @@ impl<'a> Editor<'a> {
             return;
         }
         let rows = self.moved.matrix().map(|row| {
-            let numbers = row.map(|v| format!("{v:.6}"));
+            // Every digit, and an exponent where that is shorter; -0 is 0.
+            let numbers = row.map(|v| format!("{:?}", v + 0.0));
             format!("[{}]", numbers.join(", "))
         });
         eprintln!("{}: moved by [{}]", self.path.display(), rows.join(", "));
@@ -225,11 +226,11 @@ impl<'a> Editor<'a> {
         self.settle();
         let before = self.rows.len();
         let kept = matching(&*self.rows, keep)?;
-        eprintln!(
-            "{flag} kept {} of {}",
-            thousands(kept.len() as u64),
-            counted(before, "Gaussian")
-        );
+        let all = counted(before, "Gaussian");
+        match kept.len() {
+            0 if before > 0 => eprintln!("warning: {flag} kept none of {all}"),
+            kept => eprintln!("{flag} kept {} of {all}", thousands(kept as u64)),
+        }
         if kept.len() < before {
             self.replace(|rows| Box::new(Selected::new(rows, kept)));
         }

@@ -1,82 +1,33 @@
 //! `splatcore convert`: scenes in any format that is read, edited, as one file of any format that
 //! is written.
 //!
-//! `steps` reads scenes and actions in the order in which they were typed, `action` says what each
-//! action is, `editor` applies them, `photos` holds what some actions ask of the dataset.
+//! `args` has the flags, `steps` reads scenes and actions in the order in which they were typed,
+//! `action` says what each action is, `editor` applies them, `photos` holds what some actions ask
+//! of the dataset, `used` refuses flags without effect.
 
 mod action;
+mod args;
 mod editor;
 mod photos;
 mod steps;
+mod used;
 
-use crate::backends::BackendArgs;
+pub use args::Args;
+
 use crate::commands::scene_output;
 use crate::interrupt;
 use crate::load;
-use crate::load::SpzAxesChoice;
 use crate::output::{self, WrongUsage, counted};
 use crate::scene_source::SceneSource;
 use crate::up::Direction;
 use anyhow::{Result, bail};
 use editor::{Editor, Place};
-use photos::{Photos, PhotosArgs};
+use photos::Photos;
 use splatcore_data::scene::spz::SpzOptions;
 use splatcore_data::scene::{self, Format, OpenScene, ReadOptions, Rows, SogOptions, WriteOptions};
 use splatcore_train::memory::Bytes;
-use std::path::{Path, PathBuf};
-use steps::{Step, Steps};
-
-/// Write scenes in another format, edited.
-///
-/// Reads what `splatcore info` calls a scene; the name after -o tells the format to write: .ply,
-/// .compressed.ply, .sog, .spz, .splat, .glb, .usda, .usdz, FOLDER/meta.json (a SOG of several
-/// files) or FOLDER/lod-meta.json (a streamed SOG). Actions apply in the order in which they are
-/// typed: those behind a scene to that scene, those behind -o to all scenes together. Coordinates
-/// are those of PLY files, which `splatcore info` prints: x right, y down, z forward in most
-/// scenes. Gaussians with a value that is not finite are left out. A large PLY is read in pieces.
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(flatten)]
-    steps: Steps,
-    /// The file to write; its name tells the format. --stats can do without
-    #[arg(short, long, value_name = "FILE", required_unless_present = "stats")]
-    output: Option<PathBuf>,
-    /// Level of detail of a streamed SOG that is read, 0 the finest [0]
-    #[arg(long, value_name = "LEVEL")]
-    lod: Option<u32>,
-    /// Axes of SPZ files that are read: those that the file names and else the specification's
-    /// (auto), x right, y up, z back (rub), or PLY's, x right, y down, z forward (rdf), as some
-    /// programs write without saying so. Scenes read with the wrong axes are upside down
-    #[arg(long, value_name = "AXES", default_value = "auto", value_enum)]
-    spz_axes: SpzAxesChoice,
-    /// Version of an SPZ file that is written. Version 4 is smaller; PlayCanvas reads only 4, Spark
-    /// and older programs only up to 3
-    #[arg(long, value_name = "2..4", default_value_t = 3,
-          value_parser = clap::value_parser!(u32).range(2..=4))]
-    spz_version: u32,
-    /// Entries of the palette of harmonics of a SOG at most. Fewer make a small scene's file
-    /// smaller, as an entry takes up to 45 bytes, and colours a little less exact
-    #[arg(long, value_name = "N", default_value_t = SogOptions::default().palette,
-          value_parser = clap::value_parser!(u32).range(1..=65536))]
-    sog_palette: u32,
-    /// Keep the order of the Gaussians in formats that have one of their own: compressed PLY and
-    /// SOG put neighbours together, .splat large and opaque ones first. Not for streamed SOG
-    #[arg(long)]
-    keep_order: bool,
-    /// Keep properties of PLY files that are no parameters of a Gaussian (labels, masks), in PLY
-    #[arg(long)]
-    keep_properties: bool,
-    #[command(flatten)]
-    photos: PhotosArgs,
-    /// Replace a file that exists
-    #[arg(long)]
-    overwrite: bool,
-    /// Read, edit and say what would be written, but write nothing
-    #[arg(long)]
-    dry_run: bool,
-    #[command(flatten)]
-    backend: BackendArgs,
-}
+use std::path::Path;
+use steps::Step;
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
@@ -84,20 +35,14 @@ pub fn run(args: Args) -> Result<()> {
     let written = output
         .map(|output| Ok::<_, anyhow::Error>((output, scene_output::format(output)?)))
         .transpose()?;
-    if args.photos.is_given() && !args.steps.ask_photos() {
-        bail!(WrongUsage(
-            "--dataset and its flags are there for nothing: give them with --prune-floaters, \
-             --max-scale, --up dataset or --metric PHOTO,PHOTO=LENGTH"
-                .into()
-        ));
-    }
     let sources = args.steps.scenes().map(SceneSource::find);
     let sources: Vec<SceneSource> = sources.collect::<Result<_>>()?;
+    let format = written.map(|(_, format)| format);
+    used::check(&args, &sources, format)?;
     let photos = Photos::new(&args.photos, &args.backend, &sources);
     if args.steps.ask_photos() {
         photos.check()?;
     }
-    let format = written.map(|(_, format)| format);
     if args.keep_order && format == Some(Format::StreamedSog) {
         bail!(WrongUsage(
             "--keep-order is not for lod-meta.json, a streamed SOG: its levels and chunks have an \
@@ -121,11 +66,11 @@ pub fn run(args: Args) -> Result<()> {
         keep_extras: args.keep_properties,
         keep_order: args.keep_order,
         spz: SpzOptions {
-            version: args.spz_version,
+            version: args.spz_version.unwrap_or(3),
             ..SpzOptions::default()
         },
         sog: SogOptions {
-            palette: args.sog_palette,
+            palette: args.sog_palette.unwrap_or(SogOptions::default().palette),
             ..SogOptions::default()
         },
         ..WriteOptions::default()
@@ -139,6 +84,9 @@ pub fn run(args: Args) -> Result<()> {
             output.display(),
         ));
     }
+    sources
+        .iter()
+        .try_for_each(|source| source.before_writing(output))?;
     let written = scene_output::write(output, &*rows, &options)?;
     if let (Some(place), Some(source)) = (place, sources.first()) {
         let chosen = place.up.map(|direction| Direction(direction).chosen());

@@ -19,29 +19,21 @@ pub struct PhotosArgs {
     /// The photos that the scene was made of, for --prune-floaters, --max-scale, --up and --metric
     /// [those of the run]
     #[arg(long, value_name = "DATASET")]
-    dataset: Option<PathBuf>,
+    pub dataset: Option<PathBuf>,
     /// Whose cameras tell: those of all photos, or without the held-out ones (train), so that these
     /// can measure the result [all]
     #[arg(long, value_name = "SPLIT")]
-    split: Option<Split>,
+    pub split: Option<Split>,
     /// Every Nth photo is held out [that of the run beside the scene, or 8]
     #[arg(long, value_name = "N")]
-    test_every: Option<u32>,
+    pub test_every: Option<u32>,
     /// Folder of the dataset's photos in place of `images`, for example images_4
     #[arg(long, value_name = "FOLDER")]
-    images: Option<String>,
+    pub images: Option<String>,
     /// Look at this many pixels on the longer side [960]. Time falls with the square, and hardly
     /// what is found
     #[arg(long, value_name = "PX", value_parser = clap::value_parser!(u32).range(1..))]
-    max_size: Option<u32>,
-}
-
-impl PhotosArgs {
-    /// Whether any of them was typed.
-    pub fn is_given(&self) -> bool {
-        let sizes = self.test_every.is_some() || self.max_size.is_some();
-        sizes || self.dataset.is_some() || self.split.is_some() || self.images.is_some()
-    }
+    pub max_size: Option<u32>,
 }
 
 /// Pixels on the longer side that are looked at.
