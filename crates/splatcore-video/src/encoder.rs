@@ -50,6 +50,19 @@ pub enum Codec {
     BuiltIn,
 }
 
+impl Codec {
+    /// Its name in messages.
+    fn name(self) -> &'static str {
+        match self {
+            Self::H264 => "H.264",
+            Self::H265 => "H.265",
+            Self::Av1 => "AV1",
+            Self::Vp9 => "VP9",
+            Self::BuiltIn => "the built-in AV1 encoder",
+        }
+    }
+}
+
 /// What videos lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
@@ -103,7 +116,7 @@ impl Output {
             Container::Mov => matches!(codec, Codec::H264 | Codec::H265),
             Container::WebM => matches!(codec, Codec::Vp9 | Codec::Av1),
         };
-        let what = format!("{codec:?} in .{}", container.extension());
+        let what = format!("{} in .{}", codec.name(), container.extension());
         if !fits {
             return Err(VideoError::Unfit { what });
         }

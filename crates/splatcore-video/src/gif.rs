@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 
 /// Browsers show frames shorter than two hundredths of a second for ten.
-const MAX_FPS: f64 = 50.0;
+pub const MAX_FPS: f64 = 50.0;
 /// Of NeuQuant, which chooses the colours of each frame: every tenth pixel teaches it.
 const SPEED: i32 = 10;
 

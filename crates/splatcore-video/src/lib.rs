@@ -34,6 +34,7 @@ pub use encoder::{Codec, Container, Encoder, Job, Output};
 pub use error::VideoError;
 pub use ffmpeg::find as find_ffmpeg;
 pub use frames::FrameFolder;
+pub use gif::MAX_FPS as MAX_GIF_FPS;
 pub use open::open;
 
 /// Whether this build writes AV1 without ffmpeg: the feature `av1`.

@@ -195,10 +195,12 @@ fn which_encoder_writes_what() {
         video(Container::Mp4, Some(Codec::BuiltIn), ffmpeg()).unwrap(),
         Output::Av1
     );
-    assert!(matches!(
-        video(Container::WebM, None, None),
-        Err(VideoError::NoFfmpeg { .. })
-    ));
+    let error = video(Container::WebM, None, None).unwrap_err();
+    assert!(matches!(error, VideoError::NoFfmpeg { .. }));
+    assert!(
+        error.to_string().starts_with("VP9 in .webm needs ffmpeg"),
+        "{error}"
+    );
     for (container, codec) in [
         (Container::WebM, Codec::H264),
         (Container::WebM, Codec::BuiltIn),

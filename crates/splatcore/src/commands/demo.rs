@@ -2,7 +2,7 @@
 
 use crate::backends;
 use crate::ending::{self, Ending};
-use crate::output;
+use crate::output::{self, WrongUsage};
 use crate::program;
 use crate::progress::Progress;
 use crate::run::{self, Files, Finished, Job, Show};
@@ -65,6 +65,13 @@ fn config(args: &Args) -> Result<ResolvedConfig> {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    if args.photos_only && args.viewer.given() {
+        bail!(WrongUsage(
+            "--port, --listen and --no-browser have no effect with --photos-only, which trains and \
+             shows nothing; leave them out"
+                .into()
+        ));
+    }
     let (photos, folder) = (args.output.join("photos"), args.output.join("run"));
     // Photos are the same every time, so old ones are simply painted over; a run is someone's
     // result.

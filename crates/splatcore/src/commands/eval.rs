@@ -3,7 +3,7 @@
 use crate::backends::BackendArgs;
 use crate::backends::cards::{self, CardsArgs};
 use crate::looks::{self, LookArgs, Shown};
-use crate::output::{self, counted};
+use crate::output::{self, WrongUsage, counted};
 use crate::progress::Progress;
 use crate::report::{self, Report, ViewPictures, decibels, pictured};
 use crate::scene_source::SceneSource;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::{Backend, Pipeline, Region, View};
-use splatcore_data::dataset::{LoadOptions, Split};
+use splatcore_data::dataset::{Dataset, LoadOptions, Split};
 use splatcore_train::config::{Background, PhotoLens};
 use splatcore_train::{Evaluation, Extras, Lpips, RegionScore, evaluate_over};
 use std::collections::BTreeMap;
@@ -94,6 +94,14 @@ pub struct Args {
     backend: BackendArgs,
 }
 
+/// The photos to measure; it is wrong usage if what was typed leaves none.
+fn selected(args: &Args, dataset: &Dataset, folder: &Path, test_every: u32) -> Result<Vec<usize>> {
+    load::select(dataset, folder, args.split, test_every).map_err(|error| match args.test_every {
+        Some(_) => WrongUsage(output::one_line(&error)).into(),
+        None => error,
+    })
+}
+
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     args.backend.check_cards(&args.cards)?;
@@ -110,7 +118,7 @@ pub fn run(args: Args) -> Result<()> {
     let (dataset, folder) = source.needs_dataset(typed, args.images.as_deref())?;
     let backends = backends(&args, look.as_ref())?;
     let (background, test_every) = source.settings(args.background, args.test_every);
-    let indices = load::select(&dataset, &folder, args.split, test_every)?;
+    let indices = selected(&args, &dataset, &folder, test_every)?;
     let background_colour = background.colour();
     // Of the run's own photos, what the run measured.
     let own = source.max_size().filter(|_| typed.is_none());

@@ -195,11 +195,17 @@ fn of_scene(info: &SceneInfo) -> String {
 }
 
 fn of_dataset(info: &DatasetInfo) -> String {
-    let [[w, h], [wide, high]] = info.sizes;
-    let size = if [w, h] == [wide, high] {
-        format!("{w}x{h}")
-    } else {
-        format!("{w}x{h} to {wide}x{high}")
+    let shown = |[[w, h], [wide, high]]: [[u32; 2]; 2]| {
+        if [w, h] == [wide, high] {
+            format!("{w}x{h}")
+        } else {
+            format!("{w}x{h} to {wide}x{high}")
+        }
+    };
+    let declared = shown(info.sizes);
+    let size = match info.stored_sizes {
+        Some(stored) => format!("{} (cameras of {declared})", shown(stored)),
+        None => declared,
     };
     let masks = if info.masks > 0 {
         format!(", {} with a mask", info.masks)

@@ -337,23 +337,23 @@ fn mistakes_are_said_before_anything_is_rendered() {
     let out = text(&out).to_owned();
     let line = with(&out, &["--path", "nowhere.json"]);
     assert_contains!(line, "nowhere.json", "ellipse");
-    assert!(with(&format!("{out}.avi"), &["--path", "orbit"]).contains(".mp4"));
-    let none = ["--path", "orbit", "--up", "-y", "--frames", "900-901"];
-    assert!(with(&out, &none).contains("--frames"));
-    assert!(
-        with(
-            &format!("{out}.gif"),
-            &["--path", "orbit", "--codec", "h264"]
-        )
-        .contains("--codec")
-    );
-    let gif = format!("{out}.gif");
-    let base = ["render", text(&scene), "-o", &gif, "--path", "orbit"];
-    splatcore(&[&base[..], &["--fps", "60", "--size", "8x8"]].concat())
-        .assert()
-        .code(1)
-        .stderr(predicates::str::contains("50 frames a second"));
-    assert!(!Path::new(&gif).exists());
+    for (ending, flags, wanted) in [
+        (".avi", "", "-o"),
+        ("", "--up -y --frames 900-901", "--frames"),
+        (".gif", "--codec h264", "--codec is for videos"),
+        (".gif", "--quality 5", "--quality is for videos"),
+        (".png", "--quality 5", "--quality is for videos"),
+        ("", "--quality 5", "--quality is for videos"),
+        (".gif", "--fps 60 --size 8x8", "50 frames a second"),
+    ] {
+        let to = format!("{out}{ending}");
+        let said = ends(
+            &format!("render {} -o {to} --path orbit {flags}", text(&scene)),
+            2,
+        );
+        assert_contains!(said, wanted);
+        assert!(!Path::new(&to).is_file());
+    }
     for usage in [
         "--path ellipse",
         "--path orbit --projection equirect --size 30x30",

@@ -1,7 +1,10 @@
 //! The command line itself: help, exit codes, one-line errors.
 
-use crate::common::{ends, fails, json, photos, program, splatcore, succeeds, text, write_scene};
+use crate::common::{
+    ends, fails, json, photos, program, refuses_to_train, splatcore, succeeds, text, write_scene,
+};
 use predicates::prelude::*;
+use std::path::Path;
 
 #[test]
 fn top_level_help() {
@@ -71,6 +74,98 @@ fn wrong_usage_exits_2() {
             .code(2)
             .stdout("")
             .stderr(predicate::str::contains("error: "));
+    }
+}
+
+#[test]
+fn flags_of_convert_without_effect_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let out = |name: &str| folder.path().join(name);
+    let (ply, spz, sog) = (out("a.ply"), out("a.spz"), out("a.sog"));
+    let convert = |from: &Path, flags: &str, to: &Path| {
+        let (from, to) = (text(from), text(to));
+        format!("convert {from} -o {to} --overwrite {flags}")
+    };
+    for (to, flags) in [
+        (&ply, "--lod 1"),
+        (&ply, "--spz-axes rdf"),
+        (&ply, "--spz-version 4"),
+        (&sog, "--spz-version 3"),
+        (&ply, "--sog-palette 9"),
+        (&spz, "--sog-palette 9"),
+        (&spz, "--keep-properties"),
+        (&ply, "--backend cpu"),
+        (&ply, "--threads 1"),
+        (&ply, "--device 0"),
+        (&ply, "--dataset photos"),
+        (&ply, "--images small"),
+        (&ply, "--up dataset --dataset photos --split train"),
+        (&ply, "--up dataset --dataset photos --test-every 4"),
+        (&ply, "--up dataset --dataset photos --max-size 9"),
+    ] {
+        let said = ends(&convert(&scene, flags, to), 2);
+        assert_contains!(said, "has no effect here", "leave it out");
+        assert!(!to.exists(), "{flags}");
+    }
+    succeeds(&convert(&scene, "--keep-properties --keep-order", &ply));
+    succeeds(&convert(&scene, "--spz-version 3", &spz));
+    succeeds(&convert(&spz, "--spz-axes rdf", &ply));
+    succeeds(&convert(&scene, "--sog-palette 9", &sog));
+    let said = ends(&convert(&scene, "--filter opacity>2", &out("e.splat")), 1);
+    assert_contains!(
+        said,
+        "--filter kept none of 50 Gaussians",
+        "would hold no Gaussians"
+    );
+    assert!(!out("e.splat").exists());
+    ends(&convert(&scene, "--filter opacity>2", &out("e.ply")), 0);
+}
+
+/// Numbers and names that do not fit what is there are wrong usage, too, if they were typed.
+#[test]
+fn what_was_typed_and_does_not_fit_exits_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let scene = text(&scene);
+    let eval = format!("eval {scene} --dataset {} --backend cpu", photos());
+    let said = ends(&format!("{eval} --test-every 0 --split test"), 2);
+    assert_contains!(said, "no photo in the test split");
+    refuses_to_train("--backend cpu --batch 100", 2, "smaller --batch");
+    let said = ends("train x -o y --densify-from 900 --densify-until 300", 2);
+    assert_contains!(said, "--densify-from", "is after --densify-until");
+    let said = ends("demo --photos-only --port 8080", 2);
+    assert_contains!(said, "--photos-only");
+    for address in ["7007", "localhost", "localhost:http"] {
+        let said = ends(&format!("view {scene} --listen {address}"), 2);
+        assert_contains!(said, "for example 0.0.0.0:7007");
+    }
+    // It is understood: what fails is the scene.
+    fails(&format!(
+        "view {}/none.ply --listen localhost:7812",
+        folder.path().display()
+    ));
+}
+
+#[test]
+fn what_is_no_input_is_told_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let out = folder.path().join("out");
+    let line = fails(&["make", text(&scene), "-o", text(&out)]);
+    assert_contains!(line, "is a scene by its name");
+    assert!(!out.exists());
+
+    // Results of INRIA's trainer: the scene of the last step is named.
+    let results = folder.path().join("inria");
+    for step in ["7000", "30000"] {
+        let place = results.join(format!("point_cloud/iteration_{step}"));
+        std::fs::create_dir_all(&place).unwrap();
+        std::fs::copy(&scene, place.join("point_cloud.ply")).unwrap();
+    }
+    for command in ["info", "view", "render --orbit 1 -o out", "train -o out"] {
+        let line = fails(&format!("{command} {}", text(&results)));
+        assert_contains!(line, "give", "iteration_30000/point_cloud.ply");
     }
 }
 

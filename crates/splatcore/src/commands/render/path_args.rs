@@ -62,10 +62,10 @@ pub struct PathArgs {
     /// several times as long [h264; for .webm vp9; without ffmpeg built-in]
     #[arg(long, value_name = "NAME", requires = "path")]
     pub codec: Option<CodecChoice>,
-    /// Quality of a video, from 0 (smallest file) to 100
-    #[arg(long, value_name = "N", default_value_t = 80, requires = "path",
+    /// Quality of a video, from 0 (smallest file) to 100 [80]
+    #[arg(long, value_name = "N", requires = "path",
           value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub quality: u8,
+    pub quality: Option<u8>,
     /// Also write the path to a file, before rendering
     #[arg(long, value_name = "FILE", requires = "path")]
     pub save_path: Option<PathBuf>,

@@ -69,10 +69,10 @@ impl Plan {
         };
         if first >= count || last >= count {
             let frames = counted(count as usize, "frame");
-            bail!(
+            bail!(WrongUsage(format!(
                 "the path has {frames}, from 0 to {}; correct --frames",
                 count - 1
-            );
+            )));
         }
         if let Some(file) = &args.path.save_path {
             let world = found.world.as_ref();

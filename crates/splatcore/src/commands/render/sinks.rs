@@ -3,15 +3,19 @@
 use super::args::Args;
 use super::plan::Plan;
 use super::shots::Shot;
-use crate::{channels, output};
+use crate::channels;
+use crate::output::{self, WrongUsage};
 use anyhow::{Result, bail};
 use serde_json::json;
 use splatcore_data::file::{Draft, write_png};
 use splatcore_data::lock::FolderLock;
 use splatcore_video::{
-    Codec, Container, Encoder, FrameFolder, HAS_AV1, Job, Output, find_ffmpeg, open,
+    Codec, Container, Encoder, FrameFolder, HAS_AV1, Job, MAX_GIF_FPS, Output, find_ffmpeg, open,
 };
 use std::path::{Path, PathBuf};
+
+/// Of a video.
+const QUALITY: u8 = 80;
 
 /// Where frames go.
 pub enum Sink {
@@ -59,20 +63,30 @@ impl Target {
             "mov" => Container::Mov,
             "mkv" => Container::Mkv,
             "webm" => Container::WebM,
-            "png" | "gif" | "" if codec.is_some() => {
-                bail!("--codec is for videos; write to a .mp4, .mov, .mkv or .webm")
+            "png" | "apng" | "gif" | "" if codec.is_some() || args.path.quality.is_some() => {
+                let flag = if codec.is_some() {
+                    "--codec"
+                } else {
+                    "--quality"
+                };
+                bail!(WrongUsage(format!(
+                    "{flag} is for videos; write to a .mp4, .mov, .mkv or .webm, or leave it out"
+                )))
             }
             "png" | "apng" => return Self::file(args, Output::Apng),
+            "gif" if args.path.fps.is_some_and(|fps| fps > MAX_GIF_FPS) => bail!(WrongUsage(
+                format!("--fps: a GIF shows at most {MAX_GIF_FPS} frames a second")
+            )),
             "gif" => return Self::file(args, Output::Gif),
             _ if args.output.is_dir() || extension.is_empty() => {
                 let lock = output::take_folder(&args.output, "render --path")?;
                 return Ok(Self::Folder { _lock: lock });
             }
-            other => bail!(
-                "{}: .{other} is not written; choose .mp4, .mov, .mkv, .webm, .png, .gif or a \
+            other => bail!(WrongUsage(format!(
+                "-o {}: .{other} is not written; choose .mp4, .mov, .mkv, .webm, .png, .gif or a \
                  folder without an extension",
                 args.output.display()
-            ),
+            ))),
         };
         let ffmpeg = find_ffmpeg();
         if HAS_AV1 && ffmpeg.is_none() && codec.is_none() && container == Container::Mp4 {
@@ -207,7 +221,7 @@ impl Video {
             size: plan.size,
             frames: plan.frames(),
             fps: plan.fps,
-            quality: args.path.quality,
+            quality: args.path.quality.unwrap_or(QUALITY),
         };
         let encoder = open(output, job)?;
         Ok(Self { encoder, draft })
