@@ -257,7 +257,9 @@ fn refinements_with_any_memory() {
                 Some((state_bits(&learner.snapshot().unwrap()), divided))
             })
         };
-        let Some(alone) = train(1, [0; 2]) else { return };
+        let Some(alone) = train(1, [0; 2]) else {
+            return;
+        };
         for limit in (18..32).map(|k| 100_000 * k) {
             for other in [limit, 3_000_000] {
                 let left = train(2, [other, limit]).unwrap();

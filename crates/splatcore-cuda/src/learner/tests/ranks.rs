@@ -163,14 +163,8 @@ impl Course {
             }));
         }
         let peers = peers.map(|peers| self.with(peers));
-        CudaLearner::new(
-            &state,
-            Arc::new(views),
-            passes,
-            self.moments,
-            offloads,
-            peers,
-        )
+        let views = Arc::new(views);
+        CudaLearner::new(&state, views, passes, self.moments, offloads, peers)
     }
 
     /// These ranks as the course wants them.
