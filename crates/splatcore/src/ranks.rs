@@ -143,8 +143,8 @@ impl Rank {
             return None;
         }
         Some(format!(
-            "warning: a step shows {}, so {} of {count} cards wait for others: give --batch {} (two \
-             photos for each card), or --split-photos",
+            "warning: a step shows {}, so {} of {count} cards wait for others: give --batch {} \
+             (two photos for each card), or --split-photos",
             counted(photos, "photo"),
             count - photos,
             2 * count
