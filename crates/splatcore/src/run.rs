@@ -90,7 +90,13 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let shown = (&ready.backend, ready.port.take());
     let live = watched(job, ready.facts.up, photos, &mut trainer, shown)?;
     let mut watch = Watch::start(config, (views, split), live)?;
-    let outcome = trainer.run_unsaved(&mut watch)?;
+    let outcome = match trainer.run_unsaved(&mut watch) {
+        Err(error) if rank.is_some() => {
+            leave_as_it_is(trainer);
+            return Err(error.into());
+        }
+        outcome => outcome?,
+    };
     watch.steps.note(&timeline);
     let stopped = match outcome {
         Outcome::Interrupted { step } => {
@@ -172,6 +178,12 @@ fn save(
     Ok(())
 }
 
+/// Of a rank that failed: freeing its memory would wait for exchanges with ranks that wait for this
+/// one, which are told only afterwards. The process ends soon.
+fn leave_as_it_is(trainer: Trainer) {
+    std::mem::forget(trainer);
+}
+
 /// The run of another rank, which ends with the process.
 fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     let (config, files) = (&job.config, Files::of(&job.folder));
@@ -198,7 +210,10 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     trainer.train_together(rank.together());
     // Rank 0 hears Ctrl-C and tells the others.
     let _ignored = Guard::start()?;
-    trainer.run_ahead(&mut ())?;
+    if let Err(error) = trainer.run_ahead(&mut ()) {
+        leave_as_it_is(trainer);
+        return Err(error.into());
+    }
     rank.done();
     std::process::exit(0)
 }

@@ -128,7 +128,8 @@ impl CudaLearner {
     ///
     /// # Errors
     /// [`BackendError::OutOfMemory`] if a step's frame, or what a refinement adds, does not fit:
-    /// that one is left out, all others are done.
+    /// that one is left out, all others are done; a learner that is one of several ranks is at its
+    /// end.
     pub(super) fn synchronise(&mut self) -> Result<u32, BackendError> {
         let mut rounds = 0;
         loop {
@@ -146,6 +147,11 @@ impl CudaLearner {
             }
             match again {
                 Ok(()) => rounds += 1,
+                // Without the step that does not fit the others' exchanges would not be those of
+                // the other ranks.
+                Err(error @ BackendError::OutOfMemory { .. }) if self.sharing.is_some() => {
+                    return Err(error);
+                }
                 Err(BackendError::OutOfMemory { .. }) => {
                     let (_, mut left) = self.missing()?;
                     left.extend(missing.into_iter().skip(launched));
