@@ -9,6 +9,7 @@ use crate::device::error::failed;
 use crate::ops::division::Division;
 use crate::peers::{Piece, exchange_others, piece};
 use splatcore_core::BackendError;
+use std::iter;
 use std::ops::Range;
 
 /// Pieces that are given and taken at a time, at most: NCCL's groups are limited to 2,048.
@@ -48,7 +49,7 @@ impl Densify {
             // The moves whose targets a rank has, among these.
             let placed_by = |rank: usize| -> Vec<Range<usize>> {
                 let Some(base) = base else {
-                    return vec![0..count];
+                    return iter::once(0..count).collect();
                 };
                 let start = base + first;
                 let rows = shards.within(rank, start..start + count);
