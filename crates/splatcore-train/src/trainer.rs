@@ -138,6 +138,7 @@ impl Trainer {
         learner.reserve(schedule.gaussians_in_the_end(0, scene.len()))?;
         if let Some(refine) = schedule.preparations() {
             learner.refine(&refine)?;
+            learner.finish()?; // One of several processes may look before the first step.
         }
         let (now, photos) = (clock::real(), usable.len());
         let poses = posed(config, &views, &usable, extent);

@@ -109,7 +109,12 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let scene = timeline.time("fetch the scene", || trainer.scene());
     let writer = scene.map(|scene| SceneWriter::start(scene, config, &files, &timeline));
     // Whatever else goes wrong, the state is saved.
-    save((&mut trainer, &mut watch), rank, &timeline)?;
+    if let Err(error) = save((&mut trainer, &mut watch), rank, &timeline) {
+        if rank.is_some() {
+            leave_as_it_is(trainer);
+        }
+        return Err(error);
+    }
     let (mut measured, live) = watch.end();
     measured.retain(|measured| measured.step < trainer.step());
     let end = End {

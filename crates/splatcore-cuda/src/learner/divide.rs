@@ -28,7 +28,12 @@ impl CudaLearner {
         let count = state.gaussians.len();
         let rows = offload::row_bytes(state.gaussians.sh_degree, moments);
         let free = headroom.map(|headroom| device.memory().0.saturating_sub(headroom.of(count)));
-        Division::if_short(peers, device, count, (rows, free))
+        let Some(peers) = peers else {
+            return Ok(None);
+        };
+        let said = 4 * peers.ranks().count;
+        let said = Buffer::new(device, "what the ranks say", said)?;
+        Division::if_short((peers, &said), count, (rows, free))
     }
 
     /// How the ranks divide a state that replaces the one that is there.
@@ -41,9 +46,12 @@ impl CudaLearner {
         let had = device.memory().0 + self.state.bytes();
         let free = had.saturating_sub(headroom.of(state.gaussians.len()));
         let rows = offload::row_bytes(state.gaussians.sh_degree, self.state.moments);
-        let peers = self.sharing.as_ref().map(|sharing| &sharing.peers);
+        let Some(sharing) = &self.sharing else {
+            return Ok(None);
+        };
         let free = self.offloads.then_some(free);
-        Division::if_short(peers, &device, state.gaussians.len(), (rows, free))
+        let ask = (&sharing.peers, &sharing.agreed);
+        Division::if_short(ask, state.gaussians.len(), (rows, free))
     }
 
     /// Divides the state if it would not fit after a refinement. All ranks ask; every row is as it
@@ -52,10 +60,22 @@ impl CudaLearner {
         let Some(sharing) = &self.sharing else {
             return Ok(());
         };
+        let count = self.state.count;
         let rows = match *refine {
-            Refine::Adc { .. } => self.densify.rows_after(self.state.count),
-            Refine::Mcmc { growth, .. } => {
-                (self.state.count as f64 * (1.0 + f64::from(growth))) as usize
+            Refine::Adc { max_gaussians, .. } => {
+                // Each that is split has two rows more for a moment.
+                let room = 2 * max_gaussians.saturating_sub(count);
+                self.densify
+                    .rows_after(count)
+                    .min(count.saturating_add(room))
+            }
+            Refine::Mcmc {
+                growth,
+                max_gaussians,
+                ..
+            } => {
+                let grown = (count as f64 * (1.0 + f64::from(growth))) as usize;
+                grown.min(max_gaussians.max(count))
             }
             _ => return Ok(()),
         };
@@ -68,7 +88,7 @@ impl CudaLearner {
         let had = device.memory().0 + self.state.bytes();
         let is_short = self.offloads && (self.state.in_host().bytes > 0 || wanted > had);
         let peers = Arc::clone(&sharing.peers);
-        if any(&*peers, &device, is_short)? {
+        if any(&*peers, &sharing.agreed, is_short)? {
             let division = Division::new(peers, self.state.count);
             self.state.divide(division)?;
             self.narrow()?;
@@ -117,6 +137,19 @@ impl CudaLearner {
             });
         }
         Ok(())
+    }
+
+    /// Moves harmonics that were brought together to the host's memory, if they are on the device.
+    pub(super) fn whole_leaves(&mut self) -> Result<bool, BackendError> {
+        let sharing = self.sharing.as_mut();
+        let Some(whole) = sharing.and_then(|sharing| sharing.whole.as_mut()) else {
+            return Ok(false);
+        };
+        let bytes = whole.harmonics.bytes();
+        match whole.harmonics.place() {
+            Place::Device => whole.harmonics.move_to_host(bytes).map(|()| true),
+            Place::Host => Ok(false),
+        }
     }
 
     /// Gives back what was brought together of a divided state, which is about to change.

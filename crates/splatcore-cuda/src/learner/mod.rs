@@ -41,6 +41,7 @@ mod synchronise;
 mod whole;
 
 use crate::device::Kernels;
+use crate::device::error::failed;
 use crate::device::queue::Marks;
 use crate::device::{Buffer, Event, Kernel, Pinned};
 use crate::ops::accumulate::BatchGradients;
@@ -278,7 +279,9 @@ impl Deferred for CudaLearner {
 
     fn give_snapshot(&mut self) -> Result<(), BackendError> {
         let whole = self.brought_together();
-        whole.map_or(Ok(()), |whole| self.state.give_moments(whole))
+        whole.map_or(Ok(()), |whole| self.state.give_moments(whole))?;
+        // The process may end behind this.
+        self.passes.queue().device.synchronize().map_err(failed)
     }
 
     fn take_skipped_views(&mut self) -> Vec<usize> {
@@ -369,6 +372,9 @@ impl Learner for CudaLearner {
         let replaced = self.with_memory(|learner| learner.state.replace(state, division.clone()));
         self.known = self.state.count;
         replaced?;
+        if self.state.division.is_some() {
+            self.narrow()?;
+        }
         self.passes.skies.replace(&state.sky)?;
         self.coloured.replace(&state.colours)?;
         self.whole_harmonics()

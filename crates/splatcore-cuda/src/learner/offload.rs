@@ -48,6 +48,9 @@ impl CudaLearner {
         if !self.offloads {
             return Ok(false);
         }
+        if self.whole_leaves()? {
+            return Ok(true);
+        }
         let in_step = (self.sharing.as_ref()).is_some_and(|sharing| !sharing.is_whole);
         if in_step || self.passes.work.is_narrow() {
             return self.state.offload_next();

@@ -35,22 +35,18 @@ impl Division {
 
     /// How the ranks divide a state of so many Gaussians that is to be uploaded, with rows of these
     /// bytes, where so many bytes are free (`None`: nothing may leave the device): not at all if it
-    /// fits all of them. All ranks ask.
+    /// fits all of them. All ranks ask, each with a buffer as [`any`] wants it.
     ///
     /// # Errors
     /// If another rank does not answer, or the device failed.
     pub fn if_short(
-        peers: Option<&Arc<dyn Peers>>,
-        device: &Arc<dyn Device>,
+        (peers, said): (&Arc<dyn Peers>, &Buffer),
         gaussians: usize,
         (rows, free): ([[usize; 3]; 5], Option<u64>),
     ) -> Result<Option<Self>, BackendError> {
-        let Some(peers) = peers else {
-            return Ok(None);
-        };
         let all = (gaussians, gaussians);
         let is_short = free.is_some_and(|free| offload::leaving(rows, all, free) > 0);
-        let divides = any(&**peers, device, is_short)?;
+        let divides = any(&**peers, said, is_short)?;
         Ok(divides.then(|| Self::new(Arc::clone(peers), gaussians)))
     }
 
@@ -75,25 +71,21 @@ impl Division {
     }
 }
 
-/// Whether one of the ranks says yes; all of them ask.
+/// Whether one of the ranks says yes; all of them ask. `buffer` has room for a u32 of each.
 ///
 /// # Errors
 /// If another rank does not answer, or the device failed.
-pub fn any(
-    peers: &dyn Peers,
-    device: &Arc<dyn Device>,
-    says_yes: bool,
-) -> Result<bool, BackendError> {
+pub fn any(peers: &dyn Peers, buffer: &Buffer, says_yes: bool) -> Result<bool, BackendError> {
     let ranks = peers.ranks();
     let mut said = vec![0u32; ranks.count];
     said[ranks.rank] = says_yes.into();
-    let buffer = Buffer::from_slice(device, "what the ranks say", &said)?;
+    buffer.write(0, &said)?;
     let of = |rank: usize| (buffer.address() + 4 * rank as u64, 4);
     let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
     let give: Vec<Piece> = others().map(|to| piece(to, of(ranks.rank))).collect();
     let take: Vec<Piece> = others().map(|from| piece(from, of(from))).collect();
     // SAFETY: the pieces are of the buffer, which stays until it was read.
-    unsafe { exchange_others(peers, &**device, give, take)? };
+    unsafe { exchange_others(peers, &**buffer.device(), give, take)? };
     buffer.read(0, &mut said)?;
     Ok(said.iter().any(|&said| said != 0))
 }

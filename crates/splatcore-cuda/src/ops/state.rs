@@ -435,7 +435,9 @@ impl State {
     /// # Errors
     /// If memory is short.
     pub fn collector(&self) -> Result<Option<Collector>, BackendError> {
-        let row_bytes = self.groups[SH].row_bytes()[0];
+        let rows = self.groups.each_ref().map(Group::row_bytes);
+        let row_bytes = offload::order().map(|(k, array)| rows[k][array]);
+        let row_bytes = row_bytes.max().unwrap_or(size_of::<f32>());
         let new = |division| Collector::new(division, self.seen.device(), self.count, row_bytes);
         self.division.as_ref().map(new).transpose()
     }

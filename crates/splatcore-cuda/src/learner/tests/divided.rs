@@ -209,11 +209,17 @@ fn a_refinement_divides_what_would_not_fit() {
         by(ranks, move |rank, peers| {
             let limit = (ranks > 1 && rank == 1).then_some(2_400_000);
             let mut learner = learner(course, limit, peers)?;
+            let mut refine = course.refine(3);
+            if let Refine::Adc { max_gaussians, .. } = &mut refine {
+                *max_gaussians = 4000;
+            }
             learner.step(&course.plan(1)).unwrap();
             learner.synchronise().unwrap();
             let before = is_divided(&learner);
-            let trained = course.train_from(&mut learner, 2);
-            Some((trained, before, is_divided(&learner)))
+            learner.refine(&refine).unwrap();
+            let after = is_divided(&learner);
+            learner.step(&course.plan(4)).unwrap();
+            Some((state_bits(&learner.snapshot().unwrap()), before, after))
         })
     };
     let Some(alone) = train(1) else { return };
