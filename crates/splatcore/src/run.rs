@@ -38,7 +38,7 @@ use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Backend, View};
 use splatcore_data::file;
 use splatcore_train::trainer::Outcome;
-use splatcore_train::{Checkpoint, ResolvedConfig, Trainer};
+use splatcore_train::{Checkpoint, ResolvedConfig, TrainError, Trainer};
 use splatcore_view::Port;
 use splatcore_view::protocol::SceneInfo;
 use std::sync::Arc;
@@ -90,31 +90,14 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let shown = (&ready.backend, ready.port.take());
     let live = watched(job, ready.facts.up, photos, &mut trainer, shown)?;
     let mut watch = Watch::start(config, (views, split), live)?;
-    let outcome = match trainer.run_unsaved(&mut watch) {
+    let work = (&mut trainer, &mut watch);
+    let (stopped, writer) = match train((job, config, &files), rank, work, &timeline) {
         Err(error) if rank.is_some() => {
             leave_as_it_is(trainer);
-            return Err(error.into());
+            return Err(error);
         }
-        outcome => outcome?,
+        trained => trained?,
     };
-    watch.steps.note(&timeline);
-    let stopped = match outcome {
-        Outcome::Interrupted { step } => {
-            save((&mut trainer, &mut watch), rank, &timeline)?;
-            trainer.wait_saved(&mut ())?;
-            return Err(interrupted(step, &trainer, job));
-        }
-        outcome => why_stopped(outcome, &trainer, job),
-    };
-    let scene = timeline.time("fetch the scene", || trainer.scene());
-    let writer = scene.map(|scene| SceneWriter::start(scene, config, &files, &timeline));
-    // Whatever else goes wrong, the state is saved.
-    if let Err(error) = save((&mut trainer, &mut watch), rank, &timeline) {
-        if rank.is_some() {
-            leave_as_it_is(trainer);
-        }
-        return Err(error);
-    }
     let (mut measured, live) = watch.end();
     measured.retain(|measured| measured.step < trainer.step());
     let end = End {
@@ -131,6 +114,28 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
         scene,
         live,
     })
+}
+
+/// Takes the steps, starts to write the scene, saves the state. Returns why a run stopped early.
+fn train(
+    (job, config, files): (&Job, &ResolvedConfig, &Files),
+    rank: Option<&Rank>,
+    (trainer, watch): (&mut Trainer, &mut Watch<'_>),
+    timeline: &Arc<Timeline>,
+) -> Result<(Option<&'static str>, Result<SceneWriter, TrainError>)> {
+    let outcome = trainer.run_unsaved(watch)?;
+    watch.steps.note(timeline);
+    if let Outcome::Interrupted { step } = outcome {
+        save((trainer, watch), rank, timeline)?;
+        trainer.wait_saved(&mut ())?;
+        return Err(interrupted(step, trainer, job));
+    }
+    let stopped = why_stopped(outcome, trainer, job);
+    let scene = timeline.time("fetch the scene", || trainer.scene());
+    let writer = scene.map(|scene| SceneWriter::start(scene, config, files, timeline));
+    // Whatever else goes wrong, the state is saved.
+    save((trainer, watch), rank, timeline)?;
+    Ok((stopped, writer))
 }
 
 /// The trainer, ready to take steps, whose settings are written.
