@@ -68,6 +68,11 @@ impl Ranks {
         }
     }
 
+    /// All but this one.
+    pub fn others(self) -> impl Iterator<Item = usize> {
+        (0..self.count).filter(move |&rank| rank != self.rank)
+    }
+
     /// Nobody else.
     pub const ALONE: Self = Self::of(0, 1);
 

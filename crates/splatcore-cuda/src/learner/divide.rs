@@ -25,12 +25,12 @@ impl CudaLearner {
         moments: Moments,
         (peers, headroom): (Option<&Arc<dyn Peers>>, Option<Headroom>),
     ) -> Result<Option<Division>, BackendError> {
-        let count = state.gaussians.len();
-        let rows = offload::row_bytes(state.gaussians.sh_degree, moments);
-        let free = headroom.map(|headroom| device.memory().0.saturating_sub(headroom.of(count)));
         let Some(peers) = peers else {
             return Ok(None);
         };
+        let count = state.gaussians.len();
+        let rows = offload::row_bytes(state.gaussians.sh_degree, moments);
+        let free = headroom.map(|headroom| device.memory().0.saturating_sub(headroom.of(count)));
         let said = 4 * peers.ranks().count;
         let said = Buffer::new(device, "what the ranks say", said)?;
         Division::if_short((peers, &said), count, (rows, free))
@@ -41,14 +41,13 @@ impl CudaLearner {
         &self,
         state: &LearnerState,
     ) -> Result<Option<Division>, BackendError> {
-        let device = self.passes.queue().device.clone();
-        let headroom = memory::headroom(memory::most_pixels(self.photos.views()));
-        let had = device.memory().0 + self.state.bytes();
-        let free = had.saturating_sub(headroom.of(state.gaussians.len()));
-        let rows = offload::row_bytes(state.gaussians.sh_degree, self.state.moments);
         let Some(sharing) = &self.sharing else {
             return Ok(None);
         };
+        let headroom = memory::headroom(memory::most_pixels(self.photos.views()));
+        let had = self.passes.queue().device.memory().0 + self.state.bytes();
+        let free = had.saturating_sub(headroom.of(state.gaussians.len()));
+        let rows = offload::row_bytes(state.gaussians.sh_degree, self.state.moments);
         let free = self.offloads.then_some(free);
         let ask = (&sharing.peers, &sharing.agreed);
         Division::if_short(ask, state.gaussians.len(), (rows, free))
@@ -57,7 +56,11 @@ impl CudaLearner {
     /// Divides the state if it would not fit after a refinement. All ranks ask; every row is as it
     /// should be.
     pub(super) fn divide_before(&mut self, refine: &Refine) -> Result<(), BackendError> {
-        let Some(sharing) = &self.sharing else {
+        let Some(sharing) = self
+            .sharing
+            .as_ref()
+            .filter(|_| self.state.division.is_none())
+        else {
             return Ok(());
         };
         let count = self.state.count;
@@ -79,9 +82,6 @@ impl CudaLearner {
             }
             _ => return Ok(()),
         };
-        if self.state.division.is_some() {
-            return Ok(());
-        }
         let device = self.passes.queue().device.clone();
         let pixels = memory::most_pixels(self.photos.views());
         let wanted = self.state.bytes_of(rows) + memory::headroom(pixels).of(rows);

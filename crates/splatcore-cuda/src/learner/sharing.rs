@@ -17,7 +17,7 @@ use crate::ops::camera::KernelCamera;
 use crate::ops::counters::SHARD_SPLATS_AT;
 use crate::ops::row_blocks::OwnRows;
 use crate::passes::{SHARD_COUNTS, SPLAT_ROWS, Strips};
-use crate::peers::{Peers, begin, end, exchange, piece};
+use crate::peers::{Peers, begin, end, exchange, piece, share_parts};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Ranks, StepFrame, StepPlan};
 use std::ops::Range;
@@ -263,9 +263,8 @@ impl CudaLearner {
         }
         for &(index, slot) in &slots {
             let leader = ranks.team(index, plan.views.len()).start;
-            let others = (0..ranks.count).filter(|&rank| rank != ranks.rank);
             match leader == ranks.rank {
-                true => give.extend(others.map(|rank| piece(rank, slot))),
+                true => give.extend(ranks.others().map(|rank| piece(rank, slot))),
                 false => take.push(piece(leader, slot)),
             }
         }
@@ -327,10 +326,7 @@ pub(super) fn share_sums(
         return Ok(());
     };
     let part = |rank: usize| (at(rank), bytes(sharing.shards.rows(rank)));
-    let ranks = sharing.ranks();
-    let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
-    let give: Vec<_> = others().map(|rank| piece(rank, part(ranks.rank))).collect();
-    let take: Vec<_> = others().map(|rank| piece(rank, part(rank))).collect();
     // SAFETY: the array is the learner's own, and is released behind the queue.
-    unsafe { exchange(&*sharing.peers, queue, &give, &take) }
+    unsafe { share_parts(&*sharing.peers, &*queue.device, part)? };
+    queue.mark("exchange")
 }

@@ -4,15 +4,10 @@ use super::CudaLearner;
 use super::shared::Sharing;
 use crate::device::{Buffer, Place};
 use crate::ops::densify;
-use crate::peers::{Piece, exchange, piece};
+use crate::ops::division::{PARTS, STAGE};
+use crate::peers::{MAX_PIECES, Piece, exchange, piece};
 use splatcore_core::BackendError;
 use std::ops::Range;
-
-/// Bytes of all ranks that are exchanged at a time, at most; and of the rows one of so many.
-const STAGE: usize = 16 << 20;
-const PARTS: usize = 8;
-/// Pieces that are given and taken at a time, at most: NCCL's groups are limited to 2,048.
-const MAX_PIECES: usize = 1024;
 
 /// Blocks of each of so many ranks, of the `most` that one has, that are exchanged at a time; of a
 /// block of so many bytes.
@@ -47,7 +42,7 @@ impl Blocks<'_> {
     fn pieces(&self, at: impl Fn((usize, usize)) -> u64) -> [Vec<Piece>; 2] {
         let ranks = self.sharing.ranks();
         let mut pieces = [Vec::new(), Vec::new()];
-        for other in (0..ranks.count).filter(|&rank| rank != ranks.rank) {
+        for other in ranks.others() {
             for (to, from) in pieces.iter_mut().zip([ranks.rank, other]) {
                 let of = self.of(from);
                 to.extend(of.map(|(at_rows, staged)| {
@@ -96,7 +91,7 @@ impl CudaLearner {
                 let Some(stage) = stage else {
                     continue;
                 };
-                for rank in (0..ranks.count).filter(|&rank| rank != ranks.rank) {
+                for rank in ranks.others() {
                     for (rows, staged) in blocks.of(rank) {
                         let theirs = stage.slice(staged..staged + rows.len())?;
                         buffer.write(rows.start, &theirs)?;

@@ -7,14 +7,15 @@ use super::offload;
 use super::row_blocks::OwnRows;
 use super::shards::Shards;
 use crate::device::{Buffer, Device};
-use crate::peers::{Peers, Piece, exchange_others, piece};
+use crate::peers::{Peers, share_parts};
 use splatcore_core::BackendError;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of all ranks' rows that are collected at a time, at most; and of the rows one of so many.
-const STAGE: usize = 16 << 20;
-const PARTS: usize = 8;
+pub const STAGE: usize = 16 << 20;
+/// See [`STAGE`].
+pub const PARTS: usize = 8;
 
 /// Over which ranks, and by which blocks. The same from the time when the state was divided on,
 /// however many Gaussians there are later.
@@ -81,11 +82,8 @@ pub fn any(peers: &dyn Peers, buffer: &Buffer, says_yes: bool) -> Result<bool, B
     said[ranks.rank] = says_yes.into();
     buffer.write(0, &said)?;
     let of = |rank: usize| (buffer.address() + 4 * rank as u64, 4);
-    let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
-    let give: Vec<Piece> = others().map(|to| piece(to, of(ranks.rank))).collect();
-    let take: Vec<Piece> = others().map(|from| piece(from, of(from))).collect();
-    // SAFETY: the pieces are of the buffer, which stays until it was read.
-    unsafe { exchange_others(peers, &**buffer.device(), give, take)? };
+    // SAFETY: the parts are of the buffer, which stays until it was read.
+    unsafe { share_parts(peers, &**buffer.device(), of)? };
     buffer.read(0, &mut said)?;
     Ok(said.iter().any(|&said| said != 0))
 }
@@ -149,11 +147,8 @@ impl Collector {
                 let at = self.stage.address() + part(rank) as u64;
                 (at, row_bytes * rows_of(rank).len())
             };
-            let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
-            let give = others().map(|to| piece(to, of(ranks.rank))).collect();
-            let take = others().map(|from| piece(from, of(from))).collect();
-            // SAFETY: the pieces are of the stage, which stays; what reads it comes behind.
-            unsafe { exchange_others(peers, &**array.device(), give, take)? };
+            // SAFETY: the parts are of the stage, which stays; what reads it comes behind.
+            unsafe { share_parts(peers, &**array.device(), of)? };
             for rank in 0..ranks.count {
                 for number in 0..count {
                     let rows = shards.block(rank, first + number);

@@ -11,6 +11,9 @@ use crate::device::{Address, Device, DeviceError};
 use splatcore_core::BackendError;
 use splatcore_core::backend::Ranks;
 
+/// Pieces that are given and taken at a time, at most: NCCL's groups are limited to 2,048.
+pub(crate) const MAX_PIECES: usize = 1024;
+
 /// Bytes in the device's memory that go to a rank, or come from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -147,6 +150,26 @@ pub(crate) unsafe fn exchange_others(
     // SAFETY: the caller's promise.
     let begun = unsafe { peers.begin(device, give, take) }.map_err(failed)?;
     peers.end(device, begun).map_err(failed)
+}
+
+/// Gives the own part of something to every other rank, and takes theirs. Where a rank's is, address
+/// and bytes, `part` says.
+///
+/// # Safety
+/// As [`Peers::begin`].
+///
+/// # Errors
+/// As there.
+pub(crate) unsafe fn share_parts(
+    peers: &dyn Peers,
+    device: &dyn Device,
+    part: impl Fn(usize) -> (Address, usize),
+) -> Result<(), BackendError> {
+    let ranks = peers.ranks();
+    let give = ranks.others().map(|to| piece(to, part(ranks.rank)));
+    let take = ranks.others().map(|from| piece(from, part(from)));
+    // SAFETY: the caller's promise.
+    unsafe { exchange_others(peers, device, give.collect(), take.collect()) }
 }
 
 /// Copies what a rank gives to itself, and returns the pieces for others.

@@ -120,10 +120,9 @@ __device__ __forceinline__ Byte* packed_row(Byte* packed, u32 rank, u32 k, u32 c
     return packed + (size_t(rank) * count + k) * row_bytes;
 }
 
-// Copies the rows that a piece of the moves takes to `packed`, as far as they are here.
-// Parameters of `pack_rows`; in Rust by the same name.
-struct PackRowsParams {
-    ReadOnly<u8> array;
+// Parameters of `pack_rows` and `place_rows`; in Rust by the same name.
+struct MovePieceParams {
+    u8* array;
     u8* packed;  // [ranks][count] rows
     u32 row_bytes;
     RowMoves moves;
@@ -131,8 +130,10 @@ struct PackRowsParams {
     u32 count;         // moves of the piece
     RowBlocks blocks;  // rows of the array
 };
+
+// Copies the rows that a piece of the moves takes to `packed`, as far as they are here.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    pack_rows(const __grid_constant__ PackRowsParams args) {
+    pack_rows(const __grid_constant__ MovePieceParams args) {
     begin_kernel();
     copy_each(
         moves_of_piece(args.first, args.count, args.moves.wanted[0]), args.row_bytes,
@@ -146,18 +147,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 }
 
 // Copies the packed rows of a piece to where its moves put them, as far as those rows are here.
-// Parameters of `place_rows`; in Rust by the same name.
-struct PlaceRowsParams {
-    u8* array;
-    ReadOnly<u8> packed;  // [ranks][count] rows
-    u32 row_bytes;
-    RowMoves moves;
-    u32 first;
-    u32 count;         // moves of the piece
-    RowBlocks blocks;  // rows of the array
-};
 extern "C" __global__ void __launch_bounds__(THREADS)
-    place_rows(const __grid_constant__ PlaceRowsParams args) {
+    place_rows(const __grid_constant__ MovePieceParams args) {
     begin_kernel();
     copy_each(
         moves_of_piece(args.first, args.count, args.moves.wanted[0]), args.row_bytes,

@@ -7,13 +7,10 @@ use super::params::RowMoves;
 use super::rows::Scratch;
 use crate::device::error::failed;
 use crate::ops::division::Division;
-use crate::peers::{Piece, exchange_others, piece};
+use crate::peers::{MAX_PIECES, Piece, exchange_others, piece};
 use splatcore_core::BackendError;
 use std::iter;
 use std::ops::Range;
-
-/// Pieces that are given and taken at a time, at most: NCCL's groups are limited to 2,048.
-const MAX_PIECES: usize = 1024;
 
 impl Densify {
     /// Moves rows of an array, at most so many. All ranks call it, and each waits for the device
@@ -45,7 +42,8 @@ impl Densify {
         let of = (&*array.buffer, row_bytes, division.own(0).blocks);
         for first in (0..wanted).step_by(at_a_time.max(1)) {
             let count = at_a_time.min(wanted - first);
-            self.pack_rows(of, moves, (first, count), scratch)?;
+            let piece_of_moves = (moves, first, count);
+            self.move_piece(self.kernels.pack_rows, of, piece_of_moves, scratch)?;
             // The moves whose targets a rank has, among these.
             let placed_by = |rank: usize| -> Vec<Range<usize>> {
                 let Some(base) = base else {
@@ -60,20 +58,19 @@ impl Densify {
                 let at = row_bytes * (rank * count + moves.start);
                 (scratch.address() + at as u64, row_bytes * moves.len())
             };
-            let others = || (0..ranks.count).filter(|&rank| rank != ranks.rank);
             let own = placed_by(ranks.rank);
-            let give = others().flat_map(|to| {
+            let give = ranks.others().flat_map(|to| {
                 let theirs = placed_by(to).into_iter();
                 theirs.map(move |moves| piece(to, packed_by(ranks.rank, &moves)))
             });
-            let take = others().flat_map(|from| {
+            let take = ranks.others().flat_map(|from| {
                 own.iter()
                     .map(move |moves| piece(from, packed_by(from, moves)))
             });
             let (give, take): (Vec<Piece>, Vec<Piece>) = (give.collect(), take.collect());
             // SAFETY: the pieces are of scratch, which is released behind the queue.
             unsafe { exchange_others(&*division.peers, &*self.device, give, take)? };
-            self.place_rows(of, moves, (first, count), scratch)?;
+            self.move_piece(self.kernels.place_rows, of, piece_of_moves, scratch)?;
         }
         Ok(())
     }

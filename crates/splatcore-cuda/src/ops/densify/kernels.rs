@@ -4,9 +4,8 @@ use super::params::{
     AdcAdmitParams, AdcChooseParams, AdcDecideParams, BeginRefinementParams, CapOpacityParams,
     ClearRowsParams, CopyRowsParams, DecideSizesParams, DrawKeysParams, EndRefinementParams,
     FadeOpacityParams, ListCountParams, ListWriteParams, McmcDrawParams, McmcMarkDeadParams,
-    McmcShareParams, PackRowsParams, PlaceRowsParams, PruneMarkParams, ScanSumsParams,
-    SelectDigitParams, SelectHistogramParams, SplitChildrenParams, WeightScanParams,
-    WeightSumsParams,
+    McmcShareParams, MovePieceParams, PruneMarkParams, ScanSumsParams, SelectDigitParams,
+    SelectHistogramParams, SplitChildrenParams, WeightScanParams, WeightSumsParams,
 };
 use super::{actions, totals};
 use crate::device::params::Params;
@@ -64,8 +63,8 @@ kernels!(
     mcmc_share: McmcShareParams,
     copy_rows: CopyRowsParams,
     clear_rows: ClearRowsParams,
-    pack_rows: PackRowsParams,
-    place_rows: PlaceRowsParams,
+    pack_rows: MovePieceParams,
+    place_rows: MovePieceParams,
 );
 
 /// The program of the kernels, in their order.

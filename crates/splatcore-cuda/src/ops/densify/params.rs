@@ -246,19 +246,8 @@ kernel_params! {
         blocks: RowBlocks,
     }
 
-    /// Parameters of `pack_rows` (copy_rows.cuh).
-    pub struct PackRowsParams {
-        array: Address,
-        packed: Address,
-        row_bytes: u32,
-        moves: RowMoves,
-        first: u32,
-        count: u32,
-        blocks: RowBlocks,
-    }
-
-    /// Parameters of `place_rows` (copy_rows.cuh).
-    pub struct PlaceRowsParams {
+    /// Parameters of `pack_rows` and `place_rows` (copy_rows.cuh).
+    pub struct MovePieceParams {
         array: Address,
         packed: Address,
         row_bytes: u32,

@@ -3,10 +3,10 @@
 
 use super::arrays::arrays;
 use super::densifier::Densify;
-use super::params::{ClearRowsParams, CopyRowsParams, PackRowsParams, PlaceRowsParams, RowMoves};
+use super::params::{ClearRowsParams, CopyRowsParams, MovePieceParams, RowMoves};
 use super::pool::Lent;
 use super::totals::{self, Numbers};
-use crate::device::Buffer;
+use crate::device::{Buffer, Kernel};
 use crate::ops::row_blocks::{OwnRows, RowBlocks};
 use crate::ops::state::State;
 use bytemuck::Zeroable;
@@ -280,52 +280,30 @@ impl Densify {
         scratch: &Buffer,
     ) -> Result<(), BackendError> {
         let (moves, blocks) = (compacted.moves(), OwnRows::all(0).blocks);
-        let piece = scratch.bytes() / row_bytes;
-        for first in (0..compacted.most).step_by(piece) {
-            let count = piece.min(compacted.most - first);
-            let of = (array, row_bytes, blocks);
-            self.pack_rows(of, moves, (first, count), scratch)?;
-            self.place_rows(of, moves, (first, count), scratch)?;
+        let at_a_time = scratch.bytes() / row_bytes;
+        for first in (0..compacted.most).step_by(at_a_time) {
+            let count = at_a_time.min(compacted.most - first);
+            let (of, piece) = ((array, row_bytes, blocks), (moves, first, count));
+            self.move_piece(self.kernels.pack_rows, of, piece, scratch)?;
+            self.move_piece(self.kernels.place_rows, of, piece, scratch)?;
         }
         Ok(())
     }
 
-    /// Copies the rows that moves `first` and on take to scratch: so many moves, each with a place
-    /// of its own behind those of the ranks before this one.
-    pub(super) fn pack_rows(
+    /// Launches `pack_rows`, which copies the rows that moves `first` and on take to scratch, so many
+    /// moves with a place each behind those of the ranks before this one; or `place_rows`, which
+    /// copies what is packed, of all ranks, to where the moves put it.
+    pub(super) fn move_piece(
         &self,
+        kernel: Kernel,
         (array, row_bytes, blocks): (&Buffer, usize, RowBlocks),
-        moves: RowMoves,
-        (first, count): (usize, usize),
+        (moves, first, count): (RowMoves, usize, usize),
         scratch: &Buffer,
     ) -> Result<(), BackendError> {
         self.tiles(
-            self.kernels.pack_rows,
+            kernel,
             count,
-            &PackRowsParams {
-                array: array.address(),
-                packed: scratch.address(),
-                row_bytes: row_bytes as u32,
-                moves,
-                first: first as u32,
-                count: count as u32,
-                blocks,
-            },
-        )
-    }
-
-    /// Copies rows that are packed, of all ranks, to where the moves put them.
-    pub(super) fn place_rows(
-        &self,
-        (array, row_bytes, blocks): (&Buffer, usize, RowBlocks),
-        moves: RowMoves,
-        (first, count): (usize, usize),
-        scratch: &Buffer,
-    ) -> Result<(), BackendError> {
-        self.tiles(
-            self.kernels.place_rows,
-            count,
-            &PlaceRowsParams {
+            &MovePieceParams {
                 array: array.address(),
                 packed: scratch.address(),
                 row_bytes: row_bytes as u32,
