@@ -152,8 +152,8 @@ pub(crate) unsafe fn exchange_others(
     peers.end(device, begun).map_err(failed)
 }
 
-/// Gives the own part of something to every other rank, and takes theirs. Where a rank's is, address
-/// and bytes, `part` says.
+/// Gives the own part of something to every other rank, and takes theirs. Where a rank's is,
+/// address and bytes, `part` says.
 ///
 /// # Safety
 /// As [`Peers::begin`].

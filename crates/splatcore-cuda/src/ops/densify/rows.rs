@@ -290,9 +290,9 @@ impl Densify {
         Ok(())
     }
 
-    /// Launches `pack_rows`, which copies the rows that moves `first` and on take to scratch, so many
-    /// moves with a place each behind those of the ranks before this one; or `place_rows`, which
-    /// copies what is packed, of all ranks, to where the moves put it.
+    /// Launches `pack_rows`, which copies the rows that moves `first` and on take to scratch, so
+    /// many moves with a place each behind those of the ranks before this one; or `place_rows`,
+    /// which copies what is packed, of all ranks, to where the moves put it.
     pub(super) fn move_piece(
         &self,
         kernel: Kernel,
