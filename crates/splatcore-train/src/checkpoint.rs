@@ -1,33 +1,18 @@
-//! A run on disk: everything needed to go on bit for bit, in one safetensors file.
-//!
-//! Tensors (little-endian, as safetensors defines): `parameters.*`, `first.*`, `second.*` with `* =
-//! means [n,3]`, `log_scales [n,3]`, `rotations [n,4]`, `opacity_logits [n]`, `sh [n,k,3]`, all
-//! F32; `gradient_sum [n]` F32, `seen [n]` U32; `view_order [views]` U32, `rng [2]` U64; the curve
-//! as `curve.step` U32, `curve.loss` F64, `curve.gaussians` U64, `curve.seconds` F64. Of a run that
-//! learns an affine colour model also `exposure.parameters`, `exposure.first`, `exposure.second
-//! [views,12]` F32 and `exposure.seen [views]` U32; of one that learns another model the same of
-//! `colour.photos [views,k]` and `colour.cameras [cameras,m]`, and its name as `colour`; of an
-//! antialiased one `smoothing [n]` F32; of one that learns a sky the same of `sky [1,48]`; of one
-//! that learns masks `mask.logits`, `mask.first`, `mask.second [n]` F32; of one that refines poses
-//! `pose.offsets [views,7]` (quaternion, shift), `pose.first`, `pose.second [views,6]` F64,
-//! `pose.seen`, `pose.limited [views]` U32, and the gradients that wait for the next move,
-//! `pose.waiting_views` U32, `pose.waiting [_,6]` F64; of one that refines intrinsics, ten numbers
-//! a lens, the same names below `intrinsics.` (`checkpoint/intrinsics.rs`); of one that looks for
-//! motions `motion.motions [views,6]` F64 (turn, shift) and `motion.rounds [1]` U32. Everything
-//! else is in the header's metadata, as text.
+//! A run on disk: everything needed to go on bit for bit, in one safetensors file. Its tensors are
+//! listed in docs/conventions.md, `checkpoint.safetensors`; those of a feature that a run does not
+//! use are left out. Everything that is no array is in the header's metadata, as text.
 
 mod colour;
 mod file;
 mod intrinsics;
 mod masks;
+mod moments;
 mod motion;
+mod narrow;
 mod poses;
 mod sky;
 
 pub use file::{FORMAT, VERSION};
-
-/// Bytes of a header that is looked at by itself.
-const MAX_HEADER: u64 = 16 << 20;
 
 use crate::budget::Spending;
 use crate::intrinsics::IntrinsicsState;
@@ -42,7 +27,8 @@ use serde_json::{Map, Value, json};
 use splatcore_core::random::Rng;
 use splatcore_core::{Gaussians, LearnerState, sh};
 use splatcore_data::DataError;
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
 /// Everything that a run is between two steps.
@@ -98,11 +84,18 @@ impl Checkpoint {
         tensors.extend(intrinsics::tensors(&self.intrinsics));
         tensors.extend(motion::tensors(&self.motion));
         tensors.extend(self.other_tensors());
+        // Wide numbers first, so that all lie at multiples of their size.
+        let width = |dtype| {
+            ["U8", "BF16", "F32", "U32"]
+                .iter()
+                .position(|&narrow| narrow == dtype)
+        };
+        tensors.sort_by_key(|tensor| std::cmp::Reverse(width(tensor.dtype).unwrap_or(4)));
         let mut header = Map::new();
         header.insert("__metadata__".into(), self.metadata());
         let mut offset = 0usize;
         for tensor in &tensors {
-            let end = offset + tensor.data.len();
+            let end = offset + tensor.bytes();
             let (dtype, shape) = (tensor.dtype, &tensor.shape);
             header.insert(
                 tensor.name.clone(),
@@ -115,32 +108,24 @@ impl Checkpoint {
         splatcore_data::file::write_atomically(path, |out| {
             out.write_all(&(header.len() as u64).to_le_bytes())?;
             out.write_all(&header)?;
-            tensors
-                .iter()
-                .try_for_each(|tensor| out.write_all(&tensor.data))
+            tensors.iter().try_for_each(|tensor| tensor.write(out))
         })
     }
 
     fn scene_tensors(&self) -> Vec<Tensor<'_>> {
         let state = &self.state;
-        let n = state.gaussians.len();
-        let sets = [
-            ("parameters", &state.gaussians),
-            ("first", &state.first),
-            ("second", &state.second),
-        ];
-        let mut tensors = Vec::new();
-        for (group, set) in sets {
-            let name = |field: &str| format!("{group}.{field}");
-            let sh = vec![n, set.coefficients(), 3];
-            tensors.extend([
-                Tensor::f32(name("means"), vec![n, 3], &set.means),
-                Tensor::f32(name("log_scales"), vec![n, 3], &set.log_scales),
-                Tensor::f32(name("rotations"), vec![n, 4], &set.rotations),
-                Tensor::f32(name("opacity_logits"), vec![n], &set.opacity_logits),
-                Tensor::f32(name("sh"), sh, &set.sh),
-            ]);
-        }
+        let scene = arrays("parameters", &state.gaussians);
+        let moments = [("first", &state.first), ("second", &state.second)];
+        let moments = moments
+            .into_iter()
+            .flat_map(|(group, set)| arrays(group, set));
+        let mut tensors: Vec<_> = scene
+            .into_iter()
+            .map(|(name, shape, numbers)| Tensor::f32(name, shape, numbers))
+            .collect();
+        tensors.extend(
+            moments.flat_map(|(name, shape, numbers)| moments::tensors(name, shape, numbers)),
+        );
         tensors
     }
 
@@ -207,22 +192,13 @@ impl Checkpoint {
     /// # Errors
     /// An unreadable, damaged or foreign file, or one of another version; says which part.
     pub fn load(path: &Path) -> Result<Self, DataError> {
-        let bytes = std::fs::read(path).map_err(|e| DataError::read(path, &e))?;
-        read_all(&Reader::open(path, &bytes)?)
+        read_all(&Reader::open(path)?)
     }
 
     /// Step and seconds of training of a file that [`Checkpoint::save`] wrote, by its header alone;
     /// none of any other file. Quick also where the state is large.
     pub fn progress(path: &Path) -> Option<(u32, f64)> {
-        let mut file = std::fs::File::open(path).ok()?;
-        let mut length = [0; 8];
-        file.read_exact(&mut length).ok()?;
-        let length = u64::from_le_bytes(length);
-        if length > MAX_HEADER {
-            return None;
-        }
-        let mut header = Vec::new();
-        file.take(length).read_to_end(&mut header).ok()?;
+        let header = file::header(&mut File::open(path).ok()?).ok()?;
         let header: Value = serde_json::from_slice(&header).ok()?;
         let metadata = header.get("__metadata__")?;
         let number = |key: &str| metadata.get(key)?.as_str()?.parse::<f64>().ok();
@@ -276,9 +252,9 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
             gradient_sum: file.rows("gradient_sum", Dtype::F32, &[], n)?,
             seen: file.rows("seen", Dtype::U32, &[], n)?,
             colours: colour::read(file)?,
-            smoothing: match file.tensors.tensor("smoothing") {
-                Ok(_) => file.rows("smoothing", Dtype::F32, &[], n)?,
-                Err(_) => Vec::new(),
+            smoothing: match file.dtype("smoothing") {
+                Some(_) => file.rows("smoothing", Dtype::F32, &[], n)?,
+                None => Vec::new(),
             },
             sky: sky::read(file)?,
             masks: masks::read(file, n)?,
@@ -307,17 +283,31 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
     Ok(checkpoint)
 }
 
+/// The arrays of Gaussians with their names and shapes.
+fn arrays<'a>(group: &str, set: &'a Gaussians) -> [(String, Vec<usize>, &'a [f32]); 5] {
+    let n = set.len();
+    let name = |field: &str| format!("{group}.{field}");
+    let sh = vec![n, set.coefficients(), 3];
+    [
+        (name("means"), vec![n, 3], set.means.as_flattened()),
+        (
+            name("log_scales"),
+            vec![n, 3],
+            set.log_scales.as_flattened(),
+        ),
+        (name("rotations"), vec![n, 4], set.rotations.as_flattened()),
+        (name("opacity_logits"), vec![n], &set.opacity_logits),
+        (name("sh"), sh, set.sh.as_flattened()),
+    ]
+}
+
 fn read_gaussians(file: &Reader<'_>, group: &str) -> Result<Gaussians, DataError> {
     let name = |field: &str| format!("{group}.{field}");
-    let means: Vec<[f32; 3]> = file.array(&name("means"), Dtype::F32, &[3])?;
+    let means: Vec<[f32; 3]> = moments::read(file, &name("means"), &[3])?;
     let n = means.len();
     let harmonics = name("sh");
-    let coefficients = file
-        .tensors
-        .tensor(&harmonics)
-        .ok()
-        .and_then(|t| t.shape().get(1).copied())
-        .unwrap_or(0);
+    let shape = file.shape(&harmonics);
+    let coefficients = shape.and_then(|shape| shape.get(1).copied()).unwrap_or(0);
     let Some(sh_degree) = (0..=sh::MAX_DEGREE).find(|&d| sh::coefficients(d) == coefficients)
     else {
         return Err(file.damaged(
@@ -326,18 +316,29 @@ fn read_gaussians(file: &Reader<'_>, group: &str) -> Result<Gaussians, DataError
         ));
     };
     // `array` counts rows of the first dimension; here a row is `coefficients` colours.
-    let sh = file.array(&harmonics, Dtype::F32, &[coefficients, 3])?;
+    let sh = moments::read(file, &harmonics, &[coefficients, 3])?;
     if sh.len() != n * coefficients {
         return Err(file.damaged(&harmonics, "has another number of rows than the means"));
     }
-    Ok(Gaussians {
-        log_scales: file.rows(&name("log_scales"), Dtype::F32, &[3], n)?,
-        rotations: file.rows(&name("rotations"), Dtype::F32, &[4], n)?,
-        opacity_logits: file.rows(&name("opacity_logits"), Dtype::F32, &[], n)?,
+    let gaussians = Gaussians {
+        log_scales: moments::read(file, &name("log_scales"), &[3])?,
+        rotations: moments::read(file, &name("rotations"), &[4])?,
+        opacity_logits: moments::read(file, &name("opacity_logits"), &[])?,
         means,
         sh,
         sh_degree,
-    })
+    };
+    for (field, rows) in [
+        ("log_scales", gaussians.log_scales.len()),
+        ("rotations", gaussians.rotations.len()),
+        ("opacity_logits", gaussians.opacity_logits.len()),
+    ] {
+        if rows != n {
+            let problem = format!("has {rows} rows, expected {n}");
+            return Err(file.damaged(&name(field), &problem));
+        }
+    }
+    Ok(gaussians)
 }
 
 #[cfg(test)]

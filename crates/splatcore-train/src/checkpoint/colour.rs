@@ -58,11 +58,7 @@ pub(super) fn read(file: &Reader<'_>) -> Result<ColourState, DataError> {
             cameras: table(file, CAMERAS, entry.camera.len())?,
         });
     }
-    if file
-        .tensors
-        .tensor(&format!("{AFFINE}.parameters"))
-        .is_err()
-    {
+    if file.dtype(&format!("{AFFINE}.parameters")).is_none() {
         return Ok(ColourState::default());
     }
     let model = ColourModel::Affine;

@@ -1,24 +1,37 @@
 //! Tensors of a checkpoint as they stand in the file.
 
-use safetensors::{Dtype, SafeTensors};
+use super::narrow::Narrow;
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
 use splatcore_core::Choice;
 use splatcore_data::{DataError, Place};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Value of `format` in the metadata.
 pub const FORMAT: &str = "splatcore-checkpoint";
-/// Value of `version` in the metadata; a reader knows exactly one.
-pub const VERSION: &str = "1";
+/// Value of `version` in the metadata.
+pub const VERSION: &str = "2";
+/// Versions that can be read. In the first all moments are F32.
+const READABLE: [&str; 2] = ["1", VERSION];
+/// Bytes of the largest header that is looked at.
+const MAX_HEADER: u64 = 16 << 20;
 
 /// A tensor to be written.
 pub(super) struct Tensor<'a> {
     pub(super) name: String,
     pub(super) dtype: &'static str,
     pub(super) shape: Vec<usize>,
-    pub(super) data: Cow<'a, [u8]>,
+    pub(super) data: Data<'a>,
+}
+
+pub(super) enum Data<'a> {
+    Bytes(Cow<'a, [u8]>),
+    Narrow(Narrow<'a>),
 }
 
 impl<'a> Tensor<'a> {
@@ -31,7 +44,21 @@ impl<'a> Tensor<'a> {
             name,
             dtype: "F32",
             shape,
-            data: little_endian(values, 4),
+            data: Data::Bytes(little_endian(values, 4)),
+        }
+    }
+
+    pub(super) fn narrow(
+        name: String,
+        dtype: &'static str,
+        shape: Vec<usize>,
+        numbers: Narrow<'a>,
+    ) -> Self {
+        Self {
+            name,
+            dtype,
+            shape,
+            data: Data::Narrow(numbers),
         }
     }
 
@@ -46,41 +73,88 @@ impl<'a> Tensor<'a> {
             name: name.to_owned(),
             dtype,
             shape: vec![values.len()],
-            data: little_endian(values, word),
+            data: Data::Bytes(little_endian(values, word)),
         }
     }
 
     pub(super) fn into_owned(self) -> Tensor<'static> {
+        let bytes = match self.data {
+            Data::Bytes(bytes) => bytes.into_owned(),
+            Data::Narrow(numbers) => numbers.to_vec(),
+        };
         Tensor {
             name: self.name,
             dtype: self.dtype,
             shape: self.shape,
-            data: Cow::Owned(self.data.into_owned()),
+            data: Data::Bytes(Cow::Owned(bytes)),
+        }
+    }
+
+    /// Bytes in the file.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.data {
+            Data::Bytes(bytes) => bytes.len(),
+            Data::Narrow(numbers) => numbers.bytes(),
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        match &self.data {
+            Data::Bytes(bytes) => out.write_all(bytes),
+            Data::Narrow(numbers) => numbers.write(out),
         }
     }
 }
 
-/// A parsed file; every access checks type and shape.
+/// The header of a file, as JSON.
+pub(super) fn header(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut length = [0; 8];
+    file.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    let mut header = Vec::new();
+    if length <= MAX_HEADER {
+        file.take(length).read_to_end(&mut header)?;
+    }
+    match header.len() as u64 == length {
+        true => Ok(header),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// A file whose header was read; every access checks type and shape, and reads a tensor.
 pub(super) struct Reader<'a> {
     path: &'a Path,
-    pub(super) tensors: SafeTensors<'a>,
+    file: RefCell<File>,
+    /// Where the first tensor begins.
+    start: u64,
+    tensors: Metadata,
     /// Names of the tensors that were read.
     read: RefCell<BTreeSet<String>>,
-    pub(super) metadata: std::collections::HashMap<String, String>,
+    pub(super) metadata: HashMap<String, String>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn open(path: &'a Path, bytes: &'a [u8]) -> Result<Self, DataError> {
-        let damaged = |e: safetensors::SafeTensorError| {
-            DataError::new(
-                path,
-                format!("is not a complete safetensors file ({e})"),
-                REMEDY,
-            )
-            .depending_on(Choice::StartAnew)
+    pub(super) fn open(path: &'a Path) -> Result<Self, DataError> {
+        let failed = |error: io::Error| DataError::read(path, &error);
+        let mut file = File::open(path).map_err(failed)?;
+        let bytes = file.metadata().map_err(failed)?.len();
+        let damaged = |why: &dyn std::fmt::Display| {
+            let problem = format!("is not a complete safetensors file ({why})");
+            DataError::new(path, problem, REMEDY).depending_on(Choice::StartAnew)
         };
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
-        let metadata = header.metadata().clone().unwrap_or_default();
+        let header = match header(&mut file) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(damaged(&"its header is cut off or too long"));
+            }
+            header => header.map_err(failed)?,
+        };
+        let start = 8 + header.len() as u64;
+        let tensors: Metadata = serde_json::from_slice(&header).map_err(|error| damaged(&error))?;
+        if start + tensors.data_len() as u64 != bytes {
+            let all = start + tensors.data_len() as u64;
+            return Err(damaged(&format!("{bytes} bytes, {all} expected")));
+        }
+        let metadata = tensors.metadata().clone().unwrap_or_default();
         let found = |key: &str| metadata.get(key).map_or("none", String::as_str);
         if found("format") != FORMAT {
             return Err(DataError::new(
@@ -92,12 +166,13 @@ impl<'a> Reader<'a> {
                 "give the checkpoint.safetensors of a training run",
             ));
         }
-        if found("version") != VERSION {
+        if !READABLE.contains(&found("version")) {
             return Err(DataError::new(
                 path,
                 format!(
-                    "is a checkpoint of version {}; this program reads version {VERSION}",
-                    found("version")
+                    "is a checkpoint of version {}; this program reads versions {}",
+                    found("version"),
+                    READABLE.join(" and ")
                 ),
                 "resume with the program that wrote it, or start anew",
             )
@@ -105,10 +180,22 @@ impl<'a> Reader<'a> {
         }
         Ok(Self {
             path,
-            tensors: SafeTensors::deserialize(bytes).map_err(damaged)?,
+            file: RefCell::new(file),
+            start,
+            tensors,
             read: RefCell::default(),
             metadata,
         })
+    }
+
+    /// How a tensor is stored, if the file has it.
+    pub(super) fn dtype(&self, name: &str) -> Option<Dtype> {
+        self.tensors.info(name).map(|tensor| tensor.dtype)
+    }
+
+    /// The shape of a tensor, if the file has it.
+    pub(super) fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.tensors.info(name).map(|tensor| &tensor.shape[..])
     }
 
     /// A tensor of shape `[any, inner...]` as plain values.
@@ -118,32 +205,31 @@ impl<'a> Reader<'a> {
         dtype: Dtype,
         inner: &[usize],
     ) -> Result<Vec<T>, DataError> {
-        let tensor = self
-            .tensors
-            .tensor(name)
-            .map_err(|_| self.damaged(name, "is missing"))?;
-        if tensor.dtype() != dtype
-            || tensor.shape().len() != 1 + inner.len()
-            || tensor.shape()[1..] != *inner
+        let tensor = (self.tensors.info(name)).ok_or_else(|| self.damaged(name, "is missing"))?;
+        let (first, end) = tensor.data_offsets;
+        if tensor.dtype != dtype
+            || tensor.shape.len() != 1 + inner.len()
+            || tensor.shape[1..] != *inner
         {
             return Err(self.damaged(
                 name,
                 &format!(
                     "is {:?} {:?}, expected {dtype:?} [_, {inner:?}]",
-                    tensor.dtype(),
-                    tensor.shape()
+                    tensor.dtype, tensor.shape
                 ),
             ));
         }
         self.read.borrow_mut().insert(name.to_owned());
-        let word = dtype.bitsize() / 8;
-        let mut values = vec![T::zeroed(); tensor.data().len() / size_of::<T>().max(1)];
+        let mut values = vec![T::zeroed(); (end - first) / size_of::<T>().max(1)];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
-        if bytes.len() != tensor.data().len() {
+        if bytes.len() != end - first {
             return Err(self.damaged(name, "has a size that does not fit its type"));
         }
-        bytes.copy_from_slice(tensor.data());
-        swap_if_big_endian(bytes, word);
+        let mut file = self.file.borrow_mut();
+        (file.seek(SeekFrom::Start(self.start + first as u64)))
+            .and_then(|_| file.read_exact(bytes))
+            .map_err(|error| DataError::read(self.path, &error))?;
+        swap_if_big_endian(bytes, dtype.bitsize() / 8);
         Ok(values)
     }
 
@@ -169,15 +255,15 @@ impl<'a> Reader<'a> {
     /// another one.
     pub(super) fn check_all_read(&self) -> Result<(), DataError> {
         let read = self.read.borrow();
-        let mut names = self.tensors.names();
+        let mut names = self.tensors.offset_keys();
         names.sort_unstable();
-        let Some(unknown) = names.into_iter().find(|name| !read.contains(*name)) else {
+        let Some(unknown) = names.into_iter().find(|name| !read.contains(name)) else {
             return Ok(());
         };
         let problem = "is nothing that this program knows";
         let remedy = "resume with the program that wrote the checkpoint, or start anew";
         Err(DataError::new(self.path, problem, remedy)
-            .at(Place::Part(unknown.to_owned()))
+            .at(Place::Part(unknown))
             .depending_on(Choice::StartAnew))
     }
 

@@ -20,7 +20,7 @@ pub(super) fn tensors(masks: &LearnedMasks) -> Vec<Tensor<'_>> {
 /// Those of `n` Gaussians, if the file holds any.
 pub(super) fn read(file: &Reader<'_>, n: usize) -> Result<LearnedMasks, DataError> {
     let [logits, first, second] = NAMES;
-    if file.tensors.tensor(logits).is_err() {
+    if file.dtype(logits).is_none() {
         return Ok(LearnedMasks::default());
     }
     let array = |name: &str| file.rows(name, Dtype::F32, &[], n);

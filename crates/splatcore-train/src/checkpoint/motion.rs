@@ -24,7 +24,7 @@ pub(super) fn tensors(motion: &Option<MotionState>) -> Vec<Tensor<'_>> {
 
 /// Those of the file, if it holds any.
 pub(super) fn read(file: &Reader<'_>) -> Result<Option<MotionState>, DataError> {
-    if file.tensors.tensor("motion.motions").is_err() {
+    if file.dtype("motion.motions").is_none() {
         return Ok(None);
     }
     let rounds: Vec<u32> = file.array("motion.rounds", Dtype::U32, &[])?;

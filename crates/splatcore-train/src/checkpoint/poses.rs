@@ -29,7 +29,7 @@ pub(super) fn tensors(poses: &Option<PoseState>) -> Vec<Tensor<'_>> {
 
 /// Those of the file, if it holds any.
 pub(super) fn read(file: &Reader<'_>) -> Result<Option<PoseState>, DataError> {
-    if file.tensors.tensor("pose.offsets").is_err() {
+    if file.dtype("pose.offsets").is_none() {
         return Ok(None);
     }
     Ok(Some(PoseState {

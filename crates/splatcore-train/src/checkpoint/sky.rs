@@ -18,7 +18,7 @@ pub(super) fn tensors(state: &ColourTable) -> Vec<Tensor<'_>> {
 
 /// None in a file of a run that learned none.
 pub(super) fn read(file: &Reader<'_>) -> Result<ColourTable, DataError> {
-    if file.tensors.tensor(&format!("{SKY}.parameters")).is_err() {
+    if file.dtype(&format!("{SKY}.parameters")).is_none() {
         return Ok(ColourTable::default());
     }
     let state = table(file, SKY, NUMBERS)?;

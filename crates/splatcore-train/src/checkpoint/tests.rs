@@ -3,6 +3,7 @@ use crate::intrinsics::IntrinsicsState;
 use crate::poses::Offset;
 use splatcore_core::colour::{ColourModel, ColourState};
 use splatcore_core::learned_masks::LearnedMasks;
+use std::io::{Seek, SeekFrom};
 
 fn random_gaussians(n: usize, degree: u8, rng: &mut Rng) -> Gaussians {
     let mut g = Gaussians::zeros(n, degree);
@@ -192,13 +193,111 @@ fn a_checkpoint_survives_the_disk_bit_for_bit() {
     }
 }
 
+/// Moments as a card keeps them: of 16 bits, and of so many values.
+fn compact(n: usize, values: usize) -> Checkpoint {
+    let mut checkpoint = example(n, 3);
+    let state = &mut checkpoint.state;
+    for set in [&mut state.first, &mut state.second] {
+        for rows in [
+            set.means.as_flattened_mut(),
+            set.log_scales.as_flattened_mut(),
+            set.rotations.as_flattened_mut(),
+            &mut set.opacity_logits,
+            set.sh.as_flattened_mut(),
+        ] {
+            for number in rows {
+                *number = f32::from_bits(number.to_bits() & 0xffff_0000);
+            }
+        }
+    }
+    for (i, number) in state.second.sh.as_flattened_mut().iter_mut().enumerate() {
+        *number = 1.34f32.powi((i % values) as i32 - 128);
+    }
+    checkpoint
+}
+
+#[test]
+fn moments_take_the_bytes_that_they_need() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    let n = 300;
+    let written = |checkpoint: &Checkpoint| {
+        checkpoint.save(&path).unwrap();
+        let read = Checkpoint::load(&path).unwrap();
+        assert_eq!(bits(&read.state), bits(&checkpoint.state));
+        let header: Value =
+            serde_json::from_slice(&file::header(&mut File::open(&path).unwrap()).unwrap())
+                .unwrap();
+        let of = |name: &str| header[name]["dtype"].as_str().unwrap().to_owned();
+        let names = ["parameters.sh", "first.sh", "second.means", "second.sh"];
+        (names.map(of), std::fs::metadata(&path).unwrap().len())
+    };
+    let mut checkpoint = compact(n, 256);
+    let (types, bytes) = written(&checkpoint);
+    assert_eq!(types, ["F32", "BF16", "BF16", "U8"]);
+    let wide = example(n, 3);
+    let (types, wide_bytes) = written(&wide);
+    assert_eq!(types, ["F32"; 4]);
+    // 59 numbers, of 48 harmonics.
+    let saved = n * (2 * 59 + 2 * 11 + 3 * 48);
+    let difference = wide_bytes as i64 - bytes as i64 - saved as i64;
+    assert!(
+        difference.abs() < 2048,
+        "{bytes} of {wide_bytes}, {difference} more than {saved}"
+    );
+    // A value too many; and two that their high halves do not tell apart.
+    for other in [1e9, 1.34f32.next_up()] {
+        checkpoint.state.second.sh[0][1] = other;
+        assert_eq!(
+            written(&checkpoint).0,
+            ["F32", "BF16", "BF16", "F32"],
+            "{other}"
+        );
+    }
+    let odd = [f32::NAN, -0.0, f32::INFINITY].map(|v| f32::from_bits(v.to_bits() & 0xffff_0000));
+    checkpoint.state.first.means[0] = odd;
+    assert_eq!(written(&checkpoint).0[1], "BF16");
+}
+
+#[test]
+fn files_of_the_first_version_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    let checkpoint = example(300, 1);
+    checkpoint.save(&path).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    let first = edited(&good, "\"version\":\"2\"", "\"version\":\"1\"");
+    std::fs::write(&path, first).unwrap();
+    assert_eq!(Checkpoint::load(&path).unwrap(), checkpoint);
+}
+
+#[test]
+fn codes_without_a_value_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    compact(300, 255).save(&path).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    // The codes lie last.
+    *bytes.last_mut().unwrap() = 255;
+    std::fs::write(&path, &bytes).unwrap();
+    let error = Checkpoint::load(&path).unwrap_err().to_string();
+    let wanted = "second.sh.values: has fewer values than codes name";
+    assert!(error.contains(wanted), "{error}");
+    *bytes.last_mut().unwrap() = 254;
+    std::fs::write(&path, &bytes).unwrap();
+    Checkpoint::load(&path).unwrap();
+}
+
 #[test]
 fn damaged_files_are_errors_not_panics() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.safetensors");
     example(9, 1).save(&path).unwrap();
     let good = std::fs::read(&path).unwrap();
-    let try_bytes = |bytes: &[u8]| read_all(&Reader::open(&path, bytes)?);
+    let try_bytes = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        Checkpoint::load(&path)
+    };
     std::fs::write(folder.path().join("other"), [0xff; 99]).unwrap();
     assert_eq!(Checkpoint::progress(&folder.path().join("other")), None);
     for length in [0, 5, 8, 100, good.len() / 2, good.len() - 1] {
@@ -214,10 +313,16 @@ fn damaged_files_are_errors_not_panics() {
     // One changed byte anywhere in the header: an error or a readable file, never a panic.
     let header = 8 + u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
     let mut refused = 0;
+    std::fs::write(&path, &good).unwrap();
+    let mut file = File::options().write(true).open(&path).unwrap();
+    let mut set = |at: usize, byte: u8| {
+        file.seek(SeekFrom::Start(at as u64)).unwrap();
+        file.write_all(&[byte]).unwrap();
+    };
     for at in 0..header {
-        let mut bytes = good.clone();
-        bytes[at] ^= 1 << (at % 7);
-        refused += usize::from(try_bytes(&bytes).is_err());
+        set(at, good[at] ^ (1 << (at % 7)));
+        refused += usize::from(Checkpoint::load(&path).is_err());
+        set(at, good[at]);
     }
     assert!(refused > header / 2, "{refused} of {header}");
 }
@@ -246,9 +351,9 @@ fn foreign_and_inconsistent_files_say_what_is_wrong() {
     for (from, to, wanted) in [
         (FORMAT, "other", "is not a splatcore checkpoint"),
         (
-            "\"version\":\"1\"",
             "\"version\":\"2\"",
-            "of version 2; this program reads version 1",
+            "\"version\":\"3\"",
+            "of version 3; this program reads versions 1 and 2",
         ),
         (
             "\"step\":\"1234\"",
