@@ -179,6 +179,6 @@ def papers():
             parts.append(f"**{part['name']}: {part['caption']}**")
             parts.append(table(head, lines))
             parts += part["remarks"] + notes(paper, part)
-        parts.append(source(name, results_peers.H100, results_peers.H200))
+        parts.append(source(name, *results_peers.sources(paper)))
         files[f"paper-{paper}"] = "\n\n".join(parts)
     return files

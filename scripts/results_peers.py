@@ -4,6 +4,8 @@ from results_raw import FOX, bench, load, source
 from results_tables import is_backward, table, us
 
 H100, H200 = "peers/h100.json", "peers/h200.json"
+# Has `literal` on an H200.
+RELEASED = "rendering/released-{}.json"
 # The measurements' names of the models.
 MODELS = {"fox_220k": "fox", "fox_mcmc_1m": "mcmc1m"}
 SIZES = {"": "1080x1920", "-4k": "3840x2160"}
@@ -33,6 +35,18 @@ def ours(model, pipeline, suffix=""):
     """A row of this program beside the authors' kernels, on the H100; None if there is none."""
     rows = load(H100)["ours"].get(f"b-{model}{suffix}", [])
     return next((row for row in rows if row["pipeline"].startswith(pipeline + "+")), None)
+
+
+def literal(file, model):
+    """Vanilla as published on the card of the authors' kernels; None if nobody measured it."""
+    if file == H100 or model not in MODELS:
+        return ours(model, "aabb+literal")
+    return bench(RELEASED.format(model))["aabb+literal"]
+
+
+def literal_names(file):
+    """The raw files of `literal` beside the authors' kernels."""
+    return [RELEASED.format(model) for model in MODELS] if file == H200 else [H100]
 
 
 def three():
@@ -90,20 +104,23 @@ def backward():
 
 def clocks():
     """What the authors' code gains over INRIA's by sums of kernels and by CUDA events."""
-    rows = []
+    rows, longer = [], []
     for peer in ["tcgs", "gemmgs"]:
         for model in FOX:
             for size in SIZES.values():
                 inria, theirs = (author(H100, one, model, size) for one in ["inria", peer])
                 times = [row[key] for key in ["kernel_ms", "event_ms"] for row in [inria, theirs]]
                 gains = [times[0] / times[1], times[2] / times[3]]
+                longer += [times[0] / times[2] - 1, times[1] / times[3] - 1]
                 cells = [f"{ms:.2f}" for ms in times] + [f"{gain:.2f}" for gain in gains]
                 rows.append([f"{NAMES[peer]}, {model}, {size}", *cells])
     head = ["authors' code", "sum of kernels: INRIA's, ms", "the method's, ms"]
     head += ["CUDA events: INRIA's, ms", "the method's, ms", "gain, kernels", "gain, events"]
     note = (
-        "The papers time the forward pass by CUDA events. Other tables have sums of kernels of the\n"
-        "authors' code, without the gaps between launches; on the H200 events were not taken."
+        "The papers on TC-GS and GEMM-GS time the forward pass by CUDA events. Other tables have sums\n"
+        "of kernels of the authors' code, without the gaps between launches; on the H200 events were\n"
+        "not taken. Sums and events are of different passes: where there are few gaps, the sum is the\n"
+        f"longer one, by {100 * max(longer):.0f} % at most."
     )
     return "\n\n".join([table(head, rows), note, source(H100)])
 
@@ -119,12 +136,12 @@ GAINS = [
 ]
 
 
-def paper_frame(paper, model, pipeline):
-    """Kernels of a frame at 1080x1920 in a paper's file, ms."""
+def paper_frame(paper, model, pipeline, key="gpu_ms"):
+    """Kernels of a frame at 1080x1920 in a paper's file, or its time by the clock, ms."""
     scenes = load(f"rendering/paper-{paper}.json")["scenes"]
     rows = next(s for s in scenes if model in s["scene"])["rows"]
     found = (r for r in rows if f"{r['intersect']}+{r['blend']}" == pipeline and r["scale"] == 1)
-    return next(found)["gpu_ms"]
+    return next(found)[key]
 
 
 def gains():
@@ -136,7 +153,7 @@ def gains():
             frame = paper_frame(paper, model, pipeline)
             inria = author(file, "inria", model)["kernel_ms"]
             theirs = author(file, peer, model)["kernel_ms"] if peer else None
-            over = [inria, ours(model, "aabb+literal")["gpu_ms"]]
+            over = [inria, literal(file, model)["gpu_ms"]]
             over.append(paper_frame(paper, model, "aabb+scalar"))
             rows.append(
                 [f"{label}, {model}", CARDS[file], f"{frame:.3f}"]
@@ -146,17 +163,14 @@ def gains():
             )
     head = ["method", "card", "frame here, ms", "gain over INRIA's code", "over `literal`"]
     head += ["over `scalar`", "authors' frame, ms", "authors' code over INRIA's", "paper"]
-    literal = load("rendering/paper-llm.json")["scenes"][0]["rows"]
-    [literal] = [row["gpu_ms"] for row in literal if row["blend"] == "literal"]
     note = (
-        "1080x1920; frames here between device events, the authors' sums of kernels. Both fox\n"
-        "models, lists of `aabb` but for the rows behind AccuTile; the authors' TC-GS has tight\n"
-        "lists too. `literal` is of the H100; on an\n"
-        f"H200 fox_220k takes {literal:.3f} ms (`rendering/paper-llm.json`). The paper's gains are\n"
-        "over INRIA's code as built for their cards; behind AccuTile they are of table 3 of TC-GS."
+        "1080x1920; frames here between device events, the authors' sums of kernels, all of a row on\n"
+        "one kind of card. Both fox models, lists of `aabb` but for the rows behind AccuTile; the\n"
+        "authors' TC-GS has tight lists too. The paper's gains are over INRIA's code as built for\n"
+        "their cards; behind AccuTile they are of table 3 of TC-GS, Speedy-Splat with TC-GS."
     )
-    papers = ["tc-gs", "gemm-gs", "tensor-gs", "llm"]
-    names = [f"rendering/paper-{paper}.json" for paper in papers]
+    names = [f"rendering/paper-{paper}.json" for paper in ["tc-gs", "gemm-gs", "tensor-gs"]]
+    names += literal_names(H200)
     body = table(head, rows, ["left", "left"] + ["right"] * 6 + ["left"])
     return "\n\n".join([body, note, source(H100, H200, *names)])
 
@@ -177,10 +191,15 @@ def resolutions():
                     found = bench(f"rendering/bench-{model}{suffix}.json")
                     one, other = (found[f"aabb+{b}"]["frame_ms"] for b in ["scalar", "gemm-gs"])
                     here = f"{one / other:.2f}"
+                elif not suffix:
+                    pair = (f"aabb+{b}" for b in ["scalar", "gemm-gs"])
+                    one, other = (paper_frame("gemm-gs", model, p, "frame_ms") for p in pair)
+                    here = f"{one / other:.2f}"
                 rows.append([*cells, f"{inria / gemm:.2f}", events, here])
     head = ["frame", "card", "INRIA's code, sum of kernels, ms", "GEMM-GS, authors' code, ms"]
     head += ["gain of the authors' code", "by CUDA events", "gain here over `scalar`"]
     names = [f"rendering/bench-{model}{suffix}.json" for model in MODELS for suffix in SIZES]
+    names.append("rendering/paper-gemm-gs.json")
     align = ["left", "left"] + ["right"] * 5
     return "\n\n".join([table(head, rows, align), source(H200, H100, *names)])
 
@@ -199,7 +218,7 @@ def baseline(kind, paper, model):
     """Times of one baseline, ms; None where nobody measured it."""
     file, _ = PAPERS[paper]
     if kind == "literal":
-        row = ours(model, "aabb+literal")
+        row = literal(file, model)
         return row and {
             "ms": row["gpu_ms"],
             "clock": row["frame_ms"],
@@ -215,6 +234,17 @@ def baseline(kind, paper, model):
     }
 
 
+def method_values(paper, model, row, columns):
+    """Cells that only the authors' method has: what it gains over INRIA's code on the same card."""
+    names = [column["name"] for title, column in columns if title.removeprefix("here: ") == model]
+    inria = baseline("inria", paper, model)
+    if "with TC-GS" in names:
+        return {"with TC-GS": row["blend"], "original": None, "speed-up": inria["blend"] / row["blend"]}
+    # Where a table has more than one speed-up, or times blending, it is over something else.
+    of_frames = names.count("speed-up") == 1 and "blend ms" not in names
+    return {"speed-up": inria["ms"] / row["ms"]} if of_frames else {}
+
+
 def rows_of(paper, columns):
     """Rows of baselines for a paper's table: (label, cell by column), where any cell is known."""
     file, method = PAPERS[paper]
@@ -223,7 +253,7 @@ def rows_of(paper, columns):
         if kind is None or paper == "atomic-aggregation":
             continue
         if kind == "literal":
-            label = "3DGS as published: `aabb+literal` (H100)"
+            label = f"3DGS as published: `aabb+literal` ({CARDS[file]})"
         else:
             lists = ", its lists are tight" if kind == "tcgs" else ""
             label = f"{NAMES[kind]}, authors' code {COMMITS[kind]}{lists} ({CARDS[file]}, sum of kernels)"
@@ -232,7 +262,10 @@ def rows_of(paper, columns):
             model = title.removeprefix("here: ")
             row = baseline(kind, paper, model)
             scalar = row and paper_frame(paper, model, "aabb+scalar")
-            cells.append(values(row, scalar).get(column["name"]) if row else None)
+            known = values(row, scalar) if row else {}
+            if row and kind == method:
+                known |= method_values(paper, model, row, columns)
+            cells.append(known.get(column["name"]))
         if any(cell is not None for cell in cells):
             found.append((label, cells))
     return found
@@ -272,6 +305,13 @@ def backward_rows(columns):
         row = author(H100, "inria", title.removeprefix("here: "))
         cells.append(row["bwd_ms"] if row and column["name"] == "boxes: ms" else None)
     return [(f"3DGS, authors' code {COMMITS['inria']}, whole backward pass (H100)", cells)]
+
+
+def sources(paper):
+    """The raw files of the authors' code and of `literal` behind a paper's tables."""
+    file, _ = PAPERS[paper]
+    also = {"gemm-gs": [H200], "atomic-aggregation": []}.get(paper, literal_names(file))
+    return [file, *also]
 
 
 def peers():
