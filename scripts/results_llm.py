@@ -1,9 +1,13 @@
 """The tables of the paper on language models, for scripts/results: the paper's numbers as
 `splatcore bench --paper llm` prints them, beside what the lab's journals hold."""
 
-from results_lab import GUIDANCE, SEEDS, best_so_far, candidates, geometric, lines
+import csv
+
+from results_lab import GUIDANCE, SEEDS, SPACES, best_so_far, candidates, geometric, lines
 from results_papers import paper_cell
-from results_raw import load, source
+from results_peers import COMMITS, H200, author
+from results_profile import BLENDS_NAME
+from results_raw import lines_of, load, source
 from results_tables import table
 from results_texts import reworded
 
@@ -23,6 +27,69 @@ def origin():
     """Milliseconds of the blend kernels that nobody changed, on fox_220k."""
     part = next(part for part in load(PAPER)["tables"] if part["name"] == "Table I")
     return {"Origin": [f"{ms:.3f}" for ms in part["rows"][0]["cells"][:3]]}
+
+
+def authors():
+    """The row of the authors' kernels for table I: milliseconds of blending, of fox_220k."""
+    inria, tcgs = (f"{author(H200, one, 'fox_220k')['blend_us'] / 1000:.3f}" for one in COMMITS if one != "gemmgs")
+    label = f"Origin, authors' code {COMMITS['inria']} and {COMMITS['tcgs']} (H200)"
+    return [label, inria, "-", tcgs, "-", "-", "-"]
+
+
+# Rows of table II and the metrics of scripts/profile-kernels.
+PROFILED = {
+    "Warp cycles per issued instruction": "cycles_per_instruction",
+    "Achieved occupancy (%)": "warps_percent",
+    "Stall not selected": "not_selected",
+    "Stall wait": "wait",
+    "Stall barrier": "barrier",
+    "Stall short scoreboard": "short_scoreboard",
+    "Selected": "selected",
+    "Stall math pipe throttle": "math_pipe_throttle",
+}
+
+
+def profiled():
+    """What Nsight Compute says of `scalar`; nobody ran it on `literal`."""
+    rows = csv.DictReader(lines_of(BLENDS_NAME))
+    row = next(row for row in rows if row["pipeline"] == "aabb+scalar" and not row["size"])
+    return {label: [f"{float(row[key]):.2f}"] for label, key in PROFILED.items()}
+
+
+# Single changes of section III-A: the paper's gain of the kernel in percent, and the point of the
+# recorded space that has this change alone. The paper's compiler unrolled the loop by two.
+SPACE = "lab/spaces/literal-blend.json"
+CHANGES = [
+    ("`__expf` for `expf`", 10.35, {"expf": "__expf"}),
+    ("colours in shared memory", 11.3, {"COLOURS_IN_BATCH": 1}),
+    ("loop over a batch unrolled by 2", 5.66, {"fragments.unroll": "2"}),
+    ("colours loaded together", 3.0, None),
+    ("no counter", 0.91, {"COUNTS_BY_PLACE": 1}),
+]
+
+
+def changes():
+    """What single changes of vanilla's blend gain, in the paper and in the recorded space."""
+    data, rows = load(SPACE), []
+    keys = data["tune_params_keys"]
+    times = {tuple(e[key] for key in keys): e["time"] for e in data["cache"].values()}
+    start = dict(zip(keys, SPACES["literal-blend"]))
+    for label, paper, change in CHANGES:
+        here = "-"
+        if change:
+            point = tuple((start | change)[key] for key in keys)
+            here = f"{100 * (times[tuple(start.values())] / times[point] - 1):.1f}"
+        rows.append([label, here, f"{paper:g}"])
+    note = (
+        "A gain is the old time over the new, less 1. The space has no point that loads colours\n"
+        "together alone. The loop's condition is the paper's third change, which let its compiler\n"
+        "unroll by two; here the loop is unrolled by a directive and keeps its condition."
+    )
+    return [
+        "**Section III-A: gains of single changes of vanilla's blend, percent**",
+        table(["change", "lab: whole frame, fox_220k", "paper: kernel"], rows),
+        note,
+    ]
 
 
 def speed_ups():
@@ -52,11 +119,32 @@ def uncompiled():
     )
 
 
+ANOTHER = "For another model see [the lab](lab.md#with-a-plan-with-a-profile-with-neither)."
+
+
+def ratios():
+    """How much less time than vanilla's blend the two others take, in the paper and here."""
+    part = next(part for part in load(PAPER)["tables"] if part["name"] == "Table I")
+    cells = part["rows"][0]["cells"]
+    pairs = [(group[0] / group[1], group[0] / group[2]) for group in [cells[3:6], cells[:3]]]
+    (seele, tcgs), (seele_here, tcgs_here) = pairs
+    return (
+        f"Seele's blend is {seele:.1f} times as fast as vanilla's in the paper, {seele_here:.1f} times here; TC-GS'\n"
+        f"{tcgs:.1f} and {tcgs_here:.1f} times. Here both have tight lists; the paper does not say which they\n"
+        "have there. What else differs (card, scene, the authors' kernels) was not taken apart."
+    )
+
+
 def notes(name):
     """Paragraphs below a table that speak of the lab."""
     match name:
         case "Table I":
-            return ["For another model see [the lab](lab.md#with-a-plan-with-a-profile-with-neither)."]
+            return [ratios(), ANOTHER]
+        case "Table II":
+            return [
+                "Column \"here\": `aabb+scalar`, whose exponential is another. Nsight Compute was not run on\n"
+                "`literal`, and the kernel's operations were not counted."
+            ]
         case "Table IV":
             asked = "A live model's answers about planted mistakes are in\n"
             return [f"{asked}[the lab](lab.md#a-model-as-checker)."]
@@ -87,6 +175,7 @@ def tiles():
 # By table: the columns that this program and the lab fill, and their cells by row.
 FILLED = {
     "Table I": (["here: 3DGS ms", "Seele ms", "TC-GS ms"], origin),
+    "Table II": (["here: `scalar`, fox_220k, H200"], profiled),
     "Table III": (["here: fox_220k, mean list"], tiles),
     "Figure 9": (["lab: whole frame, try 4, mean of 3 seeds"], speed_ups),
     "Figure 10": (["lab: stopped by any gate %"], errors),
@@ -115,10 +204,15 @@ def llm():
             paper = [paper_cell(v, k) for v, k in zip(row["cells"][-count:], kinds)]
             why = "" if own or not row.get("note") else f" ({row['note']})"
             rows.append([row["label"] + why, *(own or ["-"] * len(columns)), *paper])
+            if (part["name"], row["label"]) == ("Table I", "Origin"):
+                rows.append(authors())
         heads = [f"{g['title']}: {c['name']}" for g in groups for c in g["columns"]]
         parts.append(f"**{part['name']}: {part['caption']}**")
         parts.append(table(["row", *columns, *heads], rows))
         parts += part["remarks"] + notes(part["name"])
+        if part["name"] == "Table I":
+            parts += changes()
     journals = [f"lab/guidance-{name}-{seed}.jsonl" for name in GUIDANCE for seed in SEEDS]
-    parts.append(source(PAPER, *journals, "lab/accepted.jsonl"))
+    own = [PAPER, H200, SPACE, BLENDS_NAME]
+    parts.append(source(*own, *journals, "lab/accepted.jsonl"))
     return {"paper-llm": "\n\n".join(parts)}
