@@ -31,9 +31,9 @@ def origin():
 
 def authors():
     """The row of the authors' kernels for table I: milliseconds of blending, of fox_220k."""
-    inria, tcgs = (f"{author(H200, one, 'fox_220k')['blend_us'] / 1000:.3f}" for one in COMMITS if one != "gemmgs")
+    blend = lambda peer: f"{author(H200, peer, 'fox_220k')['blend_us'] / 1000:.3f}"
     label = f"Origin, authors' code {COMMITS['inria']} and {COMMITS['tcgs']} (H200)"
-    return [label, inria, "-", tcgs, "-", "-", "-"]
+    return [label, blend("inria"), "-", blend("tcgs"), "-", "-", "-"]
 
 
 # Rows of table II and the metrics of scripts/profile-kernels.
