@@ -21,7 +21,7 @@
 // Bound. Instructions: 50 a step, 9 x 32 steps a bucket (the last 32 drain the warp), whatever the
 // splats touch. fox_220k: 44 k buckets, an estimated 630 M warp instructions, 600 us at full rate.
 //
-// Now. 839 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
+// Now. 859 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
 
 #include "blend_backward.cuh"
 
