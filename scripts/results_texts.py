@@ -33,6 +33,12 @@ def quoted(row, ours, count):
     return {"label": row["label"], "note": row.get("note"), "cells": cells}
 
 
+def is_new(row, measured):
+    """Whether the raw file's next row is another: this one came later."""
+    method = row["runs"][0].split(" ")[0]
+    return "+" in method and not any(p.startswith(method) for p in measured["pipelines"])
+
+
 def reworded(paper, part):
     """A table of a raw file in the words of today."""
     said = described(paper).get(part["name"])
@@ -42,13 +48,17 @@ def reworded(paper, part):
     groups = [g for g in part["groups"] if said.get("here") or g["title"].startswith("paper")]
     counts = [len(g["columns"]) for g in groups if g["title"].startswith("paper")]
     ours = sum(len(g["columns"]) for g in groups) - sum(counts)
-    measured = iter(row for row in part["rows"] if row.get("pipelines") and said.get("here"))
+    measured = [row for row in part["rows"] if row.get("pipelines") and said.get("here")]
     rows = []
     for row in said["rows"]:
         if not row.get("runs"):
             rows.append(quoted(row, ours, sum(counts)))
             continue
-        old = next(measured)
+        if not measured or is_new(row, measured[0]):
+            row = {**row, "note": row.get("note") or "not measured yet"}
+            rows.append(quoted(row, ours, sum(counts)))
+            continue
+        old = measured.pop(0)
         # bench fills in pipelines, and says what it could not measure.
         label = old["label"] if "{" in row["label"] else row["label"]
         rows.append({**old, "label": label, "note": row.get("note") or old.get("note")})

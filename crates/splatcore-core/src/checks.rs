@@ -34,10 +34,10 @@ pub fn scene(scene: &Gaussians) -> Result<(), BackendError> {
 /// A pipeline of which no gradients are computed as it is named.
 ///
 /// # Errors
-/// [`BackendError::Unsupported`] with the reason ([`Pipeline::check_training`]).
-pub fn training(backend: &'static str, pipeline: Pipeline) -> Result<(), BackendError> {
+/// [`BackendError::Unsupported`] with the reason ([`Pipeline::check_gradients`]).
+pub fn gradients(backend: &'static str, pipeline: Pipeline) -> Result<(), BackendError> {
     pipeline
-        .check_training()
+        .check_gradients()
         .map_err(|reason| BackendError::Unsupported {
             backend,
             what: format!("gradients of {pipeline}: {reason}"),

@@ -81,8 +81,9 @@ impl Pipeline {
         };
         Intersect::ALL.iter().flat_map(with).collect()
     }
-    /// Every way to bring gradients together, to compare them: behind the same forward pass, exact
-    /// and scalar, but for [`Backward::Splatcore`], which has its own. A backend may lack some.
+    /// Every right way to bring gradients together, to compare them: behind the same forward pass,
+    /// exact and scalar, but for [`Backward::Splatcore`], which has its own. A backend may lack
+    /// some.
     pub fn backward_variants() -> Vec<Pipeline> {
         let with = |&backward| Pipeline {
             intersect: Intersect::Exact,
@@ -92,11 +93,12 @@ impl Pipeline {
             },
             backward,
         };
-        Backward::ALL.iter().map(with).collect()
+        let right = Backward::ALL.iter().filter(|backward| backward.is_right());
+        right.map(with).collect()
     }
 
     /// Relative L2 error that gradients may have, each parameter group for itself, on a backend
-    /// that has matrix units, if they are computed at all ([`Pipeline::check_training`]). Of a
+    /// that has matrix units, if they are computed at all ([`Pipeline::check_gradients`]). Of a
     /// forward pass in halves they inherit what is wrong with its image.
     pub fn gradient_tolerance(self) -> f64 {
         match (self.blend.precision(), self.backward) {
@@ -106,11 +108,33 @@ impl Pipeline {
         }
     }
 
-    /// Whether gradients and steps run these methods as they are named.
+    /// Whether steps run these methods as they are named, and learn from right gradients.
     ///
     /// # Errors
     /// Why not, in one line, with pipelines that do.
     pub fn check_training(self) -> Result<(), String> {
+        if !self.backward.is_right() {
+            let instead = Pipeline {
+                backward: self.blend.backward(),
+                ..self
+            };
+            return Err(format!(
+                "backward method '{}' loses additions, to show what atomic ones cost; time it with \
+                 `bench --backward`, and train with {}",
+                self.backward,
+                instead
+                    .check_gradients()
+                    .map_or(Pipeline::AUTO, |()| instead)
+            ));
+        }
+        self.check_gradients()
+    }
+
+    /// Whether gradients are computed by these methods as they are named.
+    ///
+    /// # Errors
+    /// Why not, in one line, with pipelines that do.
+    pub fn check_gradients(self) -> Result<(), String> {
         let (blend, backward) = (self.blend, self.backward);
         let with = |blend: Blend, backward| Pipeline {
             blend,
@@ -227,7 +251,11 @@ mod tests {
     fn the_backward_variants_differ_in_nothing_else() {
         let variants = Pipeline::backward_variants();
         let methods: Vec<Backward> = variants.iter().map(|p| p.backward).collect();
-        assert_eq!(methods, Backward::ALL);
+        let right = Backward::ALL
+            .iter()
+            .copied()
+            .filter(|method| method.is_right());
+        assert_eq!(methods, right.collect::<Vec<_>>());
         for p in variants {
             let own = p.backward == Backward::Splatcore;
             let blend = if own { Blend::Splatcore } else { Blend::Scalar };
@@ -276,6 +304,9 @@ mod tests {
         assert!(refused("exact+scalar+splatcore").contains("repeats the weights"));
         assert!(refused("exact+splatcore+atomic").contains("its own backward method"));
         assert!(refused("exact+tc-gs+gaussian-parallel").contains("checkpoints"));
+        assert!(refused("exact+scalar+plain-add").contains("train with exact+scalar+"));
+        let timed: Pipeline = "exact+scalar+plain-add".parse().unwrap();
+        assert_eq!(timed.check_gradients(), Ok(()));
         for trains in [
             "auto",
             "vanilla",

@@ -284,7 +284,7 @@ impl Frame {
         options: &RenderOptions,
         gradient: [&[f32]; 3],
     ) -> Result<(), BackendError> {
-        checks::training("cpu", options.pipeline)?;
+        checks::gradients("cpu", options.pipeline)?;
         let camera = &KernelCamera::new(camera, options);
         self.timed("blend_backward", |frame| {
             frame
@@ -317,7 +317,10 @@ impl Frame {
                     })
                 }
                 // A processor has no warps.
-                Backward::WarpReduce | Backward::WarpReduceSkip | Backward::GaussianParallel => {
+                Backward::WarpReduce
+                | Backward::WarpReduceSkip
+                | Backward::PlainAdd
+                | Backward::GaussianParallel => {
                     return Err(BackendError::Unsupported {
                         backend: "cpu",
                         what: format!(

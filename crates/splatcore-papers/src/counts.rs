@@ -58,7 +58,10 @@ impl Counts {
             Backward::Atomic => Some(SUMS * self.blended?),
             Backward::WarpReduce => Some(SUMS * self.warps?.visited),
             Backward::WarpReduceSkip => Some(SUMS * self.warps?.blended),
-            Backward::GaussianParallel | Backward::Subtile | Backward::Splatcore => Some(0.0),
+            Backward::PlainAdd
+            | Backward::GaussianParallel
+            | Backward::Subtile
+            | Backward::Splatcore => Some(0.0),
         }
     }
 }

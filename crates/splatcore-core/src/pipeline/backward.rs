@@ -14,6 +14,9 @@ pub enum Backward {
     /// As [`Backward::WarpReduce`], but a warp of which no lane has anything to add goes on at once
     /// (Atomic Aggregation, fig. 8).
     WarpReduceSkip,
+    /// As [`Backward::Atomic`], but additions are not atomic, so that some are lost and sums are
+    /// wrong: only to see what atomicity costs (Atomic Aggregation, fig. 5).
+    PlainAdd,
     /// A lane for each Gaussian of a bucket of 32, to which the tile's pixels are passed from lane
     /// to lane (Taming 3DGS, Mallick et al. 2024, section 5).
     GaussianParallel,
@@ -31,7 +34,15 @@ names!(
     Atomic = "atomic",
     WarpReduce = "warp-reduce",
     WarpReduceSkip = "warp-reduce-skip",
+    PlainAdd = "plain-add",
     GaussianParallel = "gaussian-parallel",
     Subtile = "subtile",
     Splatcore = "splatcore"
 );
+
+impl Backward {
+    /// Whether sums are what they should be. Others are timed, and never learned from.
+    pub fn is_right(self) -> bool {
+        self != Self::PlainAdd
+    }
+}

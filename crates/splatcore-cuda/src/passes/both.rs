@@ -260,7 +260,7 @@ impl Passes {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<KernelCamera, BackendError> {
-        checks::training("cuda", options.pipeline)?;
+        checks::gradients("cuda", options.pipeline)?;
         let (view, gaussians) = (self.view_of(camera, options)?, scene.count);
         self.inference.binned.last = None;
         self.training.expect(options.pipeline);

@@ -374,7 +374,7 @@ fn no_interpolated_image_takes_them_for_anything() {
 fn no_gradient_comes_of_them() {
     let Some(device) = device() else { return };
     let without = Tile::new(&device, &[sound(0), sound(2)]);
-    for &method in Backward::ALL {
+    for &method in Backward::ALL.iter().filter(|method| method.is_right()) {
         let expected = without.backward(method);
         for (what, splat, has_distance) in unsound() {
             let what = format!("{method}, {what}");

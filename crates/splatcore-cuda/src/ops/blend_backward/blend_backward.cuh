@@ -27,13 +27,23 @@ struct SplatSums {
 
     // Adds a row, in INRIA's order.
     __device__ __forceinline__ void add(u32 splat_index, const float (&row)[9]) const {
-        for (int c = 0; c < 3; ++c) atomicAdd(colours + 3ull * splat_index + c, row[6 + c]);
-        for (int c = 0; c < 2; ++c) atomicAdd(means + 3ull * splat_index + c, row[1 + c]);
+        each(splat_index, row, [](float* to, float value) { atomicAdd(to, value); });
+    }
+
+    // The same without atomicity: additions of two threads at a time may become one.
+    __device__ __forceinline__ void add_plainly(u32 splat_index, const float (&row)[9]) const {
+        each(splat_index, row, [](float* to, float value) { *to += value; });
+    }
+
+    template <class Add>
+    __device__ __forceinline__ void each(u32 splat_index, const float (&row)[9], Add add) const {
+        for (int c = 0; c < 3; ++c) add(colours + 3ull * splat_index + c, row[6 + c]);
+        for (int c = 0; c < 2; ++c) add(means + 3ull * splat_index + c, row[1 + c]);
         float* conic = conics + 4ull * splat_index;
-        atomicAdd(conic, row[3]);
-        atomicAdd(conic + 1, row[4]);
-        atomicAdd(conic + 3, row[5]);
-        atomicAdd(opacities + splat_index, row[0]);
+        add(conic, row[3]);
+        add(conic + 1, row[4]);
+        add(conic + 3, row[5]);
+        add(opacities + splat_index, row[0]);
     }
 };
 

@@ -1,4 +1,4 @@
-// blend_backward, methods `atomic`, `warp-reduce` and `warp-reduce-skip`.
+// blend_backward, methods `atomic`, `warp-reduce`, `warp-reduce-skip` and `plain-add`.
 //
 // Contract. Adds, for each splat, nine sums over the pixels that it contributes to into `sums`
 // (f32; blend_backward.cuh says which, and in which arrays). The first, the sum of v = dL/d(ln
@@ -9,7 +9,8 @@
 // in the last bits from run to run: atomic additions have no order.
 // AGGREGATE, after "Atomic Aggregation on 3D Gaussian Splatting" (Chen, Zhang, Peng): 0 each thread
 // adds for itself (figure 3), 1 shuffles add up the warp and lane 0 adds to memory (figure 7), 2 as
-// 1, and a warp to which the splat contributes nothing skips it (figure 8).
+// 1, and a warp to which the splat contributes nothing skips it (figure 8), 3 as 0, but additions
+// are not atomic: sums are wrong (figure 5).
 //
 // Launch. One block of 256 threads a tile, one thread a pixel; 13 KB of shared memory.
 //
@@ -79,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             bool skip = done || !(raw >= ALPHA_MIN);
             float next = fmaf(-alpha, transmittance, transmittance);
             if (!skip && next < TRANSMITTANCE_MIN) done = skip = true;
-#if AGGREGATE == 0
+#if AGGREGATE == 0 || AGGREGATE == 3
             if (skip) continue;
 #elif AGGREGATE == 2
             if (__all_sync(FULL_MASK, skip)) continue;
@@ -100,6 +101,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 v * dy * dy, weight * g_red, weight * g_green, weight * g_blue};
 #if AGGREGATE == 0
             sums.add(splat_indices[k], values);
+#elif AGGREGATE == 3
+            sums.add_plainly(splat_indices[k], values);
 #else
             for (int i = 0; i < 9; ++i) values[i] = reduce_down(values[i]);
             if (thread % WARP == 0) sums.add(splat_indices[k], values);

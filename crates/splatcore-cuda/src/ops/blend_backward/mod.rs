@@ -68,6 +68,7 @@ pub fn blend_backward(backward: Backward) -> Program {
         Backward::Atomic => ("blend_backward_atomic.cu", aggregate(0)),
         Backward::WarpReduce => ("blend_backward_atomic.cu", aggregate(1)),
         Backward::WarpReduceSkip => ("blend_backward_atomic.cu", aggregate(2)),
+        Backward::PlainAdd => ("blend_backward_atomic.cu", aggregate(3)),
         // A warp a bucket.
         Backward::GaussianParallel => ("blend_backward_gaussian_parallel.cu", vec![]),
         Backward::Subtile => ("blend_backward_subtile.cu", vec![block]),

@@ -131,6 +131,24 @@ fn emulated(
     )
 }
 
+/// Where threads take turns no addition is lost.
+#[test]
+fn plain_additions_are_those_of_atomic() {
+    let scene = scenes::random_scene(9, 900, 1);
+    let run = |backward| {
+        let pipeline = Pipeline {
+            backward,
+            ..Pipeline::MEASURED
+        };
+        emulated(&scene, pipeline, false, false)
+    };
+    let Some(plain) = run(Backward::PlainAdd) else {
+        return;
+    };
+    assert!(plain.means.iter().flatten().any(|&v| v != 0.0));
+    assert_eq!(Some(plain), run(Backward::Atomic));
+}
+
 fn noise(camera: &Camera) -> Image {
     let mut rng = Rng::new(5, 94);
     let mut image = Image::filled(camera.width, camera.height, [0.0; 3]);
