@@ -64,6 +64,8 @@ pub struct Checkpoint {
     pub cameras: Option<String>,
     /// Tells their pixels and masks from others, likewise.
     pub pixels: Option<String>,
+    /// Tells their depth maps from others; `None` also of a run without any.
+    pub depths: Option<String>,
     /// The course of a run whose end was moved.
     pub course: Option<Course>,
     /// What a run with a budget has spent, and whether it has reached its quality.
@@ -167,7 +169,11 @@ impl Checkpoint {
             "backend": self.backend,
             "photos": self.photos,
         });
-        for (key, known) in [("cameras", &self.cameras), ("pixels", &self.pixels)] {
+        for (key, known) in [
+            ("cameras", &self.cameras),
+            ("pixels", &self.pixels),
+            ("depths", &self.depths),
+        ] {
             if let Some(known) = known {
                 metadata[key] = Value::String(known.clone());
             }
@@ -276,6 +282,7 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
         photos: file.text("photos")?.into(),
         cameras: file.metadata.get("cameras").cloned(),
         pixels: file.metadata.get("pixels").cloned(),
+        depths: file.metadata.get("depths").cloned(),
         course: file.json("course")?,
         spending: file.json("spending")?.unwrap_or_default(),
     };

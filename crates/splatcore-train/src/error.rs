@@ -110,6 +110,8 @@ pub enum Difference {
     Cameras,
     /// Their pixels or masks.
     Pixels,
+    /// Their depth maps.
+    Depths,
 }
 
 impl fmt::Display for Difference {
@@ -120,6 +122,7 @@ impl fmt::Display for Difference {
             Self::Photos => "the set of training photos",
             Self::Cameras => "the hash of the training photos' cameras",
             Self::Pixels => "the hash of the training photos' pixels and masks",
+            Self::Depths => "the hash of the training photos' depth maps",
         })
     }
 }

@@ -4,8 +4,10 @@
 use crate::Checkpoint;
 use crate::error::{Difference, TrainError};
 use rayon::prelude::*;
+use splatcore_core::depth::DepthMap;
 use splatcore_core::random::mix;
-use splatcore_core::{Camera, View};
+use splatcore_core::{Camera, Photo, View};
+use std::sync::{Arc, OnceLock};
 
 /// Indices of the views whose mask leaves a pixel to learn from.
 pub(crate) fn usable_views(views: &[View]) -> Result<Vec<u32>, TrainError> {
@@ -51,34 +53,44 @@ pub(crate) struct PhotoSet {
     pub photos: String,
     /// By their cameras, as the dataset has them.
     pub cameras: String,
-    /// By their pixels and masks.
+    views: Arc<Vec<View>>,
+    contents: OnceLock<Contents>,
+}
+
+/// Hashes of what takes time to read.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents {
+    /// Of pixels and masks.
     pub pixels: String,
+    /// Of depth maps, if there are any.
+    pub depths: Option<String>,
 }
 
 impl PhotoSet {
     /// Of the views of a run.
-    pub fn of(views: &[View]) -> Self {
-        let all = |hash: &(dyn Fn(&View) -> u64 + Sync)| {
-            let hashes: Vec<u64> = views.par_iter().map(hash).collect();
-            let hash = hashes.into_iter().fold(0, |all, one| mix(all ^ one));
-            format!("{hash:016x}")
-        };
+    pub fn of(views: &Arc<Vec<View>>) -> Self {
         Self {
             photos: names(views),
-            cameras: all(&|view| of_camera(&view.camera)),
-            pixels: all(&|view| {
-                let photo = &view.photo;
-                let layers = [photo.mask.as_ref(), photo.alpha.as_ref()];
-                let layers = layers.map(|layer| layer.map_or(0, |bytes| of_bytes(bytes)));
-                layers
-                    .into_iter()
-                    .fold(of_bytes(&photo.rgb), |all, one| mix(all ^ one))
-            }),
+            cameras: of_all(views, |view| of_camera(&view.camera)),
+            views: Arc::clone(views),
+            contents: OnceLock::new(),
         }
     }
 
+    /// Read when a run first asks: at its first checkpoint, or when it is resumed.
+    pub fn contents(&self) -> &Contents {
+        self.contents.get_or_init(|| {
+            let has_depths = self.views.iter().any(|view| view.photo.depth.is_some());
+            Contents {
+                pixels: of_all(&self.views, |view| of_pixels(&view.photo)),
+                depths: has_depths
+                    .then(|| of_all(&self.views, |view| of_depth(view.photo.depth.as_deref()))),
+            }
+        })
+    }
+
     /// Whether a checkpoint is of these photos, of which those at `usable` are drawn. One that
-    /// does not know their cameras or pixels, of an earlier version, may be.
+    /// does not know their cameras, pixels or depths, of an earlier version, may be.
     pub fn check(&self, checkpoint: &Checkpoint, usable: &[u32]) -> Result<(), TrainError> {
         let mut order = checkpoint.order.order.clone();
         order.sort_unstable();
@@ -92,9 +104,12 @@ impl PhotoSet {
         if checkpoint.photos != self.photos || order != usable {
             return mismatch(Difference::Photos, &checkpoint.photos, &self.photos);
         }
+        let now = self.contents();
+        let depths = now.depths.as_deref().unwrap_or("none");
         for (what, before, now) in [
-            (Difference::Cameras, &checkpoint.cameras, &self.cameras),
-            (Difference::Pixels, &checkpoint.pixels, &self.pixels),
+            (Difference::Cameras, &checkpoint.cameras, &self.cameras[..]),
+            (Difference::Pixels, &checkpoint.pixels, &now.pixels),
+            (Difference::Depths, &checkpoint.depths, depths),
         ] {
             if let Some(before) = before.as_ref().filter(|before| *before != now) {
                 return mismatch(what, before, now);
@@ -102,6 +117,29 @@ impl PhotoSet {
         }
         Ok(())
     }
+}
+
+fn of_all(views: &[View], hash: impl Fn(&View) -> u64 + Send + Sync) -> String {
+    let hashes: Vec<u64> = views.par_iter().map(hash).collect();
+    let hash = hashes.into_iter().fold(0, |all, one| mix(all ^ one));
+    format!("{hash:016x}")
+}
+
+fn of_pixels(photo: &Photo) -> u64 {
+    let layers = [photo.mask.as_ref(), photo.alpha.as_ref()];
+    let layers = layers.map(|layer| layer.map_or(0, |bytes| of_bytes(bytes)));
+    let rgb = of_bytes(&photo.rgb);
+    layers.into_iter().fold(rgb, |all, one| mix(all ^ one))
+}
+
+fn of_depth(depth: Option<&DepthMap>) -> u64 {
+    let Some(depth) = depth else {
+        return 0;
+    };
+    let size = mix(u64::from(depth.width) << 32 | u64::from(depth.height));
+    let inverse = of_bytes(bytemuck::cast_slice(&depth.inverse));
+    let normals = of_bytes(bytemuck::cast_slice(&depth.normals));
+    mix(mix(size ^ inverse) ^ normals)
 }
 
 fn names(views: &[View]) -> String {

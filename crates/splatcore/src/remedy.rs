@@ -88,7 +88,7 @@ fn of_training(error: &TrainError) -> Option<String> {
                 "choose the same one with --backend, or start anew without --resume"
             }
             Difference::Photos => "give the same dataset, or start anew without --resume",
-            Difference::Cameras | Difference::Pixels => {
+            Difference::Cameras | Difference::Pixels | Difference::Depths => {
                 "the dataset has changed since: put it back, or start anew without --resume \
                  (--init goes on from the scene of a run)"
             }

@@ -90,6 +90,7 @@ fn example(n: usize, degree: u8) -> Checkpoint {
         photos: "7 photos".into(),
         cameras: None,
         pixels: (n > 2).then(|| "1f".into()),
+        depths: (n > 2).then(|| "2e".into()),
         poses: None,
         intrinsics: None,
         motion: None,

@@ -102,7 +102,8 @@ impl Trainer {
             backend: self.backend.clone(),
             photos: self.photos.photos.clone(),
             cameras: Some(self.photos.cameras.clone()),
-            pixels: Some(self.photos.pixels.clone()),
+            pixels: Some(self.photos.contents().pixels.clone()),
+            depths: self.photos.contents().depths.clone(),
             course: self.schedule.course().copied(),
             spending: self.spending(),
         })

@@ -2,6 +2,7 @@
 
 use crate::common::{Mock, StopAt, views};
 use crate::runs::{assert_same, config, end_of, start, trainer};
+use splatcore_core::depth::DepthMap;
 use splatcore_core::{Gaussians, Lens, View};
 use splatcore_train::config::{Config, Strategy};
 use splatcore_train::{Checkpoint, Event, Observer, Outcome, TrainError, Trainer};
@@ -104,6 +105,7 @@ fn other_pixels_masks_and_cameras_are_not_resumed() {
     let old = Checkpoint {
         cameras: None,
         pixels: None,
+        depths: None,
         ..checkpoint.clone()
     };
     let mask = |view: &mut View| view.photo.mask = Some(vec![1; 12 * 8]);
@@ -117,6 +119,37 @@ fn other_pixels_masks_and_cameras_are_not_resumed() {
     refused(&|view| view.camera.fx *= 1.01, "cameras");
     let lens = Lens::Division { k: 0.1 };
     refused(&|view| view.camera.lens = lens, "cameras");
+}
+
+#[test]
+fn other_depth_maps_are_not_resumed() {
+    let config = config(Strategy::Adc);
+    let depths = |nearest: f32| {
+        let mut views = views(9).to_vec();
+        let mut inverse = vec![0.25; 12 * 8];
+        inverse[7] = nearest;
+        views[4].photo.depth = Some(Arc::new(DepthMap {
+            width: 12,
+            height: 8,
+            inverse,
+            normals: Vec::new(),
+        }));
+        Arc::new(views)
+    };
+    let (complete, mock) = (config.complete(), Mock::default());
+    let mut trainer = Trainer::new(&complete, &mock, depths(0.5), start(&config)).unwrap();
+    trainer.run(&mut StopAt::new(&[20])).unwrap();
+    let checkpoint = trainer.checkpoint().unwrap();
+    let resume = |views| {
+        Trainer::resume(&complete, &mock, views, checkpoint.clone())
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(resume(depths(0.5)), Ok(()));
+    for other in [depths(0.75), views(9)] {
+        let error = resume(other).unwrap_err();
+        assert_contains!(error, "cannot resume", "depth maps");
+    }
 }
 
 #[test]
