@@ -9,7 +9,7 @@ from results_peers import COMMITS, H200, author
 from results_profile import BLENDS_NAME
 from results_raw import lines_of, load, source
 from results_tables import table
-from results_texts import reworded
+from results_texts import reworded, titled
 
 PAPER = "rendering/paper-llm.json"
 SEARCHES = {"Seele": "seele-2", "search, planner and profile": "literal-model"}
@@ -68,42 +68,52 @@ CHANGES = [
 ]
 
 
-def changes():
-    """What single changes of vanilla's blend gain, in the paper and in the recorded space."""
-    data, rows = load(SPACE), []
+def change_gains():
+    """What single changes of vanilla's blend gain in percent: (label, here or None, paper)."""
+    data = load(SPACE)
     keys = data["tune_params_keys"]
     times = {tuple(e[key] for key in keys): e["time"] for e in data["cache"].values()}
     start = dict(zip(keys, SPACES["literal-blend"]))
     for label, paper, change in CHANGES:
-        here = "-"
+        here = None
         if change:
             point = tuple((start | change)[key] for key in keys)
-            here = f"{100 * (times[tuple(start.values())] / times[point] - 1):.1f}"
-        rows.append([label, here, f"{paper:g}"])
+            here = 100 * (times[tuple(start.values())] / times[point] - 1)
+        yield label, here, paper
+
+
+def changes():
+    """The table of single changes of vanilla's blend, in the paper and in the recorded space."""
+    rows = [
+        [label, "-" if here is None else f"{here:.1f}", f"{paper:g}"]
+        for label, here, paper in change_gains()
+    ]
     note = (
         "A gain is the old time over the new, less 1. The space has no point that loads colours\n"
         "together alone. The loop's condition is the paper's third change, which let its compiler\n"
         "unroll by two; here the loop is unrolled by a directive and keeps its condition."
     )
     return [
-        "**Section III-A: gains of single changes of vanilla's blend, percent**",
+        titled("llm", "Section III-A", "gains of single changes of vanilla's blend, percent"),
         table(["change", "lab: whole frame, fox_220k", "paper: kernel"], rows),
         note,
     ]
 
 
 def speed_ups():
+    """What the best kernel gains by guidance, geometric mean of the seeds."""
     return {
-        words: [f"{geometric([best_so_far(run)[-1] for run in found]):.2f}x"]
+        words: geometric([best_so_far(run)[-1] for run in found])
         for words, found in guidance().items()
     }
 
 
 def errors():
+    """The share of candidates that a gate stopped by guidance, percent."""
     found = {}
     for words, seeds in guidance().items():
         verdicts = [one["verdict"]["verdict"] for run in seeds for one in run]
-        found[words] = [f"{100 * verdicts.count('rejected') / len(verdicts):.0f}"]
+        found[words] = 100 * verdicts.count("rejected") / len(verdicts)
     return found
 
 
@@ -154,10 +164,10 @@ def notes(name):
 
 
 def held_out():
-    """The mean over scenes that the search had not seen."""
+    """What kernels gain on scenes that the search had not seen, mean."""
     accepted = {line["experiment"]: line["evidence"] for line in lines("accepted.jsonl")}
     return {
-        label: [f"{1 / accepted[name]['held_out']['ratio']:.2f}x"]
+        label: 1 / accepted[name]["held_out"]["ratio"]
         for label, name in SEARCHES.items()
     }
 
@@ -172,25 +182,26 @@ def tiles():
     }
 
 
+def shown(found, text):
+    """Cells by row of a table with one column."""
+    return lambda: {label: [text.format(value)] for label, value in found().items()}
+
+
 # By table: the columns that this program and the lab fill, and their cells by row.
 FILLED = {
     "Table I": (["here: 3DGS ms", "Seele ms", "TC-GS ms"], origin),
     "Table II": (["here: `scalar`, fox_220k, H200"], profiled),
     "Table III": (["here: fox_220k, mean list"], tiles),
-    "Figure 9": (["lab: whole frame, try 4, mean of 3 seeds"], speed_ups),
-    "Figure 10": (["lab: stopped by any gate %"], errors),
-    "Figure 11": (["lab: whole frame, mean of held-out scenes"], held_out),
-    "Figure 13": (["lab: whole frame, mean of held-out scenes"], held_out),
+    "Figure 9": (["lab: whole frame, try 4, mean of 3 seeds"], shown(speed_ups, "{:.2f}x")),
+    "Figure 10": (["lab: stopped by any gate %"], shown(errors, "{:.0f}")),
+    "Figure 11": (["lab: whole frame, mean of held-out scenes"], shown(held_out, "{:.2f}x")),
+    "Figure 13": (["lab: whole frame, mean of held-out scenes"], shown(held_out, "{:.2f}x")),
 }
 
 
 def llm():
-    data = load(PAPER)
-    parts = [
-        f"{data['paper']['title']} ({data['paper']['reference']}). The paper's card:\n"
-        f"{data['paper']['card']}."
-    ]
-    for part in data["tables"]:
+    parts = []
+    for part in load(PAPER)["tables"]:
         part = reworded("llm", part)
         columns, cells_of = FILLED.get(part["name"], ([], dict))
         ours, rows = cells_of(), []
@@ -207,7 +218,7 @@ def llm():
             if (part["name"], row["label"]) == ("Table I", "Origin"):
                 rows.append(authors())
         heads = [f"{g['title']}: {c['name']}" for g in groups for c in g["columns"]]
-        parts.append(f"**{part['name']}: {part['caption']}**")
+        parts.append(titled("llm", part["name"], part["caption"]))
         parts.append(table(["row", *columns, *heads], rows))
         parts += part["remarks"] + notes(part["name"])
         if part["name"] == "Table I":

@@ -33,13 +33,17 @@ def columns(part):
     return [column["name"] for group in part["groups"] for column in group["columns"]]
 
 
-def culled(part):
-    """The share of culled fragments of those that are computed, with boxes."""
+def culled_shares(part):
+    """The share of culled fragments of those that are computed, with boxes, percent by scene."""
     row = next(row for row in part["rows"] if row["label"] == "3DGS")
     of = lambda wanted: [value for name, value in zip(columns(part), row["cells"]) if name == wanted]
     # The last is the mean of the scenes.
     pairs = list(zip(of("culled M"), of("blended M")))[:-1]
-    shares = sorted(100 * gone / (gone + kept) for gone, kept in pairs)
+    return [100 * gone / (gone + kept) for gone, kept in pairs]
+
+
+def culled(part):
+    shares = sorted(culled_shares(part))
     return f"Over the fragments that are computed it is {shares[0]:.0f} to {shares[-1]:.0f} % with boxes."
 
 

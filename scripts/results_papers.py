@@ -2,9 +2,9 @@
 
 import results_peers
 from results_notes import notes
-from results_raw import FOX, RAW, TRAINED, load, source
+from results_raw import FOX, TRAINED, load, source
 from results_tables import SAME, is_backward, table
-from results_texts import reworded
+from results_texts import reworded, titled
 
 PAPERS = ["tc-gs", "gemm-gs", "tensor-gs", "atomic-aggregation"]
 
@@ -100,7 +100,11 @@ def fixed_time(published):
     titles = [(g["title"], c) for g in published["groups"] for c in g["columns"]][-count:]
     paper = [[row["label"]] + (row["cells"] or [])[-count:] for row in published["rows"]]
     return [
-        "**Table 3: PSNR after a training of fixed time, 300 s as in the paper**",
+        titled(
+            "atomic-aggregation",
+            "Table 3",
+            "PSNR after a training of fixed time, 300 s as in the paper",
+        ),
         table(head, lines, left),
         "One run each. A run ends when its time is over or all steps are taken, here 30,000.",
         source(name),
@@ -135,20 +139,10 @@ def papers():
     files = {"paper-gemm-gs-gains": gemm_gains()}
     for paper in PAPERS:
         name = f"rendering/paper-{paper}.json"
-        if not (RAW / name).exists():
-            files[f"paper-{paper}"] = (
-                f"These tables are not measured on a card yet. `splatcore bench SCENE --dataset\n"
-                f"DIR --paper {paper}` prints them. [Training](../training.md) has the steps of each\n"
-                "method."
-            )
-            continue
-        data = load(name)
         parts = [
-            f"{data['paper']['title']} ({data['paper']['reference']}). The paper's card:\n"
-            f"{data['paper']['card']}. Ours: {data['device'].split(',')[0]}. Columns that begin with\n"
-            "\"paper\" are the published numbers; the others were measured here."
+            'Columns that begin with "paper" are the published numbers; the others were measured here.'
         ]
-        for part in data["tables"]:
+        for part in load(name)["tables"]:
             if (paper, part["name"]) == ("atomic-aggregation", "Table 3"):
                 parts += fixed_time(part)
                 continue
@@ -176,7 +170,7 @@ def papers():
                     [row["label"].replace("|", "/") + note]
                     + [paper_cell(value, kind) for value, kind in zip(cells, kinds)]
                 )
-            parts.append(f"**{part['name']}: {part['caption']}**")
+            parts.append(titled(paper, part["name"], part["caption"]))
             parts.append(table(head, lines))
             parts += part["remarks"] + notes(paper, part)
         parts.append(source(name, *results_peers.sources(paper)))

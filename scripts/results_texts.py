@@ -6,6 +6,7 @@ runs for. What was measured is the raw file's.
 """
 
 import math
+import re
 import tomllib
 
 from results_raw import ROOT
@@ -37,6 +38,16 @@ def is_new(row, measured):
     """Whether the raw file's next row is another: this one came later."""
     method = row["runs"][0].split(" ")[0]
     return "+" in method and not any(p.startswith(method) for p in measured["pipelines"])
+
+
+def place(paper, name):
+    """The anchor of a paper's table on the page."""
+    return re.sub("[^a-z0-9]+", "-", f"{paper} {name}".lower()).strip("-")
+
+
+def titled(paper, name, caption):
+    """What stands above a paper's table, with its anchor."""
+    return f'<a id="{place(paper, name)}"></a>**{name}: {caption}**'
 
 
 def reworded(paper, part):

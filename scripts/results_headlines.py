@@ -1,0 +1,185 @@
+"""What the short table of each paper shows, for results_summary.py, which says how to read it."""
+
+BASES = "[`scalar` is faster than INRIA's code](#the-three-baselines); scenes, card: not measured"
+GROUPS = "[multiprocessors without a block, on fox_220k](#why-groups-of-tiles-lose-here)"
+MODEL = "[the gain depends on the model](#what-the-tables-show); card: not measured"
+LAB = "[replies written before the run; whole frames](#how-these-runs-differ-from-the-papers)"
+UNKNOWN = "[not examined](#what-the-tables-show)"
+
+# By paper: table, what it shows, the paper, its authors' code here, here, and why they are apart.
+LINES = {
+    "tc-gs": [
+        ["Table 3", "gain of a frame, 3DGS with TC-GS", "{3DGS(+TC-GS)|paper*speed-up}x", "-",
+         "{3DGS(+TC-GS)|here*speed-up}x; over `literal` "
+         "{paper-baselines-gains>TC-GS, *|over `literal`}x", BASES],
+        ["Table 3", "Speedy-Splat with TC-GS over 3DGS",
+         "{Speedy-Splat(+TC-GS)|paper*FPS / 3DGS: |paper*FPS}x",
+         "{paper-baselines-clocks>TC-GS, *1920|gain, events}x by events (H100); "
+         "{TC-GS, authors'|here*speed-up}x by kernels (H200)",
+         "{Speedy-Splat(+TC-GS)|here*: vs 3DGS}x; over `literal` "
+         "{paper-baselines-gains>TC-GS behind*|over `literal`}x",
+         "[`scalar`](#the-three-baselines); tight lists gain little on bonsai, chair; scenes, "
+         "card: not measured"],
+        ["Table 4", "gain of blending, 3DGS with TC-GS", "{3DGS: |paper*speed-up}x", "-",
+         "{3DGS: |here*speed-up}x; over INRIA's "
+         "{3DGS, authors'|here*original / 3DGS: |here*with TC-GS}x", BASES],
+        ["Table 4", "blending, Speedy-Splat with TC-GS over 3DGS",
+         "{3DGS: |paper*original / Speedy-Splat|paper*with TC-GS}x",
+         "{TC-GS, authors'|here*speed-up}x (H200)",
+         "{3DGS: |here*original / Speedy-Splat|here*with TC-GS}x; over INRIA's "
+         "{3DGS, authors'|here*original / Speedy-Splat|here*with TC-GS}x",
+         "[`scalar`](#the-three-baselines); "
+         "[the authors' kernel does less](#against-the-authors-code)"],
+        ["Table 5", "gain by EarlyCull; by Frag2Mat with G2L",
+         "{EarlyCull|paper* / neither|paper*}x; {Frag2Mat|paper* / neither|paper*}x", "-",
+         "{EarlyCull|here*FPS / neither|here*FPS}x; {Frag2Mat|here*FPS / neither|here*FPS}x",
+         "[`scalar` is faster](#the-three-baselines); EarlyCull: [probably its "
+         "exponential](#tc-gs-table-5)"],
+        ["Table 6", "PSNR lost by FP16 with G2L; without",
+         "{FP32|paper*PSNR - Frag2Mat, G2L|paper*PSNR} dB; "
+         "{FP32|paper*PSNR - Frag2Mat, FP16|paper*PSNR} dB", "{lost>*|dB} dB (H100)",
+         "{FP32|here*photos - Frag2Mat, G2L|here*photos} dB; "
+         "{FP32|here*photos - Frag2Mat, FP16|here*photos} dB",
+         "[scene and size of the image](#the-speed-ups-of-table-6s-broken-images): not measured"],
+        ["Figure 3", "culled fragments of those computed, with boxes",
+         "over {~over (\\d+) % .0} %", "-",
+         "{~computed it is (\\d+) to .0} to {~it is \\d+ to (\\d+) % .0} %", ""],
+        ["Figure 6", "images of table 6", "no numbers", "-", "not measured",
+         "only their PSNR is measured: table 6"],
+    ],
+    "gemm-gs": [
+        ["Table 2", "gain of a frame, vanilla 3DGS",
+         "{Speedup|paper*}x, mean {Speedup|paper: mean}x (A100)",
+         "{paper-baselines-clocks>GEMM-GS, *1920|gain, events}x by events; "
+         "{paper-baselines-clocks>GEMM-GS, *1920|gain, kernels}x by kernels (H100)",
+         "{Speedup|here*: ms}x",
+         "chair: [a guess](#why-two-gains-differ); by events: gaps between kernels, not examined"],
+        ["Figure 5", "gain over FlashGS, StopThePop, Speedy-Splat",
+         "means {FlashGS|paper*H100 & StopThePop|paper*H100 & Speedy-Splat|paper*H100}x (H100)",
+         "-",
+         "{FlashGS|here*speed-up & StopThePop|here*speed-up & Speedy-Splat|here*speed-up}x",
+         "[blending's share and gain; on chair and bonsai a guess](#why-two-gains-differ)"],
+        ["Figure 5", "gain on models of c3dgs; LightGaussian",
+         "means {c3dgs|paper*A100}x; {LightGaussian|paper*A100}x (A100)", "-",
+         "{c3dgs|here*speed-up}x; {LightGaussian|here*speed-up}x (3 scenes)",
+         "[blending's share on chair; fox_220k: not examined](#compressed-models)"],
+        ["Figure 3", "share of blending, vanilla 3DGS", "nearly {Vanilla|paper* .0} % (A100)",
+         "INRIA's: {3DGS, authors'|here*blend % .0} % (H200)", "{Vanilla|here*blend % .0} %", ""],
+        ["Figure 6", "gain of a frame at 2x; at 3x",
+         "{2x, GEMM|paper*}x; {3x, GEMM|paper*}x (A100)",
+         "at 3840x2160 {paper-baselines-clocks>GEMM-GS, *2160|gain, events}x by events (H100)",
+         "{2x, GEMM|here*speed-up}x; {3x, GEMM|here*speed-up}x",
+         "[three guesses, none tried](#why-two-gains-differ)"],
+        ["Figure 7", "time with batches of 32 over 256", "longer, no numbers", "-",
+         "{b = 32|here*: ms / b = 256|here*: ms}x", ""],
+    ],
+    "tensor-gs": [
+        ["Figure 4", "gain of a frame, TensorGS", "mean {TensorGS|paper*}x", "-",
+         "{TensorGS|here*speed-up}x; over `literal` "
+         "{paper-baselines-gains>TensorGS, 2x2*|over `literal`}x", GROUPS],
+        ["Figure 5", "gain over AdR-Gaussian, FlashGS, GSCore",
+         "means {AdR-Gaussian +|paper* & FlashGS +|paper* & GSCore +|paper*}x", "-",
+         "{AdR-Gaussian +|here*: speed-up & FlashGS +|here*speed-up & GSCore +|here*speed-up}x",
+         GROUPS],
+        ["Figure 5", "gain over gsplat", "mean {gsplat|paper*}x", "-", "not measured",
+         "gsplat is a program, not a method"],
+        ["Table 6", "gain by groups of 1x1; 2x2; 4x4",
+         "{1x1|paper*}x; {2x2|paper*}x; {4x4|paper*}x", "-",
+         "{1x1|here*speed-up}x; {2x2|here*speed-up}x; {4x4|here*speed-up}x",
+         f"{GROUPS}; 1x1: as table 4"],
+        ["Table 4", "naive tensorization: gain; tensor cores; memory busy",
+         "{Naive|paper*speed-up}x; {Naive|paper*cores % .0} %; {Naive|paper*bandwidth % .0} %",
+         "-",
+         "{Naive|here*: speed-up}x; fox_220k: "
+         "{paper-tensor-gs-groups>*1x1-half*|matrix units busy .0} %; "
+         "{paper-tensor-gs-groups>*1x1-half*|memory busy .0} %",
+         "[instructions of other kinds](#why-groups-of-tiles-lose-here); memory: not examined"],
+        ["Table 2", "3DGS: multiprocessors; memory; tensor cores busy",
+         "{SM|paper* .0} %; {DRAM|paper* .0} %; {Tensor|paper* .0} %", "-",
+         "fox_220k: {paper-tensor-gs-groups>*`aabb+scalar`*|multiprocessors busy .0} %; "
+         "{paper-tensor-gs-groups>*`aabb+scalar`*|memory busy .0} %; "
+         "{paper-tensor-gs-groups>*`aabb+scalar`*|matrix units busy .0} %",
+         "memory: not examined"],
+        ["Table 3", "PSNR in FP16 less in FP32", "{FP16|paper* - FP32|paper*} dB", "-",
+         "{FP16|here*photos - FP32|here*photos} dB",
+         "there 3DGS trained in FP16, here TensorGS in halves"],
+        ["Figure 1(a)", "share of rasterization, 3DGS", "about {3DGS: |paper* .0} %",
+         "INRIA's: {gemm-gs-figure-3>3DGS, authors'*|here*blend % .0} % (H200)",
+         "{3DGS: |here*blend % .0} %", ""],
+        ["Figure 1(b)", "share of power computation in rasterization",
+         "{3DGS: |paper*: rasterization % .0} %", "-", "not measured",
+         "parts of one kernel are not timed"],
+        ["Figure 3", "loads saved by groups of 2x2", "mean {2x2|paper* .0} %", "-",
+         "{2x2|here*fewer loads % .0} % (boxes)",
+         "[bonsai, chair: Gaussians are in few lists](#tensor-gs-figure-3)"],
+    ],
+    "atomic-aggregation": [
+        ["Figure 9, gradient computation", "gain of the backward kernel",
+         "means {Ours|paper*mean}x, largest {Ours|paper*max}x (4090, 3060)", "-",
+         "{Ours|here*: speed-up}x", MODEL],
+        ["Figure 9, end to end", "gain of a training step",
+         "means {Ours|paper*mean}x, largest {Ours|paper*max}x (4090, 3060)", "-",
+         "{Ours|here*: speed-up}x", MODEL],
+        ["Table 3", "PSNR gained in 300 s of training",
+         "mean {mean *|*: Ours - *|*: Baseline} dB; {*|*: Ours - *|*: Baseline} dB",
+         "-", "fox_colmap, bonsai: "
+         "{*, `aabb+scalar+warp*|PSNR - *, `aabb+scalar+atomic*|PSNR} dB (H100)",
+         "[all runs but one take all steps](#what-the-tables-show)"],
+        ["Figure 2", "share of gradient computation, baseline",
+         "mean {Base|paper*mean .0} %, largest {Base|paper*max .0} % (4090)", "-",
+         "{Base|here*: gradient .0} %",
+         "[the rest of a step is not PyTorch's](#atomic-aggregation-figure-2): not measured"],
+        ["Figure 4", "stalls on load-store units, baseline", "over {Base|paper* .0} %", "-",
+         "[{paper-atomic-aggregation-stalls>*, baseline*|queues of the LSU .0} %]"
+         "(#what-warps-wait-for) (3 scenes, H100)",
+         "[chair waits for values](#what-the-tables-show)"],
+        ["Figure 5", "gain without atomicity",
+         "mean {atomic_add|paper*mean}x, largest {atomic_add|paper*max}x", "-", "not measured",
+         "`plain-add` has not run on a card yet"],
+        ["Figure 6", "lanes of a warp that add", "no numbers", "-",
+         "{Base|here*boxes: lanes, warps that add .1} of 32", ""],
+        ["Figure 10", "warp stalls: fewer by",
+         "mean {Ours|paper: stalls*mean}x, largest {Ours|paper: stalls*max}x", "-",
+         "[{paper-atomic-aggregation-stalls>*, the paper's (*|fewer by .1}x](#what-warps-wait-for) "
+         "(3 scenes, H100)", UNKNOWN],
+        ["Figure 11", "use of load-store units: more by",
+         "mean {Ours|paper*mean}x, largest {Ours|paper*max}x", "-",
+         "[{paper-atomic-aggregation-stalls>*, the paper's (*|more by .1}x](#what-warps-wait-for) "
+         "(3 scenes, H100)", UNKNOWN],
+    ],
+    "llm": [
+        ["Table I", "blend of 3DGS; of TC-GS; gain by GPT-5",
+         "{Origin|paper: 3DGS ms} ms; {Origin|paper: TC-GS ms} ms; "
+         "{Origin|paper: 3DGS ms / GPT-5|paper: 3DGS ms}x",
+         "{Origin, authors'|here: 3DGS ms} ms; {Origin, authors'|TC-GS ms} ms (H200)",
+         "{Origin|here: 3DGS ms} ms; {Origin|TC-GS ms} ms; GPT-5 was not asked",
+         "[card, scene, kernels: not taken apart](#llm-table-i)"],
+        ["Section III-A", "gain by `__expf`; by colours in shared memory",
+         "{`__expf`|paper*} %; {colours in|paper*} %", "-",
+         "{`__expf`|lab* .1} %; {colours in|lab* .1} % (H100)",
+         "whole frames here, kernels there; the rest: not examined"],
+        ["Table II", "3DGS: occupancy; stall not selected",
+         "{Achieved|paper*} %; {Stall not|paper*}", "-",
+         "{Achieved|here*} %; {Stall not|here*} (`scalar`)",
+         "[`scalar`, not `literal`, was profiled](#llm-table-ii)"],
+        ["Table III", "Gaussians for each tile; share computed",
+         "{Average of G|paper* .0}; {Average of c|paper* .0} %", "-",
+         "{Average of G|here* .0}; {Average of c|here* .0} % (boxes)",
+         "[the paper does not name its scene](#llm-table-iii)"],
+        ["Table IV", "wrong kernels, of four, that GPT-5 sees; that others see",
+         "{sum GPT-5|paper* .0}; "
+         "{sum Deepseek|paper* & sum Gemini|paper* & sum Claude|paper* .0}", "-", "not measured",
+         "models not asked; [another's answers](lab.md#a-model-as-checker)"],
+        ["Figure 9", "gain of search with planner and profile", "{planner and|paper*}x", "-",
+         "{planner and|lab*}x (H100)", LAB],
+        ["Figure 10", "kernels that fail: neither; planner; both", "no numbers", "-",
+         "{neither|lab* .0} %; {planner|lab* .0} %; {planner and|lab* .0} % (H100)", ""],
+        ["Figure 11", "gain on other scenes; by hand",
+         "mean {search, planner and|paper: mean}x; {by hand|paper: mean}x", "-",
+         "mean {search, planner and|lab*}x; by hand: not measured", LAB],
+        ["Figure 12", "gain on other cards", "at least {RTX|paper*}x", "-", "not measured",
+         "no kernel was timed on a second kind of card"],
+        ["Figure 13", "gain of Seele's kernel, mended by hand", "mean {Seele|paper: mean}x", "-",
+         "mean {Seele|lab*}x", LAB],
+    ],
+}
