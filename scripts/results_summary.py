@@ -31,8 +31,8 @@ Gains here are over `scalar`, which is vanilla here, those of the authors' code 
 ([three baselines](#the-three-baselines))."""
 LITERAL = "`literal` is vanilla's blend as published."
 RANGES = """\
-Ranges are over scenes, or over what the line names; here over all four scenes unless the cell says
-otherwise. Two numbers here are of fox_220k and fox_mcmc_1m."""
+Ranges are over scenes or datasets, or over what the line names; here over all four scenes unless
+the cell says otherwise. Two numbers here are of fox_220k and fox_mcmc_1m."""
 NOTES = {
     "tc-gs": f"""\
 {SCALAR} {LITERAL} The authors' code has tight lists, so it stands beside Speedy-Splat with TC-GS.
