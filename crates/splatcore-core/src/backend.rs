@@ -80,6 +80,17 @@ pub struct HostMemory {
     pub moved: u64,
 }
 
+/// What a rank has given to the others since a learner began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exchanged {
+    /// Exchanges that it took part in.
+    pub exchanges: u64,
+    /// Pieces that it gave in them.
+    pub pieces: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+}
+
 /// An uploaded scene. It also tells how much of each Gaussian a view shows and how many each tile
 /// takes, and lets Gaussians be changed ([`Scored`]).
 pub trait Renderer: Scored + Send {
@@ -210,6 +221,10 @@ pub trait Profiled {
     /// What lies in the host's memory for want of the device's. May wait for the device.
     fn host_memory(&mut self) -> Result<HostMemory, BackendError> {
         Ok(HostMemory::default())
+    }
+    /// What this rank has given to the others, of ranks that take steps together.
+    fn exchanged(&self) -> Exchanged {
+        Exchanged::default()
     }
 }
 

@@ -25,7 +25,7 @@ use crate::together::Together;
 use crate::view_order::ViewOrder;
 use crate::view_set::{PhotoSet, usable_views};
 use ends::Ends;
-use splatcore_core::backend::{Backend, BackendError, HostMemory, RefineReport, RenderOptions};
+use splatcore_core::backend::{Backend, BackendError, RefineReport, RenderOptions};
 use splatcore_core::colour::{ColourState, camera_count};
 use splatcore_core::sky::Sky;
 use splatcore_core::{Gaussians, Learner, Pipeline, Region, View, camera};
@@ -309,14 +309,6 @@ impl Trainer {
     /// What the backend reports.
     pub fn colours(&mut self) -> Result<ColourState, TrainError> {
         Ok(self.learner.colours()?)
-    }
-
-    /// What lies in the host's memory because the device's is short.
-    ///
-    /// # Errors
-    /// What the backend reports.
-    pub fn host_memory(&mut self) -> Result<HostMemory, TrainError> {
-        Ok(self.learner.host_memory()?)
     }
 
     /// The training photos.

@@ -60,13 +60,14 @@ use crate::ops::scene;
 use crate::ops::state::State;
 use crate::passes::Passes;
 use crate::peers::Peers;
+use crate::peers::counted::Counted;
 use frame::Frame;
 use pending::Pending;
 pub use photos::Photos;
 use shared::Sharing;
 use splatcore_core::backend::{
-    Deferred, HostMemory, Learner, LearnerState, Posed, Profile, Profiled, Refine, RefineReport,
-    Renderer, StageTimes, StepPlan, Surrounded,
+    Deferred, Exchanged, HostMemory, Learner, LearnerState, Posed, Profile, Profiled, Refine,
+    RefineReport, Renderer, StageTimes, StepPlan, Surrounded,
 };
 use splatcore_core::colour::{ColourState, cameras_of};
 use splatcore_core::sky::Sky;
@@ -108,6 +109,8 @@ pub struct CudaLearner {
     intrinsics: IntrinsicsGradients,
     /// With whom steps are taken; `None` alone.
     sharing: Option<Sharing>,
+    /// What they are given.
+    exchanged: Option<Arc<Counted>>,
     /// What the device has not yet been seen to have done.
     pending: Vec<Pending>,
     /// Steps and refinements since the counters were last zeroed that are no longer pending.
@@ -162,19 +165,19 @@ impl CudaLearner {
             memory::check_least(scene, moments, pixels, device.memory().1)?;
         }
         let headroom = offloads.then(|| memory::headroom(pixels));
-        let peers = peers.filter(|peers| peers.ranks().count > 1);
-        let of_ranks = (peers.as_ref(), headroom);
-        let division = Self::division_at_start(&device, state, moments, of_ranks)?;
+        let exchanged = Counted::around(peers);
+        let peers = exchanged.clone().map(|peers| peers as Arc<dyn Peers>);
+        let division =
+            Self::division_at_start(&device, state, moments, (peers.as_ref(), headroom))?;
         let mut coloured = Coloured::new(&device, cameras_of(views.iter()))?;
         coloured.replace(&state.colours)?;
         passes.skies.replace(&state.sky)?;
         let kernels = passes.work.kernels.clone();
         let uploaded = State::upload_as(&device, state, moments, headroom, division)?;
         let depths = Depths::new(&device, &views)?;
-        let shared = Arc::clone(&views);
         // What must be compiled or loaded is, at the same time, while the photos are copied.
         let (photos, (loss, densify)) = rayon::join(
-            || Photos::new(&device, shared, PHOTO_SHARE),
+            || Photos::new(&device, Arc::clone(&views), PHOTO_SHARE),
             || rayon::join(|| Loss::new(&kernels), || Densify::new(&kernels)),
         );
         let mut learner = Self {
@@ -196,6 +199,7 @@ impl CudaLearner {
             frame: Frame::default(),
             batch: BatchGradients::new(&device)?,
             sharing: None,
+            exchanged,
             pending: Vec::new(),
             confirmed: 0,
             unpolled: 0,
@@ -245,6 +249,11 @@ impl Profiled for CudaLearner {
     fn take_profile(&mut self) -> Result<Profile, BackendError> {
         self.synchronise()?;
         Ok(std::mem::take(&mut self.profile))
+    }
+
+    fn exchanged(&self) -> Exchanged {
+        let counted = self.exchanged.as_deref();
+        counted.map_or_else(Exchanged::default, Counted::exchanged)
     }
 
     fn host_memory(&mut self) -> Result<HostMemory, BackendError> {

@@ -5,7 +5,6 @@ use super::{Begun, Peers, Piece};
 use crate::device::{Device, DeviceError};
 use splatcore_core::backend::Ranks;
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,7 +23,6 @@ pub struct Loopback {
     ranks: Ranks,
     office: Arc<Office>,
     deadline: Duration,
-    sent: AtomicU64,
     late: bool,
     /// What was begun and is to be made, from this number on.
     begun: Mutex<(usize, VecDeque<[Vec<Piece>; 2]>)>,
@@ -38,7 +36,6 @@ impl Loopback {
             ranks: Ranks::of(rank, count),
             office: Arc::clone(&office),
             deadline,
-            sent: AtomicU64::new(0),
             late: false,
             begun: Mutex::default(),
         };
@@ -55,11 +52,6 @@ impl Loopback {
     pub fn late(mut self) -> Self {
         self.late = true;
         self
-    }
-
-    /// Bytes that this one has given to others so far.
-    pub fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
     }
 
     fn take(&self, piece: &Piece) -> Result<Vec<u8>, DeviceError> {
@@ -97,7 +89,6 @@ impl Loopback {
             let mut bytes = vec![0; piece.bytes];
             // SAFETY: the promise of who began the exchange, here and below.
             unsafe { device.download(&mut bytes, piece.address)? };
-            self.sent.fetch_add(piece.bytes as u64, Ordering::Relaxed);
             let mail = self.office.mail.lock();
             let mut mail = mail.unwrap_or_else(PoisonError::into_inner);
             let key = (self.ranks.rank, piece.rank);

@@ -2,6 +2,7 @@
 //! each other. `nccl` moves data between cards, `loopback` between the threads of a process; which
 //! rank has which Gaussians is in `ops/shards.rs`.
 
+pub(crate) mod counted;
 pub mod loopback;
 pub mod nccl;
 

@@ -7,7 +7,9 @@ use crate::config::Checkpoints;
 use crate::error::TrainError;
 use crate::observer::{CurvePoint, Event, Observer, Progress, Signal};
 use crate::together::Decision;
-use splatcore_core::backend::{BackendError, Refine, RefineReport, RenderOptions};
+use splatcore_core::backend::{
+    BackendError, Exchanged, HostMemory, Refine, RefineReport, RenderOptions,
+};
 use std::sync::Arc;
 
 /// What one call of [`Trainer::run_ahead`] remembers from step to step.
@@ -242,6 +244,19 @@ impl Trainer {
             });
         }
         Ok(())
+    }
+
+    /// What this process has given to the others, if several train together.
+    pub fn exchanged(&self) -> Exchanged {
+        self.learner.exchanged()
+    }
+
+    /// What lies in the host's memory because the device's is short.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn host_memory(&mut self) -> Result<HostMemory, TrainError> {
+        Ok(self.learner.host_memory()?)
     }
 
     /// Tells if more lies in the host's memory than was known.

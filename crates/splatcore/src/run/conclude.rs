@@ -2,7 +2,7 @@
 //! and report are written.
 
 use super::job::Job;
-use super::memory::host_memory;
+use super::memory::{exchanged, host_memory};
 use super::metrics::{self, Measured, Written};
 use super::photos::Photos;
 use super::poses::{self, Refined};
@@ -65,6 +65,7 @@ impl End<'_> {
         let cameras = poses::conclude(refined, trainer, job, &ready.dataset, photos, &evaluation)?;
         let metrics = Written {
             host_memory: host_memory(trainer)?,
+            exchanged: exchanged(trainer),
             evaluation,
             split,
             seconds,

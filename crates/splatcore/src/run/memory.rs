@@ -1,11 +1,11 @@
-//! What a run says of memory: what it expects to need, and what lay in the computer's for want of
-//! the card's.
+//! What a run says of memory: what it expects to need, what lay in the computer's for want of the
+//! card's, and what went to other processes.
 
-use super::metrics::MeasuredHostMemory;
+use super::metrics::{MeasuredExchanges, MeasuredHostMemory};
 use super::photos::Photos;
 use anyhow::Result;
 use splatcore_core::Backend;
-use splatcore_core::backend::HostMemory;
+use splatcore_core::backend::{Exchanged, HostMemory};
 use splatcore_train::config::Optimizer;
 use splatcore_train::memory::{self, Bytes};
 use splatcore_train::{ResolvedConfig, Trainer};
@@ -44,4 +44,28 @@ pub fn host_memory(trainer: &mut Trainer) -> Result<Option<MeasuredHostMemory>> 
         bytes,
         moved_per_step,
     }))
+}
+
+/// What this process gave to the others, of several that train together.
+pub fn exchanged(trainer: &Trainer) -> Option<MeasuredExchanges> {
+    let Exchanged {
+        exchanges,
+        pieces,
+        bytes,
+    } = trainer.exchanged();
+    if exchanges == 0 {
+        return None;
+    }
+    let steps = u64::from(trainer.step().max(1));
+    eprintln!(
+        "ranks: rank 0 gave {} to the others, {} a step in {:.1} exchanges",
+        Bytes(bytes),
+        Bytes(bytes / steps),
+        exchanges as f64 / steps as f64
+    );
+    Some(MeasuredExchanges {
+        bytes,
+        pieces,
+        exchanges,
+    })
 }

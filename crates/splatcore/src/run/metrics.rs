@@ -94,6 +94,17 @@ pub struct MeasuredHostMemory {
     pub moved_per_step: u64,
 }
 
+/// What the first process gave to the others, all in all.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct MeasuredExchanges {
+    /// Bytes.
+    pub bytes: u64,
+    /// Pieces of memory that these lay in.
+    pub pieces: u64,
+    /// Times that it exchanged any.
+    pub exchanges: u64,
+}
+
 /// What a run writes.
 #[derive(Serialize)]
 pub struct Written {
@@ -121,6 +132,9 @@ pub struct Written {
     /// What lay in the computer's memory for want of the card's, if anything did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_memory: Option<MeasuredHostMemory>,
+    /// What the first of several processes gave to the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchanged: Option<MeasuredExchanges>,
     /// How loss and number went.
     pub curve: Vec<CurvePoint>,
     /// PSNR of the photos of `split` during the run; the last is the result.

@@ -21,14 +21,16 @@ fn sent_in_a_step(course: Course) -> Option<(usize, usize)> {
             strips: false,
             ..course
         };
-        let learner = plain.learner_on(&device, offload::scene(), false, Some(peers.clone()));
+        let learner = plain.learner_on(&device, offload::scene(), false, Some(peers));
         let mut learner = learner.unwrap();
         (1..=4).for_each(|step| learner.step(&course.plan(step)).unwrap());
         learner.last_loss().unwrap();
-        let before = peers.sent();
+        let before = learner.exchanged();
         (5..5 + STEPS).for_each(|step| learner.step(&course.plan(step)).unwrap());
         learner.last_loss().unwrap();
-        let sent = (peers.sent() - before) as usize / STEPS as usize;
+        let after = learner.exchanged();
+        assert!(after.exchanges > before.exchanges && after.pieces > before.pieces);
+        let sent = (after.bytes - before.bytes) as usize / STEPS as usize;
         Some((sent, learner.sharing.as_ref().unwrap().shared_room()))
     })?;
     Some((all.iter().map(|(sent, _)| sent).sum(), all[0].1))
