@@ -245,7 +245,7 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
             seconds: seconds[i],
         })
         .collect();
-    let smoothed_loss = match file.metadata.contains_key("smoothed_loss") {
+    let smoothed_loss = match file.optional("smoothed_loss").is_some() {
         true => Some(file.number("smoothed_loss")?),
         false => None,
     };
@@ -280,9 +280,9 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
         config: file.text("config")?.into(),
         backend: file.text("backend")?.into(),
         photos: file.text("photos")?.into(),
-        cameras: file.metadata.get("cameras").cloned(),
-        pixels: file.metadata.get("pixels").cloned(),
-        depths: file.metadata.get("depths").cloned(),
+        cameras: file.optional("cameras").map(str::to_owned),
+        pixels: file.optional("pixels").map(str::to_owned),
+        depths: file.optional("depths").map(str::to_owned),
         course: file.json("course")?,
         spending: file.json("spending")?.unwrap_or_default(),
     };

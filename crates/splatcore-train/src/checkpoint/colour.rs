@@ -47,7 +47,7 @@ pub(super) fn table_tensors<'a>(group: &str, table: &'a ColourTable) -> Vec<Tens
 
 /// None in a file of a run that learned none.
 pub(super) fn read(file: &Reader<'_>) -> Result<ColourState, DataError> {
-    if file.metadata.contains_key(NAME) {
+    if file.optional(NAME).is_some() {
         let model: ColourModel = (file.text(NAME)?.parse()).map_err(|problem: String| {
             file.damaged(NAME, &format!("is unknown here: {problem}"))
         })?;

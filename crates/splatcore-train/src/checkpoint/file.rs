@@ -128,9 +128,9 @@ pub(super) struct Reader<'a> {
     /// Where the first tensor begins.
     start: u64,
     tensors: Metadata,
-    /// Names of the tensors that were read.
+    metadata: HashMap<String, String>,
+    /// Names of the tensors and texts that were read.
     read: RefCell<BTreeSet<String>>,
-    pub(super) metadata: HashMap<String, String>,
 }
 
 impl<'a> Reader<'a> {
@@ -183,8 +183,8 @@ impl<'a> Reader<'a> {
             file: RefCell::new(file),
             start,
             tensors,
-            read: RefCell::default(),
             metadata,
+            read: RefCell::new(["format", "version"].map(str::to_owned).into()),
         })
     }
 
@@ -251,11 +251,12 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    /// Refuses a file with a tensor that was not read: a run that went on without it would be
-    /// another one.
+    /// Refuses a file with a tensor or a text that was not read: a run that went on without it
+    /// would be another one.
     pub(super) fn check_all_read(&self) -> Result<(), DataError> {
         let read = self.read.borrow();
         let mut names = self.tensors.offset_keys();
+        names.extend(self.metadata.keys().cloned());
         names.sort_unstable();
         let Some(unknown) = names.into_iter().find(|name| !read.contains(name)) else {
             return Ok(());
@@ -267,9 +268,15 @@ impl<'a> Reader<'a> {
             .depending_on(Choice::StartAnew))
     }
 
+    /// A text of the metadata, if there is one under this key.
+    pub(super) fn optional(&self, key: &str) -> Option<&str> {
+        self.read.borrow_mut().insert(key.to_owned());
+        self.metadata.get(key).map(String::as_str)
+    }
+
     pub(super) fn text(&self, key: &str) -> Result<&str, DataError> {
-        let value = self.metadata.get(key).map(String::as_str);
-        value.ok_or_else(|| self.damaged(key, "is missing"))
+        self.optional(key)
+            .ok_or_else(|| self.damaged(key, "is missing"))
     }
 
     pub(super) fn number<T: std::str::FromStr>(&self, key: &str) -> Result<T, DataError> {
@@ -283,7 +290,7 @@ impl<'a> Reader<'a> {
         &self,
         key: &str,
     ) -> Result<Option<T>, DataError> {
-        let Some(text) = self.metadata.get(key) else {
+        let Some(text) = self.optional(key) else {
             return Ok(None);
         };
         let value = serde_json::from_str(text);

@@ -380,6 +380,11 @@ fn foreign_and_inconsistent_files_say_what_is_wrong() {
             "exposure.first: is nothing that this program knows; resume with the program",
         ),
         (
+            "\"pixels\":",
+            "\"pixelz\":",
+            "pixelz: is nothing that this program knows; resume with the program",
+        ),
+        (
             "\"shape\":[9,4]",
             "\"shape\":[4,9]",
             "rotations: is F32 [4, 9]",
