@@ -3,6 +3,7 @@
 use crate::DataError;
 use crate::file::Unfinished;
 use crate::same_file::is_at;
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -95,7 +96,12 @@ pub fn is_empty(folder: &Path) -> bool {
         return true;
     };
     let mut names = entries.flatten().map(|entry| entry.file_name());
-    names.all(|name| name == NAME)
+    names.all(|name| is_lock(&name))
+}
+
+/// Whether the file of a lock has this name.
+pub fn is_lock(name: &OsStr) -> bool {
+    name == NAME
 }
 
 fn taken(folder: &Path, file: &mut File) -> DataError {

@@ -109,7 +109,8 @@ pub fn prepare_folder(
 ) -> Result<(FolderLock, Option<Checkpoint>)> {
     let folder = job.folder.display();
     let lock = output::take_folder(&job.folder, "train")?;
-    if !job.resume && !job.overwrite && !lock::is_empty(&job.folder) {
+    let is_free = lock::is_empty(&job.folder) || files.hold_a_beginning(&job.folder);
+    if !job.resume && !job.overwrite && !is_free {
         match (files.checkpoint.is_file(), files.hold_run()) {
             (true, _) => bail!(
                 "{folder}: already holds a run; add --resume to go on with it, --overwrite to \

@@ -2,6 +2,7 @@
 
 use super::beside::{beside, of_old};
 use anyhow::{Result, bail};
+use splatcore_data::lock;
 use std::path::{Path, PathBuf};
 
 /// Names of the files of a run, in its folder.
@@ -66,6 +67,21 @@ impl Files {
         [&self.config, &self.checkpoint, &self.run]
             .iter()
             .any(|file| file.is_file())
+    }
+
+    /// Whether `folder` holds what a run writes before its first step and nothing else: no work is
+    /// lost with it.
+    pub fn hold_a_beginning(&self, folder: &Path) -> bool {
+        let begun = [&self.run, &self.config, &self.cameras];
+        let Ok(mut entries) = std::fs::read_dir(folder) else {
+            return false;
+        };
+        self.run.is_file()
+            && entries.all(|entry| {
+                entry.is_ok_and(|entry| {
+                    lock::is_lock(&entry.file_name()) || begun.contains(&&entry.path())
+                })
+            })
     }
 
     /// All but the COLMAP model.

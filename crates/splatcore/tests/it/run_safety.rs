@@ -37,6 +37,26 @@ fn psnr(args: &[&str]) -> f64 {
     found["psnr"].as_f64().unwrap()
 }
 
+/// A run that was refused before its first step leaves no work, and does not stand in the way.
+#[test]
+fn a_run_that_never_began_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let refused = ["--pipeline", "exact+tc-gs"];
+    let stderr = ends(&args(Path::new(photos()), &out, &refused), 1);
+    assert_contains!(stderr, "has no blend method");
+    assert!(out.join("run.json").is_file());
+    succeeds(&args(Path::new(photos()), &out, &[]));
+    let line = fails(&args(Path::new(photos()), &out, &[]));
+    assert_contains!(line, "already holds a run");
+    // Settings that somebody wrote are no run.
+    let own = folder.path().join("own");
+    std::fs::create_dir(&own).unwrap();
+    std::fs::write(own.join("config.toml"), "").unwrap();
+    let line = fails(&args(Path::new(photos()), &own, &[]));
+    assert_contains!(line, "is not empty");
+}
+
 #[test]
 fn what_no_run_wrote_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
