@@ -27,7 +27,7 @@ const LONG: f64 = 4.0;
 /// An arc of a walk is so many times as wide as the walk, and at least this share of its length,
 /// but not wider than [`MIN_ARC`].
 const WIDER: f64 = 3.0;
-const LEAST_WIDE: f64 = 0.06;
+const MIN_WIDTH: f64 = 0.06;
 
 /// A circle around what [`surroundings`] finds, looked inwards from; `up` has unit length.
 ///
@@ -179,7 +179,7 @@ impl Walk {
     /// A small arc where it began, about where it ended.
     fn arc(&self, circle: Orbit) -> Orbit {
         let centre = std::array::from_fn(|k| self.rear[k] + self.length * self.ahead[k]);
-        let width = (WIDER * self.width).max(LEAST_WIDE * self.length);
+        let width = (WIDER * self.width).max(MIN_WIDTH * self.length);
         let arc = (width / self.length).min(MIN_ARC);
         let [a, b] = beginning(self.ahead.map(|v| -v), circle.up);
         let (sin, cos) = (-0.5 * arc).sin_cos();

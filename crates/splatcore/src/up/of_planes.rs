@@ -22,7 +22,7 @@ const PLANES: usize = 8;
 const TRIES: usize = 5000;
 const EVERY: usize = 4;
 /// A plane holds at least this share of the points.
-const LEAST_SHARE: f64 = 0.03;
+const MIN_SHARE: f64 = 0.03;
 /// Of half of the points' distance from their middle: how near a plane's points are to it.
 const NEAR: f64 = 0.02;
 /// A plane that is this far off level or upright counts a quarter (sine of the angle); slopes,
@@ -177,7 +177,7 @@ fn planes(points: &[[f32; 3]]) -> Vec<Plane> {
         };
         let is_near = |p: &[f64; 3]| dot(sub(*p, origin), normal).abs() <= near;
         let (inside, outside): (Vec<_>, Vec<_>) = rest.iter().partition(|p| is_near(p));
-        if (inside.len() as f64) < LEAST_SHARE * all {
+        if (inside.len() as f64) < MIN_SHARE * all {
             break;
         }
         let share = inside.len() as f64 / all;

@@ -16,10 +16,10 @@ use splatcore_train::Checkpoint;
 /// Features of photos are searched at the first of these sizes without a graphics card at which
 /// the cameras are found within [`CAMERAS`] seconds: the time of matching falls with the fourth
 /// power of the size, and cameras remain exact enough to train at the sizes that a processor can.
-/// If it is none of them, fewer photos are used, but no fewer than [`LEAST_PHOTOS`].
+/// If it is none of them, fewer photos are used, but no fewer than [`MIN_PHOTOS`].
 const FEATURE_SIZES: [u32; 4] = [1000, 850, 700, 600];
 const CAMERAS: f64 = 390.0;
-const LEAST_PHOTOS: usize = 40;
+const MIN_PHOTOS: usize = 40;
 /// Seconds that 15,000 steps are expected to take on a card: a rough figure, as cards differ.
 const ON_CARD: f64 = 60.0;
 const STEPS_ON_CARD: f64 = 15_000.0;
@@ -36,8 +36,8 @@ const LONG: f64 = 60.0;
 /// What takes less than this share is shorter.
 const SHORTER: f64 = 0.7;
 /// The smallest size in which a search of features is proposed, and the fewest frames.
-const LEAST_SIZE: u32 = 500;
-const LEAST_FRAMES: usize = 60;
+const MIN_SIZE: u32 = 500;
+const MIN_FRAMES: usize = 60;
 
 /// What is left to do.
 pub struct Plan {
@@ -263,7 +263,7 @@ fn choose_cameras(job: &mut splatcore_poses::Job, first: bool) -> Result<Forecas
         let next = f64::from(step) * (found.seconds / CAMERAS).sqrt();
         step = (next as u32).max(step + 1);
         let fewer = all.div_ceil(step as usize);
-        if fewer < LEAST_PHOTOS {
+        if fewer < MIN_PHOTOS {
             break;
         }
         match found.video {
@@ -294,7 +294,7 @@ fn shorter_cameras(job: &splatcore_poses::Job, now: &Forecast) -> Result<Vec<Str
         add("--matching similar, which may find fewer cameras", seconds);
     }
     let frames = now.photos / 2;
-    if now.video && frames >= LEAST_FRAMES {
+    if now.video && frames >= MIN_FRAMES {
         let fewer = splatcore_poses::Job {
             frames: u32::try_from(frames).ok(),
             ..job.clone()
@@ -304,7 +304,7 @@ fn shorter_cameras(job: &splatcore_poses::Job, now: &Forecast) -> Result<Vec<Str
     }
     let longest = now.size.0.max(now.size.1) as u32;
     let size = now.max_size.unwrap_or(3200).min(longest) * 7 / 10 / 100 * 100;
-    if size >= LEAST_SIZE {
+    if size >= MIN_SIZE {
         let smaller = splatcore_poses::Job {
             max_size: Some(size),
             ..job.clone()
