@@ -294,6 +294,10 @@ impl CudaLearner {
     /// As [`CudaLearner::launch`]; if memory is short for as many Gaussians as there may be, for as
     /// many as there are.
     pub(super) fn launch_or_synchronise(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        if self.sharing.is_some() {
+            // Others go on with a step that was begun; each call finds memory by itself.
+            return self.launch(plan);
+        }
         self.with_memory(|learner| match learner.launch(plan) {
             Err(BackendError::OutOfMemory { .. }) if learner.guessed => {
                 learner.synchronise()?;

@@ -257,7 +257,8 @@ impl Profiled for CudaLearner {
     }
 
     fn host_memory(&mut self) -> Result<HostMemory, BackendError> {
-        if self.state.in_host().bytes == 0 {
+        // What ranks do together does not depend on where a rank's arrays lie.
+        if self.state.in_host().bytes == 0 && self.sharing.is_none() {
             return Ok(HostMemory::default());
         }
         self.synchronise()?;

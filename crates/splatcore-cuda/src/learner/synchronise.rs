@@ -259,7 +259,7 @@ impl CudaLearner {
             if timed {
                 self.passes.queue().start_marks()?;
             }
-            let launched = self.with_memory(|learner| learner.launch(plan));
+            let launched = self.launch_or_synchronise(plan);
             // Whatever happened: later steps leave no marks.
             let times = self.passes.queue().take_times();
             let counters = self.passes.counters()?;
