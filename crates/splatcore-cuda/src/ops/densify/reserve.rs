@@ -85,8 +85,9 @@ fn grow_by_host(buffer: &mut Buffer, used: usize, bytes: usize) -> Result<(), Ba
     match buffer.new_like(bytes) {
         Ok(grown) => *buffer = grown,
         Err(error) => {
-            // What was there before fits again.
-            *buffer = buffer.new_like(before)?;
+            // What was there before fits again, unless somebody else has taken the memory.
+            let elsewhere = || Buffer::new_in(Place::Host, buffer.device(), buffer.name(), before);
+            *buffer = buffer.new_like(before).or_else(|_| elsewhere())?;
             buffer.write(0, &content)?;
             return Err(error);
         }
