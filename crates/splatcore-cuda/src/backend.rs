@@ -222,6 +222,11 @@ impl CudaBackend {
         }
     }
 
+    /// The ranks with which learners take their steps, if there are any.
+    pub fn peers(&self) -> Option<&Arc<dyn Peers>> {
+        self.peers.as_ref()
+    }
+
     /// The device.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.device

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | which rank is this, and where does it meet the others | `ranks/world.rs`, from the launcher's variables |
 //! | how do the ranks of one machine start without a launcher | `ranks/launch.rs` |
-//! | what do ranks tell each other, and what if one is gone | `ranks/link.rs`, `ranks/{frames,told}.rs` |
+//! | what do ranks tell each other, and what if one is gone | `ranks/link.rs`, `ranks/link/`, `ranks/{frames,told}.rs` |
 //!
 //! Data of the training goes from card to card (`splatcore_cuda::peers`); what goes here is small.
 
@@ -171,7 +171,12 @@ impl Rank {
             device: Some(self.card),
             ..options
         };
-        CudaBackend::open_rank(options, self.ranks, id, MEETING).map_err(|error| anyhow!("{error}"))
+        let opened = CudaBackend::open_rank(options, self.ranks, id, MEETING);
+        let backend = opened.map_err(|error| anyhow!("{error}"))?;
+        if let Some(peers) = backend.peers().cloned() {
+            self.link.watch_exchanges(move || peers.is_behind());
+        }
+        Ok(backend)
     }
 
     /// Makes sure that all ranks have the same.
@@ -195,14 +200,31 @@ impl Rank {
         self.link.done();
     }
 
-    /// Tells the others why this rank ends, which it does soon.
-    pub fn failed(&self, error: &str) {
+    /// Tells the others why this rank ends, before it waits for anything else.
+    pub fn tell(&self, error: &str) {
         self.link.failed(error);
+    }
+
+    /// As [`Rank::tell`]; this rank ends soon, whatever it waits for.
+    pub fn failed(&self, error: &str) {
+        self.tell(error);
         // There is time for the message; the end that the driver wants may never come.
         thread::spawn(|| {
             thread::sleep(ENDING);
             leave(1);
         });
+    }
+}
+
+/// Tells the other ranks, if there are any, when this one panics: before it frees memory, which
+/// would wait for them.
+pub struct Panics<'a>(pub Option<&'a Rank>);
+
+impl Drop for Panics<'_> {
+    fn drop(&mut self) {
+        if let Some(rank) = self.0.filter(|_| thread::panicking()) {
+            rank.failed("a panic, of which its own message says more");
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub use metrics::Measured;
 pub use metrics::{Metrics, Written};
 
 use crate::interrupt::Guard;
-use crate::ranks::Rank;
+use crate::ranks::{Panics, Rank};
 use crate::scene_source::{SceneSource, store_start};
 use crate::sharing::SharedScene;
 use crate::up::Up;
@@ -90,13 +90,14 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     let shown = (&ready.backend, ready.port.take());
     let live = watched(job, ready.facts.up, photos, &mut trainer, shown)?;
     let mut watch = Watch::start(config, (views, split), live)?;
+    let _panics = Panics(rank);
     let work = (&mut trainer, &mut watch);
     let (stopped, writer) = match train((job, config, &files), rank, work, &timeline) {
-        Err(error) if rank.is_some() => {
-            leave_as_it_is(trainer);
+        Err(error) => {
+            leave_as_it_is(trainer, (rank, &error));
             return Err(error);
         }
-        trained => trained?,
+        Ok(trained) => trained,
     };
     let (mut measured, live) = watch.end();
     measured.retain(|measured| measured.step < trainer.step());
@@ -132,9 +133,18 @@ fn train(
     }
     let stopped = why_stopped(outcome, trainer, job);
     let scene = timeline.time("fetch the scene", || trainer.scene());
+    let scene = match scene {
+        // What other ranks gave of it they do not give again.
+        Err(error) if rank.is_some() => return Err(error.into()),
+        scene => scene,
+    };
     let writer = scene.map(|scene| SceneWriter::start(scene, config, files, timeline));
     // Whatever else goes wrong, the state is saved.
-    save((trainer, watch), rank, timeline)?;
+    if let Err(error) = save((trainer, watch), rank, timeline) {
+        // The scene is written to its end first.
+        tell(rank, &error);
+        return Err(error);
+    }
     Ok((stopped, writer))
 }
 
@@ -188,10 +198,20 @@ fn save(
     Ok(())
 }
 
-/// Of a rank that failed: freeing its memory would wait for exchanges with ranks that wait for this
-/// one, which are told only afterwards. The process ends soon.
-fn leave_as_it_is(trainer: Trainer) {
-    std::mem::forget(trainer);
+/// Tells the other ranks, if there are any, why this one ends.
+fn tell(rank: Option<&Rank>, error: &anyhow::Error) {
+    if let Some(rank) = rank {
+        rank.tell(&output::one_line(error));
+    }
+}
+
+/// Of a run that failed. A rank's memory stays: to free it would wait for exchanges with ranks that
+/// wait for this one. The process ends soon.
+fn leave_as_it_is(trainer: Trainer, (rank, error): (Option<&Rank>, &anyhow::Error)) {
+    tell(rank, error);
+    if rank.is_some() {
+        std::mem::forget(trainer);
+    }
 }
 
 /// The run of another rank, which ends with the process.
@@ -220,9 +240,11 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     trainer.train_together(rank.together());
     // Rank 0 hears Ctrl-C and tells the others.
     let _ignored = Guard::start()?;
+    let _panics = Panics(Some(rank));
     if let Err(error) = trainer.run_ahead(&mut ()) {
-        leave_as_it_is(trainer);
-        return Err(error.into());
+        let error = error.into();
+        leave_as_it_is(trainer, (Some(rank), &error));
+        return Err(error);
     }
     rank.done();
     std::process::exit(0)

@@ -67,6 +67,11 @@ pub trait Peers: Send + Sync {
     /// # Errors
     /// As [`Peers::begin`].
     fn end(&self, device: &dyn Device, begun: Begun) -> Result<(), DeviceError>;
+    /// Whether an exchange is under way that was at an earlier call too: what is true for long of
+    /// all ranks will never end. Any thread may ask.
+    fn is_behind(&self) -> bool {
+        false
+    }
 }
 
 /// Begins an exchange whose pieces may be empty or go from this rank to itself. `None` if no other

@@ -1,49 +1,32 @@
 //! The connections of rank 0 with every other rank. All of them are watched: a rank that ends, or
-//! is silent for [`SILENCE`], ends all others, whose cards would wait for it for ever.
+//! is silent for [`SILENCE`], ends all others, whose cards would wait for it for ever. So do ranks
+//! that wait for each other for [`STANDSTILL`].
+
+mod meeting;
+mod waiting;
 
 use super::frames::{self, Frame, Kind};
 use super::told::Told;
 use super::world::World;
 use anyhow::{Context, Result, anyhow, bail};
-use serde::{Deserialize, Serialize};
+use meeting::{Hello, call, gather, host_name};
 use splatcore_core::backend::Ranks;
 use splatcore_cuda::peers::nccl::leave;
 use std::io::{self, BufReader, Write};
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
+use waiting::{Standstill, Waiting};
 
 /// A rank that says nothing for so long is taken for dead.
 const SILENCE: Duration = Duration::from_secs(8);
 /// How often ranks say that they live.
 const BEAT: Duration = Duration::from_secs(1);
-
-/// Who a rank is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Hello {
-    version: String,
-    rank: usize,
-    count: usize,
-    card: usize,
-    host: String,
-    process: u32,
-    settings: String,
-}
-
-impl Hello {
-    fn described(&self) -> String {
-        let Self {
-            rank,
-            host,
-            process,
-            card,
-            ..
-        } = self;
-        format!("rank {rank} (card {card} of {host}, process {process})")
-    }
-}
+/// When all ranks have waited for each other for so long, none will go on: a card does in this time
+/// whatever may be in its queue, 32 steps of some seconds each.
+const STANDSTILL: Duration = Duration::from_secs(300);
 
 /// A connection.
 struct Other {
@@ -53,6 +36,10 @@ struct Other {
     /// Milliseconds after the start at which something last came, and the step it said.
     heard_at: AtomicU64,
     step: AtomicU32,
+    /// It waits for another rank.
+    waits: AtomicBool,
+    /// Nobody needs it any more.
+    is_done: AtomicBool,
     /// What it said, but for signs of life.
     frames: Mutex<mpsc::Receiver<Frame>>,
 }
@@ -67,8 +54,10 @@ pub struct Link {
     others: Vec<Other>,
     step: AtomicU32,
     is_done: AtomicBool,
+    waiting: Arc<Waiting>,
     start: Instant,
-    silence: Duration,
+    /// [`SILENCE`] and [`STANDSTILL`]; tests have less patience.
+    patience: [Duration; 2],
     resume_command: String,
     end: End,
 }
@@ -102,7 +91,7 @@ impl Link {
             world,
             &hello,
             resume_command,
-            ([deadline, SILENCE], ended),
+            ([deadline, SILENCE, STANDSTILL], ended),
             Box::new(quits),
         )
     }
@@ -111,7 +100,7 @@ impl Link {
         world: &World,
         hello: &Hello,
         resume_command: &str,
-        ([deadline, silence], ended): ([Duration; 2], &dyn Fn() -> Option<usize>),
+        ([deadline, silence, standstill], ended): ([Duration; 3], &dyn Fn() -> Option<usize>),
         end: End,
     ) -> Result<Arc<Self>> {
         let streams = match world.ranks.rank {
@@ -122,6 +111,8 @@ impl Link {
         let (mut others, mut readers) = (Vec::new(), Vec::new());
         for (stream, name) in streams {
             stream.set_read_timeout(None)?;
+            // Who does not read is found by its own silence, for which this one must look.
+            stream.set_write_timeout(Some(silence))?;
             let (sender, receiver) = mpsc::channel();
             readers.push((stream.try_clone()?, sender));
             others.push(Other {
@@ -129,6 +120,8 @@ impl Link {
                 name,
                 heard_at: AtomicU64::new(0),
                 step: AtomicU32::new(0),
+                waits: AtomicBool::new(false),
+                is_done: AtomicBool::new(false),
                 frames: Mutex::new(receiver),
             });
         }
@@ -137,8 +130,9 @@ impl Link {
             others,
             step: AtomicU32::new(0),
             is_done: AtomicBool::new(false),
+            waiting: Arc::default(),
             start,
-            silence,
+            patience: [silence, standstill],
             resume_command: resume_command.into(),
             end,
         });
@@ -161,8 +155,12 @@ impl Link {
                     let now = self.start.elapsed().as_millis() as u64;
                     other.heard_at.store(now, Ordering::Relaxed);
                     match frame.kind {
-                        Kind::Alive => other.step.store(step_of(&frame), Ordering::Relaxed),
-                        Kind::Done => return,
+                        Kind::Alive => {
+                            other.step.store(step_of(&frame), Ordering::Relaxed);
+                            let waits = frame.content.get(4).is_some_and(|&waits| waits != 0);
+                            other.waits.store(waits, Ordering::Relaxed);
+                        }
+                        Kind::Done => return other.is_done.store(true, Ordering::SeqCst),
                         Kind::Failed => return self.quit(&frame.text()),
                         _ => drop(sender.send(frame)),
                     }
@@ -173,22 +171,65 @@ impl Link {
         }
     }
 
-    /// Says that this rank lives, and ends it if another one is silent.
+    /// Says that this rank lives, and ends it if another one is silent, or if none goes on.
     fn watch(&self) {
+        let [silence, standstill] = self.patience;
+        let mut all_wait = Standstill::default();
         while !self.is_done.load(Ordering::SeqCst) {
             for other in &self.others {
-                let step = self.step.load(Ordering::Relaxed).to_le_bytes();
+                let mut alive = self.step.load(Ordering::Relaxed).to_le_bytes().to_vec();
+                alive.push(self.waiting.waits().into());
                 // Who does not hear it is found by its own silence.
-                let _ = frames::write(&other.stream, Kind::Alive, &step);
-                let heard = Duration::from_millis(other.heard_at.load(Ordering::Relaxed));
-                let silent = self.start.elapsed().saturating_sub(heard);
-                if silent > self.silence && !self.is_done.load(Ordering::SeqCst) {
+                let _ = frames::write(&other.stream, Kind::Alive, &alive);
+                if let Some(silent) = self.silent(other).filter(|&silent| silent > silence) {
                     let what = format!("has said nothing for {} s", silent.as_secs());
                     return self.quit(&self.gone(other, &what));
                 }
             }
-            thread::sleep(BEAT.min(self.silence / 4));
+            if self.ranks.rank == 0 && self.stands_still(&mut all_wait) > standstill {
+                return self.quit(&self.stuck(standstill));
+            }
+            thread::sleep(BEAT.min(silence / 4));
         }
+    }
+
+    /// For how long another rank that is needed has said nothing.
+    fn silent(&self, other: &Other) -> Option<Duration> {
+        // Rank 0 is the last to be done, and then waits for this one's end.
+        let is_done = self.ranks.rank == 0 && other.is_done.load(Ordering::SeqCst);
+        let is_needed = !is_done && !self.is_done.load(Ordering::SeqCst);
+        let heard = Duration::from_millis(other.heard_at.load(Ordering::Relaxed));
+        is_needed.then(|| self.start.elapsed().saturating_sub(heard))
+    }
+
+    /// For how long all ranks have waited for each other.
+    fn stands_still(&self, all_wait: &mut Standstill) -> Duration {
+        let waits = |other: &Other| {
+            other.waits.load(Ordering::Relaxed) || other.is_done.load(Ordering::SeqCst)
+        };
+        let steps = self.others.iter().map(|other| &other.step);
+        let steps = steps
+            .chain([&self.step])
+            .map(|step| step.load(Ordering::Relaxed));
+        let they_wait = self.waiting.waits() && self.others.iter().all(waits);
+        all_wait.lasts(they_wait, steps.collect())
+    }
+
+    fn stuck(&self, standstill: Duration) -> String {
+        format!(
+            "all ranks have waited for each other for {} s at about step {}: this is a defect of \
+             splatcore, or the network between the cards is gone. The last checkpoint is kept, go \
+             on with: {}",
+            standstill.as_secs(),
+            self.step.load(Ordering::Relaxed),
+            self.resume_command
+        )
+    }
+
+    /// From now on it is known whether an exchange between the cards is under way, by what says
+    /// whether one is that was at an earlier call too.
+    pub fn watch_exchanges(&self, is_behind: impl Fn() -> bool + Send + 'static) {
+        self.waiting.ask(BEAT, is_behind);
     }
 
     fn gone(&self, other: &Other, what: &str) -> String {
@@ -220,7 +261,8 @@ impl Link {
 
     fn hear(&self, other: &Other, kind: Kind) -> Result<Frame> {
         let frames = other.frames.lock().unwrap_or_else(PoisonError::into_inner);
-        let frame = frames.recv().map_err(|_| anyhow!("{} ended", other.name))?;
+        let frame = self.waiting.hearing(|| frames.recv());
+        let frame = frame.map_err(|_| anyhow!("{} ended", other.name))?;
         match frame.kind == kind {
             true => Ok(frame),
             false => bail!(
@@ -299,8 +341,12 @@ impl Link {
     /// Tells the others why this rank ends.
     pub fn failed(&self, error: &str) {
         if !self.is_done.swap(true, Ordering::SeqCst) {
-            let rank = self.ranks.rank;
-            self.tell_all(Kind::Failed, format!("rank {rank}: {error}").as_bytes());
+            let (rank, step) = (self.ranks.rank, self.step.load(Ordering::Relaxed));
+            let at = match step {
+                0 => String::new(),
+                step => format!(" at about step {step}"),
+            };
+            self.tell_all(Kind::Failed, format!("rank {rank}{at}: {error}").as_bytes());
         }
     }
 }
@@ -311,155 +357,6 @@ fn step_of(frame: &Frame) -> u32 {
         .get(..4)
         .and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u32::from_le_bytes)
-}
-
-fn host_name() -> String {
-    #[cfg(unix)]
-    return rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
-    #[cfg(not(unix))]
-    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "this machine".into())
-}
-
-/// Rank 0 waits for all others, unless it hears that one of them has ended.
-fn gather(
-    world: &World,
-    own: &Hello,
-    (deadline, ended): (Duration, &dyn Fn() -> Option<usize>),
-) -> Result<Vec<(TcpStream, String)>> {
-    let (count, port) = (world.ranks.count, world.port);
-    let any = match world.host.as_str() {
-        "127.0.0.1" | "localhost" => "127.0.0.1",
-        _ => "0.0.0.0",
-    };
-    let listener = TcpListener::bind((any, port)).with_context(|| {
-        format!(
-            "{}: port {port} cannot be had, at which the ranks meet; SPLATCORE_PORT names another",
-            world.launcher
-        )
-    })?;
-    listener.set_nonblocking(true)?;
-    let until = Instant::now() + deadline;
-    let mut found: Vec<Option<(TcpStream, String)>> = (1..count).map(|_| None).collect();
-    while found.iter().any(Option::is_none) {
-        if Instant::now() >= until {
-            let missing = (1..count).filter(|&rank| found[rank - 1].is_none());
-            let missing: Vec<String> = missing.map(|rank| rank.to_string()).collect();
-            let problem = format!(
-                "{}: of {count} ranks {} did not come within {} s",
-                world.launcher,
-                missing.join(", "),
-                deadline.as_secs()
-            );
-            return Err(refused(&found, problem));
-        }
-        if let Some(rank) = ended() {
-            let problem = format!("rank {rank} ended at the start; its own message says why");
-            return Err(refused(&found, problem));
-        }
-        let Ok((stream, _)) = listener.accept() else {
-            thread::sleep(Duration::from_millis(5));
-            continue;
-        };
-        let Some(hello) = greeted(&stream, until) else {
-            // Not a rank.
-            continue;
-        };
-        if let Some(problem) = differs(own, &hello) {
-            let _ = frames::write(&stream, Kind::Failed, problem.as_bytes());
-            return Err(refused(&found, problem));
-        }
-        let place = &mut found[hello.rank - 1];
-        if place.is_some() {
-            let problem = format!("two processes say that they are rank {}", hello.rank);
-            let _ = frames::write(&stream, Kind::Failed, problem.as_bytes());
-            return Err(refused(&found, problem));
-        }
-        *place = Some((stream, hello.described()));
-    }
-    let found: Vec<_> = found.into_iter().flatten().collect();
-    for (stream, _) in &found {
-        frames::write(stream, Kind::Agreed, own.described().as_bytes())?;
-    }
-    Ok(found)
-}
-
-/// Tells the ranks that came why nothing comes of it.
-fn refused(found: &[Option<(TcpStream, String)>], problem: String) -> anyhow::Error {
-    for (stream, _) in found.iter().flatten() {
-        let _ = frames::write(stream, Kind::Failed, problem.as_bytes());
-    }
-    anyhow!(problem)
-}
-
-fn greeted(stream: &TcpStream, until: Instant) -> Option<Hello> {
-    stream.set_nonblocking(false).ok()?;
-    stream.set_nodelay(true).ok()?;
-    let left = until.saturating_duration_since(Instant::now());
-    let patience = left.clamp(Duration::from_millis(10), Duration::from_secs(2));
-    stream.set_read_timeout(Some(patience)).ok()?;
-    let frame = frames::read(&mut &*stream).ok()??;
-    let hello: Hello = serde_json::from_slice(&frame.content).ok()?;
-    (frame.kind == Kind::Hello).then_some(hello)
-}
-
-/// Why a rank does not belong to this one's.
-fn differs(own: &Hello, other: &Hello) -> Option<String> {
-    let who = other.described();
-    if own.version != other.version {
-        return Some(format!(
-            "{who} is splatcore {}, rank 0 is {}; all ranks need one version",
-            other.version, own.version
-        ));
-    }
-    if own.count != other.count || other.rank == 0 || other.rank >= own.count {
-        return Some(format!(
-            "{who} is one of {}, and rank 0 waits for {}",
-            other.count, own.count
-        ));
-    }
-    if own.settings != other.settings {
-        let lines = own.settings.lines().zip(other.settings.lines());
-        let mut differing = lines.filter(|(own, other)| own != other);
-        let (ours, theirs) = differing.next().unwrap_or(("more lines", "fewer"));
-        return Some(format!(
-            "{who} has other settings: {} where rank 0 has {}",
-            theirs.trim(),
-            ours.trim()
-        ));
-    }
-    None
-}
-
-/// Another rank calls rank 0.
-fn call(world: &World, own: &Hello, deadline: Duration) -> Result<(TcpStream, String)> {
-    let until = Instant::now() + deadline;
-    let place = format!("{}:{}", world.host, world.port);
-    let stream = loop {
-        let address = place.to_socket_addrs().ok().and_then(|mut all| all.next());
-        let connected = address.map(|address| TcpStream::connect_timeout(&address, BEAT));
-        match connected {
-            Some(Ok(stream)) => break stream,
-            _ if Instant::now() >= until => bail!(
-                "{}: rank 0 was not found at {place} within {} s; MASTER_ADDR and MASTER_PORT say \
-                 where it is",
-                world.launcher,
-                deadline.as_secs()
-            ),
-            _ => thread::sleep(Duration::from_millis(50)),
-        }
-    };
-    stream.set_nodelay(true)?;
-    frames::write(&stream, Kind::Hello, &serde_json::to_vec(own)?)?;
-    stream.set_read_timeout(Some(until.saturating_duration_since(Instant::now()) + BEAT))?;
-    let answer = frames::read(&mut &stream).context("rank 0 does not answer")?;
-    match answer {
-        Some(frame) if frame.kind == Kind::Agreed => Ok((stream, frame.text())),
-        Some(frame) => bail!("rank 0 refuses this rank: {}", frame.text()),
-        None => bail!("rank 0 ended"),
-    }
 }
 
 #[cfg(test)]

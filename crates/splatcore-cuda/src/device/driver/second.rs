@@ -5,6 +5,7 @@ use super::card::failed;
 use crate::device::DeviceError;
 use cudarc::driver::{result, sys};
 use std::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
 
 /// See the module's documentation. Blocks of its kernels come before those that the card's queue
 /// has not begun. It lives as long as the process.
@@ -12,6 +13,8 @@ pub struct SecondStream {
     context: sys::CUcontext,
     queue: sys::CUstream,
     stream: sys::CUstream,
+    /// Where the stream was when [`SecondStream::is_behind`] last found nothing to wait for.
+    looked: Mutex<Option<usize>>,
 }
 
 // SAFETY: the driver's streams may be used by any thread.
@@ -38,7 +41,28 @@ impl SecondStream {
             context,
             queue,
             stream,
+            looked: Mutex::new(None),
         })
+    }
+
+    /// Whether the stream has still to do what was in it at an earlier call: true from one call to
+    /// the next as long as nothing ends. Waits for nothing, and may be called from any thread.
+    pub fn is_behind(&self) -> bool {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(event) = *looked {
+            // SAFETY: the context is current, and the event was recorded below.
+            let passed = unsafe {
+                result::ctx::set_current(self.context)
+                    .and_then(|()| result::event::query(event as sys::CUevent))
+            };
+            match passed {
+                Err(error) if error.0 == sys::CUresult::CUDA_ERROR_NOT_READY => return true,
+                // SAFETY: as above; nobody else has it.
+                _ => drop(unsafe { result::event::destroy(event as sys::CUevent) }),
+            }
+        }
+        *looked = self.mark().ok();
+        false
     }
 
     /// The stream as libraries take it.

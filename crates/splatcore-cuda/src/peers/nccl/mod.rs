@@ -13,6 +13,7 @@ use crate::device::{Device, DeviceError};
 use cudarc::driver::{result, sys};
 use library::Communicator;
 use splatcore_core::backend::Ranks;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub struct Nccl {
     library: &'static NcclLibrary,
     communicator: Communicator,
     stream: SecondStream,
+    /// In a call of NCCL, which may wait for another rank by itself.
+    calls: AtomicBool,
 }
 
 // SAFETY: NCCL's calls of one communicator are made from one thread at a time: the learner's.
@@ -83,6 +86,7 @@ impl Nccl {
             library,
             communicator: receive.recv_timeout(deadline).map_err(late)??,
             stream,
+            calls: AtomicBool::new(false),
         })
     }
 }
@@ -99,16 +103,22 @@ impl Peers for Nccl {
         take: Vec<Piece>,
     ) -> Result<Begun, DeviceError> {
         self.stream.follow()?;
+        self.calls.store(true, Ordering::Relaxed);
         // SAFETY: the caller's promise; the stream is of the device.
-        unsafe {
+        let begun = unsafe {
             self.library
-                .exchange(&self.communicator, self.stream.raw(), &give, &take)?;
-        }
-        self.stream.mark().map(Begun)
+                .exchange(&self.communicator, self.stream.raw(), &give, &take)
+        };
+        self.calls.store(false, Ordering::Relaxed);
+        begun.and_then(|()| self.stream.mark()).map(Begun)
     }
 
     fn end(&self, _: &dyn Device, Begun(mark): Begun) -> Result<(), DeviceError> {
         // SAFETY: `begin` made the mark.
         unsafe { self.stream.lead(mark) }
+    }
+
+    fn is_behind(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) || self.stream.is_behind()
     }
 }

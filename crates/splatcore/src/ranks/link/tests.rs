@@ -1,5 +1,7 @@
 use super::*;
 use splatcore_train::Decision;
+use std::net::TcpListener;
+use std::sync::atomic::AtomicUsize;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -37,7 +39,7 @@ type Ends = Arc<Mutex<Vec<String>>>;
 fn rank(
     world: World,
     change: impl FnOnce(&mut Hello) + Send + 'static,
-    times: [Duration; 2],
+    [deadline, silence]: [Duration; 2],
 ) -> thread::JoinHandle<Result<(Arc<Link>, Ends), String>> {
     thread::spawn(move || {
         let mut hello = hello(&world);
@@ -45,6 +47,7 @@ fn rank(
         let ends = Ends::default();
         let noted = Arc::clone(&ends);
         let end: End = Box::new(move |message| noted.lock().unwrap().push(message.into()));
+        let times = [deadline, silence, Duration::from_millis(300)];
         let link = Link::meet_as(&world, &hello, "go on", (times, &|| None), end);
         Ok((link.map_err(|error| format!("{error:#}"))?, ends))
     })
@@ -154,6 +157,57 @@ fn a_rank_that_is_silent_ends_the_others() {
     let (_link, ends) = first.join().unwrap().unwrap();
     let message = end_of(&ends);
     assert_contains!(message, "rank 1", "said nothing");
+}
+
+/// Ranks that exchange something else, or of which one waits for rank 0 and rank 0 for it.
+#[test]
+fn ranks_that_wait_for_each_other_end() {
+    let ranks = three(SOON);
+    let (first, last) = (&ranks[0], Arc::clone(&ranks[2].0));
+    first.0.decide(7, Decision::default()).unwrap();
+    let waits = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::clone(&waits);
+    // A second at least in which rank 1 computes.
+    ranks[1]
+        .0
+        .watch_exchanges(move || asked.fetch_add(1, Ordering::SeqCst) > 1);
+    first.0.watch_exchanges(|| true);
+    let hears = thread::spawn(move || {
+        last.decide(7, Decision::default()).is_ok() && last.share::<4>(None).is_ok()
+    });
+    for (_, ends) in &ranks {
+        let message = end_of(ends);
+        assert_contains!(message, "have waited for each other", "at about step 7");
+        assert!(message.ends_with("go on"), "{message}");
+    }
+    assert!(waits.load(Ordering::SeqCst) > 1);
+    drop(ranks);
+    assert!(!hears.is_finished() || !hears.join().unwrap());
+}
+
+/// Of those that nobody needs any more none is missed, and who computes is not waited for in vain.
+#[test]
+fn ranks_that_are_done_may_be_silent() {
+    let port = free_port();
+    let times = [SOON, Duration::from_millis(300)];
+    let ranks = [0, 1].map(|k| rank(world(k, 2, port), |_| (), times));
+    let [first, other] = ranks.map(|rank| rank.join().unwrap().unwrap());
+    other.0.done();
+    thread::sleep(Duration::from_millis(1500));
+    assert!(first.1.lock().unwrap().is_empty() && other.1.lock().unwrap().is_empty());
+    first.0.done();
+}
+
+#[test]
+fn why_a_rank_failed_is_said_with_its_step() {
+    let ranks = three(SOON);
+    ranks
+        .iter()
+        .for_each(|(link, _)| drop(link.decide(9, Decision::default())));
+    ranks[1].0.failed("no memory");
+    for (_, ends) in [&ranks[0], &ranks[2]] {
+        assert_eq!(end_of(ends), "rank 1 at about step 9: no memory");
+    }
 }
 
 #[test]

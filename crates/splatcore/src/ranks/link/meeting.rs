@@ -1,0 +1,185 @@
+//! How ranks meet: every other rank calls rank 0 and says who it is.
+
+use super::super::frames::{self, Kind};
+use super::super::world::World;
+use super::BEAT;
+use anyhow::{Context, Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Who a rank is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    pub version: String,
+    pub rank: usize,
+    pub count: usize,
+    pub card: usize,
+    pub host: String,
+    pub process: u32,
+    pub settings: String,
+}
+
+impl Hello {
+    fn described(&self) -> String {
+        let Self {
+            rank,
+            host,
+            process,
+            card,
+            ..
+        } = self;
+        format!("rank {rank} (card {card} of {host}, process {process})")
+    }
+}
+
+/// Rank 0 waits for all others, unless it hears that one of them has ended.
+pub fn gather(
+    world: &World,
+    own: &Hello,
+    (deadline, ended): (Duration, &dyn Fn() -> Option<usize>),
+) -> Result<Vec<(TcpStream, String)>> {
+    let (count, port) = (world.ranks.count, world.port);
+    let any = match world.host.as_str() {
+        "127.0.0.1" | "localhost" => "127.0.0.1",
+        _ => "0.0.0.0",
+    };
+    let listener = TcpListener::bind((any, port)).with_context(|| {
+        format!(
+            "{}: port {port} cannot be had, at which the ranks meet; SPLATCORE_PORT names another",
+            world.launcher
+        )
+    })?;
+    listener.set_nonblocking(true)?;
+    let until = Instant::now() + deadline;
+    let mut found: Vec<Option<(TcpStream, String)>> = (1..count).map(|_| None).collect();
+    while found.iter().any(Option::is_none) {
+        if Instant::now() >= until {
+            let missing = (1..count).filter(|&rank| found[rank - 1].is_none());
+            let missing: Vec<String> = missing.map(|rank| rank.to_string()).collect();
+            let problem = format!(
+                "{}: of {count} ranks {} did not come within {} s",
+                world.launcher,
+                missing.join(", "),
+                deadline.as_secs()
+            );
+            return Err(refused(&found, problem));
+        }
+        if let Some(rank) = ended() {
+            let problem = format!("rank {rank} ended at the start; its own message says why");
+            return Err(refused(&found, problem));
+        }
+        let Ok((stream, _)) = listener.accept() else {
+            thread::sleep(Duration::from_millis(5));
+            continue;
+        };
+        let Some(hello) = greeted(&stream, until) else {
+            // Not a rank.
+            continue;
+        };
+        if let Some(problem) = differs(own, &hello) {
+            let _ = frames::write(&stream, Kind::Failed, problem.as_bytes());
+            return Err(refused(&found, problem));
+        }
+        let place = &mut found[hello.rank - 1];
+        if place.is_some() {
+            let problem = format!("two processes say that they are rank {}", hello.rank);
+            let _ = frames::write(&stream, Kind::Failed, problem.as_bytes());
+            return Err(refused(&found, problem));
+        }
+        *place = Some((stream, hello.described()));
+    }
+    let found: Vec<_> = found.into_iter().flatten().collect();
+    for (stream, _) in &found {
+        frames::write(stream, Kind::Agreed, own.described().as_bytes())?;
+    }
+    Ok(found)
+}
+
+/// Tells the ranks that came why nothing comes of it.
+fn refused(found: &[Option<(TcpStream, String)>], problem: String) -> anyhow::Error {
+    for (stream, _) in found.iter().flatten() {
+        let _ = frames::write(stream, Kind::Failed, problem.as_bytes());
+    }
+    anyhow!(problem)
+}
+
+fn greeted(stream: &TcpStream, until: Instant) -> Option<Hello> {
+    stream.set_nonblocking(false).ok()?;
+    stream.set_nodelay(true).ok()?;
+    let left = until.saturating_duration_since(Instant::now());
+    let patience = left.clamp(Duration::from_millis(10), Duration::from_secs(2));
+    stream.set_read_timeout(Some(patience)).ok()?;
+    let frame = frames::read(&mut &*stream).ok()??;
+    let hello: Hello = serde_json::from_slice(&frame.content).ok()?;
+    (frame.kind == Kind::Hello).then_some(hello)
+}
+
+/// Why a rank does not belong to this one's.
+fn differs(own: &Hello, other: &Hello) -> Option<String> {
+    let who = other.described();
+    if own.version != other.version {
+        return Some(format!(
+            "{who} is splatcore {}, rank 0 is {}; all ranks need one version",
+            other.version, own.version
+        ));
+    }
+    if own.count != other.count || other.rank == 0 || other.rank >= own.count {
+        return Some(format!(
+            "{who} is one of {}, and rank 0 waits for {}",
+            other.count, own.count
+        ));
+    }
+    if own.settings != other.settings {
+        let lines = own.settings.lines().zip(other.settings.lines());
+        let mut differing = lines.filter(|(own, other)| own != other);
+        let (ours, theirs) = differing.next().unwrap_or(("more lines", "fewer"));
+        return Some(format!(
+            "{who} has other settings: {} where rank 0 has {}",
+            theirs.trim(),
+            ours.trim()
+        ));
+    }
+    None
+}
+
+/// Another rank calls rank 0.
+pub fn call(world: &World, own: &Hello, deadline: Duration) -> Result<(TcpStream, String)> {
+    let until = Instant::now() + deadline;
+    let place = format!("{}:{}", world.host, world.port);
+    let stream = loop {
+        let address = place.to_socket_addrs().ok().and_then(|mut all| all.next());
+        let connected = address.map(|address| TcpStream::connect_timeout(&address, BEAT));
+        match connected {
+            Some(Ok(stream)) => break stream,
+            _ if Instant::now() >= until => bail!(
+                "{}: rank 0 was not found at {place} within {} s; MASTER_ADDR and MASTER_PORT say \
+                 where it is",
+                world.launcher,
+                deadline.as_secs()
+            ),
+            _ => thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    stream.set_nodelay(true)?;
+    frames::write(&stream, Kind::Hello, &serde_json::to_vec(own)?)?;
+    stream.set_read_timeout(Some(until.saturating_duration_since(Instant::now()) + BEAT))?;
+    let answer = frames::read(&mut &stream).context("rank 0 does not answer")?;
+    match answer {
+        Some(frame) if frame.kind == Kind::Agreed => Ok((stream, frame.text())),
+        Some(frame) => bail!("rank 0 refuses this rank: {}", frame.text()),
+        None => bail!("rank 0 ended"),
+    }
+}
+
+/// What this machine is called.
+pub fn host_name() -> String {
+    #[cfg(unix)]
+    return rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    #[cfg(not(unix))]
+    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "this machine".into())
+}
