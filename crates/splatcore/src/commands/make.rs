@@ -140,7 +140,10 @@ impl Make {
         self.look_at_masks()?;
         let before = (self.state.feature_size, self.state.every, self.state.frames);
         let plan = Plan::new(&self.asked, &poses, &mut self.state)?;
-        eprintln!("{}", plan.line());
+        let line = plan.line();
+        if let Some(line) = &line {
+            eprintln!("{line}");
+        }
         if let Some(chosen) = &plan.chosen {
             eprintln!("{}", chosen.line(&self.asked.typed));
         }
@@ -172,6 +175,10 @@ impl Make {
             .inspect_err(|error| self.say_how_to_go_on(error))?;
         drop(whole);
         drop(lock);
+        // Said last: until here the photos may turn out to be others.
+        if line.is_none() {
+            eprintln!("nothing is left to do: an earlier call came to the end");
+        }
         self.end()?;
         match (trained.live, scene, trained.job) {
             (Some(live), Some(scene), Some(job)) => run::stay(live, scene, &job, true),

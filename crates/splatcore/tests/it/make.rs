@@ -88,6 +88,15 @@ fn what_changed_is_said_and_made_anew_on_request() {
         line,
         "was made with iterations 40, not 30; add --overwrite to train anew"
     );
+    // The photos: one is copied again.
+    let first = std::fs::read_dir(fake.at("photos")).unwrap().next();
+    let photo = first.unwrap().unwrap().path();
+    let before = std::fs::metadata(&photo).unwrap().modified().unwrap();
+    let file = std::fs::File::options().append(true).open(&photo).unwrap();
+    file.set_modified(before + Duration::from_secs(9)).unwrap();
+    let line = fails(&fake.make(&out, &SHORT));
+    assert_contains!(line, "was changed since", "--overwrite to begin anew");
+    file.set_modified(before).unwrap();
     let page = std::fs::read(out.join("page.html")).unwrap();
     let anew: Vec<&str> = more.iter().copied().chain(["--overwrite"]).collect();
     succeeds(&fake.make(&out, &anew));
@@ -101,6 +110,22 @@ fn what_changed_is_said_and_made_anew_on_request() {
     std::fs::create_dir_all(other.join("run")).unwrap();
     let line = fails(&["make", photos(), "-o", text(&other)]);
     assert_contains!(line, "is not of this command");
+}
+
+/// A call that ended before it trained binds nobody to its settings.
+#[test]
+fn settings_may_change_as_long_as_there_is_no_run() {
+    let fake = FakeColmap::new("0");
+    let out = fake.at("out");
+    let mut without_colmap = fake.make(&out, &SHORT);
+    without_colmap[5] = "no-such-program".to_owned();
+    fails(&without_colmap);
+    assert!(out.join("make.json").is_file());
+    let mut more = SHORT;
+    more[9] = "30";
+    let stderr = ends(&fake.make(&out, &more), 0);
+    assert_contains!(stderr, "30 steps");
+    assert!(out.join("run/scene.ply").is_file());
 }
 
 /// Masks that are put into the dataset after a training are seen by the next call.

@@ -185,8 +185,8 @@ impl Plan {
         ]
     }
 
-    /// All of it in one line.
-    pub fn line(&self) -> String {
+    /// All of it in one line; none if nothing is left to do.
+    pub fn line(&self) -> Option<String> {
         let mut parts = Vec::new();
         let mut all = [0.0; 2];
         let mut add = |what: &str, range: [f64; 2], how: &str| {
@@ -231,13 +231,14 @@ impl Plan {
             add("page", [seconds; 2], "");
         }
         if parts.is_empty() {
-            return "nothing is left to do: an earlier call came to the end".into();
+            return None;
         }
         let shorter = match self.shorter.is_empty() {
             true => String::new(),
             false => format!("; shorter with {}", self.shorter.join(", or ")),
         };
-        format!("about {}: {}{shorter}", between(all), parts.join(", "))
+        let parts = parts.join(", ");
+        Some(format!("about {}: {parts}{shorter}", between(all)))
     }
 }
 

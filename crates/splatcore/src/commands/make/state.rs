@@ -236,9 +236,10 @@ impl State {
     /// Removes the run, which does not fit any more, if that was asked for; `what` has changed.
     ///
     /// # Errors
-    /// It was not asked for.
+    /// It was not asked for, and an earlier call came as far as a run.
     pub fn replace(&mut self, asked: &Asked, what: &str) -> Result<()> {
-        if !asked.overwrite {
+        let trained = asked.run_folder().exists() || asked.page().exists();
+        if trained && !asked.overwrite {
             bail!(
                 "{}: {what}; add --overwrite to train anew, or choose another folder with -o",
                 asked.run_folder().display()
