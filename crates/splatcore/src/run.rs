@@ -162,12 +162,14 @@ fn begin(
         eprintln!("{waiting}");
     }
     let begin = Begin::of(ready.checkpoint.take(), ready.start.take());
+    let count = begin.gaussians();
     let mut trainer = timeline.time("make the learner", || {
         start(config, &*ready.backend, photos, begin)
     })?;
     if job.overwrite && !job.resume {
         files.remove()?;
     }
+    memory::check_disk(config, &job.folder, count, photos);
     timeline.time("write the settings", || {
         let settings = config.to_toml()?;
         let (written, noted) = rayon::join(

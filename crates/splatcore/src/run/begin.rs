@@ -25,6 +25,14 @@ impl Begin {
             None => Self::Fresh(first.unwrap_or_default()),
         }
     }
+
+    /// How many Gaussians that are.
+    pub fn gaussians(&self) -> usize {
+        match self {
+            Self::Fresh(start) => start.len(),
+            Self::Resumed(checkpoint) => checkpoint.state.gaussians.len(),
+        }
+    }
 }
 
 /// A trainer that is ready to take steps.

@@ -4,11 +4,12 @@
 use super::metrics::{MeasuredExchanges, MeasuredHostMemory};
 use super::photos::Photos;
 use anyhow::Result;
-use splatcore_core::Backend;
 use splatcore_core::backend::{Exchanged, HostMemory};
+use splatcore_core::{Backend, sh};
 use splatcore_train::config::Optimizer;
 use splatcore_train::memory::{self, Bytes};
 use splatcore_train::{ResolvedConfig, Trainer};
+use std::path::Path;
 
 /// Says what a run will need, and warns if that is too much or slow.
 pub fn plan_memory(config: &ResolvedConfig, backend: &dyn Backend, start: usize, photos: &Photos) {
@@ -24,6 +25,42 @@ pub fn plan_memory(config: &ResolvedConfig, backend: &dyn Backend, start: usize,
              what its photo sees",
             Bytes(plan.plan.host)
         );
+    }
+}
+
+/// Warns if the disk has no room for what a run writes in the end.
+pub fn check_disk(config: &ResolvedConfig, folder: &Path, start: usize, photos: &Photos) {
+    let count = memory::expected_gaussians(config, start, photos.train.iter()) as u64;
+    let needed = written(config.scene.sh_degree, count);
+    if let Some(free) = free_disk(folder).filter(|&free| free < needed) {
+        eprintln!(
+            "warning: {}: the disk has {} left, and scene and checkpoint may take {}: make room \
+             before the run ends, or what it learned is lost",
+            folder.display(),
+            Bytes(free),
+            Bytes(needed)
+        );
+    }
+}
+
+/// Bytes of a scene and its checkpoint: the parameters of each Gaussian as floats, and in the
+/// checkpoint once more, with two moments of each.
+fn written(sh_degree: u8, gaussians: u64) -> u64 {
+    let parameters = 11 + 3 * sh::coefficients(sh_degree) as u64;
+    4 * 4 * parameters * gaussians
+}
+
+/// Bytes that may still be written in a folder, if the system tells.
+fn free_disk(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let disk = rustix::fs::statvfs(folder).ok()?;
+        disk.f_bavail.checked_mul(disk.f_frsize)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
     }
 }
 
@@ -68,4 +105,19 @@ pub fn exchanged(trainer: &Trainer) -> Option<MeasuredExchanges> {
         pieces,
         exchanges,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_run_writes_is_foreseen() {
+        // 236 bytes of parameters at degree 3.
+        assert_eq!(written(3, 1000), 4 * 236_000);
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(free_disk(&folder.path().join("none")), None);
+        #[cfg(unix)]
+        assert!(free_disk(folder.path()).is_some_and(|free| free > 0));
+    }
 }
