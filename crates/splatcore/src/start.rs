@@ -1,7 +1,7 @@
 //! The view that a viewer begins with, and a circle of `render` goes through: what was typed, what
 //! somebody chose in the viewer, or the view that shows most.
 
-use crate::cameras::named::Size;
+use crate::cameras::named::{Size, meant};
 use crate::output::WrongUsage;
 use crate::scene_source::SceneSource;
 use crate::up::{Direction, Evidence, Up};
@@ -75,18 +75,15 @@ fn square(pose: splatcore_path::Pose) -> Pose {
 
 /// The view of a name, or of the only name that begins so.
 fn named<'a>(views: &'a [View], name: &str) -> Result<&'a View> {
-    if let Some(view) = views.iter().find(|view| view.name == name) {
-        return Ok(view);
-    }
     let Some(first) = views.first() else {
         bail!(WrongUsage(format!(
             "--start {name}: no views are known; write auto or X,Y,Z:X,Y,Z"
         )));
     };
-    let mut begin = views.iter().filter(|view| view.name.starts_with(name));
-    match (begin.next(), begin.next()) {
-        (Some(view), None) => Ok(view),
-        _ => bail!(WrongUsage(format!(
+    let found = meant(views.iter().map(|view| &*view.name), name);
+    match views.iter().find(|view| Some(&*view.name) == found) {
+        Some(view) => Ok(view),
+        None => bail!(WrongUsage(format!(
             "--start {name}: is not one view's name, as '{}' is; write auto, first, a name or \
              X,Y,Z:X,Y,Z",
             first.name
@@ -195,12 +192,26 @@ mod tests {
 
     #[test]
     fn views_are_found_by_their_names() {
-        let views = [view("a.jpg", 1.0), view("ab.jpg", 2.0), view("c.jpg", 3.0)];
+        let names = [
+            "a.jpg",
+            "ab.jpg",
+            "c.jpg",
+            "left/e.jpg",
+            "right/e.jpg",
+            "left/f.jpg",
+        ];
+        let views: Vec<View> = names
+            .into_iter()
+            .zip(1..)
+            .map(|(n, x)| view(n, x.into()))
+            .collect();
         let x = |name: &str| named(&views, name).map(|view| view.pose.position[0]).ok();
         assert_eq!(x("ab.jpg"), Some(2.0));
         assert_eq!(x("c"), Some(3.0));
+        // Without its folder.
+        assert_eq!((x("f.jpg"), x("right/e")), (Some(6.0), Some(5.0)));
         // Two begin so, and none does.
-        assert_eq!((x("a"), x("d")), (None, None));
+        assert_eq!((x("a"), x("d"), x("e.jpg")), (None, None, None));
         assert!(named(&[], "c").is_err());
     }
 }

@@ -31,6 +31,24 @@ impl NamedCamera {
     }
 }
 
+/// The name that was meant: `typed` itself, the only one that begins so, or, of photos in folders,
+/// the only one whose file begins so.
+pub fn meant<'a>(names: impl Iterator<Item = &'a str> + Clone, typed: &str) -> Option<&'a str> {
+    let only = |fits: &dyn Fn(&str) -> bool| {
+        let mut all = names.clone().filter(|name| fits(name));
+        all.next().filter(|_| all.next().is_none())
+    };
+    let file = |name: &str| {
+        name.rsplit('/')
+            .next()
+            .is_some_and(|file| file.starts_with(typed))
+    };
+    let exact = names.clone().find(|name| *name == typed);
+    exact
+        .or_else(|| only(&|name| name.starts_with(typed)))
+        .or_else(|| only(&file))
+}
+
 /// An image size, `WxH`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size(pub u32, pub u32);

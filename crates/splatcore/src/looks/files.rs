@@ -2,6 +2,7 @@
 //! `appearance.json` of others, with `appearance.npy` of grids. docs/conventions.md has the
 //! formats.
 
+use crate::cameras::named::meant;
 use crate::output;
 use crate::scene_source::Files;
 use anyhow::{Context, Result, bail};
@@ -160,7 +161,8 @@ impl Looks {
     /// How a photo shows the scene.
     pub fn look(&self, name: &str) -> Result<Look> {
         let model: ColourModel = self.model.parse().map_err(anyhow::Error::msg)?;
-        let Some(photo) = self.photos.get(name) else {
+        let known = meant(self.photos.keys().map(String::as_str), name);
+        let Some(photo) = known.and_then(|name| self.photos.get(name)) else {
             let known: Vec<&str> = self.photos.keys().take(3).map(String::as_str).collect();
             bail!(
                 "no photo '{name}' was trained on, so it has no look; there are {} that were, as \
@@ -226,6 +228,9 @@ mod tests {
             let [a, b] = ["a.png", "b.png"].map(|name| read.look(name).unwrap().image(&grey));
             assert_eq!(a, Look::of(model, &colours, 0, 0).image(&grey), "{model}");
             assert_ne!(a, b, "{model}");
+            // Of the only photo that begins so.
+            let c = read.look("c").unwrap().image(&grey);
+            assert_eq!(c, Look::of(model, &colours, 2, 0).image(&grey), "{model}");
             assert_contains!(read.look("d.png").err().unwrap(), "'d.png'", "a.png");
         }
         // The last one was a grid's.

@@ -1,6 +1,7 @@
 //! What actions ask of the dataset: where its cameras are, and what they see.
 
 use crate::backends::BackendArgs;
+use crate::cameras::named::meant;
 use crate::load;
 use crate::output::counted;
 use crate::scene_source::SceneSource;
@@ -104,13 +105,16 @@ impl<'a> Photos<'a> {
     /// Where two photos were taken, in their world.
     pub fn positions(&self, names: &[String; 2]) -> Result<[[f64; 3]; 2]> {
         let dataset = self.dataset()?;
+        let all = &dataset.entries;
         let find = |name: &String| {
-            let found = dataset.entries.iter().find(|entry| entry.name == *name);
-            match found {
+            let found = meant(all.iter().map(|entry| &*entry.name), name);
+            match all.iter().find(|entry| Some(&*entry.name) == found) {
                 Some(entry) => Ok(entry.camera.position()),
                 None => bail!(
-                    "{}: has no photo {name}; `splatcore info` shows how they are named",
-                    self.folder()?.display()
+                    "{}: has no photo {name}; it has {}, such as {}",
+                    self.folder()?.display(),
+                    all.len(),
+                    all.first().map_or("", |entry| &*entry.name)
                 ),
             }
         };
