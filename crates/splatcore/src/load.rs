@@ -70,6 +70,20 @@ pub fn select(
     Ok(indices)
 }
 
+/// Warns of a `--test-every` that changes nothing: the dataset's files name the photos to hold out.
+pub fn say_declared(dataset: &Dataset, test_every: Option<u32>) {
+    let declared = dataset
+        .entries
+        .iter()
+        .any(|entry| entry.declared_split.is_some());
+    if let (true, Some(every)) = (declared, test_every) {
+        eprintln!(
+            "warning: --test-every {every} changes nothing: the dataset's files name the photos to \
+             hold out"
+        );
+    }
+}
+
 /// Opens a dataset and lists what is missing or odd.
 pub fn dataset(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> {
     let dataset = opened(path, images, seed)?;

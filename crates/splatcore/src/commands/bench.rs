@@ -16,7 +16,7 @@ pub use args::Args;
 use crate::backends::cards;
 use crate::output::WrongUsage;
 use crate::progress::Progress;
-use crate::scene_source::SceneSource;
+use crate::scene_source::{Files, SceneSource};
 use crate::{output, remedy};
 use anyhow::{Result, bail};
 use args::{Pipelines, Reference};
@@ -42,6 +42,7 @@ pub fn run(mut args: Args) -> Result<()> {
     }
     for (file, flag) in [(&args.json, "--json"), (&args.html, "--html")] {
         if let Some(file) = file {
+            Files::check_not_own(file, flag)?;
             output::check_file_writable(file, flag)?;
         }
     }

@@ -6,9 +6,9 @@ use crate::looks::{self, LookArgs, Shown};
 use crate::output::{self, WrongUsage, counted};
 use crate::progress::Progress;
 use crate::report::{self, Report, ViewPictures, decibels, pictured};
-use crate::scene_source::SceneSource;
+use crate::scene_source::{Files, SceneSource};
 use crate::table::Table;
-use crate::{interrupt, load};
+use crate::{held_out, interrupt, load};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use splatcore_core::backend::{RenderOptions, Renderer};
@@ -96,6 +96,7 @@ pub struct Args {
 
 /// The photos to measure; it is wrong usage if what was typed leaves none.
 fn selected(args: &Args, dataset: &Dataset, folder: &Path, test_every: u32) -> Result<Vec<usize>> {
+    load::say_declared(dataset, args.test_every);
     load::select(dataset, folder, args.split, test_every).map_err(|error| match args.test_every {
         Some(_) => WrongUsage(output::one_line(&error)).into(),
         None => error,
@@ -111,6 +112,7 @@ pub fn run(args: Args) -> Result<()> {
     source.check_dataset(typed)?;
     let (scene, antialias) = source.load()?;
     if let Some(report) = &args.report {
+        Files::check_not_own(report, "--report")?;
         output::check_file_writable(report, "--report")?;
         interrupt::watch()?;
     }
@@ -129,19 +131,10 @@ pub fn run(args: Args) -> Result<()> {
         ..LoadOptions::default()
     };
     let views = load::views(&dataset, &indices, &options)?;
-    let longest = views
-        .iter()
-        .map(|v| v.photo.width.max(v.photo.height))
-        .max();
-    if let (None, Some(trained), Some(longest)) = (options.max_size, source.max_size(), longest)
-        && longest > trained
-    {
-        eprintln!(
-            "warning: the run beside the scene measured at --max-size {trained}, this is at \
-             {longest} pixels: the numbers \
-             cannot be compared"
-        );
+    if args.split == Split::Test {
+        held_out::check(&source, views.iter().map(|view| &*view.name));
     }
+    warn_of_size(&source, &views, options.max_size);
     let mut renderers = cards::renderers(&backends, &scene)?;
     let options = RenderOptions {
         pipeline: args.pipeline,
@@ -181,6 +174,19 @@ pub fn run(args: Args) -> Result<()> {
         })
     } else {
         output::print(&table(&evaluation))
+    }
+}
+
+/// Warns if the photos are larger than those that the run measured, and nobody asked for it.
+fn warn_of_size(source: &SceneSource, views: &[View], asked: Option<u32>) {
+    let sides = views.iter().map(|v| v.photo.width.max(v.photo.height));
+    if let (None, Some(trained), Some(longest)) = (asked, source.max_size(), sides.max())
+        && longest > trained
+    {
+        eprintln!(
+            "warning: the run beside the scene measured at --max-size {trained}, this is at \
+             {longest} pixels: the numbers cannot be compared"
+        );
     }
 }
 

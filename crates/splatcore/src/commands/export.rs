@@ -3,7 +3,7 @@
 use crate::cameras::{self, NamedCamera};
 use crate::looks::{self, LookArgs};
 use crate::output::WrongUsage;
-use crate::scene_source::SceneSource;
+use crate::scene_source::{Files, SceneSource};
 use crate::sharing::{self, Choices, SharedScene, read_path};
 use crate::start::StartArgs;
 use crate::{hotspots, interrupt, load, output, site};
@@ -98,6 +98,7 @@ pub fn run(args: Args) -> Result<()> {
         true => Some(output::take_folder(&args.output, "export --site")?),
         false => {
             check_ending(&args.output)?;
+            Files::check_not_own(&args.output, "-o")?;
             output::check_file_writable(&args.output, "-o")?;
             None
         }

@@ -5,7 +5,7 @@ use crate::commands::eval::measure;
 use crate::report::{ComparedRun, ViewPictures, comparison};
 use crate::run::{Files, Metrics};
 use crate::scene_source::SceneSource;
-use crate::{interrupt, load, output};
+use crate::{held_out, interrupt, load, output};
 use anyhow::{Context, Result, bail};
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Backend, Pipeline};
@@ -55,6 +55,7 @@ pub fn run(args: Args) -> Result<()> {
         );
         return Err(output::WrongUsage(error).into());
     }
+    Files::check_not_own(&args.output, "-o")?;
     output::check_file_writable(&args.output, "-o")?;
     interrupt::watch()?;
     let mut runs = args
@@ -135,6 +136,7 @@ fn pictures(
             dataset.root.display()
         );
     }
+    held_out::check(source, views.iter().map(|view| &*view.name));
     let mut renderer = backend.renderer(&scene)?;
     let options = RenderOptions {
         pipeline: Pipeline::MEASURED,

@@ -4,6 +4,7 @@ use crate::backends::{Card, DeviceArgs};
 use crate::output::{self, WrongUsage, counted, duration, quote};
 use crate::ranks::Cards;
 use crate::run::{self, Files, Finished, Init, Job, Show, Written};
+use crate::scene_source::Facts;
 use crate::viewing::ViewerArgs;
 use crate::{program, remedy};
 use anyhow::{Result, bail};
@@ -45,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "SCENE|depths", conflicts_with = "resume")]
     init: Option<PathBuf>,
     /// Folder of the photos in place of `images`, for example images_4: smaller photos decode
-    /// faster and take less memory; detail finer than their pixels is lost
+    /// faster and take less memory; detail finer than their pixels is lost. --resume knows it
     #[arg(long, value_name = "FOLDER")]
     images: Option<String>,
     /// Turn the scene upright: -y is up in it, as most programs expect, by what the dataset's
@@ -121,6 +122,10 @@ pub fn run(args: Args) -> Result<()> {
         true => Some(files.config.clone()),
         false => args.config.clone(),
     };
+    let images = match args.resume && args.images.is_none() {
+        true => Facts::images_of_run(&files),
+        false => args.images,
+    };
     let Flags(typed) = args.settings;
     let config = ResolvedConfig::from_layers(base.as_deref(), &typed)
         .map_err(|error| blame(error, &typed))?;
@@ -136,7 +141,7 @@ pub fn run(args: Args) -> Result<()> {
     let resume_command = resume_command(
         &args.dataset,
         &args.output,
-        args.images.as_deref(),
+        images.as_deref(),
         Card {
             device: args.device.device,
             memory: args.memory,
@@ -146,7 +151,7 @@ pub fn run(args: Args) -> Result<()> {
     );
     let job = Job {
         dataset: args.dataset,
-        images: args.images,
+        images,
         init,
         folder: args.output,
         device: args.device.device,

@@ -10,7 +10,7 @@ use splatcore_data::dataset::{
     Dataset, Entry, LoadOptions, Points, Split, depth_factor, points_of,
 };
 use splatcore_train::config::{DepthKind, Depths};
-use splatcore_train::{ResolvedConfig, motion};
+use splatcore_train::{Config, ResolvedConfig, motion};
 use std::sync::Arc;
 
 /// The photos to train on, and those held out.
@@ -62,6 +62,9 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
             }
         );
     }
+    let usual = Config::UNSET.complete().data.test_every;
+    let unusual = Some(config.data.test_every).filter(|every| *every != usual);
+    load::say_declared(dataset, unusual);
     let options = config.load_options();
     about_panoramas(dataset, config)?;
     let asked = config.loss.exif_exposure && config.loss.colour.is_some();

@@ -141,6 +141,12 @@ impl Facts {
         facts
     }
 
+    /// The folder of photos that a run was begun with in place of `images`, if it was. What is
+    /// wrong with its file, whoever goes on with the run says.
+    pub fn images_of_run(files: &Files) -> Option<String> {
+        Self::read(&files.run).ok()?.dataset?.images
+    }
+
     /// Whether nothing is known.
     pub fn are_none(&self) -> bool {
         *self == Self::default()

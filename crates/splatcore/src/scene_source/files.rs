@@ -1,6 +1,6 @@
 //! The names of a run's files.
 
-use super::beside::{beside, of_old};
+use super::beside::{beside, folder_of, of_old};
 use anyhow::{Result, bail};
 use splatcore_data::lock;
 use std::path::{Path, PathBuf};
@@ -131,6 +131,27 @@ impl Files {
             };
             bail!(
                 "{}: {whose}, and a run writes a file of that name; choose another folder with -o",
+                file.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses the name of a file to write, given with `flag`, that the run in its folder has for
+    /// one of its own.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn check_not_own(file: &Path, flag: &str) -> Result<()> {
+        let files = Self::of(folder_of(file));
+        if files.hold_run()
+            && files
+                .all()
+                .iter()
+                .any(|own| own.file_name() == file.file_name())
+        {
+            bail!(
+                "{}: is a file of the run in that folder; choose another name with {flag}",
                 file.display()
             );
         }

@@ -1,6 +1,6 @@
 //! `splatcore report`: runs on one page.
 
-use crate::common::{fails, splatcore, succeeds, text};
+use crate::common::{fails, photos, splatcore, succeeds, text, write_scene};
 use std::path::Path;
 
 /// A run's folder as far as a report needs it.
@@ -36,6 +36,30 @@ fn runs_are_compared_on_one_page() {
         !html.contains("<script") && !html.contains("http"),
         "{html}"
     );
+}
+
+/// A page does not take the place of a file of a run, such as the report of its training.
+#[test]
+fn no_page_replaces_a_file_of_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let a = folder.path().join("a");
+    run(&a, 30.5, "adc");
+    let scene = write_scene(folder.path());
+    let own = a.join("report.html");
+    std::fs::write(&own, "of the training").unwrap();
+    let (a, scene, page) = (text(&a), text(&scene), text(&own));
+    let metrics = format!("{a}/metrics.json");
+    for line in [
+        format!("report {a} -o {page}"),
+        format!("export {scene} -o {page}"),
+        format!("eval {scene} --dataset {} --report {page}", photos()),
+        format!("bench {scene} --orbit 1 --json {metrics}"),
+    ] {
+        assert_contains!(fails(&line), "is a file of the run in that folder");
+    }
+    assert_eq!(std::fs::read_to_string(page).unwrap(), "of the training");
+    // Under another name it may lie there.
+    succeeds(&format!("report {a} -o {a}/comparison.html"));
 }
 
 #[test]

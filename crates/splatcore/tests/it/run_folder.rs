@@ -1,6 +1,6 @@
 //! The folder of a run: what it records, and every command that takes it in place of a scene.
 
-use crate::common::{ends, fails, json, photos, splatcore, succeeds, text};
+use crate::common::{ends, fails, json, photos, save, splatcore, succeeds, text};
 use splatcore::data::{picture, scene};
 use std::path::{Path, PathBuf};
 
@@ -226,6 +226,97 @@ fn a_run_is_turned_upright_and_stays_so() {
     // --overwrite begins anew.
     train(&dataset, &upright, &["--overwrite"]);
     assert!(up(&upright)[2].as_f64().unwrap().abs() > 0.99);
+}
+
+/// Which photos a run is of is asked once: who resumes need not know that they were others.
+#[test]
+fn a_run_goes_on_with_its_folder_of_photos() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let dataset = lying(folder.path());
+    std::fs::create_dir(dataset.join("images_2")).unwrap();
+    for entry in std::fs::read_dir(dataset.join("images")).unwrap() {
+        let file = entry.unwrap().path();
+        let half = picture::read(&file).unwrap().thumbnail(32, 24);
+        let to = dataset.join("images_2").join(file.file_name().unwrap());
+        save(half.into_rgb8(), to);
+    }
+    let (whole, stopped) = (at("whole"), at("stopped"));
+    let small = ["--images", "images_2"];
+    train(&dataset, &whole, &small);
+    let limited = [&small[..], &["--time-limit", "0.001"]].concat();
+    train(&dataset, &stopped, &limited);
+    succeeds(&["train", text(&dataset), "-o", text(&stopped), "--resume"]);
+    let scene = |out: &Path| std::fs::read(out.join("scene.ply")).unwrap();
+    assert!(scene(&whole) == scene(&stopped));
+    // And it records them again.
+    let run = read(&stopped.join("run.json"));
+    assert_eq!(run["dataset"]["images"], "images_2");
+}
+
+/// Numbers of photos that the run learned from are not passed off as those of held-out ones.
+#[test]
+fn photos_that_were_trained_on_do_not_measure_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    train(Path::new(photos()), &out, &[]);
+    let run = text(&out);
+    let warned = |line: &str| {
+        let said = ends(line, 0);
+        assert_contains!(said, "3 of the 4 photos that measure it were trained on");
+    };
+    // The run held out the first and the ninth of ten.
+    warned(&format!("eval {run} --test-every 3"));
+    let small = folder.path().join("small.ply");
+    let prune = format!("prune {run} --keep 50% --overwrite -o {}", text(&small));
+    warned(&format!("{prune} --test-every 3"));
+    for line in [
+        format!("eval {run}"),
+        format!("eval {run} --test-every 4 --split train"),
+        prune,
+    ] {
+        let said = ends(&line, 0);
+        assert!(!said.contains("trained on"), "{line}: {said}");
+    }
+}
+
+/// Files that name the held-out photos come before --test-every, and that is said.
+#[test]
+fn a_split_of_the_files_makes_test_every_idle() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dataset, out) = (folder.path().join("split"), folder.path().join("out"));
+    std::fs::create_dir(&dataset).unwrap();
+    for (split, views) in [("train", 2..8), ("test", 0..2)] {
+        let frames = views.map(|i| {
+            let name = format!("view_{i:04}.png");
+            let from = Path::new(photos()).join("images").join(&name);
+            std::fs::copy(from, dataset.join(&name)).unwrap();
+            let x = 0.1 * f64::from(i);
+            let rows = [
+                [1., 0., 0., x],
+                [0., 1., 0., 0.],
+                [0., 0., 1., 4.],
+                [0., 0., 0., 1.],
+            ];
+            serde_json::json!({"file_path": name, "transform_matrix": rows})
+        });
+        let frames: Vec<_> = frames.collect();
+        let file = serde_json::json!({"camera_angle_x": 0.8, "frames": frames});
+        let name = format!("transforms_{split}.json");
+        std::fs::write(dataset.join(name), file.to_string()).unwrap();
+    }
+    let line = format!("train {} -o {}", text(&dataset), text(&out));
+    let short = "--backend cpu --iterations 3 --max-gaussians 100";
+    let said = ends(&format!("{line} {short} --test-every 0"), 0);
+    assert_contains!(
+        said,
+        "--test-every 0 changes nothing",
+        "6 photos to train on, 2 held out"
+    );
+    let said = ends(&format!("{line} {short} --overwrite"), 0);
+    assert!(!said.contains("changes nothing"), "{said}");
+    let said = ends(&format!("eval {} --test-every 3", text(&out)), 0);
+    assert_contains!(said, "--test-every 3 changes nothing");
 }
 
 /// A scene that is turned, scaled and moved within the folder of its run: photos, cameras and up go

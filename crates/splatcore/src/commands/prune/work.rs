@@ -3,6 +3,7 @@
 use super::args::Args;
 use super::report::Measured;
 use crate::commands::eval::measure;
+use crate::held_out;
 use crate::interrupt::Guard;
 use crate::load;
 use crate::output::{counted, duration};
@@ -46,6 +47,7 @@ pub(super) fn prepare(
         keep_lens: source.keep_lens(None),
         ..LoadOptions::default()
     };
+    load::say_declared(&dataset, args.test_every);
     let train = load::select(&dataset, &folder, Split::Train, test_every)?;
     let [train, test] = load::train_and_test(&dataset, train, test_every as usize, &options)?;
     let train = Arc::new(train);
@@ -57,7 +59,10 @@ pub(super) fn prepare(
             );
             (Arc::clone(&train), "train")
         }
-        false => (Arc::new(test), "test"),
+        false => {
+            held_out::check(source, test.iter().map(|view| &*view.name));
+            (Arc::new(test), "test")
+        }
     };
     let work = Work {
         backend,
