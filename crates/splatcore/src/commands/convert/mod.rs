@@ -84,6 +84,12 @@ pub fn run(args: Args) -> Result<()> {
             output.display(),
         ));
     }
+    if count == 0 && output.is_file() {
+        bail!(
+            "{}: would be replaced by a scene without Gaussians; remove it first if that is meant",
+            output.display()
+        );
+    }
     sources
         .iter()
         .try_for_each(|source| source.before_writing(output))?;

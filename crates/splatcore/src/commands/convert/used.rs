@@ -89,7 +89,30 @@ pub fn check(args: &Args, sources: &[SceneSource], format: Option<Format>) -> Re
             return Err(WrongUsage(message).into());
         }
     }
-    Ok(())
+    check_properties(args)
+}
+
+/// Refuses to keep properties through actions that make a new scene, whose Gaussians have none.
+fn check_properties(args: &Args) -> Result<()> {
+    let makes_anew = |step: &Step| {
+        let Step::Action(action) = step else {
+            return None;
+        };
+        match action {
+            Action::Decimate(_) => Some("--decimate"),
+            Action::PruneFloaters(_) => Some("--prune-floaters"),
+            Action::MaxScale(_) => Some("--max-scale"),
+            _ => None,
+        }
+    };
+    match args.steps.0.iter().find_map(makes_anew) {
+        Some(flag) if args.keep_properties => Err(WrongUsage(format!(
+            "--keep-properties does not go with {flag}, behind which Gaussians have no more \
+             properties than any scene's; leave one out"
+        ))
+        .into()),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a scene may be in one of these formats, as far as its name tells.
