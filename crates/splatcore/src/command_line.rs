@@ -1,7 +1,7 @@
 //! The command `splatcore`: what was typed goes to one file under `commands/` each; errors become
 //! one line.
 
-use crate::{commands, help, output, program, remedy};
+use crate::{commands, habits, help, output, program, remedy};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::Write;
@@ -83,6 +83,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, again: Vec<OsString>) 
     let code = match cli {
         Ok(cli) => finish(dispatch(cli.command)),
         Err(error) => {
+            let error = habits::explained(error, program::arguments().first().map(String::as_str));
             // Nobody is left to tell if this does not reach the terminal.
             let _ = error.print();
             u8::try_from(error.exit_code()).unwrap_or(2)

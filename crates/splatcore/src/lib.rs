@@ -45,6 +45,7 @@ mod command_line;
 mod commands;
 mod ending;
 mod first_view;
+mod habits;
 mod held_out;
 mod help;
 mod hotspots;

@@ -16,7 +16,7 @@ use super::{
 use crate::DataError;
 use splatcore_core::Choice;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Dataset {
     /// Reads poses, lenses and points; decodes no pixels (it may read headers of photos for their
@@ -136,6 +136,16 @@ fn holds_photos(path: &Path) -> Result<bool, DataError> {
     Ok(found)
 }
 
+/// The folder above one of photos, if it is a dataset: its `images` were given in its place.
+fn with_cameras_above(photos: &Path) -> Option<PathBuf> {
+    photos.file_name()?;
+    let above = match photos.parent()? {
+        here if here.as_os_str().is_empty() => Path::new("."),
+        above => above,
+    };
+    (!layouts::in_folder(above).is_empty()).then(|| above.into())
+}
+
 /// The dataset to read, and others that are there.
 fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
     let kind = std::fs::metadata(path).map_err(|e| DataError::read(path, &e))?;
@@ -163,8 +173,14 @@ fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
     if !is_run && holds_photos(path)? {
         let problem = "holds photos but no cameras: neither a COLMAP model (cameras.bin or \
                        cameras.txt in sparse/0) nor transforms.json";
-        let error = DataError::new(path, problem, "find the cameras first");
-        return Err(error.depending_on(Choice::Poses));
+        let remedy = match with_cameras_above(path) {
+            Some(above) => format!(
+                "give {}, which holds cameras, or find them anew",
+                above.display()
+            ),
+            None => "find the cameras first".into(),
+        };
+        return Err(DataError::new(path, problem, remedy).depending_on(Choice::Poses));
     }
     if !is_run && let Some(error) = folder::unread_photos(path) {
         return Err(error);

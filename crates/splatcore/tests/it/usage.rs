@@ -77,6 +77,50 @@ fn wrong_usage_exits_2() {
     }
 }
 
+/// Flags of other trainers are answered with those of this one.
+#[test]
+fn flags_of_other_trainers_are_known() {
+    for (typed, wanted) in [
+        (
+            "-s DIR -m OUT",
+            "`splatcore train DIR -o OUT` (docs/guide/from-inria.md)",
+        ),
+        ("DIR -m OUT", "-o OUT names the folder"),
+        (
+            "DIR -o OUT --eval",
+            "leave it out; every 8th photo is held out",
+        ),
+        ("DIR -o OUT -r 4", "--images images_4"),
+        ("DIR -o OUT --resolution=4", "--images images_4"),
+        ("DIR -o OUT --test_iterations 7000", "--eval-every"),
+        ("DIR -o OUT --data_factor 4", "from-gsplat.md"),
+        (
+            "DIR -o OUT --max-num-iterations 9",
+            "--iterations is the number of steps",
+        ),
+    ] {
+        let said = ends(&format!("train {typed}"), 2);
+        assert_contains!(said, "unexpected argument", wanted);
+        assert!(
+            !said.contains("similar argument") && !said.contains("as a value"),
+            "{said}"
+        );
+    }
+    let said = ends("train DIR -o OUT --sh_degree 2", 2);
+    assert_contains!(said, "'--sh-degree'");
+    for (typed, wanted) in [
+        ("--iterations 30k", "'--iterations <N>': write 30000"),
+        ("--iterations 30,000", "write 30000"),
+        ("--max-gaussians 1.5M", "write 1500000"),
+        ("--seed 1e3", "write 1000"),
+        ("--max-size 1080p", "write a whole number"),
+        ("--seed -1", "write a whole number"),
+    ] {
+        let said = ends(&format!("train DIR -o OUT {typed}"), 2);
+        assert_contains!(said, "invalid value", wanted);
+    }
+}
+
 #[test]
 fn flags_of_convert_without_effect_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -108,6 +152,8 @@ fn flags_of_convert_without_effect_are_refused() {
         assert_contains!(said, "has no effect here", "leave it out");
         assert!(!to.exists(), "{flags}");
     }
+    let line = convert(&scene, "--keep-properties --decimate 9", &ply);
+    assert_contains!(ends(&line, 2), "does not go with --decimate");
     succeeds(&convert(&scene, "--keep-properties --keep-order", &ply));
     succeeds(&convert(&scene, "--spz-version 3", &spz));
     succeeds(&convert(&spz, "--spz-axes rdf", &ply));
@@ -120,6 +166,13 @@ fn flags_of_convert_without_effect_are_refused() {
     );
     assert!(!out("e.splat").exists());
     ends(&convert(&scene, "--filter opacity>2", &out("e.ply")), 0);
+    // A slip in a condition empties no file.
+    let line = convert(&scene, "--filter opacity>2", &ply);
+    assert_contains!(
+        ends(&line, 1),
+        "would be replaced by a scene without Gaussians"
+    );
+    assert!(std::fs::metadata(&ply).unwrap().len() > 5000);
 }
 
 /// Numbers and names that do not fit what is there are wrong usage, too, if they were typed.
@@ -256,6 +309,12 @@ fn bad_input_is_answered_with_one_line() {
     assert_contains!(line, "COLMAP", "transforms.json");
     let line = fails(&["info", &path("empty")]);
     assert_contains!(line, "empty");
+
+    // The folder of the photos in place of the dataset's.
+    let images = format!("{}/images", photos());
+    let line = fails(&["train", &images, "-o", &path("out")]);
+    let above = format!("give {}, which holds cameras", photos());
+    assert_contains!(line, above.as_str(), "splatcore poses");
 
     // Below a file no folder can be made, whoever asks.
     let below = format!("{scene}/out");
