@@ -58,4 +58,8 @@ impl Peers for Counted {
     fn end(&self, device: &dyn Device, begun: Begun) -> Result<(), DeviceError> {
         self.peers.end(device, begun)
     }
+
+    fn is_behind(&self) -> bool {
+        self.peers.is_behind()
+    }
 }
