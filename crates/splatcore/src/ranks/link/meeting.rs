@@ -2,12 +2,14 @@
 
 use super::super::frames::{self, Kind};
 use super::super::world::World;
-use super::BEAT;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// How long rank 0 may take to answer a call, before it is called again.
+const CALL: Duration = Duration::from_secs(1);
 
 /// Who a rank is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,7 +152,7 @@ pub fn call(world: &World, own: &Hello, deadline: Duration) -> Result<(TcpStream
     let place = format!("{}:{}", world.host, world.port);
     let stream = loop {
         let address = place.to_socket_addrs().ok().and_then(|mut all| all.next());
-        let connected = address.map(|address| TcpStream::connect_timeout(&address, BEAT));
+        let connected = address.map(|address| TcpStream::connect_timeout(&address, CALL));
         match connected {
             Some(Ok(stream)) => break stream,
             _ if Instant::now() >= until => bail!(
@@ -164,7 +166,7 @@ pub fn call(world: &World, own: &Hello, deadline: Duration) -> Result<(TcpStream
     };
     stream.set_nodelay(true)?;
     frames::write(&stream, Kind::Hello, &serde_json::to_vec(own)?)?;
-    stream.set_read_timeout(Some(until.saturating_duration_since(Instant::now()) + BEAT))?;
+    stream.set_read_timeout(Some(until.saturating_duration_since(Instant::now()) + CALL))?;
     let answer = frames::read(&mut &stream).context("rank 0 does not answer")?;
     match answer {
         Some(frame) if frame.kind == Kind::Agreed => Ok((stream, frame.text())),
