@@ -7,6 +7,7 @@ mod equal_quality;
 mod faults;
 mod not_a_number;
 mod option_pairs;
+mod ranks_that_fail;
 mod real_gradients;
 pub mod support;
 mod tunables;

@@ -4,21 +4,33 @@
 use super::{Begun, Peers, Piece};
 use crate::device::{Device, DeviceError};
 use splatcore_core::backend::Ranks;
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What is under way from a rank to another, in order.
-type Mail = HashMap<(usize, usize), VecDeque<Vec<u8>>>;
+#[derive(Default)]
+struct Mail {
+    /// What is under way from a rank to another, in order.
+    under_way: HashMap<(usize, usize), VecDeque<Vec<u8>>>,
+    /// Ranks that have ended.
+    gone: HashSet<usize>,
+}
 
 #[derive(Default)]
 struct Office {
     mail: Mutex<Mail>,
-    arrived: Condvar,
+    changed: Condvar,
+}
+
+impl Office {
+    fn mail(&self) -> MutexGuard<'_, Mail> {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One of the threads. An exchange is made when it begins, or where [`Loopback::late`] says so when
-/// it ends: each shows other mistakes of who does not wait for it.
+/// it ends: each shows other mistakes of who does not wait for it. As between cards, it is over
+/// when the others have taken what is theirs. A rank that ends is missed at once.
 pub struct Loopback {
     ranks: Ranks,
     office: Arc<Office>,
@@ -54,25 +66,45 @@ impl Loopback {
         self
     }
 
-    fn take(&self, piece: &Piece) -> Result<Vec<u8>, DeviceError> {
-        let key = (piece.rank, self.ranks.rank);
-        let mail = self.office.mail.lock();
-        let mail = mail.unwrap_or_else(PoisonError::into_inner);
-        let empty = |mail: &mut Mail| mail.get(&key).is_none_or(VecDeque::is_empty);
-        let waited = self
-            .office
-            .arrived
-            .wait_timeout_while(mail, self.deadline, empty);
-        let (mut mail, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let arrived = mail.get_mut(&key).and_then(VecDeque::pop_front);
-        let silent = || {
-            DeviceError::Failed(format!(
-                "rank {} gave nothing within {} s",
-                piece.rank,
-                self.deadline.as_secs_f64()
-            ))
+    /// Waits until there is mail from a rank to another, one of which is this one, or none is left.
+    fn wait(
+        &self,
+        (from, to): (usize, usize),
+        is_wanted: bool,
+    ) -> Result<MutexGuard<'_, Mail>, DeviceError> {
+        let other = if from == self.ranks.rank { to } else { from };
+        let is_done = |mail: &Mail| {
+            let is_empty = mail
+                .under_way
+                .get(&(from, to))
+                .is_none_or(VecDeque::is_empty);
+            is_empty != is_wanted
         };
-        let bytes = arrived.ok_or_else(silent)?;
+        let waits = |mail: &mut Mail| !is_done(mail) && !mail.gone.contains(&other);
+        let office = &self.office;
+        let waited = office
+            .changed
+            .wait_timeout_while(office.mail(), self.deadline, waits);
+        let (mail, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let seconds = self.deadline.as_secs_f64();
+        match (is_done(&mail), mail.gone.contains(&other), is_wanted) {
+            (true, ..) => Ok(mail),
+            (_, true, _) => Err(DeviceError::Failed(format!("rank {other} ended"))),
+            (.., true) => Err(DeviceError::Failed(format!(
+                "rank {other} gave nothing within {seconds} s"
+            ))),
+            (.., false) => Err(DeviceError::Failed(format!(
+                "rank {other} took nothing within {seconds} s"
+            ))),
+        }
+    }
+
+    fn take(&self, piece: &Piece) -> Result<Vec<u8>, DeviceError> {
+        let way = (piece.rank, self.ranks.rank);
+        let mut mail = self.wait(way, true)?;
+        let arrived = mail.under_way.get_mut(&way).and_then(VecDeque::pop_front);
+        let bytes = arrived.unwrap_or_default();
+        self.office.changed.notify_all();
         match bytes.len() == piece.bytes {
             true => Ok(bytes),
             false => Err(DeviceError::Failed(format!(
@@ -85,21 +117,30 @@ impl Loopback {
     }
 
     fn make(&self, device: &dyn Device, [give, take]: [Vec<Piece>; 2]) -> Result<(), DeviceError> {
-        for piece in give {
+        for piece in &give {
             let mut bytes = vec![0; piece.bytes];
             // SAFETY: the promise of who began the exchange, here and below.
             unsafe { device.download(&mut bytes, piece.address)? };
-            let mail = self.office.mail.lock();
-            let mut mail = mail.unwrap_or_else(PoisonError::into_inner);
-            let key = (self.ranks.rank, piece.rank);
-            mail.entry(key).or_default().push_back(bytes);
-            self.office.arrived.notify_all();
+            let way = (self.ranks.rank, piece.rank);
+            let mut mail = self.office.mail();
+            mail.under_way.entry(way).or_default().push_back(bytes);
+            self.office.changed.notify_all();
         }
         for piece in take {
             let bytes = self.take(&piece)?;
             unsafe { device.upload(piece.address, &bytes)? };
         }
+        for piece in give {
+            self.wait((self.ranks.rank, piece.rank), false).map(drop)?;
+        }
         Ok(())
+    }
+}
+
+impl Drop for Loopback {
+    fn drop(&mut self) {
+        self.office.mail().gone.insert(self.ranks.rank);
+        self.office.changed.notify_all();
     }
 }
 

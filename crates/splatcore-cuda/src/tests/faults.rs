@@ -392,9 +392,10 @@ fn a_card_taken_away() {
     // About a hundred places, and all kinds of them, but for the last: what is dropped waits once
     // more, and tells nobody.
     for at in (0..all - 1).step_by(1 + all / 97) {
-        watched.watch().calls_left = Some(at);
+        watched.watch().calls = 0;
+        watched.watch().failing = at..usize::MAX;
         let results = everything(&watched.backend());
-        watched.watch().calls_left = None;
+        watched.watch().failing = 0..0;
         let first = results
             .iter()
             .position(Result::is_err)

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Watch {
     /// Calls of methods that can fail.
     pub calls: usize,
-    /// Calls that still succeed; from then on every one fails.
-    pub calls_left: Option<usize>,
+    /// Which of these calls fail.
+    pub failing: std::ops::Range<usize>,
     /// Calls of `allocate`.
     pub allocations: usize,
     /// Which calls of `allocate` find no memory.
@@ -35,6 +35,8 @@ pub struct Watch {
     pub peak: usize,
     /// Calls of `allocate_pinned`.
     pub pinned: usize,
+    /// Which of them find no memory.
+    pub no_pinned: std::ops::Range<usize>,
     /// Events that were not discarded.
     pub events: usize,
     sizes: HashMap<u64, usize>,
@@ -91,13 +93,9 @@ impl<D: ?Sized> Watched<D> {
     fn call(&self) -> Result<(), DeviceError> {
         let mut watch = self.watch();
         watch.calls += 1;
-        match &mut watch.calls_left {
-            Some(0) => Err(DeviceError::Failed("the card was taken away".into())),
-            Some(left) => {
-                *left -= 1;
-                Ok(())
-            }
-            None => Ok(()),
+        match watch.failing.contains(&(watch.calls - 1)) {
+            true => Err(DeviceError::Failed("the card was taken away".into())),
+            false => Ok(()),
         }
     }
 }
@@ -152,7 +150,12 @@ impl<D: Device + ?Sized> Allocations for Watched<D> {
 impl<D: Device + ?Sized> HostAllocations for Watched<D> {
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         self.call()?;
-        self.watch().pinned += 1;
+        let mut watch = self.watch();
+        watch.pinned += 1;
+        if watch.no_pinned.contains(&(watch.pinned - 1)) {
+            let (bytes, free) = (bytes as u64, 0);
+            return Err(DeviceError::OutOfMemory { bytes, free });
+        }
         self.device.allocate_pinned(bytes)
     }
     unsafe fn release_pinned(&self, address: *mut u8) {
