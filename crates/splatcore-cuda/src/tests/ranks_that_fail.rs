@@ -3,8 +3,8 @@
 //! whatever memory, all end with the bits of one rank that has plenty, or all by an error.
 //!
 //! Runs of the trainer in which everything happens that ranks exchange: steps, refinements, looks,
-//! checkpoints, division. A few places and amounts of memory are tried; with `SPLATCORE_SWEEP=1` far
-//! more, which takes hours.
+//! checkpoints, division. A few places and amounts of memory are tried; with `SPLATCORE_SWEEP=1`
+//! far more, which takes hours.
 
 use crate::CudaBackend;
 use crate::device::{Device, Limited};
