@@ -16,6 +16,7 @@
 //! | where does a candidate run | [`worker`] |
 //! | when is a candidate faster | [`timing`] |
 //! | what does an experiment consist of | [`experiment`] |
+//! | what can a search start from besides the built-in files | [`starts`] |
 //! | what is a run, step by step | [`campaign`] |
 //! | what happened in a run | [`journal`], [`summary`]; as the paper's figures [`figures`] |
 //! | when may a candidate become a commit | [`acceptance`] |
@@ -40,6 +41,7 @@ pub mod profile;
 pub mod propose;
 pub mod proposers;
 pub mod search;
+pub mod starts;
 pub mod summary;
 pub mod timing;
 pub mod worker;

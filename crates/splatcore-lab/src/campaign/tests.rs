@@ -71,6 +71,7 @@ fn experiment(candidates: u64) -> Experiment {
         task: Task {
             pipeline: "vanilla".into(),
             workload: Workload::Frame,
+            start: None,
             files: vec!["a.cu".into()],
         },
         scenes: Scenes::default(),

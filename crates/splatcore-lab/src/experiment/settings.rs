@@ -1,9 +1,10 @@
 //! `experiment.toml`.
 
-use crate::candidate::hex;
+use crate::candidate::{Texts, hex};
 use crate::llm::budget::Limits;
 use crate::llm::source::Endpoints;
 use crate::proposers::Proposers;
+use crate::starts;
 use crate::timing::Plan;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -64,6 +65,7 @@ impl Experiment {
         {
             return Err(format!("task.files names {file:?} twice"));
         }
+        self.task.check_start()?;
         let Budget {
             device_seconds,
             wall_seconds,
@@ -96,8 +98,40 @@ pub struct Task {
     pub pipeline: String,
     /// What is timed.
     pub workload: Workload,
+    /// The start whose files take the place of built-in ones ([`starts`]); without one the search
+    /// starts from the built-in files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
     /// Kernel files that may be changed.
     pub files: Vec<String>,
+}
+
+impl Task {
+    /// Texts that the baseline has in the place of built-in ones.
+    ///
+    /// # Errors
+    /// If there is no such start.
+    pub fn start_texts(&self) -> Result<Texts, String> {
+        self.start
+            .as_deref()
+            .map_or(Ok(Texts::new()), starts::texts)
+    }
+
+    /// What is wrong with the start, in words.
+    fn check_start(&self) -> Result<(), String> {
+        let Some(start) = &self.start else {
+            return Ok(());
+        };
+        let texts = self
+            .start_texts()
+            .map_err(|error| format!("task.start: {error}"))?;
+        match self.files.iter().find(|file| !texts.contains_key(*file)) {
+            Some(file) => Err(format!(
+                "task.files names {file}, which the start {start} lacks"
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What is timed, always as a whole: work must not move out of the part that is looked at.

@@ -210,6 +210,73 @@ fn a_program_proposes_and_its_record_repeats_it() {
     assert_contains!(error, "no model is set for the coder");
 }
 
+/// Whoever answers from a start reads the start's file and no other, and may use names of others.
+#[cfg(unix)]
+#[test]
+fn a_start_shows_the_method_and_nothing_else() {
+    use std::os::unix::fs::PermissionsExt;
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    let (experiment, program, asked) = (at("experiment"), at("model"), at("asked"));
+    let error = ends(&["lab", "new", &experiment, "--start", "literal"], 2);
+    assert_contains!(error, "give a --pipeline such as aabb+literal");
+    let new = [
+        "lab",
+        "new",
+        &experiment,
+        "--candidates",
+        "1",
+        "--pipeline",
+        "aabb+literal",
+    ];
+    let said = succeeds(&[new.as_slice(), &["--start", "literal"]].concat());
+    assert_contains!(said, "blend_literal.cu may be changed");
+    let settings = std::fs::read_to_string(at("experiment/experiment.toml")).unwrap();
+    assert_contains!(
+        settings,
+        "start = \"literal\"",
+        "files = [\"blend_literal.cu\"]"
+    );
+    if !can_run_kernels() {
+        return;
+    }
+    let kernel = "extern \"C\" __global__ void __launch_bounds__(BLOCK)\n";
+    let helper = "#define LONG_LIST 2\n\
+                  __device__ __forceinline__ float log2_alpha(float a, float b) {\n    \
+                  return a * __expf(b);\n}\n";
+    let edit =
+        |from: &str, to: &str| format!("<<<<<<< SEARCH\n{from}=======\n{to}>>>>>>> REPLACE\n");
+    let raw = ["conic.w * expf(power)", "log2_alpha(conic.w, power)"];
+    let [from, to] = raw.map(|value| format!("            float raw = {value};\n"));
+    let helped = edit(kernel, &format!("{helper}{kernel}"));
+    let reply = format!("blend_literal.cu\n{helped}{}", edit(&from, &to));
+    let script = format!("#!/bin/sh\ncat > {asked}\ncat <<'END'\n{reply}END\n");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let source = format!("command:{program}");
+    let run = [
+        "lab",
+        "run",
+        &experiment,
+        "--on",
+        "emulator",
+        "--guidance",
+        "none",
+    ];
+    let said = succeeds(&[run.as_slice(), &["--llm", &source]].concat());
+    assert_contains!(said, "1 candidates: 0 faster, 0 rejected");
+    let asked = std::fs::read_to_string(&asked).unwrap();
+    let file = "../splatcore-lab/starts/literal/blend_literal.cu";
+    assert_contains!(asked, std::fs::read_to_string(file).unwrap().trim_end());
+    let files = asked.lines().filter(|line| line.starts_with("## ")).count();
+    assert_eq!(files, 1, "{asked}");
+    for hint in ["blend.cuh", "scalar", "log2_alpha", " us "] {
+        assert!(!asked.contains(hint), "{hint}: {asked}");
+    }
+    let said = succeeds(&["lab", "profile", &experiment, "--on", "emulator"]);
+    assert!(!said.contains("blend.cuh"), "{said}");
+}
+
 /// The profile is measured once: a run that goes on asks with the numbers of its first questions.
 #[cfg(unix)]
 #[test]

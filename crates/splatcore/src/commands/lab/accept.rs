@@ -11,10 +11,11 @@ use similar::TextDiff;
 use splatcore_cuda::ops::op_of;
 use splatcore_lab::acceptance::{Evidence, accept};
 use splatcore_lab::evaluate::{Evaluator, Local, Toolbox};
-use splatcore_lab::experiment::{Experiment, Folder, Scene};
+use splatcore_lab::experiment::{Experiment, Folder, Scene, Task};
 use splatcore_lab::gates::Ratio;
 use splatcore_lab::gates::result::Wanted;
 use splatcore_lab::journal::{Event, NotRun, State, Timed};
+use splatcore_lab::starts;
 use splatcore_lab::summary::{Row, Summary, rounds, scene_ratios};
 use splatcore_lab::timing::interval;
 use splatcore_lab::{Candidate, Texts};
@@ -47,9 +48,9 @@ struct Record<'a> {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let build = Build::new(&args.device)?;
     let mut folder = Folder::open(&args.folder)?;
     let experiment = folder.experiment.clone();
+    let build = Build::new(&args.device)?.starting(&experiment.task)?;
     check_build(&experiment, &build)?;
     check_settings(&folder)?;
     let summary = Summary::of(folder.journal.entries());
@@ -91,8 +92,8 @@ pub fn run(args: Args) -> Result<()> {
     let winner = args.folder.join("winner");
     std::fs::create_dir_all(&winner).with_context(|| winner.display().to_string())?;
     let patch = winner.join(format!("{}.patch", row.id));
-    std::fs::write(&patch, diff(build.kernels(), &candidate.changed))
-        .with_context(|| patch.display().to_string())?;
+    let changes = diff(build.kernels(), &experiment.task, &candidate.changed);
+    std::fs::write(&patch, changes).with_context(|| patch.display().to_string())?;
     let record = Record {
         candidate: row,
         evidence: &evidence,
@@ -147,13 +148,15 @@ impl Again<'_> {
 }
 
 /// A patch against the tree that the kernels are built from.
-pub fn diff(kernels: &Texts, changed: &Texts) -> String {
+pub fn diff(kernels: &Texts, task: &Task, changed: &Texts) -> String {
     let mut patch = String::new();
     for (name, text) in changed {
-        let path = format!(
-            "crates/splatcore-cuda/src/ops/{}/{name}",
-            op_of(name).unwrap_or("shared")
-        );
+        let op = op_of(name).unwrap_or("shared");
+        let folder = match &task.start {
+            Some(start) => starts::folder(start),
+            None => format!("crates/splatcore-cuda/src/ops/{op}"),
+        };
+        let path = format!("{folder}/{name}");
         let old = kernels.get(name).map_or("", String::as_str);
         let diff = TextDiff::from_lines(old, text);
         let mut unified = diff.unified_diff();

@@ -31,7 +31,7 @@ pub fn programs(
     pipeline: Pipeline,
     training: bool,
     capability: u32,
-    changed: Option<&Texts>,
+    changed: &Texts,
     frames: &[FrameKind],
 ) -> Result<Vec<Program>> {
     let render = RenderOptions {
@@ -54,10 +54,8 @@ pub fn programs(
     let mut all: Vec<Program> = Vec::new();
     for mut run in runs {
         run.capability = capability;
-        if let Some(changed) = changed {
-            let replaced = Replacements::new(changed.clone(), SOURCES);
-            run.replacements = replaced.map_err(anyhow::Error::msg)?;
-        }
+        let replaced = Replacements::new(changed.clone(), SOURCES);
+        run.replacements = replaced.map_err(anyhow::Error::msg)?;
         for program in run.programs()? {
             if !all.contains(&program) {
                 all.push(program);
@@ -75,8 +73,9 @@ pub fn files_of_programs(
     pipeline: Pipeline,
     training: bool,
     capability: u32,
+    changed: &Texts,
 ) -> Result<BTreeMap<String, Vec<String>>> {
-    let programs = programs(pipeline, training, capability, None, &[])?;
+    let programs = programs(pipeline, training, capability, changed, &[])?;
     let files = |program: &Program| {
         let files = program.files();
         files.iter().map(|(name, _)| (*name).to_owned()).collect()
@@ -115,7 +114,7 @@ impl Compiler {
         capability: u32,
         frames: &[FrameKind],
     ) -> Result<Option<Compiled>, Rejection> {
-        let programs = programs(pipeline, training, capability, Some(changed), frames);
+        let programs = programs(pipeline, training, capability, changed, frames);
         let programs = programs.map_err(|error| refused(error.to_string()))?;
         if nvrtc::nvrtc().is_err() {
             return Ok(None);

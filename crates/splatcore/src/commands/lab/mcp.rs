@@ -25,9 +25,9 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let opening = Opening::new(&args.device)?;
     let mut folder = Folder::open(&args.folder)?;
     let experiment = folder.experiment.clone();
+    let opening = Opening::new(&args.device, &experiment)?;
     opening.check_journal(&folder)?;
     let baseline = opening.baseline(&experiment)?;
     let profile = super::profile::of(&opening.build, &experiment)?;

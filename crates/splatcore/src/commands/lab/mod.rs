@@ -17,6 +17,8 @@ mod report;
 mod run;
 pub mod sanitizer;
 mod scenes;
+#[cfg(test)]
+mod starts_tests;
 mod status;
 mod toolbox;
 mod worker;

@@ -4,12 +4,14 @@ use super::scenes;
 use super::toolbox::{Build, digest};
 use crate::output::WrongUsage;
 use anyhow::{Result, bail};
+use clap::builder::PossibleValuesParser;
 use splatcore_core::Pipeline;
 use splatcore_cuda::ops::op_of;
 use splatcore_lab::evaluate::Toolbox;
 use splatcore_lab::experiment::{Budget, Experiment, Folder, Scenes, Task, Workload};
 use splatcore_lab::llm::budget::Limits;
 use splatcore_lab::llm::source::Endpoints;
+use splatcore_lab::starts;
 use splatcore_lab::timing::Plan;
 use std::path::PathBuf;
 
@@ -37,13 +39,18 @@ pub struct Args {
     #[arg(
         long,
         value_name = "OP",
-        required_unless_present = "files",
-        conflicts_with = "files"
+        required_unless_present_any = ["files", "start"],
+        conflicts_with_all = ["files", "start"]
     )]
     task: Option<String>,
     /// Kernel files that may be changed, separated by commas, in place of those of --task
     #[arg(long, value_name = "FILE,FILE", value_delimiter = ',')]
     files: Vec<String>,
+    /// Start from a file that holds the method and nothing else, in place of the built-in files;
+    /// --pipeline has this blend
+    #[arg(long, value_name = "BLEND", conflicts_with = "files")]
+    #[arg(value_parser = PossibleValuesParser::new(starts::names()))]
+    start: Option<String>,
     /// What is timed: a frame, or a step of training with its backward pass
     #[arg(long, value_name = "WHAT", default_value = "frame", value_parser = workload)]
     workload: Workload,
@@ -78,8 +85,14 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let build = Build::without_device()?;
-    let files = files(&args, &build)?;
+    let mut task = Task {
+        pipeline: args.pipeline.to_string(),
+        workload: args.workload,
+        start: args.start.clone(),
+        files: vec![],
+    };
+    let build = Build::without_device()?.starting(&task)?;
+    task.files = files(&args, &task, &build)?;
     let search = scenes::list(&args.scenes, args.size)?;
     let held_out = scenes::list(&args.held_out, args.size)?;
     // Names of one file may differ.
@@ -100,11 +113,7 @@ pub fn run(args: Args) -> Result<()> {
         commit: option_env!("SPLATCORE_COMMIT").map(str::to_owned),
         kernels: digest(build.kernels()),
         proposer: None,
-        task: Task {
-            pipeline: args.pipeline.to_string(),
-            workload: args.workload,
-            files,
-        },
+        task,
         scenes: Scenes { search, held_out },
         budget: Budget {
             candidates: args.candidates,
@@ -125,7 +134,19 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-fn files(args: &Args, build: &Build) -> Result<Vec<String>> {
+fn files(args: &Args, task: &Task, build: &Build) -> Result<Vec<String>> {
+    if let Some(start) = &args.start {
+        let blend = args.pipeline.blend.name();
+        if blend != *start {
+            bail!(WrongUsage(format!(
+                "--start {start} is another blend than {blend}, which {} runs; give a --pipeline \
+                 such as aabb+{start}",
+                args.pipeline
+            )));
+        }
+        let texts = task.start_texts().map_err(anyhow::Error::msg)?;
+        return Ok(texts.into_keys().collect());
+    }
     if let Some(unknown) = args.files.iter().find(|f| op_of(f).is_none()) {
         bail!(WrongUsage(format!("no kernel file is called {unknown}")));
     }

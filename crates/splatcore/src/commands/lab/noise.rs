@@ -66,11 +66,11 @@ struct Record {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<()> {
-    let opening = Opening::new(&args.device)?;
+    let folder = Folder::open(&args.folder)?;
+    let opening = Opening::new(&args.device, &folder.experiment)?;
     if opening.build.turns().is_none() {
         bail!("times need a card, and kernels run on the emulator here");
     }
-    let folder = Folder::open(&args.folder)?;
     opening.baseline(&folder.experiment)?;
     let changed = match &args.kernels {
         Some(folder) => read(folder)?,

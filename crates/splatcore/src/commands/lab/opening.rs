@@ -18,13 +18,13 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// This build on a device.
+    /// This build on a device, with the kernels that an experiment starts from.
     ///
     /// # Errors
-    /// As [`Build::new`].
-    pub fn new(device: &DeviceArgs) -> Result<Self> {
+    /// As [`Build::new`] and [`Build::starting`].
+    pub fn new(device: &DeviceArgs, experiment: &Experiment) -> Result<Self> {
         Ok(Self {
-            build: Build::new(device)?,
+            build: Build::new(device)?.starting(&experiment.task)?,
         })
     }
 

@@ -1,8 +1,8 @@
 //! `splatcore lab profile`: where the time goes, as models are told.
 
 use super::device::DeviceArgs;
+use super::scenes;
 use super::toolbox::{Build, digest};
-use super::{code, scenes};
 use crate::output;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,8 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<()> {
     let folder = Folder::open(&args.folder)?;
-    let profile = of(&Build::new(&args.device)?, &folder.experiment)?;
+    let build = Build::new(&args.device)?.starting(&folder.experiment.task)?;
+    let profile = of(&build, &folder.experiment)?;
     match args.json {
         true => output::print_json(&profile),
         false => output::print(&to_markdown(&profile)),
@@ -106,6 +107,7 @@ pub fn of(build: &Build, experiment: &Experiment) -> Result<Profile> {
         kernels: kernels(build, experiment, pipeline, training)?,
         ..Profile::default()
     };
+    // The built-in kernels, also for a start: its machine code is theirs, and they count.
     if let Some(backend) = build.card() {
         measure(&mut profile, &backend, experiment, pipeline, training)?;
         let files = build.files_of(pipeline, training)?;
@@ -129,7 +131,7 @@ fn kernels(
     let Some(compiled) = compiled.map_err(|error| anyhow::anyhow!("{error}"))? else {
         return Ok(vec![]);
     };
-    let files = code::files_of_programs(pipeline, training, build.capability())?;
+    let files = build.files_of_programs(pipeline, training)?;
     let mut kernels = Vec::new();
     for (program, code) in &compiled.programs {
         let Some(files) = files.get(program) else {

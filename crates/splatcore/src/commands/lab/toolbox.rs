@@ -10,10 +10,12 @@ use splatcore_cpu::CpuBackend;
 use splatcore_cuda::CudaBackend;
 use splatcore_cuda::ops::SOURCES;
 use splatcore_lab::evaluate::{FrameKind, REPORT, Role, Toolbox, Turns};
+use splatcore_lab::experiment::Task;
 use splatcore_lab::gates::machine_code::Compiled;
 use splatcore_lab::gates::sanitizer::Tool;
 use splatcore_lab::worker::{Limits, Program};
 use splatcore_lab::{Rejection, Texts};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,8 @@ pub struct Build {
     /// Machine code of programs that were compiled.
     compiler: Compiler,
     kernels: Texts,
+    /// Texts of `kernels` that are not the built-in ones.
+    start: Texts,
     /// Starts this command line in another process.
     program: Vec<OsString>,
     /// Compiled kernels of this build. Workers with other kernels copy it, so that they compile
@@ -66,6 +70,7 @@ impl Build {
                 .iter()
                 .map(|&(name, text)| (name.to_owned(), text.to_owned()))
                 .collect(),
+            start: Texts::new(),
             program: program::again()?,
             cache,
             judge: CpuBackend::new(None),
@@ -80,15 +85,42 @@ impl Build {
         Self::on(Device::Emulator)
     }
 
+    /// The same with the kernels that a task starts from.
+    ///
+    /// # Errors
+    /// If there is no such start.
+    pub fn starting(mut self, task: &Task) -> Result<Self> {
+        self.start = task.start_texts().map_err(anyhow::Error::msg)?;
+        self.kernels.extend(self.start.clone());
+        Ok(self)
+    }
+
+    /// The texts that stand in the place of built-in ones where a candidate has these.
+    fn replaced(&self, changed: &Texts) -> Texts {
+        let mut texts = self.start.clone();
+        texts.extend(changed.clone());
+        texts
+    }
+
+    /// The kernel files of each program of a pipeline, by the program's name and constants.
+    ///
+    /// # Errors
+    /// If they cannot be told.
+    pub fn files_of_programs(
+        &self,
+        pipeline: Pipeline,
+        training: bool,
+    ) -> Result<BTreeMap<String, Vec<String>>> {
+        code::files_of_programs(pipeline, training, self.capability(), &self.start)
+    }
+
     /// Kernel files that a frame of a pipeline, and with `training` its gradients, are made of.
     ///
     /// # Errors
     /// If they cannot be told.
     pub fn files_of(&self, pipeline: Pipeline, training: bool) -> Result<Vec<String>> {
-        let mut files: Vec<String> = Vec::new();
-        for program in code::programs(pipeline, training, self.capability(), None, &[])? {
-            files.extend(program.files().iter().map(|(name, _)| (*name).to_owned()));
-        }
+        let programs = self.files_of_programs(pipeline, training)?;
+        let mut files: Vec<String> = programs.into_values().flatten().collect();
         files.sort();
         files.dedup();
         Ok(files)
@@ -170,8 +202,9 @@ impl Toolbox for Build {
         training: bool,
         frames: &[FrameKind],
     ) -> Result<Option<Compiled>, Rejection> {
+        let texts = self.replaced(changed);
         self.compiler
-            .compile(changed, pipeline, training, self.capability(), frames)
+            .compile(&texts, pipeline, training, self.capability(), frames)
     }
 
     fn worker(&self, kernels: &Path, role: Role) -> Result<Program, String> {
@@ -184,6 +217,13 @@ impl Toolbox for Build {
             (Role::Checked, _) => "checked",
             (Role::CheckedBackwards, _) => "checked-backwards",
         };
+        for (name, text) in &self.start {
+            let file = kernels.join(name);
+            if !file.exists() {
+                let written = std::fs::write(&file, text);
+                written.map_err(|error| format!("{}: {error}", file.display()))?;
+            }
+        }
         let changed = std::fs::read_dir(kernels).is_ok_and(|mut files| files.next().is_some());
         let mut command = self.program.clone();
         command.extend(["lab", "worker", "--kind", kind].map(OsString::from));

@@ -35,8 +35,9 @@ pub(super) fn read(path: &Path) -> Result<Read> {
     let state = State::replay(Texts::new(), &record.entries, &record.blobs)?;
     let changed = summary.best().and_then(|best| {
         let judged = state.history.find(&best.id)?;
-        let build = Build::without_device().ok()?;
-        Some(diff(build.kernels(), &judged.candidate.changed))
+        let task = &record.experiment.task;
+        let build = Build::without_device().ok()?.starting(task).ok()?;
+        Some(diff(build.kernels(), task, &judged.candidate.changed))
     });
     let name = path.file_name().unwrap_or(path.as_os_str());
     Ok(Read {
