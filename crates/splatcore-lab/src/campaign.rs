@@ -1,7 +1,7 @@
 //! A run: proposes, judges and writes down, until a budget is spent, nothing is left to try, or
 //! somebody interrupts.
 
-use crate::candidate::{Candidate, Id, Texts};
+use crate::candidate::{Bill, Candidate, Id, Texts};
 use crate::evaluate::{Broken, Evaluator, Outcome};
 use crate::experiment::{ExperimentError, Folder};
 use crate::gates::{Gate, Rejection, Verdict};
@@ -59,6 +59,11 @@ pub trait CrossCheck {
         history: &History,
         candidate: &Candidate,
     ) -> Result<Option<CrossChecked>, String>;
+
+    /// What its answers since the last call cost.
+    fn take_bills(&mut self) -> Vec<Bill> {
+        Vec::new()
+    }
 }
 
 /// Runs an experiment, or goes on with it. Returns why it ended.
@@ -162,6 +167,17 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Writes down answers that the journal does not have: those on record come again when a run
+    /// goes on.
+    fn note(&mut self, bills: Vec<Bill>) -> Result<(), CampaignError> {
+        for bill in bills {
+            if !self.state.answered.contains(&bill.request) {
+                self.write(Event::Answered(bill))?;
+            }
+        }
+        Ok(())
+    }
+
     fn go(
         &mut self,
         proposer: &mut dyn Proposer,
@@ -173,7 +189,9 @@ impl<'a> Session<'a> {
             if let Some(reason) = self.ends(watch) {
                 return Ok(reason);
             }
-            match proposer.propose(&self.state.history) {
+            let proposed = proposer.propose(&self.state.history);
+            self.note(proposer.take_bills())?;
+            match proposed {
                 Ok(candidate) => {
                     fruitless = 0;
                     self.submit(candidate, evaluator, watch)?;
@@ -294,6 +312,12 @@ impl<'a> Session<'a> {
             return Ok(None);
         };
         let checked = check.check(&self.state.history, candidate);
+        let about = |bill| Bill {
+            id: Some(candidate.id()),
+            ..bill
+        };
+        let bills = check.take_bills().into_iter().map(about).collect();
+        self.note(bills)?;
         let Some(checked) = checked.map_err(CampaignError::Stop)? else {
             return Ok(None);
         };
@@ -333,5 +357,7 @@ impl<'a> Session<'a> {
     }
 }
 
+#[cfg(test)]
+mod bills_tests;
 #[cfg(test)]
 mod tests;

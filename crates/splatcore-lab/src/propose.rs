@@ -1,6 +1,6 @@
 //! Who makes candidates: one interface for searches, models and people.
 
-use crate::candidate::{Candidate, Id, Texts};
+use crate::candidate::{Bill, Candidate, Id, Texts};
 use crate::gates::Verdict;
 
 /// What a proposer may know: the task's files and what came of every candidate so far, oldest
@@ -92,4 +92,9 @@ pub trait Proposer {
     /// # Errors
     /// See [`ProposeError`].
     fn propose(&mut self, history: &History) -> Result<Candidate, ProposeError>;
+
+    /// What the answers of models that it asked since the last call cost.
+    fn take_bills(&mut self) -> Vec<Bill> {
+        Vec::new()
+    }
 }

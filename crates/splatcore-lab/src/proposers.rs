@@ -1,6 +1,6 @@
 //! Proposers by name, and several that take turns: the one list of who may make candidates.
 
-use crate::candidate::Candidate;
+use crate::candidate::{Bill, Candidate};
 use crate::propose::{History, ProposeError, Proposer};
 use crate::search::proposer::Around;
 use crate::search::{CrossoverProposer, SearchProposer, Strategy};
@@ -152,6 +152,11 @@ impl Proposer for Turns {
             }
         }
         Err(ProposeError::Exhausted)
+    }
+
+    fn take_bills(&mut self) -> Vec<Bill> {
+        let all = self.all.iter_mut();
+        all.flat_map(|proposer| proposer.take_bills()).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a journal comes down to: for `lab status` and for reports.
 
-use crate::candidate::{Id, Operator, Origin, described};
+use crate::candidate::{Bill, Id, Operator, Origin, described};
 use crate::gates::{Gate, Ratio, Verdict};
 use crate::journal::{Entry, Event, NotRun, Opened, Series};
 use crate::timing::{interval, noise};
@@ -24,6 +24,68 @@ pub struct Summary {
     pub noise: Option<Ratio>,
     /// Seconds of the device.
     pub device_seconds: f64,
+    /// What models took, by role and model.
+    pub models: Vec<Asked>,
+}
+
+/// What the answers of one model in one role took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Asked {
+    /// `planner`, `coder` or `checker`.
+    pub role: String,
+    /// The model, if anybody said which.
+    pub model: Option<String>,
+    /// Its version, likewise.
+    pub version: Option<String>,
+    /// Answers.
+    pub answers: u64,
+    /// Tokens that it read.
+    pub tokens_in: u64,
+    /// Tokens that it wrote.
+    pub tokens_out: u64,
+    /// Some of the tokens are estimated.
+    pub estimated: bool,
+    /// What was paid; unknown if the price of an answer is.
+    pub cost: Option<f64>,
+    /// Seconds of waiting for it.
+    pub seconds: f64,
+}
+
+impl Asked {
+    fn is_of(&self, bill: &Bill) -> bool {
+        (&self.role, &self.model, &self.version) == (&bill.role, &bill.model, &bill.version)
+    }
+
+    fn take(&mut self, bill: &Bill) {
+        self.answers += 1;
+        self.tokens_in += bill.tokens_in;
+        self.tokens_out += bill.tokens_out;
+        self.estimated |= bill.estimated;
+        self.cost = self.cost.zip(bill.cost).map(|(sum, cost)| sum + cost);
+        self.seconds += bill.seconds;
+    }
+
+    /// The model and its version, in words.
+    pub fn named(&self) -> String {
+        let model = self.model.as_deref().unwrap_or("a model that nobody named");
+        let version = self.version.as_ref();
+        version.map_or_else(
+            || model.to_owned(),
+            |version| format!("{model} ({version})"),
+        )
+    }
+
+    /// What it took, in words.
+    pub fn described(&self) -> String {
+        let about = if self.estimated { "about " } else { "" };
+        let cost = self
+            .cost
+            .map_or(String::new(), |cost| format!(", {cost:.4} paid"));
+        format!(
+            "{} answers, {about}{} tokens in, {} out{cost}, {:.0} s",
+            self.answers, self.tokens_in, self.tokens_out, self.seconds
+        )
+    }
 }
 
 /// A candidate.
@@ -90,6 +152,20 @@ impl Summary {
                 not_run: vec![],
                 scenes: vec![],
             }),
+            Event::Answered(bill) => {
+                let known = self.models.iter().position(|asked| asked.is_of(bill));
+                let at = known.unwrap_or_else(|| {
+                    self.models.push(Asked {
+                        role: bill.role.clone(),
+                        model: bill.model.clone(),
+                        version: bill.version.clone(),
+                        cost: Some(0.0),
+                        ..Asked::default()
+                    });
+                    self.models.len() - 1
+                });
+                self.models[at].take(bill);
+            }
             Event::NoProposal { .. } => self.fruitless += 1,
             Event::Repeated { .. } => self.repeated += 1,
             Event::Timed(timed) => {

@@ -18,7 +18,7 @@ use splatcore_lab::llm::record::{self, Record};
 use splatcore_lab::llm::recorder::{Models, Recorder};
 use splatcore_lab::llm::replay::Replay;
 use splatcore_lab::llm::server::{Server, parse_faults, transcript};
-use splatcore_lab::llm::{Model, ModelError, Parameters, Reply, Request, Role, Usage};
+use splatcore_lab::llm::{By, Model, ModelError, Parameters, Reply, Request, Role, Usage};
 use splatcore_lab::profile::Profile;
 use splatcore_lab::propose::{History, Judged, ProposeError, Proposer};
 use std::collections::BTreeMap;
@@ -102,6 +102,10 @@ fn reply(request: &Request) -> Reply {
             tokens_in: 100,
             tokens_out: 10,
             estimated: false,
+        },
+        by: By {
+            model: Some("fake-1".into()),
+            version: Some("build 7".into()),
         },
         cut: false,
     }

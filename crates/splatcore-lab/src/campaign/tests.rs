@@ -46,9 +46,9 @@ fn answer(candidate: &Candidate) -> Answered {
     }
 }
 
-struct Quiet<'a> {
+pub(super) struct Quiet<'a> {
     /// Candidates until the interruption.
-    left: &'a Cell<u32>,
+    pub(super) left: &'a Cell<u32>,
 }
 
 impl Watch for Quiet<'_> {
@@ -61,7 +61,7 @@ impl Watch for Quiet<'_> {
     }
 }
 
-fn experiment(candidates: u64) -> Experiment {
+pub(super) fn experiment(candidates: u64) -> Experiment {
     Experiment {
         version: 1,
         seed: 5,
@@ -85,7 +85,7 @@ fn experiment(candidates: u64) -> Experiment {
     }
 }
 
-fn opened() -> Opened {
+pub(super) fn opened() -> Opened {
     Opened {
         version: "test".into(),
         kernels: "none".into(),

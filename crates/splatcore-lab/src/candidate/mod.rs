@@ -1,5 +1,6 @@
 //! A candidate: kernel files with other text.
 
+mod bill;
 mod code;
 mod edits;
 mod id;
@@ -9,6 +10,7 @@ pub mod splice;
 pub mod transforms;
 pub mod tunables;
 
+pub use bill::Bill;
 pub use edits::{Edit, EditError, apply, parse};
 pub use id::{Id, Texts, hex};
 pub use origin::{Followed, Guided, Origin};

@@ -32,7 +32,7 @@ pub struct Followed {
 pub struct Origin {
     /// The try's number ([`crate::propose::History::proposed`]).
     pub number: u64,
-    /// The model that wrote it.
+    /// The model that wrote it, as its endpoint calls it; its role where nobody says.
     pub model: String,
     /// What guided the model.
     pub guided: Guided,

@@ -1,7 +1,7 @@
 //! What can happen in an experiment.
 
 use super::blobs::Digest;
-use crate::candidate::{Id, Operator, Origin};
+use crate::candidate::{Bill, Id, Operator, Origin};
 use crate::gates::result::Wanted;
 use crate::gates::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub enum Event {
     /// A run began, or went on.
     Opened(Opened),
+    /// A model answered.
+    Answered(Bill),
     /// A candidate was proposed.
     Proposed(Proposed),
     /// A proposer was asked and had no candidate: a reply that is no edit, say.

@@ -5,7 +5,7 @@ use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::Verdict;
 use crate::gates::result::Wanted;
 use crate::propose::{History, Judged};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// An experiment as its journal leaves it.
@@ -22,6 +22,8 @@ pub struct State {
     /// Counterexamples of a second model, each once, the first `MAX_COUNTEREXAMPLES`: tests of
     /// every candidate that follows.
     pub counterexamples: Vec<Wanted>,
+    /// Questions whose answers are in the journal, by digest.
+    pub answered: HashSet<String>,
     /// Device seconds spent.
     pub device_seconds: f64,
     /// The last times of the baseline against itself before this run, and when they were written,
@@ -63,6 +65,9 @@ impl State {
             Event::Proposed(proposed) => {
                 self.history.proposed += 1;
                 self.pending = Some(candidate(proposed, blobs)?);
+            }
+            Event::Answered(answer) => {
+                self.answered.insert(answer.request.clone());
             }
             Event::NoProposal { .. } | Event::Repeated { .. } => self.history.proposed += 1,
             Event::CrossChecked(checked) => {

@@ -1,6 +1,6 @@
 //! The bodies of the chat completions protocol.
 
-use super::model::{Reply, Request, Usage};
+use super::model::{By, Reply, Request, Usage};
 use serde_json::{Map, Value};
 
 /// The body of a request: its parameters and messages.
@@ -52,7 +52,17 @@ pub(super) fn reply(request: &Request, body: &[u8]) -> Result<Reply, BadBody> {
         },
         _ => Usage::estimate(request, &text),
     };
-    Ok(Reply { text, usage, cut })
+    let said = |name: &str| value.get(name)?.as_str().map(one_line);
+    let by = By {
+        model: said("model"),
+        version: said("system_fingerprint"),
+    };
+    Ok(Reply {
+        text,
+        usage,
+        by,
+        cut,
+    })
 }
 
 /// A text, or the texts of several parts.
@@ -110,6 +120,8 @@ pub(super) fn one_line(text: &str) -> String {
 pub(super) fn reply_body(reply: &Reply) -> Value {
     serde_json::json!({
         "object": "chat.completion",
+        "model": reply.by.model,
+        "system_fingerprint": reply.by.version,
         "choices": [{
             "index": 0,
             "message": { "role": "assistant", "content": reply.text },
@@ -155,6 +167,10 @@ mod tests {
                 tokens_out: 9,
                 estimated: false,
             },
+            by: By {
+                model: Some("m-2026-11-30".into()),
+                version: Some("fp_1".into()),
+            },
             cut: true,
         };
         let read = reply(&request(), reply_body(&sent).to_string().as_bytes());
@@ -163,6 +179,7 @@ mod tests {
         let read = reply(&request(), parts).unwrap();
         assert_eq!(read.text, "ab");
         assert_eq!(read.usage, Usage::estimate(&request(), "ab"));
+        assert_eq!(read.by, By::default());
         let thoughts = br#"{"choices":[{"finish_reason":"length","message":{"content":null}}]}"#;
         assert!(reply(&request(), thoughts).unwrap().cut);
     }

@@ -1,6 +1,6 @@
 //! Models behind a program: it reads a prompt on its standard input and prints the reply.
 
-use super::model::{MAX_REPLY_BYTES, Model, ModelError, Reply, Request, Usage};
+use super::model::{By, MAX_REPLY_BYTES, Model, ModelError, Reply, Request, Usage};
 use super::pause::Pause;
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -134,6 +134,7 @@ impl Model for Program {
         Ok(Reply {
             text,
             usage,
+            by: By::default(),
             cut: false,
         })
     }

@@ -1,7 +1,7 @@
 //! Models behind a folder: the prompt is written there, and somebody writes the reply beside it. A
 //! person, or a coding agent on a machine without a network.
 
-use super::model::{MAX_REPLY_BYTES, Model, ModelError, Reply, Request, Usage};
+use super::model::{By, MAX_REPLY_BYTES, Model, ModelError, Reply, Request, Usage};
 use super::pause::Pause;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -126,6 +126,7 @@ impl Model for Files {
         Ok(Reply {
             text,
             usage,
+            by: By::default(),
             cut: false,
         })
     }

@@ -43,6 +43,6 @@ pub mod verdict;
 mod chat;
 mod key;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
-pub use model::{Message, Model, ModelError, Parameters, Reply, Request, Role, Usage};
+pub use model::{By, Message, Model, ModelError, Parameters, Reply, Request, Role, Usage};

@@ -1,6 +1,6 @@
 //! What a language model is asked and what it answers.
 
-use crate::candidate::hex;
+use crate::candidate::{Bill, hex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -195,6 +195,17 @@ pub fn tokens_of(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(3)
 }
 
+/// Who answered, as far as it was said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct By {
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The version of it or of its serving.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
@@ -202,6 +213,9 @@ pub struct Reply {
     pub text: String,
     /// What it took.
     pub usage: Usage,
+    /// Who answered.
+    #[serde(default, flatten)]
+    pub by: By,
     /// The model stopped at its limit of tokens: the text is not whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
@@ -361,11 +375,20 @@ pub trait Model {
     /// # Errors
     /// See [`ModelError`]: no error is worth asking again at once; what is, was asked again.
     fn ask(&mut self, request: &Request) -> Result<Reply, ModelError>;
+
+    /// What the answers since the last call cost, of a model that keeps count.
+    fn take_bills(&mut self) -> Vec<Bill> {
+        Vec::new()
+    }
 }
 
 impl<M: Model + ?Sized> Model for Box<M> {
     fn ask(&mut self, request: &Request) -> Result<Reply, ModelError> {
         (**self).ask(request)
+    }
+
+    fn take_bills(&mut self) -> Vec<Bill> {
+        (**self).take_bills()
     }
 }
 
@@ -374,6 +397,11 @@ impl<M: Model + ?Sized> Model for Arc<Mutex<M>> {
     fn ask(&mut self, request: &Request) -> Result<Reply, ModelError> {
         let mut model = self.lock().unwrap_or_else(|broken| broken.into_inner());
         model.ask(request)
+    }
+
+    fn take_bills(&mut self) -> Vec<Bill> {
+        let mut model = self.lock().unwrap_or_else(|broken| broken.into_inner());
+        model.take_bills()
     }
 }
 

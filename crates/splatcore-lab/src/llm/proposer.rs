@@ -5,7 +5,7 @@ use super::islands;
 use super::model::{Model, ModelError, Role};
 use super::planner::{self, Guidance};
 use super::question::Setting;
-use crate::candidate::{Candidate, Followed, Origin, Texts};
+use crate::candidate::{Bill, Candidate, Followed, Origin, Texts};
 use crate::plan::Plan;
 use crate::profile::to_markdown;
 use crate::propose::{History, ProposeError, Proposer};
@@ -20,6 +20,7 @@ pub struct LlmProposer<M> {
     guidance: Guidance,
     seed: u64,
     plan: Option<Plan>,
+    bills: Vec<Bill>,
 }
 
 impl<M: Model> LlmProposer<M> {
@@ -32,6 +33,7 @@ impl<M: Model> LlmProposer<M> {
             guidance,
             seed,
             plan: None,
+            bills: Vec::new(),
         }
     }
 
@@ -71,7 +73,17 @@ impl<M: Model> LlmProposer<M> {
             parent: choice.parent.as_ref().and_then(|id| history.find(id)),
             profile: profile.as_deref(),
         };
-        coder::write(&mut self.model, &self.setting, history, assignment)
+        let written = coder::write(&mut self.model, &self.setting, history, assignment)?;
+        self.bills.extend(self.model.take_bills());
+        let mut coders = self.bills.iter().rev();
+        let last = coders.find(|bill| bill.role == Role::Coder.name());
+        let name = last.and_then(|bill| bill.model.clone());
+        Ok(written.map(|mut candidate| {
+            if let (Some(origin), Some(name)) = (&mut candidate.origin, name) {
+                origin.model = name;
+            }
+            candidate
+        }))
     }
 }
 
@@ -82,5 +94,10 @@ impl<M: Model> Proposer for LlmProposer<M> {
             Ok(Err(problem)) => Err(ProposeError::Failed(problem)),
             Err(error) => Err(ProposeError::Stop(error.to_string())),
         }
+    }
+
+    fn take_bills(&mut self) -> Vec<Bill> {
+        self.bills.extend(self.model.take_bills());
+        std::mem::take(&mut self.bills)
     }
 }

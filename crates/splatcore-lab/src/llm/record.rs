@@ -6,6 +6,7 @@
 
 use super::endpoint::Price;
 use super::model::{ModelError, Reply, Request};
+use crate::candidate::Bill;
 use crate::journal::lock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -40,6 +41,24 @@ impl Exchange {
             reply,
             price,
             seconds,
+        }
+    }
+
+    /// For the journal.
+    pub fn bill(&self) -> Bill {
+        let (by, usage) = (&self.reply.by, self.reply.usage);
+        Bill {
+            request: self.hash.clone(),
+            role: self.request.role.to_string(),
+            number: self.request.number,
+            id: None,
+            model: by.model.clone(),
+            version: by.version.clone(),
+            tokens_in: usage.tokens_in,
+            tokens_out: usage.tokens_out,
+            estimated: usage.estimated,
+            cost: self.cost,
+            seconds: self.seconds,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::budget::Budget;
 use super::endpoint::Price;
 use super::model::{Model, ModelError, Reply, Request, Role};
 use super::record::{Exchange, Record};
+use crate::candidate::Bill;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -36,6 +37,9 @@ pub struct Recorder<M> {
     record: Record,
     budget: Budget,
     prices: BTreeMap<Role, Price>,
+    /// Who answers, where the answer does not say.
+    named: Option<String>,
+    bills: Vec<Bill>,
     model: M,
 }
 
@@ -46,8 +50,16 @@ impl<M: Model> Recorder<M> {
             record,
             budget,
             prices,
+            named: None,
+            bills: Vec::new(),
             model,
         }
+    }
+
+    /// Says who answers, for programs and files: their answers do not.
+    #[must_use]
+    pub fn named(self, named: Option<String>) -> Self {
+        Self { named, ..self }
     }
 
     /// The record.
@@ -64,12 +76,13 @@ impl<M: Model> Recorder<M> {
 impl<M: Model> Model for Recorder<M> {
     fn ask(&mut self, request: &Request) -> Result<Reply, ModelError> {
         if let Some(exchange) = self.record.find(&request.hash()) {
+            self.bills.push(exchange.bill());
             return Ok(exchange.reply.clone());
         }
         let price = self.prices.get(&request.role).copied();
         let reservation = self.budget.reserve(request, price)?;
         let start = Instant::now();
-        let reply = match self.model.ask(request) {
+        let mut reply = match self.model.ask(request) {
             Ok(reply) => reply,
             Err(error) => {
                 self.budget.release(reservation);
@@ -78,9 +91,16 @@ impl<M: Model> Model for Recorder<M> {
         };
         self.budget.settle(reservation, reply.usage, price);
         let seconds = start.elapsed().as_secs_f64();
+        reply.by.model = reply.by.model.or_else(|| self.named.clone());
         let exchange = Exchange::new(request.clone(), reply.clone(), price, seconds);
+        let answered = exchange.bill();
         self.record.append(exchange)?;
+        self.bills.push(answered);
         Ok(reply)
+    }
+
+    fn take_bills(&mut self) -> Vec<Bill> {
+        std::mem::take(&mut self.bills)
     }
 }
 

@@ -1,7 +1,9 @@
 //! What several tests need.
 
 use super::endpoint::Price;
-use super::model::{Author, Message, Model, ModelError, Parameters, Reply, Request, Role, Usage};
+use super::model::{
+    Author, By, Message, Model, ModelError, Parameters, Reply, Request, Role, Usage,
+};
 use super::record::Exchange;
 
 /// A request of the coder with one message.
@@ -26,6 +28,7 @@ pub fn reply(text: &str) -> Reply {
             tokens_out: 5,
             estimated: false,
         },
+        by: By::default(),
         cut: false,
     }
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use splatcore_lab::Candidate;
 use splatcore_lab::campaign::CrossCheck;
+use splatcore_lab::candidate::Bill;
 use splatcore_lab::experiment::{Experiment, Workload};
 use splatcore_lab::journal::CrossChecked;
 use splatcore_lab::llm::Role;
@@ -35,6 +36,10 @@ pub struct ModelArgs {
     /// files:FOLDER writes prompts there and awaits replies; replay:FILE repeats a recorded run
     #[arg(long, value_name = "SOURCE")]
     llm: Option<Source>,
+    /// Name and version of the model behind command: or files:, for the journal; endpoints say
+    /// theirs
+    #[arg(long, value_name = "NAME", requires = "llm")]
+    model: Option<String>,
     /// What the model is told before it writes
     #[arg(long, value_name = "WHAT", default_value = "profile", requires = "llm")]
     guidance: GuidanceName,
@@ -80,6 +85,7 @@ impl ModelArgs {
         };
         let record = folder.join("models.jsonl");
         let (model, parameters) = recorded(source, &experiment.llm, experiment.models, record)?;
+        let model = model.named(self.model.clone());
         let model: Shared = Arc::new(Mutex::new(model));
         let at = &experiment.task;
         let mut setting = Setting::new(task(&at.pipeline, at.workload, &at.files));
@@ -97,6 +103,7 @@ impl ModelArgs {
             let checker: Box<dyn CrossCheck> = Box::new(Checker {
                 model: model.clone(),
                 setting: setting.clone(),
+                bills: Vec::new(),
             });
             checker
         });
@@ -174,6 +181,7 @@ fn hidden(experiment: &Experiment) -> Vec<String> {
 struct Checker {
     model: Shared,
     setting: Setting,
+    bills: Vec<Bill>,
 }
 
 impl CrossCheck for Checker {
@@ -186,8 +194,14 @@ impl CrossCheck for Checker {
             return Ok(None);
         }
         let opinion = checker::check(&mut self.model, &self.setting, &history.baseline, candidate);
+        self.bills.extend(self.model.take_bills());
         let opinion = opinion.map_err(|error| format!("the {}: {error}", Role::Checker))?;
-        let by = self.setting.model_of(Role::Checker);
+        let said = self.bills.last().and_then(|bill| bill.model.clone());
+        let by = said.unwrap_or_else(|| self.setting.model_of(Role::Checker));
         Ok(Some(opinion.checked(candidate.id(), by)))
+    }
+
+    fn take_bills(&mut self) -> Vec<Bill> {
+        std::mem::take(&mut self.bills)
     }
 }

@@ -53,6 +53,10 @@ pub fn print(entries: &[Entry]) -> Result<()> {
             noise.ratio, noise.low, noise.high
         );
     }
+    for asked in &summary.models {
+        let line = format!("  {}, {}: {}", asked.role, asked.named(), asked.described());
+        println!("{}", line.replace(char::is_control, "\u{fffd}"));
+    }
     match summary.best() {
         Some(best) => {
             let verdict = best.verdict.as_ref().map(ToString::to_string);

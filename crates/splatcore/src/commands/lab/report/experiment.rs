@@ -59,6 +59,12 @@ fn facts(read: &Read) -> Vec<(String, String)> {
         facts.push(fact("splatcore", opened.version.clone()));
         facts.push(fact("workers confined by", opened.sandbox.clone()));
     }
+    for asked in &found.models {
+        facts.push(fact(
+            &format!("{}, {}", asked.role, asked.named()),
+            asked.described(),
+        ));
+    }
     facts.push(fact(
         "baseline against itself",
         match found.noise {
