@@ -21,7 +21,7 @@ pub enum Format {
     Millions,
     /// Percent.
     Percent,
-    /// Structural similarity.
+    /// Structural similarity, and distances of 0 to 1.
     Ssim,
     /// Whole numbers.
     Count,
@@ -126,6 +126,8 @@ pub enum Metric {
     Ssim,
     /// SSIM against the photos, where there are any.
     SsimPhotos,
+    /// LPIPS against the photos, where there are any and weights were given.
+    LpipsPhotos,
     /// Gaussians in view.
     Visible,
     /// Fragments whose exponent was computed.
@@ -198,6 +200,7 @@ impl Metric {
             Metric::CulledShare => ("culled %", Format::Percent),
             Metric::Ssim => ("SSIM vs 3DGS", Format::Ssim),
             Metric::SsimPhotos => ("SSIM vs photos", Format::Ssim),
+            Metric::LpipsPhotos => ("LPIPS vs photos", Format::Ssim),
             Metric::Visible => ("visible M", Format::Millions),
             Metric::Evaluated => ("exponents M", Format::Millions),
             Metric::LoadsSaved => ("fewer loads %", Format::Percent),
@@ -232,6 +235,7 @@ impl Metric {
                     | Metric::UpdateShare
             ),
             ssim: matches!(self, Metric::Ssim | Metric::SsimPhotos),
+            lpips: self == Metric::LpipsPhotos,
         }
     }
 
@@ -260,6 +264,7 @@ impl Metric {
             Metric::PsnrPhotos => row.psnr_vs_photos,
             Metric::Ssim => row.ssim_vs_reference,
             Metric::SsimPhotos => row.ssim_vs_photos,
+            Metric::LpipsPhotos => row.lpips_vs_photos,
             Metric::Visible => millions(row.visible as f64),
             Metric::Pairs => millions(counts.pairs),
             Metric::ListMean => Some(row.list_lengths[0]),

@@ -62,6 +62,11 @@ impl Paper {
         self.described().trainings.is_some()
     }
 
+    /// Whether a table of it has LPIPS.
+    pub fn has_lpips(self) -> bool {
+        self.runs().iter().any(|run| run.also.lpips)
+    }
+
     /// The paper's tables, with a column group for each scene and one for the mean of several;
     /// trainings stand in a table of their own, where the paper has one.
     pub fn tables(self, scenes: &[Scene], trainings: &[Training]) -> Vec<Table> {
@@ -214,6 +219,11 @@ mod tests {
             assert_eq!(backward, paper == Paper::Atomic);
             let ssim = paper.runs().iter().any(|run| run.also.ssim);
             assert_eq!(ssim, paper == Paper::Tc);
+            // Where the paper's tables have quality against photos.
+            assert_eq!(
+                paper.has_lpips(),
+                matches!(paper, Paper::Tc | Paper::Tensor)
+            );
         }
     }
 

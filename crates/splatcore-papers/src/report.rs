@@ -19,6 +19,8 @@ pub struct Measured {
     pub backend: &'static str,
     /// Passes over the cameras behind each time.
     pub passes: u32,
+    /// The network that LPIPS is of, if weights were given.
+    pub lpips_network: Option<&'static str>,
     /// Names and values for the head of text and page: where, how and of what.
     pub facts: Vec<(String, String)>,
     /// Each scene, with what came of [`Paper::runs`].
@@ -72,6 +74,8 @@ struct ReportJson<'a> {
     device: &'a str,
     backend: &'a str,
     passes: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lpips_network: Option<&'static str>,
     scenes: Vec<SceneJson<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     trainings: &'a [Training],
@@ -168,6 +172,7 @@ impl Serialize for Report {
             device: &self.measured.device,
             backend: self.measured.backend,
             passes: self.measured.passes,
+            lpips_network: self.measured.lpips_network,
             scenes: self.measured.scenes.iter().map(SceneJson::from).collect(),
             trainings: &self.measured.trainings,
             tables: &self.tables,
@@ -187,6 +192,7 @@ mod tests {
             device: "a device".into(),
             backend: "cpu",
             passes: 3,
+            lpips_network: None,
             facts: vec![("here".into(), "a & b".into())],
             scenes: vec![scene(paper, missing)],
             trainings: Vec::new(),

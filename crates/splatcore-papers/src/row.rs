@@ -49,6 +49,9 @@ pub struct Row {
     /// SSIM against the photos, if asked for and each camera has a photo of its size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssim_vs_photos: Option<f64>,
+    /// LPIPS against the photos, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lpips_vs_photos: Option<f64>,
     /// Gaussians that can change a pixel; this and all counts are means over the cameras.
     pub visible: u64,
     /// (Tile, Gaussian) pairs.

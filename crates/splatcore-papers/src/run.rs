@@ -20,6 +20,8 @@ pub struct Also {
     pub backward: bool,
     /// SSIM of the images.
     pub ssim: bool,
+    /// LPIPS of the images, if there are weights for it.
+    pub lpips: bool,
 }
 
 impl Also {
@@ -28,6 +30,7 @@ impl Also {
         Also {
             backward: self.backward || other.backward,
             ssim: self.ssim || other.ssim,
+            lpips: self.lpips || other.lpips,
         }
     }
 }

@@ -40,6 +40,7 @@ pub fn row(gpu_ms: f64) -> Row {
         psnr_vs_photos: Some(29.5),
         ssim_vs_reference: Some(0.999),
         ssim_vs_photos: Some(0.9),
+        lpips_vs_photos: Some(0.125),
         visible: 100,
         pairs: 1000,
         list_lengths: [250.0, 90.0],

@@ -291,16 +291,10 @@ impl Batch<'_> {
         let images = self.images.iter().filter_map(OnceLock::get);
         let pairs = self.views.iter().zip(images);
         pairs
-            .map(
-                |(view, (image, _))| match lpips.distance(image, &view.photo) {
-                    Ok(distance) if distance.is_nan() => Ok(1.0),
-                    Ok(distance) => Ok(distance),
-                    Err(error) => Err(BackendError::Input(format!(
-                        "view '{}': {error}",
-                        view.name
-                    ))),
-                },
-            )
+            .map(|(view, (image, _))| {
+                let score = lpips.score(image, &view.photo);
+                score.map_err(|error| error.of_view(&view.name))
+            })
             .collect()
     }
 }

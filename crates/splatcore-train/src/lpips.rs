@@ -23,7 +23,7 @@ pub use network::Network;
 use convolution::{Convolution, Features, max_pool};
 use network::Layer;
 use rayon::prelude::*;
-use splatcore_core::{Image, Photo};
+use splatcore_core::{BackendError, Image, Photo};
 
 /// What the networks' input has subtracted and is divided by, for channels of [-1, 1]: mean and
 /// standard deviation of their training photos.
@@ -74,6 +74,13 @@ pub enum LpipsError {
     },
 }
 
+impl LpipsError {
+    /// What a backend says of the view that cannot be compared.
+    pub fn of_view(&self, name: &str) -> BackendError {
+        BackendError::Input(format!("view '{name}': {self}"))
+    }
+}
+
 impl Lpips {
     /// The network whose weights it has.
     pub fn network(&self) -> Network {
@@ -122,6 +129,15 @@ impl Lpips {
         let wanted = photo.rgb.as_chunks::<3>().0.iter().enumerate();
         let wanted = wanted.map(|(i, c)| counted(i, c.map(|v| f32::from(v) / 255.0)));
         Ok(self.compare([seen, standardised(size, wanted)]))
+    }
+
+    /// As [`Lpips::distance`]; 1 if the image is not finite.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn score(&self, image: &Image, photo: &Photo) -> Result<f64, LpipsError> {
+        let distance = self.distance(image, photo)?;
+        Ok(if distance.is_nan() { 1.0 } else { distance })
     }
 
     /// Both images through the network, layer by layer, so that no more than two layers of each

@@ -50,6 +50,11 @@ pub fn run(mut args: Args) -> Result<()> {
         let problem = "--trainings goes with --paper atomic-aggregation, which has a table of them";
         return Err(WrongUsage(problem.into()).into());
     }
+    if args.lpips.is_some() && !args.paper.is_some_and(Paper::has_lpips) {
+        let problem = "--lpips goes with --paper tc-gs or tensor-gs, whose tables compare images \
+                       with photos";
+        return Err(WrongUsage(problem.into()).into());
+    }
     let models = compressed::of_scenes(&args.compressed, args.paper, args.scenes.len())?;
     if args.paper.is_some() && replaced::folder().is_some() {
         let problem = "the papers' tables are of the built-in kernels; unset SPLATCORE_KERNELS, or \
@@ -120,12 +125,14 @@ fn run_pipelines(args: &Args, source: &SceneSource) -> Result<()> {
             reference: reference.clone(),
             passes: args.passes,
             ssim: &[],
+            lpips: None,
             tick,
         })
         .collect();
     let measured = timing::rows_over(&mut timings, &all_options)?;
     progress.finish();
     let (rows, skipped) = sorted(&all_options, measured, asked.all)?;
+    let first = cameras.first();
     let bench = Bench {
         made: Made::here(),
         device: cards::described(&backends),
@@ -134,9 +141,7 @@ fn run_pipelines(args: &Args, source: &SceneSource) -> Result<()> {
         scene: source.typed().display().to_string(),
         half_scene,
         gaussians,
-        size: cameras
-            .first()
-            .map_or([0, 0], |c| [c.camera.width, c.camera.height]),
+        size: first.map_or([0, 0], |c| [c.camera.width, c.camera.height]),
         views: cameras.len(),
         passes: args.passes,
         rows,

@@ -1,6 +1,7 @@
 //! LPIPS from the command line.
 
 use crate::common::{ends, fails, json, photos, succeeds, text, write_scene};
+use crate::paper::measured;
 use std::path::Path;
 
 /// AlexNet's tensors in half precision, with arbitrary values, as a safetensors file. The numbers
@@ -80,4 +81,55 @@ fn eval_gives_lpips_with_weights_from_a_file() {
     let error = ends(&[&args[..], &["--max-size", "32"]].concat(), 1);
     let wanted = "LPIPS with alex needs images of at least 31x31 pixels; this one has 32x24";
     assert_contains!(error, "error: view '", wanted);
+}
+
+#[test]
+fn bench_fills_the_papers_columns_with_weights_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = write_scene(folder.path());
+    let [weights, file] = ["alex.safetensors", "p.json"].map(|name| folder.path().join(name));
+    write_weights(&weights);
+    let photos = [
+        "--dataset",
+        photos(),
+        "--max-size",
+        "64",
+        "--lpips",
+        text(&weights),
+    ];
+    let bench = |paper| -> Vec<&str> {
+        let args = [
+            "bench",
+            text(&scene),
+            "--backend",
+            "cpu",
+            "--passes",
+            "1",
+            "--paper",
+            paper,
+        ];
+        [&args[..], &photos, &["--json", text(&file)]].concat()
+    };
+    let error = ends(&bench("gemm-gs"), 2);
+    assert_contains!(error, "--lpips goes with --paper tc-gs or tensor-gs");
+    let said = succeeds(&bench("tensor-gs"));
+    assert_contains!(said, "LPIPS vs photos", "weights of LPIPS: ");
+    let found = json(&std::fs::read_to_string(&file).unwrap());
+    assert_eq!(found["lpips_network"], "alex");
+    let tables = found["tables"].as_array().unwrap();
+    let table = tables
+        .iter()
+        .find(|table| table["name"] == "Table 3")
+        .unwrap();
+    let last = table["rows"].as_array().unwrap().last().unwrap();
+    let cells = measured(table, last);
+    let (_, lpips) = cells
+        .iter()
+        .find(|(name, _)| *name == "LPIPS vs photos")
+        .unwrap();
+    // As `eval` has it of the same views.
+    let eval = ["eval", text(&scene), "--backend", "cpu", "--json"];
+    let eval = json(&succeeds(&[&eval[..], &photos].concat()));
+    let wanted = eval["lpips"].as_f64().unwrap();
+    assert!((lpips.unwrap() - wanted).abs() < 1e-6, "{lpips:?} {wanted}");
 }

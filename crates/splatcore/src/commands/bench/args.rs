@@ -76,6 +76,10 @@ pub struct Args {
     /// DIR/DATASET/RUN as `train --time-limit S --pipeline P -o DIR/DATASET/RUN` leaves it
     #[arg(long, value_name = "DIR", requires = "paper")]
     pub trainings: Option<PathBuf>,
+    /// Fill the columns of LPIPS of --paper tc-gs and tensor-gs, with the weights of this file, as
+    /// `eval --lpips` takes it [they are -]. With vgg it takes some seconds a view and pipeline
+    #[arg(long, value_name = "FILE.safetensors", requires = "paper")]
+    pub lpips: Option<PathBuf>,
     /// Also measure compressed models of the scenes, for the rows of --paper gemm-gs that name
     /// them: c3dgs=FILE or lightgaussian=FILE. Once for each scene and name, in the order of the
     /// scenes; c3dgs=none leaves a scene out. Each takes as long as two pipelines

@@ -15,6 +15,7 @@ use splatcore_core::backend::{Backend, BackendError, RenderOptions, Renderer};
 use splatcore_core::pipeline::Pipeline;
 use splatcore_data::file::write_bytes;
 use splatcore_papers::{CompressedModel, Measured, Outcome, Paper, Report, Run, Scene};
+use splatcore_train::Lpips;
 use std::path::{Path, PathBuf};
 
 /// Runs the command.
@@ -25,11 +26,13 @@ pub fn run(args: &Args, paper: Paper, models: &[Models]) -> Result<()> {
         Some(folder) => trainings::read(folder)?,
         None => Vec::new(),
     };
+    let lpips = args.lpips.as_deref().map(Lpips::read).transpose()?;
     let backend = args.backend.open()?;
     let names = names(&args.scenes);
     let mut scenes = Vec::new();
     for (i, (name, models)) in names.into_iter().zip(models).enumerate() {
-        scenes.push(measure(args, &*backend, paper, (i, name), models)?);
+        let with = (&*backend, lpips.as_ref());
+        scenes.push(measure(args, with, paper, (i, name), models)?);
     }
     let device = backend.describe();
     let measured = Measured {
@@ -37,6 +40,7 @@ pub fn run(args: &Args, paper: Paper, models: &[Models]) -> Result<()> {
         device,
         backend: backend.name(),
         passes: args.passes,
+        lpips_network: lpips.map(|lpips| lpips.network().name()),
         scenes,
         trainings,
     };
@@ -68,6 +72,9 @@ fn facts(device: &str, args: &Args, paper: Paper, scenes: &[Scene]) -> Vec<(Stri
     if scenes.len() > 1 {
         let how = "arithmetic, of ratios geometric, of frame rates that of the mean time";
         facts.push(fact("means of scenes", how.into()));
+    }
+    if let Some(file) = &args.lpips {
+        facts.push(fact("weights of LPIPS", file.display().to_string()));
     }
     if let (Some(folder), true) = (&args.trainings, paper.trains()) {
         facts.push(fact("trainings", folder.display().to_string()));
@@ -120,7 +127,7 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
 /// compressed models.
 fn measure(
     args: &Args,
-    backend: &dyn Backend,
+    (backend, lpips): (&dyn Backend, Option<&Lpips>),
     paper: Paper,
     (i, name): (usize, String),
     models: &Models,
@@ -135,6 +142,7 @@ fn measure(
         Ok(Work {
             renderer: backend.renderer(&gaussians)?,
             backend,
+            lpips,
             gaussians,
             options: RenderOptions {
                 background,
@@ -189,6 +197,7 @@ fn out_of_memory(full: String) -> Outcome {
 /// An uploaded scene that runs are measured on.
 struct Work<'a> {
     backend: &'a dyn Backend,
+    lpips: Option<&'a Lpips>,
     gaussians: Gaussians,
     renderer: Box<dyn Renderer>,
     options: RenderOptions,
@@ -231,8 +240,12 @@ impl Work<'_> {
         scene: &str,
     ) -> Result<Vec<Outcome>> {
         let parsed: Vec<Result<Pipeline, String>> = runs.iter().map(Run::parse).collect();
-        let wanted = parsed.iter().zip(runs).filter(|(_, run)| run.also.ssim);
-        let ssim: Vec<Pipeline> = wanted.filter_map(|(p, _)| p.clone().ok()).collect();
+        let wanted = |also: fn(&Run) -> bool| -> Vec<Pipeline> {
+            let wanted = parsed.iter().zip(runs).filter(|(_, run)| also(run));
+            wanted.filter_map(|(p, _)| p.clone().ok()).collect()
+        };
+        let ssim = wanted(|run| run.also.ssim);
+        let distances = wanted(|run| run.also.lpips);
         let pipelines = parsed.iter().flatten();
         let known: Vec<RenderOptions> = pipelines.map(|&p| self.options(p)).collect();
         let scale = runs.first().map_or(1, |run| run.scale);
@@ -261,6 +274,7 @@ impl Work<'_> {
             reference: Some(reference),
             passes: self.passes,
             ssim: &ssim,
+            lpips: self.lpips.map(|lpips| (lpips, distances.as_slice())),
             tick: &mut |what| {
                 done += 1;
                 progress.update(done, || what.to_string());

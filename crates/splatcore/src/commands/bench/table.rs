@@ -141,6 +141,7 @@ mod tests {
             psnr_vs_photos: None,
             ssim_vs_reference: None,
             ssim_vs_photos: None,
+            lpips_vs_photos: None,
             visible: 98_765_432_100,
             pairs: 1,
             list_lengths: [1.0, 0.0],

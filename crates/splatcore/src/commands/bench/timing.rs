@@ -9,6 +9,7 @@ use splatcore_core::backend::{
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Image, Photo, Pipeline, metrics};
 use splatcore_papers::{Row, StagesMs, is_backward};
+use splatcore_train::Lpips;
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::Instant;
@@ -29,6 +30,8 @@ pub struct Timing<'a> {
     pub passes: u32,
     /// Pipelines of whose images SSIM is measured too.
     pub ssim: &'a [Pipeline],
+    /// The same of LPIPS, with its weights.
+    pub lpips: Option<(&'a Lpips, &'a [Pipeline])>,
     /// Called after every pass of a pipeline, and after every image of the reference.
     pub tick: &'a mut (dyn FnMut(Done) + Send),
 }
@@ -84,6 +87,8 @@ struct Subject<'a> {
     psnr_photos: Vec<f64>,
     /// The same two of SSIM, if it is wanted.
     ssim: Option<[Vec<f64>; 2]>,
+    /// LPIPS of each camera that has a photo of its size, if it is wanted.
+    lpips: Vec<f64>,
     stages: Samples,
     /// Seconds of the frames of each pass, from event to event.
     forward: Vec<f64>,
@@ -135,6 +140,7 @@ impl<'a> Subject<'a> {
             psnr: Vec::new(),
             psnr_photos: Vec::new(),
             ssim: ssim.then(Default::default),
+            lpips: Vec::new(),
             stages: Samples::default(),
             forward: Vec::new(),
             backward: Vec::new(),
@@ -150,6 +156,7 @@ impl<'a> Subject<'a> {
         self.totals.merge(other.totals);
         self.psnr.extend(other.psnr);
         self.psnr_photos.extend(other.psnr_photos);
+        self.lpips.extend(other.lpips);
         for (here, there) in self.ssim.iter_mut().zip(other.ssim) {
             here.iter_mut().zip(there).for_each(|(a, b)| a.extend(b));
         }
@@ -214,6 +221,7 @@ impl<'a> Subject<'a> {
             psnr_vs_photos: mean(&self.psnr_photos),
             ssim_vs_reference: self.ssim.as_ref().and_then(|ssim| mean(&ssim[0])),
             ssim_vs_photos: self.ssim.as_ref().and_then(|ssim| mean(&ssim[1])),
+            lpips_vs_photos: mean(&self.lpips),
             visible: per_frame(totals.visible),
             pairs: per_frame(totals.pairs),
             list_lengths: totals.lists.map(|sum| sum / views),
@@ -345,7 +353,8 @@ impl Timing<'_> {
         subject: &mut Subject,
         expected: Option<&Image>,
     ) -> Result<(), BackendError> {
-        let NamedCamera { camera, photo, .. } = &self.cameras[i];
+        let named = &self.cameras[i];
+        let NamedCamera { camera, photo, .. } = named;
         let options = subject.options;
         // First of all, for it tells whether the backend has the pipeline.
         self.renderer.stage_times(camera, options, self.stages())?;
@@ -386,6 +395,13 @@ impl Timing<'_> {
             );
             reference.extend(a.map(number));
             photos.extend(b.map(number));
+        }
+        let lpips = self.lpips.filter(|(_, of)| of.contains(&options.pipeline));
+        if let Some(((lpips, _), photo)) = lpips.zip(photo) {
+            let score = lpips.score(&image, photo);
+            subject
+                .lpips
+                .push(score.map_err(|error| error.of_view(&named.name))?);
         }
         Ok(())
     }

@@ -120,6 +120,7 @@ fn rows(
         reference: Some(RenderOptions::default()),
         passes: 5,
         ssim: &[],
+        lpips: None,
         tick: &mut |_| ticks += 1,
     };
     (timing.rows(&options).unwrap(), ticks)
@@ -179,6 +180,7 @@ fn frames_that_stay_empty_are_an_error() {
         reference: Some(RenderOptions::default()),
         passes: 5,
         ssim: &[],
+        lpips: None,
         tick: &mut |_| (),
     };
     let error = timing.rows(&[RenderOptions::default()]).err().unwrap();
@@ -226,6 +228,7 @@ fn ssim_is_measured_where_it_is_wanted() {
             reference: Some(RenderOptions::default()),
             passes: 1,
             ssim,
+            lpips: None,
             tick: &mut |_| (),
         };
         let row = timing.rows(&[RenderOptions::default()]).unwrap().remove(0);
@@ -308,6 +311,7 @@ fn views_are_spread_over_renderers() {
             reference: Some(RenderOptions::default()),
             passes: 5,
             ssim: &[],
+            lpips: None,
             tick,
         })
         .collect();
