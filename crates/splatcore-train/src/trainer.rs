@@ -4,10 +4,12 @@
 mod end;
 mod ends;
 mod poses;
+mod residuals;
 mod save;
 mod steps;
 
 pub use ends::Afterwards;
+pub use residuals::Residuals;
 
 use crate::breakdown::{Breakdown, Spent};
 use crate::budget::Spending;
@@ -282,8 +284,7 @@ impl Trainer {
         self.path = Some(path.into());
     }
 
-    /// Ends [`Trainer::run`] at the first step after which [`Trainer::seconds`] has reached this:
-    /// seconds trained, over all resumes, without loading and measuring.
+    /// Ends [`Trainer::run`] at the first step after which [`Trainer::seconds`] has reached this.
     pub fn stop_after(&mut self, seconds: f64) {
         self.time_limit = Some(seconds);
     }
@@ -367,8 +368,7 @@ impl Trainer {
         self.seconds
     }
 
-    /// Smoothed training loss as of the last sample, that of a resumed checkpoint included; `None`
-    /// before the first step.
+    /// Smoothed training loss as of the last sample, resumed or not; `None` before the first step.
     pub fn loss(&self) -> Option<f64> {
         self.smoothed_loss
     }

@@ -254,7 +254,7 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
 
 /// Tells the trainer what ends the run beside its last step.
 fn set_ends(trainer: &mut Trainer, job: &Job, config: &ResolvedConfig, photos: &Photos) {
-    if config.budget.is_some() {
+    if let Some(budget) = &config.budget {
         let measured = match photos.test.is_empty() {
             true => &photos.train,
             false => &photos.test,
@@ -263,7 +263,9 @@ fn set_ends(trainer: &mut Trainer, job: &Job, config: &ResolvedConfig, photos: &
         let poses = &config.poses;
         let fits = (poses.refine || poses.motion.is_some()) && !photos.test.is_empty();
         let align_colour = config.loss.colour.is_some();
-        trainer.keep_time_for(afterwards(Arc::clone(measured), align_colour, fits));
+        let comparing = (photos.train.len(), budget.time.seconds());
+        let extras = (align_colour, fits);
+        trainer.keep_time_for(afterwards(Arc::clone(measured), extras, comparing));
     }
     trainer.hold_out(Arc::clone(&photos.test));
     if let Some(seconds) = job.time_limit {

@@ -24,7 +24,7 @@ pub struct RegionScore {
 impl RegionScore {
     /// Of a frame with inverse depth, of at most `most` dB; `None` if the view shows nearly nothing
     /// of the region.
-    pub(super) fn of(rendered: &Rendered, view: &View, region: Region, most: f64) -> Option<Self> {
+    pub(crate) fn of(rendered: &Rendered, view: &View, region: Region, most: f64) -> Option<Self> {
         let (photo, image) = (&view.photo, &rendered.image);
         let size = [photo.width, photo.height];
         if [image.width, image.height] != size || size.contains(&0) {

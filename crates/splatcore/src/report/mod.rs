@@ -8,6 +8,7 @@ mod compare;
 mod intrinsics;
 mod pictures;
 mod poses;
+mod residuals;
 mod weak;
 
 pub use cameras::{MeasuredCameras, MeasuredMotion};
@@ -17,6 +18,7 @@ pub use compare::{ComparedRun, comparison};
 pub use intrinsics::{LensRow, MeasuredIntrinsics};
 pub use pictures::ViewPictures;
 pub use poses::{MeasuredPoses, PoseRow};
+pub use residuals::MeasuredResiduals;
 pub use weak::{WeakViews, weak_views};
 
 pub use crate::output::decibels;
@@ -58,6 +60,8 @@ pub struct Report {
     pub views: Vec<ViewPictures>,
     /// Views that are far below the others.
     pub weak: WeakViews,
+    /// How well the photos trained on are shown, of a run.
+    pub residuals: Option<MeasuredResiduals>,
     /// What became of the poses, if they were refined.
     pub poses: Option<MeasuredPoses>,
     /// What a colour model found, if one was learned.
@@ -73,6 +77,9 @@ impl Report {
     pub fn to_html(&self) -> String {
         let mut out = summary(&self.summary);
         out.push_str(&self.weak.to_html(&self.views));
+        if let Some(residuals) = &self.residuals {
+            out.push_str(&residuals.to_html(&self.views));
+        }
         self.write_scene(&mut out);
         let charts: String = self.charts.iter().map(Chart::to_svg).collect();
         if !charts.is_empty() {

@@ -13,10 +13,41 @@ const MIN_VIEWS: usize = 4;
 const MAX_LISTED: usize = 10;
 /// Names that a line on the terminal has room for.
 const MAX_NAMED: usize = 3;
-/// A weak view is this far below the median, dB: as visible as half of the error away.
-const MIN_GAP: f64 = 3.0;
-/// And this many times as far as half of the views are: where views differ much, more are normal.
-const SPREADS: f64 = 3.0;
+/// 3 dB are as visible as half of the error away.
+const RULE: Rule = Rule {
+    min_gap: 3.0,
+    spreads: 3.0,
+};
+
+/// When a view is far below the others.
+pub(super) struct Rule {
+    /// It is this far below the median, dB.
+    pub min_gap: f64,
+    /// And this many times as far as half of the views are: where views differ much, more are
+    /// normal.
+    pub spreads: f64,
+}
+
+impl Rule {
+    /// The median of PSNRs, and what is far below it: nothing if they are too few.
+    pub fn limit(&self, psnrs: &[f64]) -> (f64, f64) {
+        let median = middle(psnrs.to_vec());
+        let spread = middle(psnrs.iter().map(|psnr| (psnr - median).abs()).collect());
+        let limit = median - self.min_gap.max(self.spreads * spread);
+        match psnrs.len() < MIN_VIEWS {
+            true => (median, f64::NEG_INFINITY),
+            false => (median, limit),
+        }
+    }
+}
+
+/// A name as it stands in a page, which leads to the view's pictures if it has some.
+pub(super) fn link(escaped: &str, name: &str, pictures: &[ViewPictures]) -> String {
+    let at = pictures.iter().position(|p| p.score.name == name);
+    at.map_or(escaped.to_owned(), |at| {
+        format!("<a href=\"#view-{at}\">{escaped}</a>")
+    })
+}
 
 /// A view that is far below the median of all.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,17 +77,8 @@ pub fn weak_views(scores: &[ViewScore]) -> WeakViews {
 /// Finds the weak ones among names and PSNRs.
 pub fn weak_of<'a>(scores: impl Iterator<Item = (&'a str, f64)>) -> WeakViews {
     let scores: Vec<(&str, f64)> = scores.collect();
-    if scores.len() < MIN_VIEWS {
-        return WeakViews::default();
-    }
-    let median = middle(scores.iter().map(|(_, psnr)| *psnr).collect());
-    let spread = middle(
-        scores
-            .iter()
-            .map(|(_, psnr)| (psnr - median).abs())
-            .collect(),
-    );
-    let limit = median - MIN_GAP.max(SPREADS * spread);
+    let psnrs: Vec<f64> = scores.iter().map(|(_, psnr)| *psnr).collect();
+    let (median, limit) = RULE.limit(&psnrs);
     let found = scores.iter().enumerate();
     let found = found.filter(|(_, (_, psnr))| *psnr < limit);
     let mut views: Vec<WeakView> = found
@@ -128,10 +150,7 @@ impl WeakViews {
         );
         for view in &self.views {
             let (name, psnr) = (escape(&view.name), decibels(view.psnr));
-            let at = pictures.iter().position(|p| p.score.name == view.name);
-            let name = at.map_or(name.clone(), |at| {
-                format!("<a href=\"#view-{at}\">{name}</a>")
-            });
+            let name = link(&name, &view.name, pictures);
             // Writing to a String cannot fail, so the result is let go.
             let _ = writeln!(out, "<li>{name} {psnr} dB</li>");
         }

@@ -4,7 +4,7 @@ use crate::report::{ViewPictures, pictured};
 use crate::sharing::MAX_IN_REPORT;
 use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::{Camera, View};
-use splatcore_train::evaluate::score;
+use splatcore_train::evaluate::{psnr, score};
 use splatcore_train::poses::ROUNDS;
 use splatcore_train::trainer::Afterwards;
 use std::sync::Arc;
@@ -19,6 +19,10 @@ const BYTES_A_SECOND: f64 = 8e8;
 const PACKING: f64 = 4e-5;
 /// Times a render that a step takes.
 const STEP: f64 = 4.0;
+/// Most of a budget in which the photos trained on are looked at.
+const COMPARING: f64 = 0.02;
+/// So many of them are looked at in any run.
+const FEW: usize = 4;
 /// Seconds of all else: the other files, the end of the process.
 const REST: f64 = 0.05;
 /// What is tried is tried with each side divided by this, if that leaves enough of it.
@@ -30,8 +34,12 @@ const CHANNELS: usize = 3;
 const PICTURES: usize = 3;
 
 /// Tries one of the views that will be measured, and reckons the rest by it. Whoever trains waits
-/// for it, so that it is tried small.
-pub fn afterwards(views: Arc<Vec<View>>, align_colour: bool, fits_poses: bool) -> Afterwards {
+/// for it, so that it is tried small. So many photos are trained on, in so many seconds.
+pub fn afterwards(
+    views: Arc<Vec<View>>,
+    (align_colour, fits_poses): (bool, bool),
+    (trained, budget): (usize, f64),
+) -> Afterwards {
     let tried = views.iter().find(|view| view.photo.counted_pixels() > 0);
     let tried = tried.map(|view| (view.camera.clone(), reduced(view)));
     Box::new(move |renderer, options, gaussians| {
@@ -45,6 +53,15 @@ pub fn afterwards(views: Arc<Vec<View>>, align_colour: bool, fits_poses: bool) -
         let extras = (align_colour, fits_poses);
         let measured = tried.as_ref().and_then(|(camera, small)| {
             measuring(renderer, options, (camera, small), views.len(), extras)
+        });
+        let measured = measured.map(|measured: Measuring| {
+            let [all, few] = [trained, FEW].map(|photos| measured.comparing * photos as f64);
+            let comparing = all.min(few.max(COMPARING * budget));
+            Measuring {
+                alone: measured.alone + comparing,
+                waiting: measured.waiting + comparing,
+                ..measured
+            }
         });
         together(
             [scene, state, page],
@@ -63,6 +80,8 @@ struct Measuring {
     waiting: f64,
     /// Of the processor, on one core.
     work: f64,
+    /// By the clock, to render a view and to compare it by its pixels.
+    comparing: f64,
 }
 
 /// Seconds of all that follows the last step: to write scene and state, to pack the scene for the
@@ -105,6 +124,9 @@ fn measuring(
     let pixels = |camera: &Camera| f64::from(camera.width) * f64::from(camera.height);
     let larger = pixels(camera) / pixels(&small.camera);
     let begun = Instant::now();
+    psnr(small, &image).ok()?;
+    let comparing = rendered + larger * begun.elapsed().as_secs_f64();
+    let begun = Instant::now();
     let found = score(small, &image, align_colour).ok()?;
     let scored = larger * begun.elapsed().as_secs_f64();
     let begun = Instant::now();
@@ -129,6 +151,7 @@ fn measuring(
         waiting: fitting + rendered,
         work: scored * at_once(CHANNELS) * views as f64
             + pictures * at_once(PICTURES) * shown as f64,
+        comparing,
     })
 }
 
@@ -146,6 +169,7 @@ mod tests {
             alone: 0.5,
             waiting: 0.1,
             work: 4.0,
+            comparing: 0.0,
         };
         let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found}");
         // Small files, and threads for all.

@@ -12,13 +12,14 @@ use super::timeline::Timeline;
 use super::writing::SceneWriter;
 use crate::commands::eval::measure;
 use crate::output::{self, counted};
-use crate::report::{Scene, ViewPictures};
+use crate::report::{MeasuredResiduals, Scene, ViewPictures};
 use crate::scene_source::Files;
 use crate::sharing::{self, Choices, SharedScene};
 use crate::sky;
 use crate::up::Up;
 use anyhow::{Context, Result};
 use splatcore_core::{Backend, View};
+use splatcore_train::trainer::Residuals;
 use splatcore_train::{Evaluation, Extras, Trainer};
 use std::sync::Arc;
 
@@ -54,10 +55,13 @@ impl End<'_> {
         let refined = Refined::of(trainer, alone, photos);
         let views = poses::measured(refined.as_ref(), photos, views);
         let found = timeline.time("measure", || self.measure(trainer, &views));
+        let residuals = timeline.time("compare photos trained on", || trainer.residuals());
         // Whatever else goes wrong, what can be had is written, the state first.
         let saved = timeline.time("wait for the checkpoint", || trainer.wait_saved(&mut ()));
         let scene = timeline.time("wait for the scene", || writer.wait())?;
         let (mut evaluation, pictures) = found?;
+        let residuals = of_photos(&residuals?, trainer);
+        residuals.tell();
         evaluation.gaussians = scene.gaussians().len();
         let mut measured = self.measured;
         measured.push(Measured::at(steps, &evaluation));
@@ -70,6 +74,7 @@ impl End<'_> {
             split,
             seconds,
             steps,
+            residuals,
             cameras,
             colours: write_colours(trainer, files)?,
             breakdown: trainer.breakdown(),
@@ -105,6 +110,15 @@ impl End<'_> {
         };
         measure(renderer, views, &options, extras, true)
     }
+}
+
+/// How well the scene shows the photos trained on, by their names.
+fn of_photos(residuals: &Residuals, trainer: &Trainer) -> MeasuredResiduals {
+    let named = residuals.psnr.iter().filter_map(|&(view, psnr)| {
+        let view = trainer.views().get(view)?;
+        Some((view.name.clone(), psnr))
+    });
+    MeasuredResiduals::of(residuals.reduced_by, named.collect())
 }
 
 /// Says how a run with a budget ended, and what takes the same steps without one.

@@ -1,7 +1,7 @@
 //! metrics.json: what a run writes of itself, and what `report` reads.
 
 use super::timeline::Phase;
-use crate::report::{MeasuredCameras, MeasuredColours};
+use crate::report::{MeasuredCameras, MeasuredColours, MeasuredResiduals};
 use serde::{Deserialize, Serialize};
 use splatcore_train::{Breakdown, CurvePoint, Evaluation};
 
@@ -117,6 +117,8 @@ pub struct Written {
     pub seconds: f64,
     /// Steps taken.
     pub steps: u32,
+    /// How well the photos trained on are shown.
+    pub residuals: MeasuredResiduals,
     /// `poses`, `motion` and `intrinsics`, if they were refined, and the quality without.
     #[serde(flatten)]
     pub cameras: MeasuredCameras,

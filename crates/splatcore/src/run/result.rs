@@ -5,7 +5,8 @@ use crate::commands::eval::in_region;
 use crate::looks::{self, Looks};
 use crate::output::{duration, thousands};
 use crate::report::{
-    Chart, Line, MeasuredColours, MeasuredPoses, Report, Scene, ViewPictures, decibels, weak_views,
+    Chart, Line, MeasuredColours, MeasuredPoses, Report, Scene, ViewPictures, WeakViews, decibels,
+    weak_views,
 };
 use crate::scene_source::Files;
 use crate::sky;
@@ -114,7 +115,12 @@ pub fn report(
             "Training views (none is held out)".into()
         },
         views,
-        weak: weak_views(&found.views),
+        // Of those trained on the line below is enough.
+        weak: match held_out {
+            true => weak_views(&found.views),
+            false => WeakViews::default(),
+        },
+        residuals: Some(metrics.residuals.clone()),
         poses: metrics.cameras.poses.clone(),
         intrinsics: metrics.cameras.intrinsics.clone(),
         colours: metrics.colours.clone(),

@@ -34,6 +34,7 @@ mod refine_poses;
 mod region;
 mod regression;
 mod report;
+mod residuals;
 mod run_folder;
 mod run_safety;
 mod scenes;
