@@ -31,7 +31,7 @@ impl fmt::Display for Place {
 }
 
 /// What is wrong with a file, and what to do: prints as one line.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{}", visible(format!("{}{place}: {problem}; {remedy}", path.display())))]
 pub struct DataError {
     /// The file or folder.

@@ -4,7 +4,7 @@ use crate::dataset::Dataset;
 use crate::errors::{self, TrainingInterrupted};
 use crate::process::{detached, on_all_cores};
 use crate::render::open;
-use crate::scene::Scene;
+use crate::scene::{Scene, warn};
 use crate::settings::resolved;
 use crate::watch::Watch;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
@@ -214,9 +214,14 @@ fn load(
     let options = config.load_options();
     let mut views = Vec::with_capacity(indices.len());
     for some in indices.chunks(LOADED_AT_ONCE) {
-        let loaded = on_all_cores(|| dataset.load_views(some, &options, &|_, _| {}));
-        views.extend(loaded.map_err(|error| errors::data(&error))?);
-        Python::attach(|py| py.check_signals())?;
+        let loaded = on_all_cores(|| dataset.load_fitting(some, &options, &|_, _| {}));
+        let (loaded, warnings) = loaded.map_err(|error| errors::data(&error))?;
+        views.extend(loaded);
+        Python::attach(|py| {
+            let mut warnings = warnings.iter();
+            warnings.try_for_each(|warning| warn(py, warning))?;
+            py.check_signals()
+        })?;
     }
     Ok(Arc::new(views))
 }

@@ -171,9 +171,14 @@ pub fn train_and_test(
 /// Decodes photos with a progress bar.
 pub fn views(dataset: &Dataset, indices: &[usize], options: &LoadOptions) -> Result<Vec<View>> {
     let progress = Progress::new("loading photos", indices.len() as u64);
-    Ok(dataset.load_views(indices, options, &|done, _| {
+    let (views, warnings) = dataset.load_fitting(indices, options, &|done, _| {
         progress.update(done as u64, String::new)
-    })?)
+    })?;
+    progress.finish();
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
+    Ok(views)
 }
 
 /// A background to render on. Only training can have `random`.

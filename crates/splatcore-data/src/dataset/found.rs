@@ -5,6 +5,7 @@ use super::folder;
 use super::format::Format;
 use super::limits::MAX_COORDINATE;
 use super::split::Split;
+use crate::DataError;
 use splatcore_core::Camera;
 use std::path::{Path, PathBuf};
 
@@ -75,6 +76,8 @@ pub(super) struct Found {
     pub findings: Vec<Finding>,
     /// Where the photos were looked for, for messages.
     pub images: PathBuf,
+    /// Photos whose lens is of a model that is not known, and the error if they are too many.
+    pub unknown: Option<(usize, DataError)>,
     /// Depths, in world units, between which the files say that everything lies.
     pub depths: Option<[f64; 2]>,
 }
@@ -92,7 +95,23 @@ impl Found {
             warnings: Vec::new(),
             findings: Vec::new(),
             images,
+            unknown: None,
             depths: None,
+        }
+    }
+
+    /// Leaves out a photo whose lens is of a model that is not known; `error` says it of the file.
+    pub fn add_unknown(&mut self, name: &str, model: Finding, error: impl FnOnce() -> DataError) {
+        self.findings.push(model.of(name));
+        self.unknown.get_or_insert_with(|| (0, error())).0 += 1;
+    }
+
+    /// # Errors
+    /// As many photos have a lens of a model that is not known as others have not.
+    pub fn check_unknown(&mut self) -> Result<(), DataError> {
+        match self.unknown.take() {
+            Some((count, error)) if count >= self.entries.len() => Err(error),
+            _ => Ok(()),
         }
     }
 

@@ -28,11 +28,12 @@ impl Dataset {
     /// then the others. The first is read, [`Dataset::others`] names the rest.
     ///
     /// # Errors
-    /// Nothing known in the folder, a file that is truncated or corrupt, an unknown camera model,
-    /// or no photo that has both a file and a usable camera.
+    /// Nothing known in the folder, a file that is truncated or corrupt, unknown camera models of
+    /// half of the photos, or no photo that has both a file and a usable camera.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset, DataError> {
         let (layout, others) = find(path)?;
-        let found = read(&layout, options)?;
+        let mut found = read(&layout, options)?;
+        found.check_unknown()?;
         let files = std::iter::once(layout.at).chain(found.points_file);
         let (mut warnings, mut findings) = (found.warnings, found.findings);
         let mut entries = found.entries;

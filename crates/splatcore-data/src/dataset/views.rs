@@ -1,6 +1,7 @@
 //! From entries to views: decode, remove distortion, scale.
 
-use super::depth::{self, DepthOptions, NormalOptions};
+use super::depth::{self, DepthOptions, NormalOptions, Unfit};
+use super::finding::{self, Finding};
 use super::{Dataset, Entry, photo, resize, undistort};
 use crate::{DataError, Place};
 use image::imageops::{self, FilterType};
@@ -58,11 +59,47 @@ impl Dataset {
         options: &LoadOptions,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Result<Vec<View>, DataError> {
+        let (views, unfit) = self.decode(indices, options, progress)?;
+        refuse(unfit)?;
+        self.check_known(&views, options)?;
+        Ok(views)
+    }
+
+    /// As [`Dataset::load_views`], but photos are used without maps of depths or normals that have
+    /// another shape, unless half of the photos have such a map. Also returns what to say of them.
+    ///
+    /// # Errors
+    /// As [`Dataset::load_views`].
+    ///
+    /// # Panics
+    /// If an index is not below `entries.len()`.
+    pub fn load_fitting(
+        &self,
+        indices: &[usize],
+        options: &LoadOptions,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<(Vec<View>, Vec<String>), DataError> {
+        let (views, mut unfit) = self.decode(indices, options, progress)?;
+        if 2 * unfit.len() >= indices.len() {
+            refuse(std::mem::take(&mut unfit))?;
+        }
+        self.check_known(&views, options)?;
+        let findings: Vec<Finding> = unfit.into_iter().map(|map| map.finding).collect();
+        Ok((views, finding::lines(&findings)))
+    }
+
+    /// The views, and maps that do not fit them.
+    fn decode(
+        &self,
+        indices: &[usize],
+        options: &LoadOptions,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<Loaded, DataError> {
         if let Some(depths) = &options.depths {
             depth::check(self, depths)?;
         }
         let done = AtomicUsize::new(0);
-        let loaded: Vec<Result<Vec<View>, DataError>> = indices
+        let loaded: Vec<Result<Loaded, DataError>> = indices
             .par_iter()
             .map(|&index| {
                 let views = load(self, &self.entries[index], options);
@@ -76,21 +113,27 @@ impl Dataset {
             Some((self.entries[index].name.as_str(), error))
         });
         let others = others_too(&failed.collect::<Vec<_>>());
-        let views: Result<Vec<Vec<View>>, DataError> = loaded.into_iter().collect();
+        let views: Result<Vec<_>, DataError> = loaded.into_iter().collect();
         let views = views.map_err(|mut error| {
             error.remedy.push_str(&others);
             error
         })?;
-        let views: Vec<View> = views.into_iter().flatten().collect();
+        let (views, unfit): (Vec<_>, Vec<_>) = views.into_iter().unzip();
+        let (views, unfit) = (views.concat(), unfit.concat());
+        Ok((views, unfit))
+    }
+
+    /// Refuses views of which nothing is known that was asked for.
+    fn check_known(&self, views: &[View], options: &LoadOptions) -> Result<(), DataError> {
         if let Some(normals) = &options.normals {
-            depth::check_normals(self, normals, &views)?;
+            depth::check_normals(self, normals, views)?;
         }
-        match &options.depths {
-            Some(depths) if !views.iter().any(knows_depths) => Err(depth::none_found(self, depths)),
-            _ => match &options.sky_masks {
-                Some(folder) => depth::check_sky(self, folder, &views).map(|()| views),
-                None => Ok(views),
-            },
+        match (&options.depths, &options.sky_masks) {
+            (Some(depths), _) if !views.iter().any(knows_depths) => {
+                Err(depth::none_found(self, depths))
+            }
+            (_, Some(folder)) => depth::check_sky(self, folder, views),
+            (_, None) => Ok(()),
         }
     }
 
@@ -155,6 +198,23 @@ impl Dataset {
     }
 }
 
+/// The error of the first of some maps, which names the others.
+fn refuse(unfit: Vec<Unfit>) -> Result<(), DataError> {
+    let errors = unfit.iter().map(|map| {
+        let photo = map.finding.photo.as_deref();
+        (photo.unwrap_or_default(), &map.error)
+    });
+    let others = others_too(&errors.collect::<Vec<_>>());
+    let Some(mut first) = unfit.into_iter().next() else {
+        return Ok(());
+    };
+    first.error.remedy.push_str(&others);
+    Err(first.error)
+}
+
+/// Views, and maps that do not fit them.
+type Loaded = (Vec<View>, Vec<Unfit>);
+
 fn knows_depths(view: &View) -> bool {
     view.photo.depth.as_ref().is_some_and(|map| map.known() > 0)
 }
@@ -184,7 +244,8 @@ fn others_too(failed: &[(&str, &DataError)]) -> String {
     listed("the same goes for", &same) + &listed("another defect is that of", &different)
 }
 
-fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<View>, DataError> {
+fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Loaded, DataError> {
+    let mut unfit = Vec::new();
     let (mut rgb, mut alpha) = match options.keep_alpha {
         true => photo::decode_with_alpha(&entry.image)?,
         false => (photo::decode(&entry.image, options.background)?, None),
@@ -201,12 +262,13 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
         None => None,
     };
     let depths = match &options.depths {
-        Some(depths) => depth::measured(dataset, entry, &source, depths)?,
+        Some(depths) => depth::measured(dataset, entry, &source, depths, &mut unfit)?,
         None => None,
     };
     if panorama::is_whole(&source) {
         let pixels = (rgb, alpha, mask);
-        return Ok(load_parts(entry, options, source, pixels, [depths, sky]));
+        let views = load_parts(entry, options, source, pixels, [depths, sky]);
+        return Ok((views, unfit));
     }
     let camera = view_camera(entry, &source, options)?;
     if source.lens != camera.lens {
@@ -225,7 +287,9 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
         };
         let known = depths.and_then(|depths| depth::seen(depths, &loaded));
         let known = match &options.normals {
-            Some(normals) => depth::with_normals(dataset, entry, &loaded, normals, known)?,
+            Some(normals) => {
+                depth::with_normals(dataset, entry, &loaded, normals, known, &mut unfit)?
+            }
             None => known,
         };
         let known = match sky {
@@ -234,7 +298,7 @@ fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Vec<V
         };
         view.photo.depth = known.map(Arc::new);
     }
-    Ok(vec![view])
+    Ok((vec![view], unfit))
 }
 
 /// Colours, transparency (in each channel) and mask of a photo.

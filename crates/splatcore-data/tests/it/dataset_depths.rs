@@ -451,3 +451,47 @@ fn a_real_capture_has_depths() {
         assert!((0.5..5.0).contains(&median), "{}: {median} m", view.name);
     }
 }
+
+/// One map made of a cropped photo, say: the others are of use, and so is its photo.
+#[test]
+fn photos_are_used_without_maps_of_another_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let names = ["a.png", "b.png", "c.png", "d.png", "e.png"];
+    photos(root, &names, "");
+    let good = npy("<f4", &floats());
+    let other = npy_file(1, "<f4", false, &format!("({WIDTH}, {HEIGHT})"), &floats());
+    let put = |name: &str, bytes: &[u8]| {
+        dataset_support::write(root, &format!("depth/{}.npy", &name[..1]), bytes);
+    };
+    names.iter().for_each(|name| put(name, &good));
+    put("d.png", &other);
+    let options = LoadOptions {
+        depths: Some(DepthOptions::default()),
+        ..LoadOptions::default()
+    };
+    let load = || {
+        let loaded = open(root).load_fitting(&[0, 1, 2, 3, 4], &options, &|_, _| {});
+        loaded.map_err(|error| error.to_string())
+    };
+    let (views, warnings) = load().unwrap();
+    let known = |view: &View| view.photo.depth.is_some();
+    assert_eq!(views.iter().filter(|view| known(view)).count(), 4);
+    assert!(!known(&views[3]));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let wanted =
+        "d.png: its map of depths is 6x8 values, expected one of the whole photo, 16x12 or";
+    assert_contains!(warnings[0], wanted, "used without its depths");
+    // Who asks for all gets all or an error; so does everybody if half of them do not fit.
+    let error = dataset_support::load(&open(root), &options).unwrap_err();
+    assert_contains!(error, "d.npy", "another shape");
+    put("a.png", &other);
+    put("b.png", &other);
+    let error = load().unwrap_err();
+    assert_contains!(
+        error,
+        "a.npy",
+        "another shape",
+        "the same goes for 2 others: b.png, d.png"
+    );
+}

@@ -1,6 +1,6 @@
 //! `transforms.json`: nerfstudio's camera models, and points that went through its transformation.
 
-use crate::dataset_support::{assert_projects, open, open_error, pattern, ply, save};
+use crate::dataset_support::{assert_projects, colmap_text, open, open_error, pattern, ply, save};
 use splatcore_core::Lens;
 use splatcore_data::dataset::Format;
 use std::path::Path;
@@ -129,6 +129,108 @@ fn every_model_of_nerfstudio_is_read_or_refused_by_name() {
     }
     transforms(root, r#""camera_model": "MAGIC","#, "");
     assert_contains!(open_error(root), r#"unknown camera model "MAGIC""#);
+}
+
+/// Photos of a model that is not known are left out, unless half of all are.
+#[test]
+fn photos_of_unknown_models_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let write = |models: &[&str]| {
+        let frame = |(i, model): (usize, &&str)| {
+            save(pattern(64, 48), &root.join(format!("{i}.png")));
+            format!(
+                r#"{{"file_path": "{i}.png", "camera_model": "{model}", "transform_matrix":
+                    [[1,0,0,{i}],[0,1,0,0],[0,0,1,4],[0,0,0,1]]}}"#
+            )
+        };
+        let frames: Vec<String> = models.iter().enumerate().map(frame).collect();
+        let text = format!(r#"{{"fl_x": 50, "frames": [{}]}}"#, frames.join(","));
+        std::fs::write(root.join("transforms.json"), text).unwrap();
+    };
+    write(&["OPENCV", "MAGIC", "PINHOLE", "VR180_L", "OPENCV"]);
+    let dataset = open(root);
+    let names: Vec<&str> = dataset.entries.iter().map(|entry| &*entry.name).collect();
+    assert_eq!(names, ["0.png", "2.png", "4.png"]);
+    let [magic, stereo] = &dataset.warnings[..] else {
+        panic!("{:?}", dataset.warnings)
+    };
+    let wanted = r#"1.png: left out, camera_model is "MAGIC", expected OPENCV, OPENCV_FISHEYE"#;
+    assert_contains!(magic, wanted, "undistort");
+    assert_contains!(stereo, "3.png: left out, camera_model is VR180_L");
+    write(&["OPENCV", "MAGIC", "MAGIC", "PINHOLE"]);
+    let error = open_error(root);
+    assert_contains!(
+        error,
+        r#"frames[1].camera_model: unknown camera model "MAGIC""#
+    );
+}
+
+#[test]
+fn so_are_those_of_unknown_cameras_of_colmap() {
+    let images = [
+        (1, "a.png"),
+        (2, "b.png"),
+        (1, "c.png"),
+        (2, "d.png"),
+        (1, "e.png"),
+    ];
+    let text = "1 PINHOLE 64 48 50 50 32 24\n2 MAGIC 64 48 50 50 32 24 1 2 3\n";
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let wanted = "2 photos (b.png, d.png): left out, its camera model is ";
+    let left = |root: &Path, words: &str| {
+        let dataset = open(root);
+        assert_eq!(dataset.entries.len(), 3);
+        assert_eq!(dataset.warnings.len(), 1, "{:?}", dataset.warnings);
+        assert_contains!(
+            dataset.warnings[0],
+            wanted,
+            words,
+            "SIMPLE_PINHOLE, PINHOLE"
+        );
+    };
+    for (_, name) in images {
+        save(pattern(64, 48), &root.join("images").join(name));
+    }
+    colmap_text(root, text, &images, "");
+    left(root, r#""MAGIC", expected one of"#);
+    // The binary file does not say where the unknown camera ends.
+    let model = root.join("sparse/0");
+    let mut cameras = 3u64.to_le_bytes().to_vec();
+    for (id, model, parameters) in [(1u32, 1u32, 4), (2, 99, 7), (3, 1, 4)] {
+        cameras.extend([id, model].map(u32::to_le_bytes).as_flattened());
+        cameras.extend([64u64, 48].map(u64::to_le_bytes).as_flattened());
+        let numbers = [50.0, 50.0, 32.0, 24.0, 0.1, 0.2, 0.3];
+        cameras.extend(
+            numbers[..parameters]
+                .iter()
+                .flat_map(|v: &f64| v.to_le_bytes()),
+        );
+    }
+    let mut listed = 5u64.to_le_bytes().to_vec();
+    for (i, (camera, name)) in (1u32..).zip(images) {
+        let pose = [1.0, 0.0, 0.0, 0.0, f64::from(i), 0.0, 4.0];
+        listed.extend(i.to_le_bytes());
+        listed.extend(pose.iter().flat_map(|v| v.to_le_bytes()));
+        listed.extend(u32::to_le_bytes(camera));
+        listed.extend(name.bytes().chain([0; 9]));
+    }
+    std::fs::write(model.join("cameras.bin"), &cameras).unwrap();
+    std::fs::write(model.join("images.bin"), listed).unwrap();
+    left(root, "99, expected one of");
+    cameras.push(0);
+    std::fs::write(model.join("cameras.bin"), &cameras).unwrap();
+    assert_contains!(open_error(root), "unknown camera model 99");
+    std::fs::remove_file(model.join("cameras.bin")).unwrap();
+    let images = images.map(|(_, name)| (2, name));
+    colmap_text(root, text, &images, "");
+    let error = open_error(root);
+    assert_contains!(
+        error,
+        r#"line 2: unknown camera model "MAGIC""#,
+        "image_undistorter"
+    );
 }
 
 /// A quarter turn about x and a shift into the view.

@@ -77,7 +77,7 @@ pub fn measure(machine: Machine<'_>, dataset: &Dataset, seconds: f64) -> Result<
     let indices: Vec<usize> = (0..shown).map(|i| all[i * all.len() / shown]).collect();
     let load = |config: &Config| -> Result<Vec<View>> {
         let options = config.complete().load_options();
-        Ok(dataset.load_views(&indices, &options, &|_, _| {})?)
+        Ok(dataset.load_fitting(&indices, &options, &|_, _| {})?.0)
     };
     let points = &dataset.points;
     let points = (&*points.positions, &*points.colours);

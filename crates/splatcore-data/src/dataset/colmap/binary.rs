@@ -2,11 +2,14 @@
 //!
 //! Every count is checked against the bytes that are left before anything is allocated for it.
 
-use super::model::{self, ColmapCamera, ColmapImage, Observations};
+use super::model::{self, Cameras, ColmapCamera, ColmapImage, Observations};
 use crate::dataset::found::Points;
 use crate::{DataError, Place};
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// Parameters of a camera at most, if its model is not known.
+const MAX_PARAMETERS: usize = 32;
 
 /// Bytes and a position, with checked reads.
 struct Reader<'a> {
@@ -110,26 +113,49 @@ impl<'a> Reader<'a> {
 
 /// `cameras.bin`. `path` is for messages only.
 pub fn parse_cameras_bin(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>, DataError> {
+    cameras(bytes, path)?.all()
+}
+
+/// The same with cameras of models that are not known. The file does not say how many parameters
+/// these have: the number with which it ends where the last camera does.
+pub(super) fn cameras(bytes: &[u8], path: &Path) -> Result<Cameras, DataError> {
+    let read = |guessed: Option<usize>| cameras_with(bytes, path, guessed);
+    read(None).or_else(|error| {
+        let mut guesses = 0..=MAX_PARAMETERS;
+        guesses
+            .find_map(|count| read(Some(count)).ok())
+            .ok_or(error)
+    })
+}
+
+/// `guessed` is how many parameters models have that are not known; without it there may be none.
+fn cameras_with(bytes: &[u8], path: &Path, guessed: Option<usize>) -> Result<Cameras, DataError> {
     let mut r = Reader::new(bytes, path);
-    let count = r.count(48, "cameras")?;
-    let mut cameras = Vec::with_capacity(count);
+    let count = r.count(24, "cameras")?;
+    let mut cameras = Cameras::default();
     for _ in 0..count {
         let id = r.u32("a camera")?;
         let place = Place::Byte(r.at as u64);
         let model = r.u32("a camera")? as i32;
-        let Some(parameters) = model::parameter_count(model) else {
-            let (problem, remedy) = model::unknown(&model.to_string());
-            return Err(DataError::new(path, problem, remedy).at(place));
+        let known = model::parameter_count(model);
+        if known.is_none() {
+            cameras.add_unknown(id, model.to_string(), path, place);
+        }
+        let Some(parameters) = known.or(guessed) else {
+            return cameras.all().map(|_| Cameras::default());
         };
         let [width, height] = [r.u64("a camera")?, r.u64("a camera")?].map(model::side);
-        let mut values = Vec::with_capacity(parameters);
+        let mut values = Vec::new();
         for _ in 0..parameters {
             let [value] = r.f64s::<1>("a camera")?;
             values.push(value);
         }
+        if known.is_none() {
+            continue;
+        }
         let camera = model::camera(model, width, height, &values)
             .ok_or_else(|| r.error(format!("camera {id} has unusable parameters")))?;
-        cameras.push(ColmapCamera { id, camera });
+        cameras.known.push(ColmapCamera { id, camera });
     }
     r.end("cameras")?;
     Ok(cameras)

@@ -10,6 +10,7 @@ pub use model::{ColmapCamera, ColmapImage, Observations, parameter_count};
 pub use text::{parse_cameras_txt, parse_images_txt, parse_points_txt};
 pub use write::{model as camera_model, write};
 
+use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::{Found, Points};
@@ -60,8 +61,8 @@ pub(super) fn open(
     let [cameras, listed, points] = files.map(|name| model.join(name));
     let bytes = folder::read(&cameras)?;
     let cameras = match binary {
-        true => parse_cameras_bin(&bytes, &cameras)?,
-        false => parse_cameras_txt(&bytes, &cameras)?,
+        true => binary::cameras(&bytes, &cameras)?,
+        false => text::cameras(&bytes, &cameras)?,
     };
     let bytes = folder::read(&listed)?;
     let images = match binary {
@@ -85,8 +86,13 @@ pub(super) fn open(
             images.len()
         ));
     }
-    let cameras: HashMap<u32, &ColmapCamera> = cameras.iter().map(|c| (c.id, c)).collect();
+    let model::Cameras { known, unknown } = cameras;
+    let cameras: HashMap<u32, &ColmapCamera> = known.iter().map(|c| (c.id, c)).collect();
     for image in &images {
+        if let Some((_, model, error)) = unknown.iter().find(|(id, ..)| *id == image.camera) {
+            add_unknown(&mut found, image, model, error);
+            continue;
+        }
         let Some(camera) = cameras.get(&image.camera) else {
             return Err(DataError::new(
                 &listed,
@@ -98,6 +104,18 @@ pub(super) fn open(
         add_image(&mut found, image, camera);
     }
     Ok(found)
+}
+
+/// Adds a listed image to the missing, or to those left out as its camera's model is not known.
+fn add_unknown(found: &mut Found, image: &ColmapImage, model: &str, error: &DataError) {
+    match folder::image(&found.images, &image.name) {
+        None => found.missing.push(image.name.clone()),
+        Some((name, _)) => {
+            let expected = format!("{}; undistort the photo otherwise", model::known());
+            let finding = Finding::refused("its camera model", model, expected);
+            found.add_unknown(&name, finding, || error.clone());
+        }
+    }
 }
 
 /// Adds a listed image to the entries, to the missing, or to those left out.

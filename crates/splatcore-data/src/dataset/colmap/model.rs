@@ -1,7 +1,9 @@
 //! COLMAP's camera models and what its files hold.
 
+use crate::{DataError, Place};
 use splatcore_core::{Camera, Lens, panorama};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// One line of `cameras`. The pose is the identity.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,6 +12,36 @@ pub struct ColmapCamera {
     pub id: u32,
     /// Size, intrinsics and lens.
     pub camera: Camera,
+}
+
+/// The cameras of a file.
+#[derive(Debug, Default)]
+pub(super) struct Cameras {
+    /// Those of models that are known.
+    pub known: Vec<ColmapCamera>,
+    /// Of the others the id, the model, and what to say if it is needed.
+    pub unknown: Vec<(u32, String, DataError)>,
+}
+
+impl Cameras {
+    /// # Errors
+    /// One is of a model that is not known.
+    pub fn all(self) -> Result<Vec<ColmapCamera>, DataError> {
+        match self.unknown.into_iter().next() {
+            Some((_, _, error)) => Err(error),
+            None => Ok(self.known),
+        }
+    }
+
+    /// Adds one whose model is not known.
+    pub fn add_unknown(&mut self, id: u32, model: String, path: &Path, place: Place) {
+        let names = known();
+        let remedy =
+            format!("undistort the photos with COLMAP's image_undistorter, or use {names}");
+        let problem = format!("unknown camera model {model}");
+        let error = DataError::new(path, problem, remedy).at(place);
+        self.unknown.push((id, model, error));
+    }
 }
 
 /// One image of `images`, without its 2D points.
@@ -80,16 +112,10 @@ pub fn parameter_count(id: i32) -> Option<usize> {
     MODELS.iter().find(|m| m.0 == id).map(|m| m.2)
 }
 
-/// What to say about a model that is not known.
-pub(super) fn unknown(what: &str) -> (String, String) {
+/// The names of the models.
+pub(super) fn known() -> String {
     let names: Vec<_> = MODELS.iter().map(|m| m.1).collect();
-    (
-        format!("unknown camera model {what}"),
-        format!(
-            "undistort the photos with COLMAP's image_undistorter, or use one of {}",
-            names.join(", ")
-        ),
-    )
+    format!("one of {}", names.join(", "))
 }
 
 /// The camera of a model and its parameters, in COLMAP's order. `None` if the model is unknown or

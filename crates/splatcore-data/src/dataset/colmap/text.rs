@@ -1,6 +1,6 @@
 //! COLMAP's text files: one record a line (images: two), `#` starts a comment.
 
-use super::model::{self, ColmapCamera, ColmapImage};
+use super::model::{self, Cameras, ColmapCamera, ColmapImage};
 use crate::dataset::found::Points;
 use crate::words::quoted;
 use crate::{DataError, Place};
@@ -73,7 +73,12 @@ impl<'a> Words<'a> {
 
 /// `cameras.txt`: CAMERA_ID, MODEL, WIDTH, HEIGHT, PARAMS. `path` is for messages only.
 pub fn parse_cameras_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>, DataError> {
-    let mut cameras = Vec::new();
+    cameras(bytes, path)?.all()
+}
+
+/// The same with cameras of models that are not known.
+pub(super) fn cameras(bytes: &[u8], path: &Path) -> Result<Cameras, DataError> {
+    let mut cameras = Cameras::default();
     for (line, text) in lines(bytes, path)?.filter(|(_, text)| !text.is_empty()) {
         let mut words = Words {
             rest: text,
@@ -89,8 +94,8 @@ pub fn parse_cameras_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>,
             parameters.push(words.number("a parameter")?);
         }
         let Some(model) = model::id_of(name) else {
-            let (problem, remedy) = model::unknown(name);
-            return Err(DataError::new(path, problem, remedy).at(Place::Line(line)));
+            cameras.add_unknown(id, quoted(name), path, Place::Line(line));
+            continue;
         };
         let camera = model::camera(model, width, height, &parameters).ok_or_else(|| {
             let wanted = model::parameter_count(model).unwrap_or(0);
@@ -103,7 +108,7 @@ pub fn parse_cameras_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapCamera>,
                 ),
             )
         })?;
-        cameras.push(ColmapCamera { id, camera });
+        cameras.known.push(ColmapCamera { id, camera });
     }
     Ok(cameras)
 }

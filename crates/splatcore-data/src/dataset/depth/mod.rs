@@ -29,6 +29,7 @@ pub use options::{DepthOptions, DepthValues, NormalFrame, NormalOptions};
 pub use points::points_of;
 pub(super) use sky::{check_sky, sky_of, with_sky};
 
+use super::finding::Finding;
 use super::photo::same_shape;
 use super::posed::Dataset;
 use super::{Entry, Points, undistort};
@@ -46,6 +47,44 @@ pub(super) struct Loaded<'a> {
     pub view: &'a Camera,
     /// Of the view, nonzero where a pixel counts.
     pub mask: Option<&'a [u8]>,
+}
+
+/// A map of another shape than its photo, which is used without it.
+#[derive(Clone, Debug)]
+pub(super) struct Unfit {
+    pub finding: Finding,
+    /// What to say if too many maps are.
+    pub error: DataError,
+}
+
+impl Unfit {
+    /// `what` the values are; `None` if the map has its photo's shape.
+    fn find(
+        what: &str,
+        [width, height]: [u32; 2],
+        (file, entry, photo): (&Path, &Entry, &Camera),
+    ) -> Option<Self> {
+        if same_shape((width, height), (photo.width, photo.height)) {
+            return None;
+        }
+        let of_photo = format!("{}x{}", photo.width, photo.height);
+        let problem = format!(
+            "the {what} are {width}x{height} values but their photo is {of_photo} pixels, which is \
+             another shape"
+        );
+        let remedy = "make them from the whole photo, in any size of its shape, or remove the file";
+        let finding = Finding::doubtful(
+            format!("its map of {what}"),
+            format!("{width}x{height} values"),
+            format!(
+                "one of the whole photo, {of_photo} or scaled; the photo is used without its {what}"
+            ),
+        );
+        Some(Self {
+            finding: finding.of(&entry.name),
+            error: refused(file, entry, problem, remedy),
+        })
+    }
 }
 
 /// Refuses depths without a scale where nothing gives them one.
@@ -112,12 +151,13 @@ impl Dataset {
 }
 
 /// The depths of a photo as its map has them ([`fit::has_distances`]); `None` if there is no file
-/// of it, or nothing of it is of use.
+/// of it, or nothing of it is of use. A map of another shape is added to `unfit`.
 pub(super) fn measured(
     dataset: &Dataset,
     entry: &Entry,
     source: &Camera,
     options: &DepthOptions,
+    unfit: &mut Vec<Unfit>,
 ) -> Result<Option<DepthMap>, DataError> {
     let folder = options.folder.as_deref();
     let Some(file) = find::file_of(&dataset.root, entry, folder, &find::DEPTHS) else {
@@ -128,8 +168,9 @@ pub(super) fn measured(
         height,
         mut values,
     } = read::read(&file, options.unit.or(entry.depth_unit))?;
-    if let Some((problem, remedy)) = other_shape("depths", [width, height], source) {
-        return Err(refused(&file, entry, problem, remedy));
+    if let Some(map) = Unfit::find("depths", [width, height], (&file, entry, source)) {
+        unfit.push(map);
+        return Ok(None);
     }
     if let Some(confidence) = find::confidence_of(&file) {
         trusted::by_confidence(&mut values, [width, height], &confidence)?;
@@ -178,25 +219,6 @@ fn converted(mut map: DepthMap, loaded: &Loaded<'_>) -> DepthMap {
         };
     }
     map
-}
-
-/// What is wrong with a map of another shape than its photo, and what to do; `what` it is of.
-fn other_shape(
-    what: &str,
-    [width, height]: [u32; 2],
-    photo: &Camera,
-) -> Option<(String, &'static str)> {
-    if same_shape((width, height), (photo.width, photo.height)) {
-        return None;
-    }
-    Some((
-        format!(
-            "the {what} are {width}x{height} values but their photo is {}x{} pixels, which is \
-             another shape",
-            photo.width, photo.height
-        ),
-        "make them from the whole photo, in any size of its shape, or remove the file",
-    ))
 }
 
 fn refused(file: &Path, entry: &Entry, problem: String, remedy: &str) -> DataError {

@@ -1,7 +1,7 @@
 //! Normals of photos: what their files say, in the axes of a camera.
 
 use super::options::{NormalFrame, NormalOptions};
-use super::{Loaded, find, masked, other_shape, refused, vectors};
+use super::{Loaded, Unfit, find, masked, refused, vectors};
 use crate::DataError;
 use crate::dataset::Entry;
 use crate::dataset::posed::Dataset;
@@ -12,13 +12,15 @@ use splatcore_core::{Camera, Choice, Lens, View};
 /// Lengths that a normal has in files of 8 bits, which round; others say that nothing is known.
 const LENGTHS: [f64; 2] = [0.8, 1.2];
 
-/// What is known of a photo, with its normals, if it has a file of them.
+/// What is known of a photo, with its normals, if it has a file of them. One of another shape is
+/// added to `unfit`.
 pub(crate) fn with_normals(
     dataset: &Dataset,
     entry: &Entry,
     loaded: &Loaded<'_>,
     options: &NormalOptions,
     known: Option<DepthMap>,
+    unfit: &mut Vec<Unfit>,
 ) -> Result<Option<DepthMap>, DataError> {
     let folder = options.folder.as_deref();
     let Some(file) = find::file_of(&dataset.root, entry, folder, &find::NORMALS) else {
@@ -31,8 +33,9 @@ pub(crate) fn with_normals(
         height,
         values,
     } = vectors::read(&file)?;
-    if let Some((problem, remedy)) = other_shape("normals", [width, height], source) {
-        return wrong(problem, remedy);
+    if let Some(map) = Unfit::find("normals", [width, height], (&file, entry, source)) {
+        unfit.push(map);
+        return Ok(known);
     }
     if view.lens != Lens::Pinhole {
         return wrong(

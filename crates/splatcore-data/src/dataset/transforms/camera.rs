@@ -47,6 +47,8 @@ const ASPECT_OFF: f64 = 0.01;
 pub(super) struct LensProblem {
     pub problem: String,
     pub remedy: &'static str,
+    /// The same of a photo.
+    pub finding: Box<Finding>,
 }
 
 /// The lens that the coefficients describe; that of an f-theta camera depends on its size
@@ -70,6 +72,11 @@ pub(super) fn lens(i: &Intrinsics) -> Result<Lens, LensProblem> {
         return Err(LensProblem {
             problem: format!("the camera model {model} has an eye for each column of the photo"),
             remedy: "render or export the photos as EQUIRECTANGULAR, from one place each",
+            finding: Box::new(Finding::refused(
+                "camera_model",
+                model,
+                "EQUIRECTANGULAR, from one place",
+            )),
         });
     }
     let fisheye = is(&FISHEYE) || i.is_fisheye == Some(true);
@@ -78,6 +85,12 @@ pub(super) fn lens(i: &Intrinsics) -> Result<Lens, LensProblem> {
             problem: format!("unknown camera model {}", quoted(spelled)),
             remedy: "undistort the photos, or use OPENCV, OPENCV_FISHEYE, FISHEYE624, FTHETA, \
                      PINHOLE, EQUIRECTANGULAR or ORTHOPHOTO",
+            finding: Box::new(Finding::refused(
+                "camera_model",
+                quoted(spelled),
+                "OPENCV, OPENCV_FISHEYE, FISHEYE624, FTHETA, PINHOLE, EQUIRECTANGULAR or \
+                 ORTHOPHOTO; undistort the photo otherwise",
+            )),
         });
     }
     let listed = i.distortion_params.as_deref().unwrap_or_default();
@@ -123,6 +136,11 @@ fn fisheye624(i: &Intrinsics) -> Result<Lens, LensProblem> {
                 listed.len()
             ),
             remedy: "write k0 to k5, p0, p1 and s0 to s3, as nerfstudio does for Project Aria",
+            finding: Box::new(Finding::refused(
+                "distortion_params",
+                format!("{} numbers", listed.len()),
+                "k0 to k5, p0, p1 and s0 to s3 of FISHEYE624",
+            )),
         });
     };
     Ok(Lens::RadTanThinPrism {

@@ -138,10 +138,15 @@ fn add(
             continue;
         };
         let intrinsics = frame.intrinsics.or(&transforms.intrinsics);
-        let lens = camera::lens(&intrinsics).map_err(|wrong| {
-            DataError::new(path, wrong.problem, wrong.remedy)
-                .at(Place::Part(format!("frames[{index}].camera_model")))
-        })?;
+        let lens = match camera::lens(&intrinsics) {
+            Ok(lens) => lens,
+            Err(wrong) => {
+                let place = Place::Part(format!("frames[{index}].camera_model"));
+                let error = || DataError::new(path, wrong.problem, wrong.remedy).at(place);
+                found.add_unknown(&name, *wrong.finding, error);
+                continue;
+            }
+        };
         let size = match camera::size(&intrinsics) {
             Some(size) => size,
             None => Ok(photo::size(&image)?),
