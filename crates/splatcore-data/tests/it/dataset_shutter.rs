@@ -156,6 +156,34 @@ fn neighbours_in_time_tell_the_motion() {
 }
 
 #[test]
+fn motions_without_the_time_of_the_read_out_are_said() {
+    let velocity = r#", "camera_linear_velocity": [0, 0, -2]"#;
+    for general in ["", r#", "shutter_type": "TOP_TO_BOTTOM""#] {
+        let folder = tempfile::tempdir().unwrap();
+        let dataset = one_photo(folder.path(), general, velocity);
+        assert_eq!(dataset.entries[0].camera.shutter, None);
+        assert_eq!(dataset.warnings.len(), 1, "{:?}", dataset.warnings);
+        assert_contains!(dataset.warnings[0], "rolling_shutter_time is not given");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let frame = |i: usize| {
+        save(pattern(64, 48), &root.join(format!("{i}.png")));
+        let pose = format!("[[1,0,0,{i}],[0,1,0,0],[0,0,1,4],[0,0,0,1]]");
+        let time = 0.1 * i as f64;
+        format!(r#"{{"file_path": "{i}.png", "timestamp": {time}, "transform_matrix": {pose}}}"#)
+    };
+    let frames: Vec<String> = (0..4).map(frame).collect();
+    let text = format!(r#"{{"fl_x": 50, "frames": [{}]}}"#, frames.join(","));
+    std::fs::write(root.join("transforms.json"), text).unwrap();
+    let line = &open(root).warnings[0];
+    assert_contains!(
+        line,
+        "4 photos (0.png, 1.png, 2.png, ...): rolling_shutter_time"
+    );
+}
+
+#[test]
 fn what_says_nothing_is_a_global_shutter() {
     for (general, own) in [
         ("", ""),

@@ -20,6 +20,8 @@ const TYPES: &str = "GLOBAL, ROLLING_TOP_TO_BOTTOM, ROLLING_BOTTOM_TO_TOP, ROLLI
                      or ROLLING_RIGHT_TO_LEFT";
 const MOTION: &str = "transform_matrix_end, or rolling_shutter_time with velocities or with the \
                       timestamps of neighbours; the photo is used as one of a global shutter";
+const TIME: &str = "the seconds of a read-out (0 for a global shutter), as it is known how the \
+                    camera moved; the photo is used as one of a global shutter";
 const SHARES: &str = "A, B, C and perhaps D as instant-ngp has them, B or C being 0";
 
 /// The camera with its motion, and what is doubtful about it; `moved` is how it moved by its
@@ -61,6 +63,11 @@ pub(super) fn rolling(
     }
     let linear = velocity("camera_linear_velocity", &frame.camera_linear_velocity)?;
     let angular = velocity("camera_angular_velocity", &frame.camera_angular_velocity)?;
+    let is_known = linear.or(angular).is_some() || moved.is_some();
+    if intrinsics.rolling_shutter_time.is_none() && is_known {
+        let doubt = Finding::doubtful("rolling_shutter_time", "not given", TIME);
+        return Ok((camera, Some(doubt)));
+    }
     match (linear, angular) {
         (None, None) if seconds > 0.0 && moved.is_some_and(|moved| moved.is_usual(seconds)) => {
             let shutter = moved.map(|moved| moved.shutter(&camera, readout, seconds));
