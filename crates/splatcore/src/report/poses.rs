@@ -1,6 +1,6 @@
 //! What became of the photos' poses, photo by photo.
 
-use crate::output::decibels;
+use crate::output::{counted, decibels};
 use serde::Serialize;
 use splatcore_papers::page::escape;
 use std::fmt::Write;
@@ -28,6 +28,19 @@ impl MeasuredPoses {
             ("Poses above".into(), self.headline.into()),
         ]
     }
+
+    /// A line for each kind of photos out of line, with what to do.
+    pub fn out_of_line(&self) -> Vec<String> {
+        let line = |(of_kind, what): &Remedy| {
+            let rows = self.photos.iter().filter(|row| of_kind(row));
+            let names: Vec<&str> = rows.map(|row| &*row.name).collect();
+            let more = if names.len() > MAX_NAMED { ", ..." } else { "" };
+            let named = names[..names.len().min(MAX_NAMED)].join(", ");
+            let count = counted(names.len(), "pose");
+            (!names.is_empty()).then(|| format!("{count} ({named}{more}) {what}"))
+        };
+        REMEDIES.iter().filter_map(line).collect()
+    }
 }
 
 /// What became of a photo's pose.
@@ -53,6 +66,8 @@ pub struct PoseRow {
     pub psnr_after: f64,
 }
 
+/// Names that a line on the terminal has room for.
+const MAX_NAMED: usize = 3;
 /// Rows beyond those out of line.
 const MAX_ROWS: usize = 40;
 
@@ -170,15 +185,21 @@ mod tests {
             worse: true,
             ..row("astray.jpg", true)
         });
-        photos.extend((0..49).map(|i| row(&format!("{i}.jpg"), false)));
-        let html = to_html(&MeasuredPoses {
+        photos.extend(["x", "y", "z"].map(|name| row(name, true)));
+        photos.extend((0..46).map(|i| row(&format!("{i}.jpg"), false)));
+        let poses = MeasuredPoses {
             headline: "fitted",
             psnr_plain: 20.0,
             ssim_plain: 0.5,
             photos,
-        });
+        };
+        // The terminal names what the page names.
+        let [worse, far] = poses.out_of_line().try_into().unwrap();
+        assert_contains!(worse, "1 pose (astray.jpg) worse than", "--pose-travel");
+        assert_contains!(far, "4 poses (<b>.jpg, x, y, ...) out of line: look");
+        let html = to_html(&poses);
         assert!(html.contains("&lt;b&gt;.jpg</td><td>out of line</td><td>0.500</td><td>1.00 %"));
-        assert_contains!(html, "25.50", "1 out of line");
+        assert_contains!(html, "25.50", "4 out of line");
         assert!(html.contains("1 worse than") && html.contains("astray.jpg</td><td>worse</td>"));
         assert!(html.contains("lowest loss") && !html.contains("at a limit"));
         assert!(

@@ -25,8 +25,6 @@ const TIMES: f64 = 4.0;
 const LITTLE: [f64; 2] = [0.1, 0.002];
 /// A photo shows worse with its pose of now that has lost more than this, dB.
 const WORSE: f64 = 0.1;
-/// Names that a line on the terminal has room for.
-const MAX_NAMED: usize = 3;
 
 /// The cameras of a run that refines poses, intrinsics or both, at its end.
 pub struct Refined {
@@ -349,19 +347,8 @@ fn tell(poses: &MeasuredPoses) {
         100.0 * mean(|row| row.share),
         output::decibels(poses.psnr_plain)
     );
-    let worse: Vec<&str> = trained
-        .iter()
-        .filter(|row| row.worse)
-        .map(|row| &*row.name)
-        .collect();
-    if !worse.is_empty() {
-        let more = if worse.len() > MAX_NAMED { ", ..." } else { "" };
-        eprintln!(
-            "warning: {} shown worse with refined poses than with the dataset's: {}{more}; leave \
-             them out, or lower --pose-travel",
-            counted(worse.len(), "photo"),
-            worse[..worse.len().min(MAX_NAMED)].join(", ")
-        );
+    for line in poses.out_of_line() {
+        eprintln!("warning: {line}");
     }
 }
 
