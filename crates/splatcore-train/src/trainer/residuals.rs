@@ -15,7 +15,10 @@ const SHARE: f64 = 0.02;
 const FEWEST: usize = 4;
 /// What sides may be divided by, and how many photos are then rendered and compared in the time of
 /// a step at most.
-const DIVISORS: [(u32, usize); 2] = [(1, 1), (2, 2)];
+const DIVISORS: [(u32, usize); 3] = [(1, 1), (2, 2), (4, 4)];
+/// The shortest side that shows whether a photo is out of line: larger photos are divided, as a
+/// card takes a step in less time than the processor a large photo.
+const ENOUGH: u32 = 270;
 /// No side gets shorter than this.
 const MIN_SIDE: u32 = 32;
 /// Photos are taken in the order of the multiples of this, but for their whole part: the first few
@@ -127,7 +130,10 @@ fn shortest(camera: &Camera) -> u32 {
 /// By what to divide the sides of so many photos, and at how many to look, in a run of so many
 /// steps; `side` is the shortest of all photos.
 fn extent(steps: f64, photos: usize, side: u32) -> (u32, usize) {
-    let fits = |&(by, _): &(u32, usize)| by == 1 || side >= by * MIN_SIDE;
+    let (largest, _) = DIVISORS[DIVISORS.len() - 1];
+    let mut least = DIVISORS.map(|(by, _)| by).into_iter();
+    let least = least.find(|by| side <= by * ENOUGH).unwrap_or(largest);
+    let fits = |&(by, _): &(u32, usize)| by == least || by > least && side >= by * MIN_SIDE;
     let possible = DIVISORS.into_iter().filter(fits);
     let mut possible = possible.map(|(by, speed)| (by, (SHARE * steps) as usize * speed));
     let most = possible.clone().last().unwrap_or((1, 0));
@@ -151,9 +157,11 @@ mod tests {
     #[test]
     fn little_time_is_spent() {
         // All at full size, at a half of it, then some.
-        assert_eq!(extent(7000.0, 140, 1080), (1, 140));
-        assert_eq!(extent(7000.0, 280, 1080), (2, 280));
-        assert_eq!(extent(1000.0, 300, 1080), (2, 40));
+        assert_eq!(extent(7000.0, 140, 270), (1, 140));
+        assert_eq!(extent(7000.0, 280, 270), (2, 280));
+        assert_eq!(extent(1000.0, 300, 270), (4, 80));
+        assert_eq!(extent(7000.0, 140, 1080), (4, 140));
+        assert_eq!(extent(1000.0, 300, 4000), (4, 80));
         // Small photos stay large enough; a few are looked at in any run.
         assert_eq!(extent(1000.0, 300, 63), (1, 20));
         assert_eq!(extent(60.0, 300, 48), (1, 4));
