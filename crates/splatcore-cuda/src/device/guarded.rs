@@ -5,7 +5,8 @@
 
 use super::forward::{forward, forward_host_memory};
 use super::{Allocations, Device, DeviceError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the zones hold.
@@ -30,6 +31,9 @@ const ALIGNMENT: usize = 256;
 /// The zone before an allocation is longer by a random number of alignments, below this one.
 const MAX_STEPS: u64 = 64;
 
+/// Bytes of earlier allocations that are kept.
+const MAX_LEFT: usize = 256 << 20;
+
 struct Block {
     /// Bytes of the zone before it.
     before: usize,
@@ -39,6 +43,11 @@ struct Block {
 struct State {
     blocks: BTreeMap<u64, Block>,
     random: u64,
+    /// What was given back, by size, the first first.
+    left: BTreeMap<usize, VecDeque<Vec<u8>>>,
+    left_bytes: usize,
+    /// See [`Guarded::reuse`].
+    is_reused: bool,
     /// What `release`, which returns nothing, found.
     failure: Option<DeviceError>,
 }
@@ -60,6 +69,9 @@ impl Guarded {
             state: Mutex::new(State {
                 blocks: BTreeMap::new(),
                 random: seed,
+                left: BTreeMap::new(),
+                left_bytes: 0,
+                is_reused: false,
                 failure: None,
             }),
         }
@@ -81,6 +93,53 @@ impl Guarded {
             }
         }
         first.map_or(Ok(()), Err)
+    }
+
+    /// From now on an allocation holds what an earlier one of its size held when it was given back,
+    /// if there is one, as on a card: most plausible of all.
+    pub fn reuse(&self) {
+        self.state().is_reused = true;
+    }
+
+    /// A number that follows from all that the allocations hold, in the order of their sizes.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn digest(&self) -> Result<u64, DeviceError> {
+        self.device.synchronize()?;
+        let state = self.state();
+        let mut each = Vec::new();
+        for (&address, &Block { bytes, .. }) in &state.blocks {
+            let mut held = vec![0; bytes];
+            // SAFETY: the allocation has these bytes.
+            unsafe { self.device.download(&mut held, address)? };
+            let mut hasher = DefaultHasher::new();
+            hasher.write(&held);
+            each.push((bytes, hasher.finish()));
+        }
+        each.sort_unstable();
+        let mut all = DefaultHasher::new();
+        each.iter().for_each(|(bytes, digest)| {
+            all.write_usize(*bytes);
+            all.write_u64(*digest);
+        });
+        Ok(all.finish())
+    }
+
+    /// Keeps what an allocation holds for the next one of its size.
+    fn keep(&self, state: &mut State, address: u64, bytes: usize) {
+        if !state.is_reused || state.left_bytes.saturating_add(bytes) > MAX_LEFT {
+            return;
+        }
+        let mut held = vec![0; bytes];
+        // SAFETY: the allocation has these bytes, and is not given back yet.
+        match unsafe { self.device.download(&mut held, address) } {
+            Ok(()) => {
+                state.left_bytes += bytes;
+                state.left.entry(bytes).or_default().push_back(held);
+            }
+            Err(error) => drop(state.failure.get_or_insert(error)),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -141,6 +200,8 @@ impl Allocations for Guarded {
             Fresh::NotANumber => 0xff,
             Fresh::Numbers => NUMBERS[(next(&mut state.random) % NUMBERS.len() as u64) as usize],
         };
+        let left = state.left.get_mut(&bytes).and_then(VecDeque::pop_front);
+        state.left_bytes -= left.as_ref().map_or(0, Vec::len);
         let start = self
             .device
             .allocate(before.saturating_add(bytes).saturating_add(ZONE))?;
@@ -148,7 +209,10 @@ impl Allocations for Guarded {
         // SAFETY: the allocation has these bytes.
         let filled = unsafe {
             let zones = self.device.fill(start, CANARY, before);
-            let fresh = zones.and_then(|()| self.device.fill(address, byte, bytes));
+            let fresh = zones.and_then(|()| match &left {
+                Some(left) => self.device.upload(address, left),
+                None => self.device.fill(address, byte, bytes),
+            });
             fresh.and_then(|()| self.device.fill(address + bytes as u64, CANARY, ZONE))
         };
         if let Err(error) = filled {
@@ -167,6 +231,7 @@ impl Allocations for Guarded {
             state.failure.get_or_insert(DeviceError::Failed(words));
             return;
         };
+        self.keep(&mut state, address, block.bytes);
         if let Err(error) = self.check_block(address, &block) {
             state.failure.get_or_insert(error);
         }

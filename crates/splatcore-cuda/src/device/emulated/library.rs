@@ -295,6 +295,9 @@ impl Compiler {
 /// How to compile, but for where from and where to.
 fn options(checked: bool, is_clang: bool) -> Vec<&'static str> {
     let mut options = OPTIONS.to_vec();
+    // As on the device.
+    #[cfg(target_arch = "x86_64")]
+    options.push("-mlong-double-64");
     // `fmaf` as an instruction, which rounds as the C library's function does.
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("fma") {

@@ -4,8 +4,13 @@ use super::super::DeviceError;
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Bytes before and after each allocation, and the alignment.
+/// Bytes before and after each allocation, and the alignment of most.
 const ZONE: usize = 256;
+/// The alignment of the others, as that of large allocations on a card: a kernel must not tell by
+/// an address where it runs.
+const FAR_ALIGNED: usize = 2 << 20;
+/// One in so many is aligned so.
+const ONE_IN: u64 = 3;
 /// What the zones hold.
 const GUARD: u8 = 0xFD;
 /// What fresh device memory holds, word by word: not a number, as an `f32` and as two halves, and
@@ -17,6 +22,8 @@ const GONE: u8 = 0xDD;
 #[derive(Clone, Copy)]
 struct Block {
     bytes: usize,
+    /// Bytes from what the system gave to the address.
+    before: usize,
     /// Host memory, which does not count as used.
     pinned: bool,
     /// Not allocated here, and without guard zones.
@@ -42,8 +49,10 @@ pub struct Memory {
     used: u64,
     /// What is given back stays where it is for a while, so that its use is found.
     is_kept: bool,
-    gone: VecDeque<(u64, usize)>,
+    gone: VecDeque<(u64, Block)>,
     gone_bytes: u64,
+    /// Allocations of device memory so far.
+    allocated: u64,
 }
 
 impl Memory {
@@ -60,7 +69,10 @@ impl Memory {
             .blocks
             .iter()
             .map(|(&start, block)| (start, block.bytes, 0));
-        let gone = self.gone.iter().map(|&(start, bytes)| (start, bytes, 1));
+        let gone = self
+            .gone
+            .iter()
+            .map(|&(start, block)| (start, block.bytes, 1));
         let mut ranges: Vec<Range> = blocks
             .chain(gone)
             .map(|(start, bytes, is_gone)| Range {
@@ -81,23 +93,31 @@ impl Memory {
     /// Memory aligned to 256 between two guard zones, poisoned, or zeroed if `pinned`; `None` if
     /// the system has no more.
     pub fn allocate(&mut self, bytes: usize, pinned: bool) -> Option<u64> {
-        let layout = layout(bytes)?;
+        let before = match self.allocated % ONE_IN {
+            0 if !pinned => FAR_ALIGNED,
+            _ => ZONE,
+        };
+        self.allocated += u64::from(!pinned);
+        let layout = layout(bytes, before)?;
         // SAFETY: the layout is not empty; both fills stay within it.
         let base = unsafe { alloc(layout) };
         if base.is_null() {
             return None;
         }
         unsafe {
-            base.write_bytes(GUARD, layout.size());
-            let data = std::slice::from_raw_parts_mut(base.add(ZONE), bytes);
+            // What lies in front of the zone is never touched, so that it takes no memory.
+            let zone = base.add(before - ZONE);
+            zone.write_bytes(GUARD, layout.size() - before + ZONE);
+            let data = std::slice::from_raw_parts_mut(base.add(before), bytes);
             let fresh = if pinned { [0; FRESH.len()] } else { FRESH };
             for word in data.chunks_mut(FRESH.len()) {
                 word.copy_from_slice(&fresh[..word.len()]);
             }
         }
-        let address = base as u64 + ZONE as u64;
+        let address = base as u64 + before as u64;
         let block = Block {
             bytes,
+            before,
             pinned,
             is_foreign: false,
         };
@@ -114,20 +134,19 @@ impl Memory {
     /// If `address` is none of ours, or its guard zones are damaged (it is given back all the
     /// same).
     pub fn release(&mut self, address: u64) -> Result<(), DeviceError> {
-        let Some(Block { bytes, pinned, .. }) = self.blocks.remove(&address) else {
+        let Some(block) = self.blocks.remove(&address) else {
             return Err(DeviceError::Failed(format!(
                 "release of {address:#x}, which is no allocation"
             )));
         };
+        let Block { bytes, pinned, .. } = block;
         let damage = damage(address, bytes);
         if !pinned {
             self.used -= bytes as u64;
         }
-        if let Some(layout) = layout(bytes) {
-            // SAFETY: `allocate` made it with the same layout, and it left the map just now.
-            unsafe { ((address as usize - ZONE) as *mut u8).write_bytes(GONE, layout.size()) };
-        }
-        self.gone.push_back((address, bytes));
+        // SAFETY: both zones are of the allocation, which left the map just now.
+        unsafe { ((address as usize - ZONE) as *mut u8).write_bytes(GONE, bytes + 2 * ZONE) };
+        self.gone.push_back((address, block));
         self.gone_bytes += bytes as u64;
         self.forget(if self.is_kept { KEPT } else { 0 });
         damage.map_or(Ok(()), |words| Err(DeviceError::Failed(words)))
@@ -137,6 +156,7 @@ impl Memory {
     pub fn reach(&mut self, address: u64, bytes: usize, is_reached: bool) {
         let block = Block {
             bytes,
+            before: 0,
             pinned: true,
             is_foreign: true,
         };
@@ -149,14 +169,14 @@ impl Memory {
     /// Gives the system what was given back first, until `kept` bytes are left.
     fn forget(&mut self, kept: u64) {
         while kept == 0 || self.gone_bytes > kept {
-            let Some((address, bytes)) = self.gone.pop_front() else {
+            let Some((address, Block { bytes, before, .. })) = self.gone.pop_front() else {
                 return;
             };
             self.gone_bytes -= bytes as u64;
-            if let Some(layout) = layout(bytes) {
+            if let Some(layout) = layout(bytes, before) {
                 // SAFETY: `allocate` made it with the same layout, and nobody else knows it any
                 // more.
-                unsafe { dealloc((address as usize - ZONE) as *mut u8, layout) };
+                unsafe { dealloc((address as usize - before) as *mut u8, layout) };
             }
         }
     }
@@ -210,14 +230,10 @@ impl Drop for Memory {
     }
 }
 
-fn layout(bytes: usize) -> Option<Layout> {
-    Layout::from_size_align(
-        bytes
-            .checked_add(2 * ZONE)?
-            .checked_next_multiple_of(ZONE)?,
-        ZONE,
-    )
-    .ok()
+/// Of so many bytes behind `before`, which is the alignment too, with a zone behind them.
+fn layout(bytes: usize, before: usize) -> Option<Layout> {
+    let size = bytes.checked_add(before + ZONE)?;
+    Layout::from_size_align(size.checked_next_multiple_of(ZONE)?, before).ok()
 }
 
 /// What guard zones hold; that behind an allocation is shorter than two.
@@ -225,7 +241,7 @@ static INTACT: [u8; 2 * ZONE] = [GUARD; 2 * ZONE];
 
 /// Says what was overwritten beside an allocation of ours, and repairs it.
 fn damage(address: u64, bytes: usize) -> Option<String> {
-    let size = layout(bytes)?.size();
+    let size = layout(bytes, ZONE)?.size();
     let base = (address as usize - ZONE) as *mut u8;
     // SAFETY: the allocation is alive and has zones of these sizes on both sides; nobody else
     // refers to them.

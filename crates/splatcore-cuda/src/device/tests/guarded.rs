@@ -84,6 +84,47 @@ fn what_nobody_wrote_may_be_numbers_that_differ_from_buffer_to_buffer() {
 }
 
 #[test]
+fn what_was_given_back_is_found_again_once_memory_is_reused() {
+    let Some(device) = device() else { return };
+    let device = Guarded::new(device, Fresh::Numbers, 3);
+    let held = |address| {
+        let mut bytes = [0; 64];
+        // SAFETY: the allocation has so many bytes.
+        unsafe { device.download(&mut bytes, address).unwrap() };
+        bytes
+    };
+    let begun = |value: u8| {
+        let address = device.allocate(64).unwrap();
+        let found = held(address);
+        // SAFETY: as above; it is not used again.
+        unsafe {
+            device.upload(address, &[value; 64]).unwrap();
+            device.release(address);
+        }
+        found
+    };
+    begun(77);
+    assert_ne!(begun(78), [77; 64]);
+    device.reuse();
+    begun(79);
+    assert_eq!(begun(80), [79; 64]);
+    device.check().unwrap();
+}
+
+#[test]
+fn a_digest_tells_what_memory_holds() {
+    let Some(device) = guarded(4) else { return };
+    let address = device.allocate(64).unwrap();
+    let before = device.digest().unwrap();
+    assert_eq!(device.digest().unwrap(), before);
+    // SAFETY: the allocation has more bytes.
+    unsafe { device.upload(address + 60, &[5]).unwrap() };
+    assert_ne!(device.digest().unwrap(), before);
+    // SAFETY: it is not used again.
+    unsafe { device.release(address) };
+}
+
+#[test]
 fn what_nobody_wrote_is_not_a_number() {
     let Some(device) = guarded(2) else { return };
     let address = device.allocate(64).unwrap();
