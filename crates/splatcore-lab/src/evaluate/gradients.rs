@@ -55,11 +55,19 @@ impl ExpectedGradients {
     }
 }
 
-/// A gradient with respect to an image: noise, the same for every candidate.
+/// A gradient with respect to an image, the same for every candidate: noise of a magnitude that the
+/// frame decides, as a loss's depends on the size of the image and on how far a training is. Some
+/// pixels have none, as those that a mask leaves out.
 pub(super) fn gradient_of_image(frame: &FrameSpec) -> Image {
-    let mut rng = Rng::new(1, 11);
+    let mut rng = Rng::new(frame.translation[0].to_bits(), 11);
     let mut image = Image::filled(frame.size[0], frame.size[1], [0.0; 3]);
-    let values = image.data.iter_mut().flatten();
-    values.for_each(|v| *v = rng.normal() / 100.0);
+    let magnitude = 10.0f32.powf(-7.0 * rng.uniform());
+    for pixel in &mut image.data {
+        let masked = rng.below(8) == 0;
+        *pixel = std::array::from_fn(|_| {
+            let value = magnitude * rng.normal();
+            if masked { 0.0 } else { value }
+        });
+    }
     image
 }

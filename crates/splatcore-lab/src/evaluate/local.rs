@@ -3,6 +3,7 @@
 mod planted;
 mod races;
 mod repeated;
+mod results;
 mod sanitized;
 #[cfg(all(test, unix))]
 mod shells;
@@ -45,6 +46,8 @@ pub struct Local<'a> {
     compiled: Option<Compiled>,
     /// How much processes differ, once it is known; see [`timing::margin`].
     margin: Option<f64>,
+    /// Whether the baseline leaves the same in memory after the same frames, once it is known.
+    keeps_memory: Option<bool>,
     /// Whether the baseline's accesses were checked.
     baseline_checked: bool,
     empty: tempfile::TempDir,
@@ -109,6 +112,7 @@ impl<'a> Local<'a> {
             scenes,
             compiled: None,
             margin: None,
+            keeps_memory: None,
             baseline_checked: false,
             empty,
             sandbox,
@@ -141,22 +145,6 @@ impl<'a> Local<'a> {
             Err(error @ WorkerError::Unconfined(_)) => Err(Stop::NotRun(error.to_string())),
             Err(error) => Err(Stop::Rejected(blame(error))),
         }
-    }
-
-    /// Results on the device.
-    fn results(&mut self, changed: &Texts, passed: &mut Vec<String>) -> Result<(), Stop> {
-        let _turn = self.turn(Turns::beside_others)?;
-        let mut worker = self.start(changed, Role::Guarded)?;
-        passed.extend(self.suite.check(&mut worker.child)?);
-        passed.push(self.suite.check_metamorphic(&mut worker.child)?);
-        let mut filled = self.start(changed, Role::Filled)?;
-        let frames = self.suite.check_filled(&mut filled.child)?;
-        passed.push(format!(
-            "{}: NaN, and numbers in {frames} scenes",
-            Gate::Memory
-        ));
-        passed.push(self.suite.not_compared());
-        Ok(())
     }
 
     /// Rounds until the verdict falls.

@@ -11,6 +11,7 @@ mod settings;
 mod suite;
 mod toolbox;
 mod turns;
+mod used;
 
 pub use blame::blame;
 pub use local::Local;

@@ -9,34 +9,43 @@ use crate::gates::result::{
 };
 use crate::gates::{Gate, Rejection};
 use crate::worker::{Child, FrameSpec, WorkerError};
+use splatcore_core::pipeline::Backward;
 use splatcore_core::{Backend, Image, Pipeline};
 
 /// Test scenes, what is right for each, and how far the baseline is from it.
 #[derive(Default)]
 pub struct Suite {
-    cases: Vec<Case>,
+    pub(super) cases: Vec<Case>,
     /// The second scene, by the last camera of the first, whose frames it follows.
     after: Option<Case>,
     /// Whether the backward pass is looked at too.
-    training: bool,
+    pub(super) training: bool,
 }
 
 /// Frames of the first scene that another scene follows in the same memory, by the same camera.
 const LAUNCHES: usize = 50;
 /// Frames of a scene whose gradients are looked at: what one leaves in memory meets the next.
-const STEPS: usize = 2;
+pub(super) const STEPS: usize = 2;
+/// Scenes of which checkpoints are looked at.
+const WITH_CHECKPOINTS: usize = 2;
 
-struct Case {
-    test: TestScene,
-    frames: Vec<Expected>,
+pub(super) struct Case {
+    pub(super) test: TestScene,
+    pub(super) frames: Vec<Expected>,
     /// Of the first frames, one after the other.
-    gradients: Vec<ExpectedGradients>,
+    pub(super) gradients: Vec<ExpectedGradients>,
+    /// Of the first frame, by the backward pass that reads where pixels stopped and the checkpoints
+    /// that some blends leave for it.
+    checkpoints: Option<(FrameSpec, ExpectedGradients)>,
 }
 
-struct Expected {
+pub(super) struct Expected {
     image: Image,
-    /// Transmittance as the baseline has it, as an image of one value.
-    transmittance: Image,
+    /// Transmittance as the baseline has it, or inverse depth of a frame with that, as an image of
+    /// one value.
+    fourth: Image,
+    /// What the fourth channel is multiplied by: inverse depth depends on the unit of length.
+    unit: f32,
     baseline: ImageError,
     /// Whether the baseline gives the same bits twice.
     repeats: bool,
@@ -54,7 +63,12 @@ pub struct Judge<'a> {
 
 impl Case {
     /// Renders the reference, and the baseline beside it.
-    fn new(test: TestScene, judge: &Judge, baseline: &mut Child) -> Result<Self, Broken> {
+    fn new(
+        test: TestScene,
+        judge: &Judge,
+        baseline: &mut Child,
+        with_checkpoints: bool,
+    ) -> Result<Self, Broken> {
         let broken = |error: &dyn std::fmt::Display| {
             Broken(format!("the baseline itself fails, {}: {error}", test.name))
         };
@@ -68,7 +82,11 @@ impl Case {
         };
         let mut frames = Vec::new();
         for frame in &test.frames {
-            let (image, transmittance) = baseline.render(frame).map_err(|e| broken(&e))?;
+            let (image, fourth) = baseline.render(frame).map_err(|e| broken(&e))?;
+            let unit = match frame.inverse_depth {
+                true => 1.0 / fourth.iter().copied().fold(1e-30, f32::max),
+                false => 1.0,
+            };
             let again = baseline.render(frame).map_err(|e| broken(&e))?;
             let expected = match &mut right {
                 Some((right, pipeline)) => {
@@ -78,8 +96,9 @@ impl Case {
             };
             frames.push(Expected {
                 baseline: image_error(&image, &expected),
-                repeats: same_bits((&image, &transmittance), (&again.0, &again.1)),
-                transmittance: as_image(frame, &transmittance),
+                repeats: same_bits((&image, &fourth), (&again.0, &again.1)),
+                fourth: as_image(frame, &fourth, unit),
+                unit,
                 image: expected,
             });
         }
@@ -90,10 +109,23 @@ impl Case {
                 gradients.push(found.map_err(|e| broken(&e))?);
             }
         }
+        let mut checkpoints = None;
+        let by_checkpoints = Pipeline {
+            backward: Backward::GaussianParallel,
+            ..judge.pipeline
+        };
+        let is_possible = with_checkpoints && by_checkpoints.check_training().is_ok();
+        let first = test.frames.first().filter(|_| is_possible);
+        if let (Some((right, pipeline)), Some(frame)) = (&mut right, first) {
+            let frame = frame.with_pipeline(by_checkpoints);
+            let found = ExpectedGradients::new(&frame, &mut **right, *pipeline, baseline);
+            checkpoints = Some((frame, found.map_err(|e| broken(&e))?));
+        }
         Ok(Self {
             test,
             frames,
             gradients,
+            checkpoints,
         })
     }
 
@@ -103,23 +135,24 @@ impl Case {
     }
 
     /// What the worker, which has loaded the scene, renders for a frame, if it is right.
-    fn judge(
+    pub(super) fn judge(
         &self,
         frame: &FrameSpec,
         expected: &Expected,
         worker: &mut Child,
     ) -> Result<(Image, Vec<f32>), Rejection> {
         let name = self.name_of(frame);
-        let (image, transmittance) = worker.render(frame).map_err(blame)?;
+        let (image, fourth) = worker.render(frame).map_err(blame)?;
         let error = image_error(&image, &expected.image);
         judge_image(&name, &error, &expected.baseline)?;
-        let behind = image_error(&as_image(frame, &transmittance), &expected.transmittance);
-        judge_image(
-            &format!("{name}, transmittance"),
-            &behind,
-            &expected.baseline,
-        )?;
-        Ok((image, transmittance))
+        let found = as_image(frame, &fourth, expected.unit);
+        let behind = image_error(&found, &expected.fourth);
+        let what = match frame.inverse_depth {
+            true => "inverse depth",
+            false => "transmittance",
+        };
+        judge_image(&format!("{name}, {what}"), &behind, &expected.baseline)?;
+        Ok((image, fourth))
     }
 }
 
@@ -140,12 +173,13 @@ impl Suite {
         let mut suite = Self {
             cases: vec![],
             after: after
-                .map(|test| Case::new(test, judge, baseline))
+                .map(|test| Case::new(test, judge, baseline, false))
                 .transpose()?,
             training: judge.training,
         };
-        for test in tests {
-            suite.add(test, judge, baseline)?;
+        for (number, test) in tests.into_iter().enumerate() {
+            let case = Case::new(test, judge, baseline, number < WITH_CHECKPOINTS)?;
+            suite.cases.push(case);
         }
         Ok(suite)
     }
@@ -160,7 +194,7 @@ impl Suite {
         judge: &Judge,
         baseline: &mut Child,
     ) -> Result<(), Broken> {
-        self.cases.push(Case::new(test, judge, baseline)?);
+        self.cases.push(Case::new(test, judge, baseline, false)?);
         Ok(())
     }
 
@@ -169,7 +203,7 @@ impl Suite {
     /// # Errors
     /// The rejection. `Ok` says what was looked at.
     pub fn check(&self, worker: &mut Child) -> Result<Vec<String>, Rejection> {
-        let (mut images, mut gradients, mut repeated) = (0, 0, 0);
+        let (mut images, mut gradients, mut checkpoints, mut repeated) = (0, 0, 0, 0);
         for case in &self.cases {
             worker.load(&case.test.scene).map_err(blame)?;
             for (frame, expected) in case.test.frames.iter().zip(&case.frames) {
@@ -189,6 +223,11 @@ impl Suite {
                 expected.judge(&case.test.name, frame, worker)?;
                 gradients += 1;
             }
+            if let Some((frame, expected)) = &case.checkpoints {
+                let name = format!("{}, by checkpoints", case.test.name);
+                expected.judge(&name, frame, worker)?;
+                checkpoints += 1;
+            }
         }
         let launches = self.check_launches(worker)?;
         let mut passed = vec![
@@ -199,6 +238,10 @@ impl Suite {
         ];
         if self.training {
             passed.push(format!("{}: {gradients} gradients", Gate::Result));
+        }
+        if checkpoints > 0 {
+            let result = Gate::Result;
+            passed.push(format!("{result}: {checkpoints} gradients by checkpoints"));
         }
         Ok(passed)
     }
@@ -257,16 +300,6 @@ impl Suite {
         Ok(LAUNCHES)
     }
 
-    /// What no gate has compared, in words.
-    pub fn not_compared(&self) -> String {
-        match self.training {
-            true => "not compared: inverse depth, counts, overflow".into(),
-            false => "not compared: stops and checkpoints (--training does), inverse depth, \
-                      counts, overflow"
-                .into(),
-        }
-    }
-
     /// What must not change images does not, on the first few scenes.
     ///
     /// # Errors
@@ -305,11 +338,11 @@ fn same_bits(a: (&Image, &[f32]), b: (&Image, &[f32])) -> bool {
     bits(a.0) == bits(b.0) && transmittance(a.1) == transmittance(b.1)
 }
 
-/// One value a pixel, as an image.
-fn as_image(frame: &FrameSpec, values: &[f32]) -> Image {
+/// One value a pixel, times `unit`, as an image.
+fn as_image(frame: &FrameSpec, values: &[f32], unit: f32) -> Image {
     Image {
         width: frame.size[0],
         height: frame.size[1],
-        data: values.iter().map(|&v| [v; 3]).collect(),
+        data: values.iter().map(|&v| [unit * v; 3]).collect(),
     }
 }

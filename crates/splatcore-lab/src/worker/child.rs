@@ -368,6 +368,7 @@ fn name(ask: &Ask) -> &'static str {
         Ask::Select { .. } => "select",
         Ask::Render { .. } => "render",
         Ask::Gradients { .. } => "gradients",
+        Ask::Reuse | Ask::Digest => "look at memory",
         Ask::Time { .. } => "time",
         Ask::TimeTraining { .. } => "time the backward pass",
     }

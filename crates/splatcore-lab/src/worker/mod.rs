@@ -20,4 +20,4 @@ pub use child::{Child, Limits, Program};
 pub use error::WorkerError;
 pub use protocol::{Answer, Ask, FrameSpec};
 pub use sandbox::{Confined, confine, has_landlock};
-pub use serve::{refuse, serve};
+pub use serve::{Watch, refuse, serve};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::semantics::Semantics;
 use splatcore_core::{Camera, Lens, Pipeline};
 
 /// A camera, and how to render from it.
@@ -23,11 +24,17 @@ pub struct FrameSpec {
     pub sh_degree: u8,
     /// Whether opacities are those of Mip-Splatting's 2D filter.
     pub antialias: bool,
+    /// World units.
+    pub near_plane: f32,
+    /// The cap of alpha.
+    pub alpha_max: f32,
+    /// Whether inverse depth is wanted too.
+    pub inverse_depth: bool,
 }
 
 impl FrameSpec {
-    /// A camera with options: pipeline, background, degree and filter are taken, the rest is as
-    /// built in.
+    /// A camera with options: pipeline, background, degree, filter, constants and inverse
+    /// depth are taken, the rest is as built in.
     pub fn new(camera: &Camera, options: &RenderOptions) -> Self {
         Self {
             size: [camera.width, camera.height],
@@ -38,6 +45,9 @@ impl FrameSpec {
             background: options.background,
             sh_degree: options.sh_degree,
             antialias: options.antialias,
+            near_plane: options.semantics.near_plane,
+            alpha_max: options.semantics.alpha_max,
+            inverse_depth: options.inverse_depth,
         }
     }
 
@@ -68,6 +78,11 @@ impl FrameSpec {
             background: self.background,
             sh_degree: self.sh_degree,
             antialias: self.antialias,
+            semantics: Semantics {
+                near_plane: self.near_plane,
+                alpha_max: self.alpha_max,
+            },
+            inverse_depth: self.inverse_depth,
             ..RenderOptions::default()
         })
     }
@@ -101,7 +116,8 @@ pub enum Ask {
     Render {
         /// From where, and how.
         frame: FrameSpec,
-        /// The file to write: `[height][width]` of r, g, b, transmittance, f32.
+        /// The file to write: `[height][width]` of r, g, b, transmittance, f32; inverse depth
+        /// in place of transmittance if the frame wants it.
         to: String,
     },
     /// The gradients of a scalar whose gradient with respect to the image is given.
@@ -113,6 +129,10 @@ pub enum Ask {
         /// The file to write, as a scene.
         to: String,
     },
+    /// From now on memory holds what was there before when it is allocated.
+    Reuse,
+    /// What memory holds, as one number.
+    Digest,
     /// Render frames one after the other and time them; images stay on the device.
     Time {
         /// The frames, in order.
@@ -143,6 +163,11 @@ pub enum Answer {
     },
     /// It is done.
     Done,
+    /// What memory holds.
+    Digest {
+        /// A number that follows from it.
+        digest: u64,
+    },
     /// Times.
     Timed {
         /// Seconds on the device, all frames together, from event to event.

@@ -24,14 +24,24 @@ fn say(output: &mut impl Write, answer: &Answer) -> io::Result<()> {
     output.flush()
 }
 
-/// Answers asks, a JSON object a line, until the input ends. Arrays are files of `folder`. `intact`
-/// says after each ask whether all writes lay inside their buffers.
+/// What a worker sees of its device's memory.
+pub struct Watch<'a> {
+    /// Whether all writes lay inside their buffers.
+    pub intact: &'a dyn Fn() -> Result<(), String>,
+    /// From now on memory holds what was there before when it is allocated.
+    pub reuse: &'a dyn Fn() -> Result<(), String>,
+    /// A number that follows from what all buffers hold.
+    pub digest: &'a dyn Fn() -> Result<u64, String>,
+}
+
+/// Answers asks, a JSON object a line, until the input ends. Arrays are files of `folder`. After
+/// each ask `watch` says whether memory is intact.
 ///
 /// # Errors
 /// If the parent cannot be read from or written to. What goes wrong otherwise is an answer.
 pub fn serve(
     backend: &dyn Backend,
-    intact: &dyn Fn() -> Result<(), String>,
+    watch: &Watch,
     sandbox: &str,
     folder: &Path,
     input: impl BufRead,
@@ -50,7 +60,11 @@ pub fn serve(
     };
     for line in input.lines() {
         let done = match serde_json::from_str(&line?) {
-            Ok(ask) => worker.work(ask).and_then(|done| intact().map(|()| done)),
+            Ok(Ask::Reuse) => (watch.reuse)().map(|()| Answer::Done),
+            Ok(Ask::Digest) => (watch.digest)().map(|digest| Answer::Digest { digest }),
+            Ok(ask) => worker
+                .work(ask)
+                .and_then(|done| (watch.intact)().map(|()| done)),
             Err(error) => Err(error.to_string()),
         };
         answer(&done.unwrap_or_else(|error| Answer::Failed { error }))?;
@@ -95,7 +109,8 @@ impl Worker<'_> {
                     .renderer()?
                     .render(&frame.camera(), &frame.options()?)
                     .map_err(said)?;
-                arrays::write_image(&to, &rendered.image, &rendered.transmittance).map_err(said)?;
+                let fourth = rendered.inverse_depth.unwrap_or(rendered.transmittance);
+                arrays::write_image(&to, &rendered.image, &fourth).map_err(said)?;
                 Ok(Answer::Done)
             }
             Ask::Gradients {
@@ -112,6 +127,7 @@ impl Worker<'_> {
                 arrays::write_scene(&to, &gradients).map_err(said)?;
                 Ok(Answer::Done)
             }
+            Ask::Reuse | Ask::Digest => Err("memory is the device's".into()),
             Ask::Time { frames } => self.time(&frames),
             Ask::TimeTraining { frames } => self.time_training(&frames),
         }

@@ -54,6 +54,7 @@ impl Shells {
             scenes,
             compiled: None,
             margin: None,
+            keeps_memory: Some(false),
             baseline_checked: true,
             empty: tempfile::tempdir().expect("a folder can be made"),
             sandbox: String::new(),

@@ -73,42 +73,68 @@ pub struct GradientError {
     pub group: &'static str,
     /// L2 norm of the difference over that of the reference; infinite if a value is not a number.
     pub relative: f64,
+    /// Gaussians whose own gradient is off by more than half: small ones do not show in the norm of
+    /// the group.
+    pub lost: usize,
+    /// Gaussians that have a gradient, or should.
+    pub of: usize,
 }
 
 /// The errors of all groups.
 pub fn gradient_errors(gradients: &Gaussians, reference: &Gaussians) -> Vec<GradientError> {
-    let groups: [(&'static str, &[f32], &[f32]); 5] = [
+    let a_gaussian = reference.sh.len() / reference.len().max(1);
+    let groups: [(&'static str, usize, &[f32], &[f32]); 5] = [
         (
             "means",
+            3,
             gradients.means.as_flattened(),
             reference.means.as_flattened(),
         ),
         (
             "log scales",
+            3,
             gradients.log_scales.as_flattened(),
             reference.log_scales.as_flattened(),
         ),
         (
             "rotations",
+            4,
             gradients.rotations.as_flattened(),
             reference.rotations.as_flattened(),
         ),
         (
             "opacity logits",
+            1,
             &gradients.opacity_logits,
             &reference.opacity_logits,
         ),
         (
             "harmonics",
+            3 * a_gaussian,
             gradients.sh.as_flattened(),
             reference.sh.as_flattened(),
         ),
     ];
-    let error = |(group, values, wanted): (&'static str, &[f32], &[f32])| GradientError {
-        group,
-        relative: relative(values, wanted),
+    let error = |(group, row, values, wanted): (&'static str, usize, &[f32], &[f32])| {
+        let (lost, of) = lost(values, wanted, row.max(1));
+        GradientError {
+            group,
+            relative: relative(values, wanted),
+            lost,
+            of,
+        }
     };
     groups.map(error).to_vec()
+}
+
+/// How many rows are off by more than half of what they should be, and how many there are.
+fn lost(values: &[f32], wanted: &[f32], row: usize) -> (usize, usize) {
+    let pairs = values.chunks(row).zip(wanted.chunks(row));
+    let rows = pairs.filter(|(found, right)| found.iter().chain(*right).any(|v| *v != 0.0));
+    rows.fold((0, 0), |(lost, of), (found, right)| {
+        let is_lost = relative(found, right) > 0.5;
+        (lost + usize::from(is_lost), of + 1)
+    })
 }
 
 fn relative(values: &[f32], wanted: &[f32]) -> f64 {

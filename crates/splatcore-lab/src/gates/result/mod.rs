@@ -2,8 +2,10 @@
 //! which is rendered by the processor's own backend from none of the candidate's text.
 
 mod compare;
+mod kinds;
 mod metamorphic;
 mod scenes;
+mod world;
 
 pub use compare::{GradientError, ImageError, bits, gradient_errors, image_error};
 pub use metamorphic::check as check_metamorphic;
@@ -24,6 +26,9 @@ pub const PIXEL: f64 = 0.01;
 pub const GRADIENT: f64 = splatcore_core::precision::GRADIENT_IN_SINGLE;
 /// Beyond [`GRADIENT`] a candidate's error may be the baseline's times this.
 pub const GRADIENT_GROWTH: f64 = 1.1;
+/// Gaussians that may lose their own gradient besides those of the baseline, as a share of all that
+/// have one: where positive and negative parts cancel, roundings are left.
+pub const GRADIENTS_LOST: f64 = 0.002;
 
 /// Whether a candidate's image is as close to the reference as the baseline's.
 ///
@@ -72,6 +77,19 @@ pub fn judge_gradients(
     /// An error of this size is no loss of precision but another result.
     const WRONG: f64 = 0.1;
     for (candidate, baseline) in candidate.iter().zip(baseline) {
+        let most = baseline.lost + 1 + (GRADIENTS_LOST * baseline.of as f64) as usize;
+        if candidate.lost > most {
+            return Err(Rejection::new(
+                Gate::Result,
+                format!(
+                    "{name}: {} of {} Gaussians have another gradient of the {}, {most} are \
+                     allowed (the baseline has {})",
+                    candidate.lost, candidate.of, candidate.group, baseline.lost
+                ),
+            ));
+        }
+    }
+    for (candidate, baseline) in candidate.iter().zip(baseline) {
         let most = GRADIENT.max(GRADIENT_GROWTH * baseline.relative);
         if candidate.relative <= most {
             continue;
@@ -93,7 +111,7 @@ pub fn judge_gradients(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use splatcore_core::Image;
+    use splatcore_core::{Gaussians, Image};
 
     fn judged(change: impl Fn(&mut Image), baseline: impl Fn(&mut Image)) -> Option<Gate> {
         let reference = Image::filled(64, 48, [0.5; 3]);
@@ -142,6 +160,8 @@ mod tests {
             vec![GradientError {
                 group: "means",
                 relative,
+                lost: 0,
+                of: 100,
             }]
         };
         let judged = |candidate, baseline| {
@@ -153,5 +173,26 @@ mod tests {
         assert_eq!(judged(1e-3, 1e-3), None);
         assert_eq!(judged(0.5, 1e-3), Some(Gate::Result));
         assert_eq!(judged(f64::INFINITY, 1e-3), Some(Gate::Result));
+    }
+
+    #[test]
+    fn small_gradients_count_as_much_as_large_ones() {
+        let mut right = Gaussians::zeros(1000, 0);
+        for (i, mean) in right.means.iter_mut().enumerate() {
+            *mean = [if i % 2 == 0 { 1.0 } else { 1e-7 }; 3];
+        }
+        let judged = |from: usize, to: usize| {
+            let mut found = right.clone();
+            found.means[from..to].iter_mut().for_each(|mean| {
+                if mean[0] < 0.5 {
+                    *mean = [0.0; 3];
+                }
+            });
+            let exact = gradient_errors(&right, &right);
+            judge_gradients("scene", &gradient_errors(&found, &right), &exact)
+        };
+        assert!(judged(0, 4).is_ok());
+        let error = judged(0, 1000).unwrap_err().to_string();
+        assert!(error.contains("500 of 1000 Gaussians"), "{error}");
     }
 }

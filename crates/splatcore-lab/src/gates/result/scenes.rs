@@ -1,5 +1,7 @@
 //! Scenes that nobody tuned a kernel on: drawn anew from a seed, degenerate, hostile.
 
+use super::kinds::{KINDS, Kind, PLAIN};
+use super::world::World;
 use crate::worker::FrameSpec;
 use serde::{Deserialize, Serialize};
 use splatcore_core::backend::RenderOptions;
@@ -18,155 +20,11 @@ pub struct TestScene {
     pub frames: Vec<FrameSpec>,
 }
 
-/// What the Gaussians of a drawn scene are like.
-#[derive(Clone, Copy)]
-struct Kind {
-    name: &'static str,
-    gaussians: usize,
-    /// Opacities, least and most.
-    opacity: [f32; 2],
-    /// Standard deviations in world units, least and most, drawn by their logarithms.
-    scale: [f32; 2],
-    /// Half the side of the cube of means, world units; the camera is 4 away from the origin.
-    spread: f32,
-    /// How far the cube lies behind the origin, world units.
-    beyond: f32,
-    /// Of spherical harmonics.
-    degree: u8,
-    /// The largest coefficient of a colour; 0.8 gives colours up to 3.5.
-    colour: f32,
-    sizes: &'static [[u32; 2]],
-}
+/// Kinds that are rendered with inverse depth too.
+const WITH_DEPTH: [usize; 2] = [1, 2];
 
-/// Lists shorter than a batch, longer than several, of thousands; lists that end early, and that
-/// never do; near and far, small and large Gaussians, some of thousands of pixels; every degree of
-/// spherical harmonics, and colours far above 1; images that are no multiple of a tile, or have
-/// more than 128 tiles a side.
-const KINDS: [Kind; 11] = [
-    Kind {
-        name: "plain",
-        gaussians: 240,
-        opacity: [0.1, 0.95],
-        scale: [0.02, 0.4],
-        spread: 1.5,
-        beyond: 0.0,
-        degree: 3,
-        colour: 0.8,
-        sizes: &[[70, 45], [33, 17]],
-    },
-    Kind {
-        name: "long faint lists",
-        gaussians: 1100,
-        opacity: [0.005, 0.03],
-        scale: [0.1, 0.3],
-        spread: 0.4,
-        beyond: 0.0,
-        degree: 1,
-        colour: 0.8,
-        sizes: &[[48, 32]],
-    },
-    Kind {
-        name: "lists that end early",
-        gaussians: 700,
-        opacity: [0.6, 0.999],
-        scale: [0.05, 0.3],
-        spread: 0.8,
-        beyond: 0.0,
-        degree: 2,
-        colour: 0.8,
-        sizes: &[[48, 49]],
-    },
-    Kind {
-        name: "needles and sheets",
-        gaussians: 200,
-        opacity: [0.2, 0.99],
-        scale: [0.0005, 3.0],
-        spread: 1.5,
-        beyond: 0.0,
-        degree: 0,
-        colour: 0.8,
-        sizes: &[[64, 64]],
-    },
-    Kind {
-        name: "one Gaussian",
-        gaussians: 1,
-        opacity: [0.5, 0.9],
-        scale: [0.2, 0.5],
-        spread: 0.3,
-        beyond: 0.0,
-        degree: 3,
-        colour: 0.8,
-        sizes: &[[17, 16], [1, 1]],
-    },
-    Kind {
-        name: "crowded in one tile",
-        gaussians: 600,
-        opacity: [0.02, 0.5],
-        scale: [0.005, 0.05],
-        spread: 0.1,
-        beyond: 0.0,
-        degree: 1,
-        colour: 0.8,
-        sizes: &[[80, 16]],
-    },
-    Kind {
-        name: "far and large",
-        gaussians: 160,
-        opacity: [0.1, 0.9],
-        scale: [1.0, 20.0],
-        spread: 60.0,
-        beyond: 150.0,
-        degree: 2,
-        colour: 0.8,
-        sizes: &[[40, 24]],
-    },
-    Kind {
-        name: "thousands in one tile",
-        gaussians: 4500,
-        opacity: [0.0045, 0.006],
-        scale: [0.2, 0.4],
-        spread: 0.2,
-        beyond: 0.0,
-        degree: 0,
-        colour: 0.8,
-        sizes: &[[9, 7]],
-    },
-    Kind {
-        name: "bright",
-        gaussians: 150,
-        opacity: [0.05, 0.95],
-        scale: [0.05, 0.4],
-        spread: 1.2,
-        beyond: 0.0,
-        degree: 3,
-        colour: 6.0,
-        sizes: &[[37, 41]],
-    },
-    Kind {
-        name: "thousands of pixels across",
-        gaussians: 90,
-        opacity: [0.02, 0.6],
-        scale: [0.3, 400.0],
-        spread: 1.0,
-        beyond: 1.5,
-        degree: 1,
-        colour: 0.8,
-        sizes: &[[64, 40]],
-    },
-    Kind {
-        name: "more than 128 tiles in a row",
-        gaussians: 120,
-        opacity: [0.2, 0.9],
-        scale: [0.02, 0.2],
-        spread: 1.9,
-        beyond: 0.0,
-        degree: 0,
-        colour: 0.8,
-        sizes: &[[2200, 9]],
-    },
-];
-
-/// Scenes drawn from a seed, each from two cameras at every size.
+/// Scenes drawn from a seed, each from two cameras at every size: a usual one, and one that may be
+/// of any kind.
 pub fn random(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
     let draw = |(number, kind): (usize, &Kind)| {
         let mut rng = Rng::new(seed, number as u64);
@@ -176,24 +34,81 @@ pub fn random(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
             gaussians: kind.gaussians + (more as f32 * rng.uniform()) as usize,
             ..*kind
         };
-        let scene = gaussians(&mut rng, kind);
+        let mut scene = gaussians(&mut rng, kind);
+        let world = World::draw(&mut rng, kind.beyond > 100.0);
+        world.place(&mut scene);
         // Wide or high.
         let turned = rng.below(2) == 1;
-        // Twice at each size: an image that is kept from one frame to the next shows.
-        let frames = kind.sizes.iter().flat_map(|size| [size; 2]);
-        let frames = frames.map(|&[w, h]| if turned { [h, w] } else { [w, h] });
+        let mut frames = Vec::new();
+        for &size in kind.sizes {
+            let [w, h] = drawn_size(&mut rng, size);
+            let size = if turned { [h, w] } else { [w, h] };
+            let usual = frame(&mut rng, size, pipeline);
+            // At the same size: an image that is kept from one frame to the next shows.
+            let other = frame(&mut rng, size, pipeline);
+            let mut other = unusual(&mut rng, other);
+            // While a scene of photos is trained, it has more coefficients than are in use.
+            if kind.degree == 3 {
+                other.sh_degree = rng.below(4) as u8;
+            }
+            // One will do where a frame takes long.
+            let is_costly = size[0] * size[1] > 20_000 && size[0].min(size[1]) > 16;
+            let some = [usual, other]
+                .into_iter()
+                .take(if is_costly { 1 } else { 2 });
+            frames.extend(some.map(|frame| FrameSpec {
+                antialias: rng.below(4) == 0,
+                ..world.seen(frame)
+            }));
+        }
+        if WITH_DEPTH.contains(&number) {
+            let last = frames.last().cloned();
+            frames.extend(last.map(|frame| FrameSpec {
+                inverse_depth: true,
+                ..frame
+            }));
+        }
         TestScene {
             name: format!("{} (seed {seed})", kind.name),
             scene,
-            frames: frames
-                .map(|size| FrameSpec {
-                    antialias: rng.below(4) == 0,
-                    ..frame(&mut rng, size, pipeline)
-                })
-                .collect(),
+            frames,
         }
     };
     KINDS.iter().enumerate().map(draw).collect()
+}
+
+/// The size, or one a little larger; small ones stay.
+fn drawn_size(rng: &mut Rng, size: [u32; 2]) -> [u32; 2] {
+    match rng.below(2) {
+        0 => size,
+        _ => size.map(|side| side + rng.below(1 + side as usize / 10) as u32),
+    }
+}
+
+/// A frame as life has them too: by a longer lens, cut out of a larger image, on white or grey,
+/// with other constants of the rasterizer.
+fn unusual(rng: &mut Rng, mut frame: FrameSpec) -> FrameSpec {
+    let mut between = |least: f64, most: f64| least + (most - least) * f64::from(rng.uniform());
+    let [width, height] = frame.size.map(f64::from);
+    let longer = between(0.0, 1.4).exp();
+    let (x, y) = (between(-0.3, 1.3) * width, between(-0.3, 1.3) * height);
+    let near = between(-3.0, -0.5);
+    let cap = between(0.7, 0.999) as f32;
+    match rng.below(3) {
+        0 => frame.intrinsics[..2].iter_mut().for_each(|f| *f *= longer),
+        1 => frame.intrinsics[2..].copy_from_slice(&[x, y]),
+        _ => {}
+    }
+    match rng.below(3) {
+        0 => frame.background = [1.0; 3],
+        1 => frame.background = [frame.background[0]; 3],
+        _ => {}
+    }
+    if rng.below(2) == 0 {
+        frame.near_plane = 10.0f64.powf(near) as f32;
+        frame.alpha_max = cap;
+    }
+    frame
 }
 
 /// A scene whose frame is wider than those of all tests, as timed ones are: a kernel that is right
@@ -202,8 +117,8 @@ pub fn of_timed_size(seed: u64, pipeline: Pipeline) -> TestScene {
     let mut rng = Rng::new(seed, 400);
     TestScene {
         name: format!("a timed size (seed {seed})"),
-        scene: gaussians(&mut rng, &KINDS[0]),
-        frames: vec![frame(&mut rng, [256, 96], pipeline)],
+        scene: gaussians(&mut rng, &PLAIN),
+        frames: vec![frame(&mut rng, [1008, 440], pipeline)],
     }
 }
 
@@ -241,7 +156,7 @@ pub struct Wanted {
 /// Gaussians, so that an emulator can render them.
 pub fn wanted(seed: u64, wanted: &Wanted, pipeline: Pipeline) -> TestScene {
     let mut rng = Rng::new(seed, 200);
-    let usual = KINDS[0];
+    let usual = PLAIN;
     let inside = |[least, most]: [f32; 2]| {
         let low = least.clamp(0.001, 0.999);
         [low, most.clamp(low, 0.999)]
@@ -273,7 +188,7 @@ pub fn hostile(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
     let mut rng = Rng::new(seed, 100);
     let kind = Kind {
         gaussians: 120,
-        ..KINDS[0]
+        ..PLAIN
     };
     let scene = gaussians(&mut rng, &kind);
     let mut changed = |name: &str, change: &dyn Fn(usize, &mut Gaussians)| {
@@ -311,7 +226,8 @@ pub fn hostile(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
         })),
         changed("exponents that are no numbers", &|i, s| {
             if i % 4 == 0 {
-                s.log_scales[i] = [50.0, 49.0, 48.0];
+                let log = 30.0 + i as f32 / 5.0;
+                s.log_scales[i] = [log, log - 1.0, log - 2.0];
             }
         }),
         changed("far off the image", &|i, s| {
@@ -341,6 +257,14 @@ fn gaussians(rng: &mut Rng, kind: &Kind) -> Gaussians {
         scene.rotations[i] = std::array::from_fn(|_| rng.normal());
         let opacity = between(rng, kind.opacity);
         scene.opacity_logits[i] = (opacity / (1.0 - opacity)).ln();
+    }
+    if kind.is_paired {
+        for i in (1..scene.len()).step_by(2) {
+            let apart = 4.0 * between(rng, [-18.0, -13.0]).exp2();
+            scene.means[i] = scene.means[i - 1].map(|x| x + apart * rng.normal());
+            scene.log_scales[i] = scene.log_scales[i - 1];
+            scene.rotations[i] = scene.rotations[i - 1];
+        }
     }
     for coefficient in &mut scene.sh {
         *coefficient = std::array::from_fn(|_| between(rng, [-kind.colour, kind.colour]));
@@ -410,7 +334,7 @@ mod tests {
     /// A kernel that knows one of these would tell the lab from life.
     #[test]
     fn scenes_are_not_told_from_others_by_a_constant() {
-        let frames: Vec<FrameSpec> = (1..4)
+        let frames: Vec<FrameSpec> = (1..8)
             .flat_map(|seed| random(seed, Pipeline::VANILLA))
             .flat_map(|test| test.frames)
             .collect();
@@ -423,7 +347,7 @@ mod tests {
         assert!(spread(&|f| f.translation[0]) > 0.3 && spread(&|f| f.translation[2]) > 0.4);
         assert!(frames.iter().any(|f| f.antialias) && frames.iter().any(|f| !f.antialias));
         let tiles = |side: usize| frames.iter().any(|f| f.size[side] > 128 * 16);
-        assert!(tiles(0) && tiles(1), "of three seeds");
+        assert!(tiles(0) && tiles(1), "of seven seeds");
     }
 
     #[test]

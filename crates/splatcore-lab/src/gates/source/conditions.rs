@@ -47,7 +47,38 @@ fn check_words(pair: &Pair) -> Result<(), Rejection> {
         };
         return Err(pair.reject(Gate::Conditions, line, what));
     }
-    Ok(())
+    check_counters(pair)
+}
+
+/// Of the counters that outlive a frame, kernels use those that they used before: these tell a
+/// training from a test.
+fn check_counters(pair: &Pair) -> Result<(), Rejection> {
+    let near =
+        |tokens: &[Token], at: usize| tokens.get(at).map_or("", |token| token.text).to_owned();
+    let field = |tokens: &[Token], at: usize| {
+        let is_access = tokens[at].is("counters") && near(tokens, at + 1) == "->";
+        let name = near(tokens, at + 2);
+        (is_access && names::LASTING.contains(&name[..])).then_some(name)
+    };
+    let old = &pair.old.code;
+    let known: HashSet<String> = (0..old.len()).filter_map(|at| field(old, at)).collect();
+    let other =
+        |tokens: &[Token], at: usize| field(tokens, at).filter(|name| !known.contains(name));
+    let pointed = |tokens: &[Token], at: usize| {
+        let is_pointer = tokens[at].is("counters") && near(tokens, at + 1) != "->";
+        is_pointer.then(|| near(tokens, at))
+    };
+    let new = &pair.new.code;
+    match first_new(old, new, other).or_else(|| first_new(old, new, pointed)) {
+        None => Ok(()),
+        Some((name, line)) => {
+            let what = format!(
+                "a new use of {name}, which the device counts over frames; a kernel is the same in \
+                 each"
+            );
+            Err(pair.reject(Gate::Conditions, line, what))
+        }
+    }
 }
 
 /// New conditions ask for macros of kernel files and for the build's constants only: other names

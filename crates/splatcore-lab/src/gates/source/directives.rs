@@ -166,7 +166,7 @@ fn check_sequences(pair: &Pair) -> Result<(), Rejection> {
         }
     }
     type Key = fn(&[Token], usize) -> Option<()>;
-    let rules: [(Key, &str); 5] = [
+    let rules: [(Key, &str); 8] = [
         (is_attribute, "an [[attribute]]; take it out"),
         (
             is_function_pointer,
@@ -181,6 +181,19 @@ fn check_sequences(pair: &Pair) -> Result<(), Rejection> {
             "an alignment above 256; 16 is the widest access",
         ),
         (is_named_asm, "an asm(\"name\"); take it out"),
+        (
+            is_long_double,
+            "a long double, which is another type on another machine; use double",
+        ),
+        (
+            is_question,
+            "a question about an expression, which compilers answer differently; write the type \
+             or the number",
+        ),
+        (
+            is_not_called,
+            "a name of CUDA's that is not called; choose another name for what is your own",
+        ),
     ];
     for (key, what) in rules {
         if let Some(((), line)) = first_new(&pair.old.code, code, key) {
@@ -246,6 +259,40 @@ fn is_named_asm(tokens: &[Token], at: usize) -> Option<()> {
     }
     let before = tokens[at - 1].text;
     (!matches!(before, ";" | "{" | "}" | ")" | ":" | "else" | "do")).then_some(())
+}
+
+/// `long double`, `1.0L`.
+fn is_long_double(tokens: &[Token], at: usize) -> Option<()> {
+    let is_long = match texts(tokens, at) {
+        ["long", "double"] | ["double", "long"] => true,
+        [text, _] => {
+            let is_real = !text.starts_with("0x") && text.contains(['.', 'e', 'E']);
+            tokens[at].kind == Kind::Number && is_real && text.ends_with(['l', 'L'])
+        }
+    };
+    is_long.then_some(())
+}
+
+/// `decltype`, `noexcept`, and `sizeof` of what is called: whether it has a meaning, and which,
+/// depends on headers.
+fn is_question(tokens: &[Token], at: usize) -> Option<()> {
+    match tokens[at].text {
+        "decltype" | "noexcept" => Some(()),
+        "sizeof" | "alignof" => {
+            let inside = &tokens[at + 1..assembly::end_of_brackets(tokens, at + 1)];
+            let is_number = |token: &Token| token.kind == Kind::Number;
+            let is_call = inside.iter().skip(1).any(|token| token.is("("));
+            (inside.is_empty() || is_call || inside.iter().any(is_number)).then_some(())
+        }
+        _ => None,
+    }
+}
+
+/// The name of a function of CUDA's without a bracket behind it: something else of this name, which
+/// may hide the function on a card and not where kernels are emulated, or its address.
+fn is_not_called(tokens: &[Token], at: usize) -> Option<()> {
+    let is_called = tokens.get(at + 1).is_some_and(|token| token.is("("));
+    (tokens[at].is_word() && names::is_called(tokens[at].text) && !is_called).then_some(())
 }
 
 /// Declarations that are none of a kernel file's.

@@ -71,14 +71,25 @@ pub static STATE: Names = names! {
 
 /// What the build defines to tell its compilers and variants apart.
 static GUARDS: Names = names! {
-    "EMULATED CHECKED COUNT UNCHECKED SHARED_RIM CHECK_ACCESS EACH_LANE"
+    "EMULATED CHECKED COUNT UNCHECKED SHARED_RIM CHECK_ACCESS EACH_LANE __activemask"
+};
+
+/// Functions of CUDA without a reserved name that are macros where kernels are emulated: another
+/// thing of such a name would be passed over there by every call.
+static MACROS: Names = names! {
+    "rsqrtf rsqrt exp10f sinpif cospif rcbrtf rhypotf norm3df rnorm3df fdividef sincosf"
+};
+
+/// Fields of `Counters` that outlive a frame.
+pub static LASTING: Names = names! {
+    "steps needed rows longest most_large most_splats shard_splats"
 };
 
 /// Reserved names (with two underscores, or one and a capital) that kernels may use.
 pub static CUDA_NAMES: Names = names! {
     "__device__ __forceinline__ __noinline__ __inline__ __shared__ __restrict__ __restrict"
     "__launch_bounds__ __grid_constant__ __align__ __builtin_expect __builtin_assume_aligned"
-    "__syncthreads __syncthreads_and __syncthreads_or __syncthreads_count __syncwarp __activemask"
+    "__syncthreads __syncthreads_and __syncthreads_or __syncthreads_count __syncwarp"
     "__shfl_sync __shfl_xor_sync __shfl_up_sync __shfl_down_sync __ballot_sync __any_sync"
     "__all_sync __match_any_sync __match_all_sync __reduce_add_sync __reduce_min_sync"
     "__reduce_max_sync __reduce_and_sync __reduce_or_sync __reduce_xor_sync __threadfence"
@@ -139,6 +150,11 @@ pub fn is_cuda_name(word: &str) -> bool {
 /// Whether a reserved name is a function: neither an attribute nor a build's name.
 pub fn is_arithmetic(word: &str) -> bool {
     is_cuda_name(word) && !word.ends_with("__") && !word.starts_with("__restrict")
+}
+
+/// Whether a name of CUDA's that is only ever called.
+pub fn is_called(word: &str) -> bool {
+    MACROS.contains(word) || is_arithmetic(word)
 }
 
 /// `__float2uint_rz`.

@@ -6,7 +6,7 @@ use splatcore_core::Backend;
 use splatcore_cuda::device::emulated::Emulated;
 use splatcore_cuda::device::guarded::{Fresh, Guarded};
 use splatcore_cuda::{CudaBackend, Options};
-use splatcore_lab::worker;
+use splatcore_lab::worker::{self, Watch};
 use std::io::{stdin, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,9 +75,23 @@ pub fn run(args: &Args) -> Result<()> {
         Some(guarded) => guarded.check().map_err(|error| error.to_string()),
         None => Ok(()),
     };
+    let unwatched = || "this worker's memory is not watched".to_owned();
+    let reuse = || {
+        let guarded = guarded.as_ref().ok_or_else(unwatched)?;
+        guarded.reuse();
+        Ok(())
+    };
+    let digest = || {
+        let guarded = guarded.as_ref().ok_or_else(unwatched)?;
+        guarded.digest().map_err(|error| error.to_string())
+    };
     worker::serve(
         &*backend,
-        &intact,
+        &Watch {
+            intact: &intact,
+            reuse: &reuse,
+            digest: &digest,
+        },
         &confined.about,
         &args.folder,
         stdin().lock(),
