@@ -136,7 +136,7 @@ fn extent(steps: f64, photos: usize, side: u32) -> (u32, usize) {
     let fits = |&(by, _): &(u32, usize)| by == least || by > least && side >= by * MIN_SIDE;
     let possible = DIVISORS.into_iter().filter(fits);
     let mut possible = possible.map(|(by, speed)| (by, (SHARE * steps) as usize * speed));
-    let most = possible.clone().last().unwrap_or((1, 0));
+    let most = possible.clone().next_back().unwrap_or((1, 0));
     let (by, count) = possible.find(|(_, count)| *count >= photos).unwrap_or(most);
     (by, photos.min(count.max(FEWEST)))
 }
