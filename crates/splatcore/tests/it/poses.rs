@@ -184,7 +184,11 @@ fn doctor_names_the_programs_that_are_there_and_how_to_get_the_others() {
         (&colmap["found"], &colmap["version"]),
         (&true.into(), &"3.8".into())
     );
-    for name in ["pycolmap", "ffmpeg", "C++ compiler", "landlock", "ncu"] {
+    let of_lab: &[&str] = match cfg!(feature = "lab") {
+        true => &["landlock", "ncu"],
+        false => &[],
+    };
+    for name in ["pycolmap", "ffmpeg", "C++ compiler"].iter().chain(of_lab) {
         let tool = tool(name);
         assert!(tool["found"].is_boolean(), "{tool}");
         for key in ["purpose", "remedy"] {
