@@ -30,6 +30,7 @@ use crate::colour::ColourState;
 use crate::pipeline::Blend;
 use crate::sky::Sky;
 use crate::{Camera, Gaussians, IntrinsicsGradient, Pipeline, PoseGradient, Precision, View};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// Makes renderers and learners.
@@ -81,7 +82,7 @@ pub struct HostMemory {
 }
 
 /// What a rank has given to the others since a learner began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exchanged {
     /// Exchanges that it took part in.
     pub exchanges: u64,

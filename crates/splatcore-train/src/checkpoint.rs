@@ -148,11 +148,11 @@ impl Checkpoint {
         tensors.extend(masks::tensors(&state.masks));
         tensors.extend([
             Tensor::list("view_order", "U32", &self.order.order, 4),
-            Tensor::list("rng", "U64", &self.order.rng.to_words(), 8).into_owned(),
-            Tensor::list("curve.step", "U32", &steps, 4).into_owned(),
-            Tensor::list("curve.loss", "F64", &curve(|p| p.loss), 8).into_owned(),
-            Tensor::list("curve.gaussians", "U64", &counts, 8).into_owned(),
-            Tensor::list("curve.seconds", "F64", &curve(|p| p.seconds), 8).into_owned(),
+            Tensor::copied("rng", "U64", &self.order.rng.to_words(), 8),
+            Tensor::copied("curve.step", "U32", &steps, 4),
+            Tensor::copied("curve.loss", "F64", &curve(|p| p.loss), 8),
+            Tensor::copied("curve.gaussians", "U64", &counts, 8),
+            Tensor::copied("curve.seconds", "F64", &curve(|p| p.seconds), 8),
         ]);
         tensors
     }

@@ -284,7 +284,8 @@ impl Trainer {
         self.path = Some(path.into());
     }
 
-    /// Ends [`Trainer::run`] at the first step after which [`Trainer::seconds`] has reached this.
+    /// Ends [`Trainer::run`] at the first step after which [`Trainer::seconds`] has reached this:
+    /// seconds trained, over all resumes, without loading and measuring.
     pub fn stop_after(&mut self, seconds: f64) {
         self.time_limit = Some(seconds);
     }
@@ -368,7 +369,8 @@ impl Trainer {
         self.seconds
     }
 
-    /// Smoothed training loss as of the last sample, resumed or not; `None` before the first step.
+    /// Smoothed training loss as of the last sample, that of a resumed checkpoint included; `None`
+    /// before the first step.
     pub fn loss(&self) -> Option<f64> {
         self.smoothed_loss
     }

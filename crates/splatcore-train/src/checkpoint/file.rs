@@ -26,10 +26,10 @@ pub(super) struct Tensor<'a> {
     pub(super) name: String,
     pub(super) dtype: &'static str,
     pub(super) shape: Vec<usize>,
-    pub(super) data: Data<'a>,
+    data: Data<'a>,
 }
 
-pub(super) enum Data<'a> {
+enum Data<'a> {
     Bytes(Cow<'a, [u8]>),
     Narrow(Narrow<'a>),
 }
@@ -77,17 +77,26 @@ impl<'a> Tensor<'a> {
         }
     }
 
-    pub(super) fn into_owned(self) -> Tensor<'static> {
-        let bytes = match self.data {
-            Data::Bytes(bytes) => bytes.into_owned(),
-            Data::Narrow(numbers) => numbers.to_vec(),
-        };
+    /// As [`Tensor::list`], with a copy of the numbers.
+    pub(super) fn copied<T: bytemuck::NoUninit>(
+        name: &str,
+        dtype: &'static str,
+        values: &[T],
+        word: usize,
+    ) -> Tensor<'static> {
+        let bytes = little_endian(values, word).into_owned();
         Tensor {
-            name: self.name,
-            dtype: self.dtype,
-            shape: self.shape,
+            name: name.to_owned(),
+            dtype,
+            shape: vec![values.len()],
             data: Data::Bytes(Cow::Owned(bytes)),
         }
+    }
+
+    /// A list's elements as rows of so many numbers.
+    pub(super) fn in_rows(mut self, width: usize) -> Self {
+        self.shape.push(width);
+        self
     }
 
     /// Bytes in the file.

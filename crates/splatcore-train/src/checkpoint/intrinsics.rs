@@ -13,19 +13,15 @@ pub(super) fn tensors(intrinsics: &Option<IntrinsicsState>) -> Vec<Tensor<'_>> {
     let Some(state) = intrinsics else {
         return Vec::new();
     };
-    let rows = |name: &str, tensor: Tensor<'_>| Tensor {
-        name: format!("intrinsics.{name}"),
-        shape: vec![tensor.shape[0], NUMBERS],
-        ..tensor.into_owned()
-    };
-    let f64s = |name: &str, values| rows(name, Tensor::list("", "F64", values, 8));
-    let u32s = |name: &str, values| Tensor::list(&format!("intrinsics.{name}"), "U32", values, 4);
+    let named = |name: &str| format!("intrinsics.{name}");
+    let f64s = |name, values| Tensor::list(&named(name), "F64", values, 8).in_rows(NUMBERS);
+    let u32s = |name, values| Tensor::list(&named(name), "U32", values, 4);
     vec![
         f64s("changes", &state.changes),
         f64s("first", &state.first),
         f64s("second", &state.second),
         f64s("waiting", &state.waiting),
-        rows("moves", Tensor::list("", "U32", &state.moves, 4)),
+        Tensor::list(&named("moves"), "U32", &state.moves, 4).in_rows(NUMBERS),
         u32s("limited", &state.limited),
         u32s("waiting_views", &state.waiting_views),
     ]

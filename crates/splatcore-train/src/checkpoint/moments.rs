@@ -14,7 +14,7 @@ fn values_name(name: &str) -> String {
 /// The tensors that hold these numbers: one, or codes and their values.
 pub(super) fn tensors(name: String, shape: Vec<usize>, numbers: &[f32]) -> Vec<Tensor<'_>> {
     if let Some(codes) = Codes::of(numbers) {
-        let values = Tensor::list(&values_name(&name), "F32", &codes.values, 4).into_owned();
+        let values = Tensor::copied(&values_name(&name), "F32", &codes.values, 4);
         return vec![
             values,
             Tensor::narrow(name, "U8", shape, Narrow::Codes(codes)),

@@ -10,14 +10,9 @@ pub(super) fn tensors(motion: &Option<MotionState>) -> Vec<Tensor<'_>> {
     let Some(state) = motion else {
         return Vec::new();
     };
-    let motions = Tensor::list("", "F64", &state.motions, 8);
     let rounds = std::slice::from_ref(&state.rounds);
     vec![
-        Tensor {
-            name: "motion.motions".into(),
-            shape: vec![motions.shape[0], 6],
-            ..motions.into_owned()
-        },
+        Tensor::list("motion.motions", "F64", &state.motions, 8).in_rows(6),
         Tensor::list("motion.rounds", "U32", rounds, 4),
     ]
 }

@@ -69,12 +69,6 @@ impl<'a> Narrow<'a> {
         }
     }
 
-    pub(super) fn to_vec(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.bytes());
-        (self.write(&mut bytes)).unwrap_or_else(|_| unreachable!("memory takes every byte"));
-        bytes
-    }
-
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Halves(numbers) => write_chunks(numbers, out, |number, bytes| {

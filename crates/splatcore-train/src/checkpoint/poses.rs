@@ -10,17 +10,12 @@ pub(super) fn tensors(poses: &Option<PoseState>) -> Vec<Tensor<'_>> {
     let Some(poses) = poses else {
         return Vec::new();
     };
-    let f64s = |name: &str, width: usize, tensor: Tensor<'_>| Tensor {
-        name: format!("pose.{name}"),
-        shape: vec![tensor.shape[0], width],
-        ..tensor.into_owned()
-    };
     let u32s = |name: &str, values| Tensor::list(&format!("pose.{name}"), "U32", values, 4);
     vec![
-        f64s("offsets", 7, Tensor::list("", "F64", &poses.offsets, 8)),
-        f64s("first", 6, Tensor::list("", "F64", &poses.first, 8)),
-        f64s("second", 6, Tensor::list("", "F64", &poses.second, 8)),
-        f64s("waiting", 6, Tensor::list("", "F64", &poses.waiting, 8)),
+        Tensor::list("pose.offsets", "F64", &poses.offsets, 8).in_rows(7),
+        Tensor::list("pose.first", "F64", &poses.first, 8).in_rows(6),
+        Tensor::list("pose.second", "F64", &poses.second, 8).in_rows(6),
+        Tensor::list("pose.waiting", "F64", &poses.waiting, 8).in_rows(6),
         u32s("seen", &poses.seen),
         u32s("limited", &poses.limited),
         u32s("waiting_views", &poses.waiting_views),

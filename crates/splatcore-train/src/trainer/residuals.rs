@@ -9,10 +9,6 @@ use splatcore_core::colour::{Look, cameras_of};
 use splatcore_core::image::to_bytes;
 use splatcore_core::{Camera, Region, View};
 
-/// Most of the run's steps in whose time photos are looked at.
-const SHARE: f64 = 0.02;
-/// So many photos are looked at in any run.
-const FEWEST: usize = 4;
 /// What sides may be divided by, and how many photos are then rendered and compared in the time of
 /// a step at most.
 const DIVISORS: [(u32, usize); 3] = [(1, 1), (2, 2), (4, 4)];
@@ -32,6 +28,13 @@ pub struct Residuals {
     pub reduced_by: u32,
     /// Photos that were looked at, by their places among [`Trainer::views`], and their PSNR in dB.
     pub psnr: Vec<(usize, f64)>,
+}
+
+impl Residuals {
+    /// The share of the run's time in which photos are looked at, at most.
+    pub const SHARE: f64 = 0.02;
+    /// So many photos are looked at in any run.
+    pub const FEWEST: usize = 4;
 }
 
 /// What one photo is compared by.
@@ -130,15 +133,15 @@ fn shortest(camera: &Camera) -> u32 {
 /// By what to divide the sides of so many photos, and at how many to look, in a run of so many
 /// steps; `side` is the shortest of all photos.
 fn extent(steps: f64, photos: usize, side: u32) -> (u32, usize) {
-    let (largest, _) = DIVISORS[DIVISORS.len() - 1];
-    let mut least = DIVISORS.map(|(by, _)| by).into_iter();
-    let least = least.find(|by| side <= by * ENOUGH).unwrap_or(largest);
-    let fits = |&(by, _): &(u32, usize)| by == least || by > least && side >= by * MIN_SIDE;
-    let possible = DIVISORS.into_iter().filter(fits);
-    let mut possible = possible.map(|(by, speed)| (by, (SHARE * steps) as usize * speed));
+    let first = DIVISORS.iter().position(|(by, _)| side <= by * ENOUGH);
+    let first = first.unwrap_or(DIVISORS.len() - 1);
+    let fits = |&(by, _): &(u32, usize)| by == 1 || side >= by * MIN_SIDE;
+    let possible = DIVISORS[first..].iter().copied().filter(fits);
+    let mut possible =
+        possible.map(|(by, speed)| (by, (Residuals::SHARE * steps) as usize * speed));
     let most = possible.clone().next_back().unwrap_or((1, 0));
     let (by, count) = possible.find(|(_, count)| *count >= photos).unwrap_or(most);
-    (by, photos.min(count.max(FEWEST)))
+    (by, photos.min(count.max(Residuals::FEWEST)))
 }
 
 /// The same, so that each beginning of it is spread over all.

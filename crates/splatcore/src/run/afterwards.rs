@@ -6,7 +6,7 @@ use splatcore_core::backend::{RenderOptions, Renderer};
 use splatcore_core::{Camera, View};
 use splatcore_train::evaluate::{psnr, score};
 use splatcore_train::poses::ROUNDS;
-use splatcore_train::trainer::Afterwards;
+use splatcore_train::trainer::{Afterwards, Residuals};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,10 +19,6 @@ const BYTES_A_SECOND: f64 = 8e8;
 const PACKING: f64 = 4e-5;
 /// Times a render that a step takes.
 const STEP: f64 = 4.0;
-/// Most of a budget in which the photos trained on are looked at.
-const COMPARING: f64 = 0.02;
-/// So many of them are looked at in any run.
-const FEW: usize = 4;
 /// Seconds of all else: the other files, the end of the process.
 const REST: f64 = 0.05;
 /// What is tried is tried with each side divided by this, if that leaves enough of it.
@@ -55,8 +51,9 @@ pub fn afterwards(
             measuring(renderer, options, (camera, small), views.len(), extras)
         });
         let measured = measured.map(|measured: Measuring| {
-            let [all, few] = [trained, FEW].map(|photos| measured.comparing * photos as f64);
-            let comparing = all.min(few.max(COMPARING * budget));
+            let [all, few] =
+                [trained, Residuals::FEWEST].map(|photos| measured.comparing * photos as f64);
+            let comparing = all.min(few.max(Residuals::SHARE * budget));
             Measuring {
                 alone: measured.alone + comparing,
                 waiting: measured.waiting + comparing,

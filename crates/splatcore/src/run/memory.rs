@@ -1,7 +1,7 @@
 //! What a run says of memory: what it expects to need, what lay in the computer's for want of the
 //! card's, and what went to other processes.
 
-use super::metrics::{MeasuredExchanges, MeasuredHostMemory};
+use super::metrics::MeasuredHostMemory;
 use super::photos::Photos;
 use anyhow::Result;
 use splatcore_core::backend::{Exchanged, HostMemory};
@@ -43,8 +43,8 @@ pub fn check_disk(config: &ResolvedConfig, folder: &Path, start: usize, photos: 
     }
 }
 
-/// Bytes of a scene and its checkpoint: the parameters of each Gaussian as floats, and in the
-/// checkpoint once more, with two moments of each.
+/// Bytes of a scene and its checkpoint at most: the parameters of each Gaussian as floats, and in
+/// the checkpoint once more, with two moments of each, which a card may keep in fewer bytes.
 fn written(sh_degree: u8, gaussians: u64) -> u64 {
     let parameters = 11 + 3 * sh::coefficients(sh_degree) as u64;
     4 * 4 * parameters * gaussians
@@ -84,27 +84,19 @@ pub fn host_memory(trainer: &mut Trainer) -> Result<Option<MeasuredHostMemory>> 
 }
 
 /// What this process gave to the others, of several that train together.
-pub fn exchanged(trainer: &Trainer) -> Option<MeasuredExchanges> {
-    let Exchanged {
-        exchanges,
-        pieces,
-        bytes,
-    } = trainer.exchanged();
-    if exchanges == 0 {
+pub fn exchanged(trainer: &Trainer) -> Option<Exchanged> {
+    let gave = trainer.exchanged();
+    if gave.exchanges == 0 {
         return None;
     }
     let steps = u64::from(trainer.step().max(1));
     eprintln!(
         "ranks: rank 0 gave {} to the others, {} a step in {:.1} exchanges",
-        Bytes(bytes),
-        Bytes(bytes / steps),
-        exchanges as f64 / steps as f64
+        Bytes(gave.bytes),
+        Bytes(gave.bytes / steps),
+        gave.exchanges as f64 / steps as f64
     );
-    Some(MeasuredExchanges {
-        bytes,
-        pieces,
-        exchanges,
-    })
+    Some(gave)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::timeline::Phase;
 use crate::report::{MeasuredCameras, MeasuredColours, MeasuredResiduals};
 use serde::{Deserialize, Serialize};
+use splatcore_core::backend::Exchanged;
 use splatcore_train::{Breakdown, CurvePoint, Evaluation};
 
 /// Points of the curve that are kept; more are thinned.
@@ -94,17 +95,6 @@ pub struct MeasuredHostMemory {
     pub moved_per_step: u64,
 }
 
-/// What the first process gave to the others, all in all.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct MeasuredExchanges {
-    /// Bytes.
-    pub bytes: u64,
-    /// Pieces of memory that these lay in.
-    pub pieces: u64,
-    /// Times that it exchanged any.
-    pub exchanges: u64,
-}
-
 /// What a run writes.
 #[derive(Serialize)]
 pub struct Written {
@@ -136,7 +126,7 @@ pub struct Written {
     pub host_memory: Option<MeasuredHostMemory>,
     /// What the first of several processes gave to the others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub exchanged: Option<MeasuredExchanges>,
+    pub exchanged: Option<Exchanged>,
     /// How loss and number went.
     pub curve: Vec<CurvePoint>,
     /// PSNR of the photos of `split` during the run; the last is the result.

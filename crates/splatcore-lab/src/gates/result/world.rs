@@ -3,6 +3,7 @@
 
 use crate::worker::FrameSpec;
 use splatcore_core::Gaussians;
+use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::random::Rng;
 
 /// Units of length over those in which scenes are drawn, least and most.
@@ -11,6 +12,9 @@ const UNITS: [f64; 2] = [0.03, 100.0];
 const FAR: f64 = 5.0;
 /// How far a scene may be moved along each axis, in its own units.
 const MOVED: f64 = 8.0;
+
+/// Of a quaternion that is no turn, which is never drawn.
+const UNTURNED: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
 /// A turn, another unit of length, and another origin.
 #[derive(Clone, Copy)]
@@ -23,25 +27,8 @@ pub struct World {
 impl World {
     /// Any, or one of long distances.
     pub fn draw(rng: &mut Rng, is_far: bool) -> Self {
-        let [w, x, y, z]: [f64; 4] = std::array::from_fn(|_| f64::from(rng.normal()));
-        let scale = 2.0 / (w * w + x * x + y * y + z * z).max(1e-6);
-        let turn = [
-            [
-                1.0 - scale * (y * y + z * z),
-                scale * (x * y - w * z),
-                scale * (x * z + w * y),
-            ],
-            [
-                scale * (x * y + w * z),
-                1.0 - scale * (x * x + z * z),
-                scale * (y * z - w * x),
-            ],
-            [
-                scale * (x * z - w * y),
-                scale * (y * z + w * x),
-                1.0 - scale * (x * x + y * y),
-            ],
-        ];
+        let q: [f64; 4] = std::array::from_fn(|_| f64::from(rng.normal()));
+        let turn = rotation_from_quaternion(q).unwrap_or(UNTURNED);
         let [least, most] = [if is_far { FAR } else { UNITS[0] }, UNITS[1]].map(f64::ln);
         let unit = (least + (most - least) * f64::from(rng.uniform())).exp();
         let origin = std::array::from_fn(|_| unit * MOVED * (2.0 * f64::from(rng.uniform()) - 1.0));
@@ -105,7 +92,7 @@ mod tests {
                 fy: 8.0,
                 cx: 4.0,
                 cy: 4.0,
-                rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+                rotation: UNTURNED,
                 translation: [0.1, 0.2, 4.0],
                 lens: splatcore_core::Lens::Pinhole,
                 shutter: None,
