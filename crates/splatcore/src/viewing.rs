@@ -220,14 +220,15 @@ fn after_save(source: SceneSource) -> AfterSave {
 
 /// Shows a finished scene until the program is ended. Browsers that may control it edit it, and
 /// save it where there is a place; what they did not save is written beside the scene at the end.
+/// The guard hears Ctrl-C, and is there before the address is printed.
 pub fn show(
+    guard: &interrupt::Guard,
     hub: &Hub,
     backend: &dyn Backend,
     scene: Gaussians,
     options: &RenderOptions,
     place: Option<SavePlace>,
 ) -> Result<()> {
-    let guard = interrupt::Guard::start_showing()?;
     let scene = Arc::new(scene);
     let mut editor = Editor::new(Arc::clone(&scene), place);
     let mut variants = Variants::new(backend, scene)?;
@@ -338,10 +339,18 @@ impl Live {
     pub fn stay(mut self, scene: Gaussians, options: &RenderOptions, file: &Path) -> Result<()> {
         self.status.ended = true;
         self.hub.publish(self.status.clone());
+        let guard = interrupt::Guard::start_showing()?;
         eprintln!("the scene stays in the browser; Ctrl-C ends the program");
         let source = SceneSource::find(file)?;
         let place = save_place(&source, options.antialias);
-        show(&self.hub, &*self.backend, scene, options, Some(place))
+        show(
+            &guard,
+            &self.hub,
+            &*self.backend,
+            scene,
+            options,
+            Some(place),
+        )
     }
 
     /// Browsers that look.

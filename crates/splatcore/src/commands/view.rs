@@ -9,7 +9,7 @@ use crate::scene_source::{SceneSource, Typed};
 use crate::start::StartArgs;
 use crate::up::{Evidence, Up};
 use crate::viewing::{self, ViewerArgs, scene_info, shrunk};
-use crate::{load, looks, sharing};
+use crate::{interrupt, load, looks, sharing};
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::{Gaussians, camera, panorama};
@@ -93,6 +93,8 @@ pub fn run(args: Args) -> Result<()> {
     let of_scene = (dataset.map(photos), source.map(SceneSource::store_start));
     let control = args.allow_control;
     let port = args.viewer.bind()?;
+    // Who reads the address may press Ctrl-C at once.
+    let guard = interrupt::Guard::start_showing()?;
     let _server = args.viewer.start(port, info, of_scene, control, &hub)?;
     eprintln!(
         "{}; Ctrl-C ends the program",
@@ -108,7 +110,7 @@ pub fn run(args: Args) -> Result<()> {
         ..RenderOptions::default()
     };
     let place = source.map(|source| viewing::save_place(source, antialias));
-    viewing::show(&hub, &*backend, gaussians, &options, place)
+    viewing::show(&guard, &hub, &*backend, gaussians, &options, place)
 }
 
 /// What there is to see, and where to begin.
