@@ -13,8 +13,10 @@ use serde::{Deserialize, Serialize};
 const FIRST_STEPS: u32 = 100;
 const FIRST_SHARE: f64 = 0.03;
 const FEW_STEPS: u32 = 4;
-/// Share of the time between two plans.
+/// Share of the time between two plans, and of the steps that were left by the one before: a plan
+/// made of slow first steps (kernels are compiled, a disk wakes) is corrected soon.
 const EVERY_SHARE: f64 = 0.02;
+const EVERY_PART: f64 = 0.125;
 /// If time has run out, the rest of the schedules passes within this share of the steps taken.
 const MIN_REST: f64 = 0.02;
 /// Points of the rest of a run at which the time of a step is predicted.
@@ -67,8 +69,8 @@ pub(crate) struct Account {
     measuring: (f64, u32),
     /// Step and Gaussians where measurements ended.
     counts: Vec<(u32, usize)>,
-    /// Seconds spent at the latest plan.
-    planned_at: Option<f64>,
+    /// The latest plan: seconds spent when it was made, and the step at which another is due.
+    planned_at: Option<(f64, u32)>,
     photos: usize,
 }
 
@@ -158,10 +160,10 @@ impl Account {
     pub fn wants_plan(&self, step: u32, begun: u32) -> bool {
         let share = |seconds: f64| seconds / self.limit;
         match self.planned_at {
-            Some(at) => share(self.spent() - at) >= EVERY_SHARE,
+            Some((at, due)) => step >= due || share(self.spent() - at) >= EVERY_SHARE,
             None => {
                 let few = step >= begun + FEW_STEPS;
-                let passed = (self.now)() - self.since;
+                let passed = self.mark.map_or(0.0, |(_, at)| self.spent() - at);
                 step >= begun + FIRST_STEPS
                     || (few && share(passed) >= FIRST_SHARE)
                     || self.left() <= 0.0
@@ -178,15 +180,11 @@ impl Account {
         gaussians: usize,
         cap: Option<u32>,
     ) -> Schedule {
-        self.planned_at = Some(self.spent());
         let budget = schedule.config().budget.as_ref();
         let most = budget.and_then(|budget| budget.max_iterations());
         let most = most.unwrap_or(u32::MAX).min(cap.unwrap_or(u32::MAX));
         let rest = (f64::from(step) * MIN_REST).ceil().max(1.0);
-        let ending_at = |iterations: u32| match schedule.course() {
-            None => schedule.begun(step, iterations),
-            Some(_) => schedule.moved(step, iterations),
-        };
+        let ending_at = |iterations: u32| schedule.planned(step, iterations);
         let mut planned = ending_at(schedule.config().iterations.max(step + 1));
         // What comes when depends on where the end is.
         for _ in 0..4 {
@@ -200,6 +198,9 @@ impl Account {
             let end = end.min(f64::from(most)) as u32;
             planned = ending_at(end.max(step.saturating_add(1)));
         }
+        let left = f64::from(planned.config().iterations.saturating_sub(step));
+        let due = step.saturating_add((EVERY_PART * left).ceil() as u32);
+        self.planned_at = Some((self.spent(), due));
         planned
     }
 

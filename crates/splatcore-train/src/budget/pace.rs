@@ -10,6 +10,9 @@ const MEMORY: f64 = 0.9;
 /// The relative spread of the number of Gaussians at which measurements count as much as what is
 /// assumed of their share.
 const TRUSTED_SPREAD: f64 = 0.1;
+/// Steps that take less than this share of what was expected of them tell that the ones before
+/// waited for something: for kernels that were compiled, or for another program.
+const WAITED: f64 = 0.5;
 
 /// Seconds of a step as a straight line over the number of Gaussians, from recent measurements.
 #[derive(Clone, Debug)]
@@ -48,6 +51,9 @@ impl Pace {
                 share: (self.slope() * self.gaussians / self.seconds).clamp(0.0, 1.0),
                 ..Self::default()
             };
+        }
+        if self.is_known() && seconds < WAITED * self.of(scale, gaussians) {
+            *self = Self::default();
         }
         self.scale = scale;
         for sum in [&mut self.weight, &mut self.spread, &mut self.product] {
@@ -105,6 +111,18 @@ mod tests {
             let ratio = pace.of(1, gaussians) / truth(gaussians);
             assert!((ratio - 1.0).abs() < 0.1, "{ratio}");
         }
+    }
+
+    #[test]
+    fn what_waited_is_forgotten_once_steps_are_fast() {
+        let mut pace = Pace::default();
+        for seconds in [0.15, 0.15, 0.11, 1e-3, 1.1e-3] {
+            pace.add(1, 1e5, seconds);
+        }
+        assert!((pace.of(1, 1e5) / 1.05e-3 - 1.0).abs() < 0.01);
+        // One slow step counts, as others may follow.
+        pace.add(1, 1e5, 0.1);
+        assert!(pace.of(1, 1e5) > 0.03);
     }
 
     #[test]

@@ -16,9 +16,20 @@ impl Schedule {
         Self { config, ..self }.with(course)
     }
 
-    /// The first plan of a run with a budget, after step `step`: all that follows from the number
-    /// of steps is chosen for `iterations`.
-    pub(crate) fn begun(&self, step: u32, iterations: u32) -> Self {
+    /// The plan of a run with a budget, after step `step`: to end at `iterations`. Where growth
+    /// would not have begun by such a plan, all that follows from the number of steps (how many
+    /// Gaussians, how often the set is refined) is chosen anew: an earlier plan may have been made
+    /// of slow steps, in which kernels were compiled.
+    pub(crate) fn planned(&self, step: u32, iterations: u32) -> Self {
+        let anew = self.begun(step, iterations);
+        match self.course {
+            Some(_) if step >= anew.config.densify.from => self.moved(step, iterations),
+            _ => anew,
+        }
+    }
+
+    /// As a first plan: all that follows from the number of steps is chosen for `iterations`.
+    fn begun(&self, step: u32, iterations: u32) -> Self {
         let config = self.config.planned(iterations);
         Self {
             course: Some(Course::of(&config, step, iterations)),
@@ -28,7 +39,7 @@ impl Schedule {
     }
 
     /// After step `step` the end moves to `iterations`, a later step.
-    pub(crate) fn moved(&self, step: u32, iterations: u32) -> Self {
+    fn moved(&self, step: u32, iterations: u32) -> Self {
         let config = &self.config;
         let old = self
             .course

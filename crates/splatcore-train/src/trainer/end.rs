@@ -101,8 +101,10 @@ impl Trainer {
     pub(super) fn wants_plan(&self, first_step: u32) -> bool {
         let account = self.ends.account.as_ref();
         // The first step of a call only starts the clock: kernels may have been compiled in it.
+        let grows = self.step == self.schedule.config().densify.from.saturating_sub(1);
         account.is_some_and(|account| {
-            self.step == first_step + 1 || account.wants_plan(self.step, first_step)
+            let first = self.step == first_step + 1;
+            first || grows || account.wants_plan(self.step, first_step)
         })
     }
 
@@ -144,10 +146,7 @@ impl Trainer {
             _ => own,
         };
         if plans && !self.leads() {
-            self.schedule = match self.schedule.course() {
-                None => self.schedule.begun(step, end.iterations),
-                Some(_) => self.schedule.moved(step, end.iterations),
-            };
+            self.schedule = self.schedule.planned(step, end.iterations);
         }
         if let Some(psnr) = end.reached {
             self.come_to_the_end(psnr, observer);

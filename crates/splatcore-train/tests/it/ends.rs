@@ -9,6 +9,8 @@ use splatcore_train::config::{
 use splatcore_train::{
     Checkpoint, Event, Observer, Outcome, Planned, ResolvedConfig, TrainError, Trainer, init,
 };
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 /// Seconds of a step at a size of photos with so many Gaussians.
@@ -162,13 +164,49 @@ fn a_run_ends_on_time_with_its_schedules_complete() {
     }
 }
 
+/// What a new machine does: its first steps wait for kernels to be compiled.
+#[test]
+fn slow_first_steps_do_not_shorten_the_schedules() {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    static SLOW: AtomicU32 = AtomicU32::new(0);
+    fn machine(_: u32, gaussians: usize) -> f64 {
+        let call = CALLS.fetch_add(1, Relaxed);
+        let waits = if call == 0 { 0.9 } else { 0.15 };
+        0.2 * card(1, gaussians)
+            + if call < SLOW.load(Relaxed) {
+                waits
+            } else {
+                0.0
+            }
+    }
+    let run = |slow: u32, seconds: f64| {
+        CALLS.store(0, Relaxed);
+        SLOW.store(slow, Relaxed);
+        let mut run = begin(&budget(seconds), machine, 0.002, None);
+        run.trainer.run(&mut ()).unwrap();
+        let spent = *run.time.lock().unwrap();
+        assert!((0.96..=1.02).contains(&(spent / seconds)), "{spent}");
+        let (_, grown, _) = course(&run.mock);
+        let steps = run.trainer.step();
+        let most = run.trainer.config().scene.max_gaussians;
+        (f64::from(grown) / f64::from(steps), f64::from(steps), most)
+    };
+    let warm = run(0, 5.0);
+    for (slow, lost) in [(1, 0.9), (2, 1.05), (8, 1.95), (40, 6.75)] {
+        let cold = run(slow, 5.0 + lost);
+        println!("{slow} slow steps: {cold:?}, none: {warm:?}");
+        assert!((cold.0 - warm.0).abs() < 0.02 && (cold.1 / warm.1 - 1.0).abs() < 0.02);
+        assert_eq!(cold.2, warm.2);
+    }
+}
+
 #[test]
 fn time_that_is_over_is_not_overdrawn_much() {
     // Two seconds pass in one step, as when a laptop sleeps; the time is over when it wakes, 3.6 s
     // after the start.
     fn stalls(_: u32, gaussians: usize) -> f64 {
-        static CALLS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let calls = CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        static CALLS: AtomicU32 = AtomicU32::new(0);
+        let calls = CALLS.fetch_add(1, Relaxed);
         card(1, gaussians) + if calls == 1200 { 2.0 } else { 0.0 }
     }
     let mut run = begin(&budget(3.0), stalls, 0.02, None);
