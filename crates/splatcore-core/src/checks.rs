@@ -167,13 +167,8 @@ pub fn snapshot(state: &LearnerState) -> Result<(), BackendError> {
     if state.gradient_sum.len() != n || state.seen.len() != n {
         return refused("statistics");
     }
-    if !state.smoothing.is_empty() && state.smoothing.len() != n {
-        return refused("smoothing filters");
-    }
-    let masks = &state.masks;
-    let rows = if masks.is_empty() { 0 } else { n };
-    if masks.arrays().iter().any(|array| array.len() != rows) {
-        return refused("learned masks");
+    if let Some(column) = state.columns.misshapen(n) {
+        return refused(column.entry().name);
     }
     if !sky::is_state(&state.sky) {
         return Err(BackendError::Input("the snapshot's sky is none".into()));

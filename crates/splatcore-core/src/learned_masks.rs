@@ -37,77 +37,6 @@ pub struct MaskPlan {
     pub rate: f32,
 }
 
-/// The masks with what Adam knows of them, a number a Gaussian each; empty before the first step
-/// that learns any.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LearnedMasks {
-    /// m, `[n]`.
-    pub logits: Vec<f32>,
-    /// Adam's first moments, `[n]`.
-    pub first: Vec<f32>,
-    /// Adam's second moments, `[n]`.
-    pub second: Vec<f32>,
-}
-
-impl LearnedMasks {
-    /// The state in which training starts: every Gaussian is there.
-    pub fn fresh(gaussians: usize) -> Self {
-        Self {
-            logits: vec![START; gaussians],
-            first: vec![0.0; gaussians],
-            second: vec![0.0; gaussians],
-        }
-    }
-
-    /// Number of Gaussians.
-    pub fn len(&self) -> usize {
-        self.logits.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.logits.is_empty()
-    }
-
-    /// The three arrays.
-    pub fn arrays(&self) -> [&Vec<f32>; 3] {
-        [&self.logits, &self.first, &self.second]
-    }
-
-    /// Appends the mask of Gaussian `i` with empty moments; nothing without masks.
-    pub fn push_copy(&mut self, i: usize) {
-        if let Some(&logit) = self.logits.get(i) {
-            self.logits.push(logit);
-            self.first.push(0.0);
-            self.second.push(0.0);
-        }
-    }
-
-    /// Gives Gaussian `to` the mask of Gaussian `from` with empty moments; nothing without masks.
-    pub fn overwrite(&mut self, to: usize, from: usize) {
-        if !self.is_empty() {
-            self.logits[to] = self.logits[from];
-            self.clear_moments(to);
-        }
-    }
-
-    /// Clears the moments of Gaussian `i`; nothing without masks.
-    pub fn clear_moments(&mut self, i: usize) {
-        if !self.is_empty() {
-            self.first[i] = 0.0;
-            self.second[i] = 0.0;
-        }
-    }
-
-    /// Removes the Gaussians that `keep` does not want; nothing without masks.
-    pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
-        for array in [&mut self.logits, &mut self.first, &mut self.second] {
-            let mut rows = 0..;
-            array.retain(|_| rows.next().is_some_and(&keep));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,24 +48,5 @@ mod tests {
         assert!((MIN - logit(0.01)).abs() < 1e-5);
         assert!(is_on(START) && is_on(MIN) && !is_on(MIN - 1e-5) && !is_on(f32::NAN));
         assert!((sigmoid(OFF_OPACITY_LOGIT) as f64) < 1e-6 * ALPHA_MIN);
-    }
-
-    #[test]
-    fn rows_follow_their_gaussians() {
-        let mut masks = LearnedMasks::fresh(3);
-        masks.logits = vec![1.0, 2.0, 3.0];
-        masks.first = vec![0.1, 0.2, 0.3];
-        masks.second = vec![0.4, 0.5, 0.6];
-        masks.push_copy(1);
-        masks.overwrite(0, 2);
-        masks.retain(|i| i != 2);
-        assert_eq!(masks.logits, [3.0, 2.0, 2.0]);
-        assert_eq!(masks.first, [0.0, 0.2, 0.0]);
-        assert_eq!(masks.second, [0.0, 0.5, 0.0]);
-        let mut none = LearnedMasks::default();
-        none.push_copy(0);
-        none.overwrite(0, 1);
-        none.clear_moments(0);
-        assert!(none.is_empty());
     }
 }

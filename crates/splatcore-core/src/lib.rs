@@ -7,6 +7,7 @@ pub mod camera;
 pub mod checks;
 mod choice;
 pub mod colour;
+pub mod columns;
 pub mod depth;
 pub mod expression;
 pub mod floaters;

@@ -3,6 +3,7 @@
 
 use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores, budget_room};
 use splatcore_core::camera::rotation_from_quaternion;
+use splatcore_core::columns::Column;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::learned_masks::is_on;
 use splatcore_core::random::{Rng, draw_key, normal3};
@@ -126,7 +127,8 @@ fn adc(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> Re
 
 /// Whether Gaussian `i` is not masked.
 fn is_there(state: &LearnerState, i: usize) -> bool {
-    state.masks.logits.get(i).is_none_or(|&mask| is_on(mask))
+    let masks = state.columns.values(Column::Mask);
+    masks.get(i).is_none_or(|&mask| is_on(mask))
 }
 
 /// Whether Gaussian `i` is in the region, if there is one.
@@ -157,9 +159,7 @@ fn append_copy(state: &mut LearnerState, i: usize) {
     let zero = Gaussians::zeros(1, state.gaussians.sh_degree);
     state.first.push_from(&zero, 0);
     state.second.push_from(&zero, 0);
-    let filter = state.smoothing.get(i).copied();
-    state.smoothing.extend(filter);
-    state.masks.push_copy(i);
+    state.columns.push_copy(i);
 }
 
 /// Those at the threshold, in order; where the limit bites those with the largest gradients.
@@ -244,9 +244,7 @@ fn retain(state: &mut LearnerState, keep: impl Fn(usize) -> bool) {
     state.gaussians.retain(&keep);
     state.first.retain(&keep);
     state.second.retain(&keep);
-    let mut rows = 0..;
-    state.smoothing.retain(|_| rows.next().is_some_and(&keep));
-    state.masks.retain(&keep);
+    state.columns.retain(&keep);
 }
 
 /// Removes Gaussians and returns how many; statistics stay with those that are left.
@@ -279,8 +277,9 @@ fn prune(state: &mut LearnerState, min_opacity: f32, max_scale: Option<f32>) -> 
 
 fn reset_opacity(state: &mut LearnerState, ceiling: f32) {
     let gaussians = &mut state.gaussians;
+    let filters = state.columns.values(Column::Filter);
     for (i, value) in gaussians.opacity_logits.iter_mut().enumerate() {
-        *value = value.min(match state.smoothing.get(i) {
+        *value = value.min(match filters.get(i) {
             Some(&filter) => ceiling_logit(ceiling, gaussians.log_scales[i], filter),
             None => logit(ceiling),
         });
@@ -297,7 +296,7 @@ fn fade_opacity(state: &mut LearnerState, factor: f32, floor: f32) {
     let (n, degree) = (state.gaussians.len(), state.gaussians.sh_degree);
     state.first = Gaussians::zeros(n, degree);
     state.second = Gaussians::zeros(n, degree);
-    (0..state.masks.logits.len()).for_each(|i| state.masks.clear_moments(i));
+    state.columns.clear_all_moments();
 }
 
 /// `count` draws with replacement among `candidates`, proportional to opacity.
@@ -358,7 +357,7 @@ fn share_among(state: &mut LearnerState, drawn: &[usize], min_opacity: f32) {
         }
         state.first.copy_row(i, &zero, 0);
         state.second.copy_row(i, &zero, 0);
-        state.masks.clear_moments(i);
+        state.columns.clear_moments(i);
     }
 }
 
@@ -394,10 +393,7 @@ fn relocate(state: &mut LearnerState, drawn: Drawn, rng: &mut Rng) -> usize {
         state.gaussians.copy_row(to, &copy, 0);
         state.first.copy_row(to, &zero, 0);
         state.second.copy_row(to, &zero, 0);
-        if !state.smoothing.is_empty() {
-            state.smoothing[to] = state.smoothing[from];
-        }
-        state.masks.overwrite(to, from);
+        state.columns.overwrite(to, from);
     }
     dead.len()
 }

@@ -6,6 +6,7 @@ use crate::frame::Frame;
 use crate::renderer::Drawing;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, RenderOptions, Rendered};
+use splatcore_core::columns::Column;
 use splatcore_core::floaters::belongs;
 use splatcore_core::{Camera, Gaussians};
 
@@ -26,7 +27,7 @@ pub(crate) fn kept(
     let mut drawing = Drawing {
         workers,
         scene: &state.gaussians,
-        smoothing: &state.smoothing,
+        smoothing: state.columns.values(Column::Filter),
         frame,
     };
     let mut verdicts = vec![None; state.gaussians.len()];

@@ -7,7 +7,7 @@ use crate::shared::Disjoint;
 use crate::simd::Level;
 use splatcore_core::Gaussians;
 use splatcore_core::gaussians::sigmoid;
-use splatcore_core::learned_masks::{LearnedMasks, MaskPlan, OFF_OPACITY_LOGIT, is_on};
+use splatcore_core::learned_masks::{MaskPlan, OFF_OPACITY_LOGIT, is_on};
 use std::ops::Range;
 
 /// From this opacity logit on, 1 + e^logit is that of this logit: the gradient it is multiplied
@@ -23,11 +23,12 @@ pub(crate) struct MaskRows<'a> {
 }
 
 impl<'a> MaskRows<'a> {
-    pub fn new(masks: &'a mut LearnedMasks, plan: MaskPlan) -> Self {
+    /// Of the arrays of the masks' column: logits, first and second moments.
+    pub fn new([logits, first, second]: [&'a mut [f32]; 3], plan: MaskPlan) -> Self {
         Self {
-            logits: Disjoint::new(&mut masks.logits),
-            first: Disjoint::new(&mut masks.first),
-            second: Disjoint::new(&mut masks.second),
+            logits: Disjoint::new(logits),
+            first: Disjoint::new(first),
+            second: Disjoint::new(second),
             plan,
         }
     }

@@ -18,6 +18,7 @@ use splatcore_core::backend::{
     StepPlan, Surrounded, TileCounts, Timed, Visibility, take_step,
 };
 use splatcore_core::colour::{ColourState, cameras_of};
+use splatcore_core::columns::Column;
 use splatcore_core::sky::Sky;
 use splatcore_core::smoothing::fuse;
 use splatcore_core::{Camera, Gaussians, IntrinsicsGradient, PoseGradient, View, checks};
@@ -73,7 +74,7 @@ impl CpuLearner {
         Drawing {
             workers: &self.workers,
             scene: &self.state.gaussians,
-            smoothing: &self.state.smoothing,
+            smoothing: self.state.columns.values(Column::Filter),
             frame: &mut self.frame,
         }
     }
@@ -233,7 +234,8 @@ impl Learner for CpuLearner {
         }
         if *refine == Refine::SmoothingFilter {
             let (gaussians, cameras) = (&self.state.gaussians, &self.cameras);
-            self.state.smoothing = self.workers.pool.install(|| filters(gaussians, cameras));
+            let filters = self.workers.pool.install(|| filters(gaussians, cameras));
+            self.state.columns.set(Column::Filter, filters);
         }
         if let &Refine::LimitScales { share } = refine {
             let (gaussians, cameras) = (&mut self.state.gaussians, &self.cameras);
@@ -246,7 +248,8 @@ impl Learner for CpuLearner {
     }
 
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
-        Ok(fuse(self.state.gaussians.clone(), &self.state.smoothing))
+        let filters = self.state.columns.values(Column::Filter);
+        Ok(fuse(self.state.gaussians.clone(), filters))
     }
 
     fn colours(&mut self) -> Result<ColourState, BackendError> {

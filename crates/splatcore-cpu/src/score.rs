@@ -14,6 +14,7 @@ use crate::sky::under_sky;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, Scores, Scoring};
 use splatcore_core::colour::Look;
+use splatcore_core::columns::Column;
 use splatcore_core::random::draw_views;
 use splatcore_core::{Camera, Photo, View, reduce};
 
@@ -49,7 +50,11 @@ pub(crate) fn score(
         let camera = &cameras[view].reduced(scoring.scale);
         let photo = reduced.get(view, &views[view], scoring.scale, behind);
         let degree = scoring.render.sh_degree;
-        let scene = Scene::with_smoothing(&state.gaussians, &state.smoothing, degree);
+        let scene = Scene::with_smoothing(
+            &state.gaussians,
+            state.columns.values(Column::Filter),
+            degree,
+        );
         workers.pool.install(|| {
             frame.forward(workers.level, scene, camera, render, true)?;
             let colour = match &look {

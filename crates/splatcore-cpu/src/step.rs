@@ -70,6 +70,13 @@ impl<'a> Update<'a> {
         state: &'a mut LearnerState,
         plan: &'a StepPlan,
     ) -> Self {
+        let [filter, mask] = state.columns.arrays_mut();
+        let masks = match (plan.masks, mask) {
+            (Some(plan), [logits, first, second]) => {
+                Some(MaskRows::new([logits, first, second], plan))
+            }
+            _ => None,
+        };
         Self {
             level,
             source,
@@ -82,8 +89,8 @@ impl<'a> Update<'a> {
             second: Rows::new(&mut state.second),
             gradient_sum: Disjoint::new(&mut state.gradient_sum),
             seen: Disjoint::new(&mut state.seen),
-            smoothing: &state.smoothing,
-            masks: plan.masks.map(|plan| MaskRows::new(&mut state.masks, plan)),
+            smoothing: filter.first().map_or(&[], Vec::as_slice),
+            masks,
         }
     }
 

@@ -3,9 +3,9 @@
 //! use are left out. Everything that is no array is in the header's metadata, as text.
 
 mod colour;
+mod columns;
 mod file;
 mod intrinsics;
-mod masks;
 mod moments;
 mod motion;
 mod narrow;
@@ -131,7 +131,7 @@ impl Checkpoint {
         tensors
     }
 
-    /// Statistics, filters, the order of views, and the curve.
+    /// Statistics, columns, the order of views, and the curve.
     fn other_tensors(&self) -> Vec<Tensor<'_>> {
         let state = &self.state;
         let curve =
@@ -142,10 +142,7 @@ impl Checkpoint {
             Tensor::list("gradient_sum", "F32", &state.gradient_sum, 4),
             Tensor::list("seen", "U32", &state.seen, 4),
         ];
-        if !state.smoothing.is_empty() {
-            tensors.push(Tensor::list("smoothing", "F32", &state.smoothing, 4));
-        }
-        tensors.extend(masks::tensors(&state.masks));
+        tensors.extend(columns::tensors(&state.columns));
         tensors.extend([
             Tensor::list("view_order", "U32", &self.order.order, 4),
             Tensor::copied("rng", "U64", &self.order.rng.to_words(), 8),
@@ -258,12 +255,8 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
             gradient_sum: file.rows("gradient_sum", Dtype::F32, &[], n)?,
             seen: file.rows("seen", Dtype::U32, &[], n)?,
             colours: colour::read(file)?,
-            smoothing: match file.dtype("smoothing") {
-                Some(_) => file.rows("smoothing", Dtype::F32, &[], n)?,
-                None => Vec::new(),
-            },
             sky: sky::read(file)?,
-            masks: masks::read(file, n)?,
+            columns: columns::read(file, n)?,
         },
         poses: poses::read(file)?,
         intrinsics: intrinsics::read(file)?,

@@ -2,7 +2,7 @@
 
 use crate::Gaussians;
 use crate::colour::{ColourState, ColourTable};
-use crate::learned_masks::LearnedMasks;
+use crate::columns::Columns;
 
 /// All that a learner knows and a checkpoint must hold. Moments have the scene's shape.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,11 +21,8 @@ pub struct LearnerState {
     pub colours: ColourState,
     /// What is known of the sky ([`crate::sky`]), a row; empty if no step learned one.
     pub sky: ColourTable,
-    /// Log standard deviations of the 3D filter ([`crate::smoothing`]), `[n]`; empty if there is
-    /// none.
-    pub smoothing: Vec<f32>,
-    /// Learned masks, one a Gaussian; empty if no step learned any.
-    pub masks: LearnedMasks,
+    /// What is kept of each Gaussian beside its parameters.
+    pub columns: Columns,
 }
 
 impl LearnerState {
@@ -40,8 +37,7 @@ impl LearnerState {
             seen: vec![0; n],
             colours: ColourState::default(),
             sky: ColourTable::default(),
-            smoothing: Vec::new(),
-            masks: LearnedMasks::default(),
+            columns: Columns::default(),
         }
     }
 }

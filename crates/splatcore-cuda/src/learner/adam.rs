@@ -3,7 +3,6 @@
 //! that they added up.
 
 use super::CudaLearner;
-use crate::device::Buffer;
 use crate::device::error::device_error;
 use crate::ops::adam::rates::Rates;
 use crate::ops::adam::{self, AdamParams};
@@ -11,6 +10,7 @@ use crate::ops::camera::KernelCamera;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::BackendError;
 use splatcore_core::backend::StepPlan;
+use splatcore_core::columns::Column;
 
 impl CudaLearner {
     /// From the sums of every splat, or the gradients that several frames added up, to the
@@ -42,7 +42,8 @@ impl CudaLearner {
         let [rotations, rotations_1, rotations_2] = group(2);
         let [opacities, opacities_1, opacities_2] = group(3);
         let [sh, sh_1, sh_2] = group(4);
-        let [masks, masks_1, masks_2] = self.state.masks.each_ref().map(Buffer::address);
+        let masks = &self.state.column(Column::Mask).arrays;
+        let [masks, masks_1, masks_2] = [0, 1, 2].map(|array| masks[array].address());
         let params = AdamParams {
             means,
             means_1,

@@ -8,6 +8,7 @@ use splatcore_core::backend::{
     Cotangents, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts,
     Timed, Visibility,
 };
+use splatcore_core::columns::Column;
 use splatcore_core::{BackendError, Camera, Gaussians};
 
 impl CudaLearner {
@@ -25,7 +26,7 @@ impl CudaLearner {
             half: false,
             is_spatial: false,
             arrays,
-            smoothing: self.state.smoothing_address(),
+            smoothing: self.state.column(Column::Filter).address(),
         }
     }
 

@@ -25,6 +25,7 @@ pub mod camera;
 pub mod camera_gradients;
 pub mod clear;
 pub mod colour;
+pub mod columns;
 pub(crate) mod constants;
 pub mod counters;
 pub mod densify;

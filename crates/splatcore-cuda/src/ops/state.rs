@@ -2,6 +2,7 @@
 
 mod download;
 
+use super::columns::{AllRows, ColumnRows};
 use super::division::{Collector, Division};
 pub use super::groups::{GROUPS, LOG_SCALES, MEANS, OPACITIES, ROTATIONS, SH, widths};
 use super::offload::{self, Headroom};
@@ -12,7 +13,8 @@ pub use download::Whole;
 pub(crate) use download::gather;
 use rayon::prelude::*;
 use splatcore_core::backend::LearnerState;
-use splatcore_core::learned_masks::LearnedMasks;
+use splatcore_core::columns::{Column, Columns};
+use splatcore_core::learned_masks;
 use splatcore_core::{BackendError, Gaussians};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -127,14 +129,8 @@ pub struct State {
     pub gradient_sum: Buffer,
     /// Times seen since the last refinement, `[capacity]` u32.
     pub seen: Buffer,
-    /// Log standard deviations of the 3D filter, `[capacity]` f32, if there is one.
-    pub smoothing: Buffer,
-    /// Whether there is.
-    pub smoothed: bool,
-    /// Logits of learned masks, and their two moments, `[capacity]` f32 each, if there are any.
-    pub masks: [Buffer; 3],
-    /// Whether there are.
-    pub masked: bool,
+    /// What is kept of each Gaussian beside its parameters.
+    pub columns: AllRows,
     /// What is to be left free on the device, where arrays may lie in the host's memory.
     offloads: Option<Headroom>,
     /// Over whom the arrays that can leave are divided, of which this rank has its own rows alone.
@@ -216,14 +212,7 @@ impl State {
                 .unwrap_or_else(|_| unreachable!("five groups were pushed")),
             gradient_sum: Buffer::from_slice(device, "statistics", &state.gradient_sum)?,
             seen: Buffer::from_slice(device, "statistics", &state.seen)?,
-            smoothing: Buffer::from_slice(device, "smoothing filters", &state.smoothing)?,
-            smoothed: !state.smoothing.is_empty(),
-            masks: {
-                let [logits, first, second] = state.masks.arrays();
-                let upload = |mask: &[f32]| Buffer::from_slice(device, "learned masks", mask);
-                [upload(logits)?, upload(first)?, upload(second)?]
-            },
-            masked: !state.masks.is_empty(),
+            columns: ColumnRows::upload(device, &state.columns)?,
         })
     }
 
@@ -232,20 +221,13 @@ impl State {
     /// # Errors
     /// If they do not fit; there are none then.
     pub fn start_masks(&mut self) -> Result<(), BackendError> {
-        if self.masked {
+        let masks = &mut self.columns[Column::Mask as usize];
+        if masks.exists {
             return Ok(());
         }
-        let fresh = LearnedMasks::fresh(self.capacity);
-        self.write_masks(&fresh)
-    }
-
-    fn write_masks(&mut self, masks: &LearnedMasks) -> Result<(), BackendError> {
-        for (buffer, array) in self.masks.iter_mut().zip(masks.arrays()) {
-            buffer.reserve_exactly(size_of_val(&array[..]))?;
-            buffer.write(0, array)?;
-        }
-        self.masked = !masks.is_empty();
-        Ok(())
+        let mut fresh = Columns::default();
+        fresh.set(Column::Mask, vec![learned_masks::START; self.capacity]);
+        masks.write(fresh.arrays(Column::Mask))
     }
 
     /// Becomes another state, its moments stored as they are now, divided so. What is there goes
@@ -282,13 +264,9 @@ impl State {
         self.gradient_sum.write(0, &state.gradient_sum)?;
         self.seen.reserve_exactly(size_of_val(&state.seen[..]))?;
         self.seen.write(0, &state.seen)?;
-        if !state.smoothing.is_empty() {
-            let bytes = size_of_val(&state.smoothing[..]);
-            self.smoothing.reserve_exactly(bytes)?;
-            self.smoothing.write(0, &state.smoothing)?;
-            self.smoothed = true;
+        for (rows, column) in self.columns.iter_mut().zip(Column::ALL) {
+            rows.write(state.columns.arrays(column))?;
         }
-        self.write_masks(&state.masks)?;
         self.capacity = state.gaussians.len();
         self.set_count(self.capacity)?;
         self.sh_degree = state.gaussians.sh_degree;
@@ -300,11 +278,12 @@ impl State {
         self.capacity = 0;
         self.set_count(0)?;
         let groups = self.groups.iter_mut().flat_map(Group::arrays_mut);
-        let others = [&mut self.gradient_sum, &mut self.seen, &mut self.smoothing];
-        for buffer in groups.chain(others).chain(&mut self.masks) {
+        let others = [&mut self.gradient_sum, &mut self.seen];
+        let columns = self.columns.iter_mut().flat_map(|rows| &mut rows.arrays);
+        for buffer in groups.chain(others).chain(columns) {
             buffer.clear()?;
         }
-        (self.smoothed, self.masked) = (false, false);
+        self.columns.iter_mut().for_each(|rows| rows.exists = false);
         Ok(())
     }
 
@@ -400,20 +379,9 @@ impl State {
         self.device_count.write(0, &[count as u32])
     }
 
-    /// Where the 3D filter is; 0 if there is none.
-    pub fn smoothing_address(&self) -> u64 {
-        match self.smoothed {
-            true => self.smoothing.address(),
-            false => 0,
-        }
-    }
-
-    /// Where the logits of learned masks are; 0 if there are none.
-    pub fn mask_address(&self) -> u64 {
-        match self.masked {
-            true => self.masks[0].address(),
-            false => 0,
-        }
+    /// A column.
+    pub fn column(&self, column: Column) -> &ColumnRows {
+        &self.columns[column as usize]
     }
 
     /// Gaussians that have a row here in an array of a group, of so many.
@@ -446,24 +414,17 @@ impl State {
     pub fn bytes_of(&self, gaussians: usize) -> u64 {
         let own = self.stored(SH, 0, gaussians);
         let rows = self.groups.each_ref().map(Group::row_bytes);
-        let filter = if self.smoothed { size_of::<f32>() } else { 0 };
-        let masks = if self.masked { 3 * size_of::<f32>() } else { 0 };
+        let columns: usize = self.columns.iter().map(ColumnRows::row_bytes).sum();
         let statistics = size_of::<f32>() + size_of::<u32>();
-        offload::bytes_of(rows, (gaussians, own))
-            + (statistics + filter + masks) as u64 * gaussians as u64
+        offload::bytes_of(rows, (gaussians, own)) + (statistics + columns) as u64 * gaussians as u64
     }
 
     /// Bytes on the device.
     pub fn bytes(&self) -> u64 {
         let groups = self.groups.iter().flat_map(Group::arrays);
         groups
-            .chain([
-                &self.device_count,
-                &self.gradient_sum,
-                &self.seen,
-                &self.smoothing,
-            ])
-            .chain(&self.masks)
+            .chain([&self.device_count, &self.gradient_sum, &self.seen])
+            .chain(self.columns.iter().flat_map(|rows| &rows.arrays))
             .filter(|buffer| buffer.place() == Place::Device)
             .map(|buffer| buffer.bytes() as u64)
             .sum()

@@ -12,6 +12,7 @@ use super::step::{
 use crate::twin::{self, Group, Scene, colour};
 use splatcore_core::backend::{Backend, BackendError, LearnerState, Statistic, StepPlan};
 use splatcore_core::colour::{ColourModel, ColourPlan, ColourState};
+use splatcore_core::columns::Column;
 use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::{Gaussians, Pipeline, View};
 use std::sync::Arc;
@@ -218,15 +219,14 @@ pub fn masks_learn_in_batches(backend: &dyn Backend) -> Outcome {
             twin_step(&before, &views[view], &alone)
         })
         .collect();
-    let n = after.masks.logits.len();
+    let masks = after.columns.arrays(Column::Mask);
+    let n = masks[0].len();
     let start = vec![f64::from(splatcore_core::learned_masks::START); n];
     let scene = Scene::from(&before.gaussians);
     let weight = mask.weight.into();
     let want = twin::learned_masks::gradients(&scene, &mean_of(&twins), &start, weight);
     let [beta, _] = plan.betas;
-    let got: Vec<f64> = after
-        .masks
-        .first
+    let got: Vec<f64> = masks[1]
         .iter()
         .map(|&m| f64::from(m) / (1.0 - beta))
         .collect();

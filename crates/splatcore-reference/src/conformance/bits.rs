@@ -2,6 +2,7 @@
 
 use splatcore_core::Gaussians;
 use splatcore_core::backend::LearnerState;
+use splatcore_core::columns::Column;
 
 /// Every number of a scene as bits.
 pub fn bits(g: &Gaussians) -> Vec<u32> {
@@ -30,8 +31,9 @@ pub fn state_bits(s: &LearnerState) -> Vec<u32> {
         all.extend(parts.into_iter().flatten().map(|v| v.to_bits()));
         all.extend(&table.seen);
     }
-    all.extend(s.smoothing.iter().map(|v| v.to_bits()));
-    let masks = s.masks.arrays().into_iter().flatten();
-    all.extend(masks.map(|v| v.to_bits()));
+    for column in Column::ALL {
+        let arrays = s.columns.arrays(column).iter().flatten();
+        all.extend(arrays.map(|v| v.to_bits()));
+    }
     all
 }

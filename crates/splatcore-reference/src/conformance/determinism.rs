@@ -6,6 +6,7 @@ use super::scenes::{odd_camera, random_scene, views};
 use super::selection::{Selection, Weight};
 use super::step::plan;
 use splatcore_core::backend::{Backend, Refine, RenderOptions};
+use splatcore_core::columns::Column;
 use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Camera, Image, Learner, Pipeline, Renderer};
@@ -155,7 +156,9 @@ fn one_goes_on_bit_for_bit(backend: &dyn Backend, extras: bool) -> Outcome {
     go_on(learner.as_mut(), 1, extras)?;
     let snapshot = learner.snapshot().map_err(said)?;
     ensure(
-        snapshot.smoothing.is_empty() != extras && snapshot.masks.is_empty() != extras,
+        Column::ALL
+            .iter()
+            .all(|&column| snapshot.columns.has(column) == extras),
         || "filters or masks are not in the snapshot".into(),
     )?;
     let straight_on = go_on(learner.as_mut(), 5, extras)?;

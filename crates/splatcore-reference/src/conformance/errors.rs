@@ -4,7 +4,7 @@ use super::outcome::{Outcome, ensure, said};
 use super::scenes::{plain_camera, random_scene, views};
 use super::step::plan;
 use splatcore_core::backend::{Backend, LearnerState, RenderOptions};
-use splatcore_core::learned_masks::LearnedMasks;
+use splatcore_core::columns::Column;
 use splatcore_core::{Camera, Image, Pipeline};
 use std::sync::Arc;
 
@@ -73,8 +73,10 @@ pub fn contradictions_are_errors(backend: &dyn Backend) -> Outcome {
         learner.restore(&state).is_err(),
     )?;
     let mut state = LearnerState::fresh(scene.clone());
-    state.masks = LearnedMasks::fresh(scene.len());
-    state.masks.second.pop();
+    let moments = vec![0.0; scene.len()];
+    let short = moments[1..].to_vec();
+    let arrays = vec![moments.clone(), moments, short];
+    state.columns.set_arrays(Column::Mask, arrays);
     refused(
         "a snapshot with a moment of a mask missing",
         learner.restore(&state).is_err(),

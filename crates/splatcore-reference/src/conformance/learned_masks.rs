@@ -7,7 +7,8 @@ use super::scenes::{odd_camera, random_scene, views};
 use super::step::{gradient_of, plan, scene_and_views, twin_step};
 use crate::twin::{self, Group, Scene, adam};
 use splatcore_core::backend::{BETAS, Backend, LearnerState, Refine, RenderOptions, StepPlan};
-use splatcore_core::learned_masks::{LearnedMasks, MIN, MaskPlan, OFF_OPACITY_LOGIT, is_on};
+use splatcore_core::columns::Column;
+use splatcore_core::learned_masks::{MIN, MaskPlan, OFF_OPACITY_LOGIT, is_on};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Learner, Pipeline};
 use std::sync::Arc;
@@ -18,15 +19,17 @@ const PLAN: MaskPlan = MaskPlan {
     rate: 0.02,
 };
 
+fn logits(state: &LearnerState) -> &[f32] {
+    state.columns.values(Column::Mask)
+}
+
 /// The state with masks of which some are far from the threshold, some just above it, and some
 /// below, of Gaussians that have faded.
 fn with_masks(mut state: LearnerState) -> LearnerState {
     let logits = [1.0, -1.0, MIN + 0.01, 2.0, MIN - 0.3];
     let count = state.gaussians.len();
-    state.masks = LearnedMasks {
-        logits: (0..count).map(|i| logits[i % 5]).collect(),
-        ..LearnedMasks::fresh(count)
-    };
+    let logits = (0..count).map(|i| logits[i % 5]).collect();
+    state.columns.set(Column::Mask, logits);
     for i in (4..count).step_by(5) {
         state.gaussians.opacity_logits[i] = OFF_OPACITY_LOGIT;
         state.first.opacity_logits[i] = 0.0;
@@ -48,12 +51,13 @@ pub fn learned_masks_match_the_twin(backend: &dyn Backend) -> Outcome {
             let (scene, views) = scene_and_views(57);
             let mut learner = backend.learner(&scene, views.clone()).map_err(said)?;
             let mut before = learner.snapshot().map_err(said)?;
-            ensure(before.masks.is_empty(), || {
+            ensure(!before.columns.has(Column::Mask), || {
                 "a fresh learner has masks".into()
             })?;
             before = with_masks(before);
             if filtered {
-                before.smoothing = (0..scene.len()).map(|i| -1.0 - (i % 3) as f32).collect();
+                let filters = (0..scene.len()).map(|i| -1.0 - (i % 3) as f32).collect();
+                before.columns.set(Column::Filter, filters);
             }
             learner.restore(&before).map_err(said)?;
             for (step, view) in [(1, 0), (2, 1), (3, 2)] {
@@ -76,7 +80,7 @@ pub fn learned_masks_match_the_twin(backend: &dyn Backend) -> Outcome {
                 }
                 before = after;
             }
-            let masked = before.masks.logits.iter().filter(|&&m| !is_on(m)).count();
+            let masked = logits(&before).iter().filter(|&&m| !is_on(m)).count();
             // A fifth was masked from the start.
             ensure(masked > 46 && masked < 100, || {
                 format!("the scene tests little: {masked} are masked")
@@ -95,17 +99,17 @@ fn masks_learned(
     tolerance: f64,
 ) -> Outcome {
     let wide = |values: &[f32]| -> Vec<f64> { values.iter().map(|&v| v as f64).collect() };
-    let (old, new) = (&before.masks, &after.masks);
+    let [old, new] = [before, after].map(|state| state.columns.arrays(Column::Mask));
     let scene = Scene::from(&before.gaussians);
     let weight = PLAN.weight as f64;
-    let mut want = twin::learned_masks::gradients(&scene, twin, &wide(&old.logits), weight);
+    let mut want = twin::learned_masks::gradients(&scene, twin, &wide(&old[0]), weight);
     let same = |i: usize| {
-        let [a, b] = [old, new].map(|masks| masks.arrays().map(|array| array[i].to_bits()));
+        let [a, b] = [old, new].map(|masks| [0, 1, 2].map(|k| masks[k][i].to_bits()));
         a == b
     };
-    let mut got: Vec<f64> = wide(&new.first);
+    let mut got: Vec<f64> = wide(&new[1]);
     for (i, got) in got.iter_mut().enumerate() {
-        *got = (*got - adam::BETA_1 * old.first[i] as f64) / (1.0 - adam::BETA_1);
+        *got = (*got - adam::BETA_1 * old[1][i] as f64) / (1.0 - adam::BETA_1);
         // Unseen.
         if plan.sparse_adam && same(i) && twin.opacity_logits[i] == 0.0 {
             (*got, want[i]) = (0.0, 0.0);
@@ -123,20 +127,20 @@ fn masks_learned(
         format!("{what}: {left} masks were left alone")
     })?;
     for i in (0..got.len()).filter(|&i| !same(i)) {
-        let (first, second) = (new.first[i] as f64, new.second[i] as f64);
-        let moment = adam::BETA_2 * old.second[i] as f64 + (1.0 - adam::BETA_2) * got[i] * got[i];
+        let (first, second) = (new[1][i] as f64, new[2][i] as f64);
+        let moment = adam::BETA_2 * old[2][i] as f64 + (1.0 - adam::BETA_2) * got[i] * got[i];
         ensure((second - moment).abs() <= 1e-3 * moment, || {
             format!("{what}: the second moment of mask {i} is {second}, {moment} is right")
         })?;
         let rate = PLAN.rate as f64;
         let corrected = adam::step_of_correction(plan);
-        let wanted = old.logits[i] as f64 + adam::update(first, second, rate, corrected);
+        let wanted = old[0][i] as f64 + adam::update(first, second, rate, corrected);
         ensure(
-            (new.logits[i] as f64 - wanted).abs() <= 1e-4 * rate + 1e-6,
+            (new[0][i] as f64 - wanted).abs() <= 1e-4 * rate + 1e-6,
             || {
                 format!(
                     "{what}: mask {i} went from {} to {}; with its moments Adam makes {wanted}",
-                    old.logits[i], new.logits[i]
+                    old[0][i], new[0][i]
                 )
             },
         )?;
@@ -146,7 +150,7 @@ fn masks_learned(
 
 /// Masked Gaussians have faded, the others have not.
 fn masked_fade(what: &str, before: &LearnerState, after: &LearnerState) -> Outcome {
-    for (i, &mask) in after.masks.logits.iter().enumerate() {
+    for (i, &mask) in logits(after).iter().enumerate() {
         let logit = after.gaussians.opacity_logits[i];
         let moments = [&after.first, &after.second].map(|m| m.opacity_logits[i]);
         let right = match is_on(mask) {
@@ -169,7 +173,7 @@ fn others_learned(
     tolerance: f64,
 ) -> Outcome {
     let mut got = gradient_of(before, after, BETAS[0]);
-    for (i, _) in (after.masks.logits.iter().enumerate()).filter(|(_, mask)| !is_on(**mask)) {
+    for (i, _) in (logits(after).iter().enumerate()).filter(|(_, mask)| !is_on(**mask)) {
         got.opacity_logits[i] = twin.opacity_logits[i];
     }
     for group in Group::ALL {
@@ -195,14 +199,14 @@ pub fn masked_gaussians_go(backend: &dyn Backend) -> Outcome {
     let mut before = learner.snapshot().map_err(said)?;
     let moved = |&logit: &f32| (logit - 1.0).abs() <= 1.001 * PLAN.rate && logit != 1.0;
     ensure(
-        before.masks.len() == 150 && before.masks.logits.iter().all(moved),
+        logits(&before).len() == 150 && logits(&before).iter().all(moved),
         || "masks do not start at 1".into(),
     )?;
     // A step whose plan learns none leaves them as they are.
     (plan.step, plan.masks) = (2, None);
     learner.step(&plan).map_err(said)?;
     let left = learner.snapshot().map_err(said)?;
-    ensure(left.masks == before.masks, || {
+    ensure(left.columns == before.columns, || {
         "masks changed in a step that learns none".into()
     })?;
 
@@ -214,19 +218,17 @@ pub fn masked_gaussians_go(backend: &dyn Backend) -> Outcome {
     looks_like_the_rest(learner.as_mut(), &before)?;
     let report = learner.refine(&Refine::PruneMasked).map_err(said)?;
     let after = learner.snapshot().map_err(said)?;
-    let kept: Vec<usize> = (0..150)
-        .filter(|&i| is_on(before.masks.logits[i]))
-        .collect();
+    let kept: Vec<usize> = (0..150).filter(|&i| is_on(logits(&before)[i])).collect();
     ensure(
         report.count == kept.len() && report.pruned == 150 - kept.len() && kept.len() < 121,
         || format!("{report:?}; {} are not masked", kept.len()),
     )?;
     let mut want = before.clone();
-    let keep = |i: usize| is_on(before.masks.logits[i]);
+    let keep = |i: usize| is_on(logits(&before)[i]);
     for gaussians in [&mut want.gaussians, &mut want.first, &mut want.second] {
         gaussians.retain(keep);
     }
-    want.masks.retain(keep);
+    want.columns.retain(keep);
     want.gradient_sum = kept.iter().map(|&i| before.gradient_sum[i]).collect();
     want.seen = kept.iter().map(|&i| before.seen[i]).collect();
     ensure(after == want, || {
@@ -237,7 +239,7 @@ pub fn masked_gaussians_go(backend: &dyn Backend) -> Outcome {
 /// The learner's image is that of the Gaussians that are not masked.
 fn looks_like_the_rest(learner: &mut dyn Learner, state: &LearnerState) -> Outcome {
     let mut rest = state.gaussians.clone();
-    rest.retain(|i| is_on(state.masks.logits[i]));
+    rest.retain(|i| is_on(logits(state)[i]));
     let options = RenderOptions {
         pipeline: Pipeline {
             blend: Blend::Scalar,

@@ -7,6 +7,7 @@ use super::scenes::{odd_camera, random_scene, views};
 use super::step::steps_match_the_twin;
 use crate::twin::{self, CutOffs, Scene};
 use splatcore_core::backend::{Backend, Refine, RenderOptions};
+use splatcore_core::columns::Column;
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::random::Rng;
 use splatcore_core::smoothing::{Sampler, filter, fuse};
@@ -51,7 +52,7 @@ pub(super) fn filters_follow(backend: &dyn Backend, views: Vec<View>) -> Outcome
     let (mut learner, scene, cameras) = learner_of(backend, views)?;
     let cameras: Vec<Sampler> = cameras.iter().map(Sampler::new).collect();
     let state = learner.snapshot().map_err(said)?;
-    ensure(state.smoothing.is_empty(), || {
+    ensure(!state.columns.has(Column::Filter), || {
         "a fresh learner has a filter".into()
     })?;
     let report = learner.refine(&Refine::SmoothingFilter).map_err(said)?;
@@ -60,15 +61,12 @@ pub(super) fn filters_follow(backend: &dyn Backend, views: Vec<View>) -> Outcome
     ensure(state.gaussians == scene, || {
         "computing filters changed parameters".into()
     })?;
-    ensure(state.smoothing.len() == scene.len(), || {
-        format!(
-            "{} filters of {} Gaussians",
-            state.smoothing.len(),
-            scene.len()
-        )
+    let filters = state.columns.values(Column::Filter);
+    ensure(filters.len() == scene.len(), || {
+        format!("{} filters of {} Gaussians", filters.len(), scene.len())
     })?;
     let mut kinds = [0; 3];
-    for (i, &got) in state.smoothing.iter().enumerate() {
+    for (i, &got) in filters.iter().enumerate() {
         // Where roundings decide whether a camera sees it, either will do.
         let near = |shift: f32| filter(scene.means[i].map(|v| v * (1.0 + shift)), &cameras);
         let wanted = [0.0, 1e-5, -1e-5].map(near);
@@ -103,16 +101,22 @@ fn some_filters(count: usize) -> Vec<f32> {
 pub fn filtered_pictures_match_the_twin(backend: &dyn Backend) -> Outcome {
     let (mut learner, scene, _) = learner(backend)?;
     let mut state = learner.snapshot().map_err(said)?;
-    state.smoothing = some_filters(scene.len());
+    state.columns.set(Column::Filter, some_filters(scene.len()));
     learner.restore(&state).map_err(said)?;
     let wide = Scene::from(&scene);
-    let filters: Vec<f64> = state.smoothing.iter().map(|&f| f as f64).collect();
+    let filters: Vec<f64> = state
+        .columns
+        .values(Column::Filter)
+        .iter()
+        .map(|&f| f as f64)
+        .collect();
     let smooth = twin::smoothing::smooth(&wide, &filters);
     let camera = odd_camera(70, 50, 0.3);
     let fused = learner.scene().map_err(said)?;
-    ensure(fused == fuse(scene.clone(), &state.smoothing), || {
-        "the scene is not the one with the filters in scales and opacities".into()
-    })?;
+    ensure(
+        fused == fuse(scene.clone(), state.columns.values(Column::Filter)),
+        || "the scene is not the one with the filters in scales and opacities".into(),
+    )?;
     let mut plain = backend.renderer(&fused).map_err(said)?;
     gather([true, false].map(|antialias| {
         let options = RenderOptions {

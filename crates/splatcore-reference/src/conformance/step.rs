@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use splatcore_core::backend::{
     Backend, BackendError, LearnerState, LearningRates, RenderOptions, Statistic, StepPlan,
 };
+use splatcore_core::columns::Column;
 use splatcore_core::{Gaussians, IntrinsicsGradient, Learner, Pipeline, View};
 use std::sync::Arc;
 
@@ -60,7 +61,12 @@ pub(super) struct TwinStep {
 
 pub(super) fn twin_step(state: &LearnerState, view: &View, plan: &StepPlan) -> TwinStep {
     let scene = &Scene::from(&state.gaussians);
-    let filters: Vec<f64> = state.smoothing.iter().map(|&f| f as f64).collect();
+    let filters: Vec<f64> = state
+        .columns
+        .values(Column::Filter)
+        .iter()
+        .map(|&f| f as f64)
+        .collect();
     let smooth = twin::smoothing::smooth(scene, &filters);
     let (camera, render) = (&view.camera, &sky::of_step(state, plan));
     let frame = twin::render_scene(&smooth, camera, render, CutOffs::Reference);
@@ -262,7 +268,8 @@ fn steps_of_pipeline(
 ) -> Outcome {
     let mut before = learner.snapshot().map_err(said)?;
     if let Some(filters) = filters {
-        before.smoothing = filters(before.gaussians.len());
+        let filters = filters(before.gaussians.len());
+        before.columns.set(Column::Filter, filters);
         learner.restore(&before).map_err(said)?;
     }
     for (step, view) in [(1, 0), (2, 1), (3, 2), (4, 0)] {

@@ -2,7 +2,7 @@ use super::*;
 use crate::intrinsics::IntrinsicsState;
 use crate::poses::Offset;
 use splatcore_core::colour::{ColourModel, ColourState};
-use splatcore_core::learned_masks::LearnedMasks;
+use splatcore_core::columns::Column;
 use std::io::{Seek, SeekFrom};
 
 fn random_gaussians(n: usize, degree: u8, rng: &mut Rng) -> Gaussians {
@@ -57,13 +57,9 @@ fn motions() -> MotionState {
     }
 }
 
-fn masks(n: usize, rng: &mut Rng) -> LearnedMasks {
+fn masks(n: usize, rng: &mut Rng) -> Vec<Vec<f32>> {
     let mut row = || (0..n).map(|_| rng.normal()).collect();
-    LearnedMasks {
-        logits: row(),
-        first: row(),
-        second: row(),
-    }
+    vec![row(), row(), row()]
 }
 
 fn example(n: usize, degree: u8) -> Checkpoint {
@@ -141,7 +137,8 @@ fn example(n: usize, degree: u8) -> Checkpoint {
             let seen = table.seen.iter_mut().enumerate();
             seen.for_each(|(row, seen)| *seen = row as u32);
         }
-        checkpoint.state.masks = masks(n, &mut rng);
+        let masks = masks(n, &mut rng);
+        checkpoint.state.columns.set_arrays(Column::Mask, masks);
     }
     checkpoint
 }
@@ -163,7 +160,11 @@ fn bits(state: &LearnerState) -> Vec<u32> {
     let parts = tables.map(|table| [&table.parameters, &table.first, &table.second]);
     let numbers = parts.into_iter().flatten().flatten().copied();
     let values = values.chain(state.gradient_sum.clone()).chain(numbers);
-    let values = values.chain(state.masks.arrays().into_iter().flatten().copied());
+    let values = values.chain(
+        Column::ALL
+            .into_iter()
+            .flat_map(|c| state.columns.arrays(c).concat()),
+    );
     let counts = state.seen.iter().chain(&tables[0].seen).copied();
     values.map(f32::to_bits).chain(counts).collect()
 }

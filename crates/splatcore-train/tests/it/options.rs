@@ -4,6 +4,7 @@
 use crate::blobs::{self, camera, camera_of, resumed, small_blobs, trainer};
 use crate::common::{config, start};
 use splatcore_core::backend::{Backend, RenderOptions};
+use splatcore_core::columns::Column;
 use splatcore_core::learned_masks::is_on;
 use splatcore_core::{Gaussians, Photo, View, metrics};
 use splatcore_cpu::CpuBackend;
@@ -88,7 +89,7 @@ fn resuming_with_every_option_is_bit_exact() {
         let new = || trainer(&backend, &config, &views, start(&config));
         let (_, stopped) = resumed(new, &views, &[17, 61, 233]);
         let no_masks = strategy == Strategy::Mcmc;
-        assert_eq!(stopped.state.masks.is_empty(), no_masks);
+        assert_eq!(!stopped.state.columns.has(Column::Mask), no_masks);
         let mut other = config.clone();
         other.sh_regulariser = Some(0.0);
         let error = Trainer::resume(&other.complete(), &backend, Arc::clone(&views), stopped)
@@ -254,6 +255,6 @@ fn learned_masks_remove_what_is_not_needed() {
     assert!(10 * counts[1] < 9 * counts[0], "{counts:?}");
     assert!(quality[1] > quality[0] - 1.5, "{quality:?}");
     let state = both[1].checkpoint().unwrap().state;
-    let logits = &state.masks.logits;
+    let logits = state.columns.values(Column::Mask);
     assert!(logits.len() == counts[1] && logits.iter().all(|&mask| is_on(mask)));
 }

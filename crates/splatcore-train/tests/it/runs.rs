@@ -57,8 +57,7 @@ pub fn assert_same(a: &Checkpoint, b: &Checkpoint) {
         seen,
         colours,
         sky,
-        smoothing,
-        masks,
+        columns,
     } = &a.state;
     assert_eq!(bits(gaussians), bits(&b.state.gaussians));
     assert_eq!(bits(first), bits(&b.state.first));
@@ -66,8 +65,7 @@ pub fn assert_same(a: &Checkpoint, b: &Checkpoint) {
     assert_eq!((gradient_sum, seen), (&b.state.gradient_sum, &b.state.seen));
     assert_eq!(colours, &b.state.colours);
     assert_eq!(sky, &b.state.sky);
-    assert_eq!(smoothing, &b.state.smoothing);
-    assert_eq!(masks, &b.state.masks);
+    assert_eq!(columns, &b.state.columns);
     assert_eq!(
         (a.step, &a.order, a.smoothed_loss, a.samples),
         (b.step, &b.order, b.smoothed_loss, b.samples)

@@ -8,6 +8,7 @@ use crate::ops::lens::LensKind;
 use crate::ops::project;
 use crate::ops::state::State;
 use splatcore_core::backend::{Statistic, StepPlan};
+use splatcore_core::columns::Column;
 
 /// Everything that decides which kernels Adam's are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl AdamKind {
             sparse: plan.sparse_adam,
             absolute: plan.statistics == Some(Statistic::Absolute),
             antialias: plan.render.antialias,
-            smoothing: state.smoothing_address() != 0,
+            smoothing: state.column(Column::Filter).exists,
             masks: plan.masks.is_some(),
             batch: plan.views.len() > 1,
             shard,

@@ -27,35 +27,27 @@ fn of_group(group: &Group) -> impl Iterator<Item = (usize, (&Buffer, usize))> {
 /// The arrays of which every rank has all rows, to look at: each with the bytes of a row.
 pub fn whole_arrays(state: &State) -> impl Iterator<Item = (&Buffer, usize)> {
     let single = |buffer| (buffer, size_of::<f32>());
-    let smoothing = state.smoothed.then_some(&state.smoothing).map(single);
-    let masks = state.masks.iter().filter(|_| state.masked).map(single);
+    let columns = state.columns.iter().filter(|rows| rows.exists);
+    let columns = columns.flat_map(|rows| &rows.arrays).map(single);
     let groups = state.groups.iter().enumerate();
     let groups = groups.flat_map(|(k, group)| of_group(group).map(move |of| (k, of)));
     let divided = state.division.is_some();
     groups
         .filter(move |&(k, (array, _))| !(divided && can_leave(k, array)))
         .map(|(_, (_, buffer))| buffer)
-        .chain(smoothing)
-        .chain(masks)
+        .chain(columns)
 }
 
-/// The fifteen arrays, and the 3D filter and the learned masks if there are any.
+/// The fifteen arrays, and those of the columns that exist.
 pub fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
-    let smoothed = state.smoothed;
-    let smoothing = smoothed.then_some(Rows {
-        buffer: &mut state.smoothing,
-        row_bytes: size_of::<f32>(),
-        moments: false,
-        divided: false,
-    });
-    let masked = state.masked;
-    let masks = state.masks.iter_mut().enumerate().map(|(k, buffer)| Rows {
+    let columns = state.columns.iter_mut().filter(|rows| rows.exists);
+    let columns = columns.flat_map(|rows| rows.arrays.iter_mut().enumerate());
+    let columns = columns.map(|(k, buffer)| Rows {
         buffer,
         row_bytes: size_of::<f32>(),
         moments: k > 0,
         divided: false,
     });
-    let masks = masks.filter(move |_| masked);
     let is_divided = state.division.is_some();
     let groups = state.groups.iter_mut().enumerate();
     let groups = groups.flat_map(move |(k, group)| {
@@ -68,5 +60,5 @@ pub fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
             divided: is_divided && can_leave(k, array),
         })
     });
-    groups.chain(smoothing).chain(masks)
+    groups.chain(columns)
 }

@@ -9,6 +9,7 @@ use crate::device::Buffer;
 use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
 use splatcore_core::backend::Refine;
+use splatcore_core::columns::Column;
 use splatcore_core::{BackendError, learned_masks};
 
 impl Densify {
@@ -36,8 +37,9 @@ impl Densify {
                 ([0, 0, scores.largest.address()], 0.0, 1.0)
             }
             // Mask logits in their place.
-            (Refine::PruneMasked, _) if state.masked => {
-                ([0, 0, state.mask_address()], learned_masks::MIN, 1.0)
+            (Refine::PruneMasked, _) if state.column(Column::Mask).exists => {
+                let logits = state.column(Column::Mask).address();
+                ([0, 0, logits], learned_masks::MIN, 1.0)
             }
             _ => return Ok(()),
         };

@@ -6,6 +6,7 @@ use super::params::{CapOpacityParams, FadeOpacityParams};
 use super::totals::{self, Numbers};
 use crate::ops::state::{LOG_SCALES, OPACITIES, State};
 use splatcore_core::BackendError;
+use splatcore_core::columns::Column;
 use splatcore_core::gaussians::logit;
 
 impl Densify {
@@ -22,7 +23,7 @@ impl Densify {
             logit(ceiling),
         );
         let scales = state.groups[LOG_SCALES].parameters.address();
-        let smoothing = state.smoothing_address();
+        let smoothing = state.column(Column::Filter).address();
         self.each(
             self.kernels.cap_opacity,
             state.count,

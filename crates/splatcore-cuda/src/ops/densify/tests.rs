@@ -42,8 +42,7 @@ fn state(seed: u64, n: usize, sh_degree: u8) -> LearnerState {
         seen: (0..n).map(|i| (i % 4) as u32).collect(),
         colours: Default::default(),
         sky: Default::default(),
-        smoothing: Vec::new(),
-        masks: Default::default(),
+        columns: Default::default(),
     }
 }
 

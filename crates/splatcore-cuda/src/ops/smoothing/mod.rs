@@ -10,6 +10,7 @@ use crate::ops::constants::{flag, float};
 use crate::ops::sources;
 use crate::ops::state::{MEANS, State};
 use splatcore_core::BackendError;
+use splatcore_core::columns::Column;
 use splatcore_core::smoothing::{MARGIN, VARIANCE};
 
 kernel_params! {
@@ -44,11 +45,10 @@ pub fn program(lens: bool) -> Program {
 /// If memory is short (the state is then as before) or the device failed.
 pub fn smooth(op: &ByCamera, queue: &Queue, state: &mut State) -> Result<(), BackendError> {
     // Later growth is densification's, with all other arrays.
-    if !state.smoothed {
-        state
-            .smoothing
-            .reserve_exactly(state.capacity * size_of::<f32>())?;
-        state.smoothed = true;
+    let filter = &mut state.columns[Column::Filter as usize];
+    if !filter.exists {
+        filter.arrays[0].reserve_exactly(state.capacity * size_of::<f32>())?;
+        filter.exists = true;
     }
     let count = state.count as u32;
     queue.launch(
@@ -60,7 +60,7 @@ pub fn smooth(op: &ByCamera, queue: &Queue, state: &mut State) -> Result<(), Bac
             count,
             cameras: op.cameras.address(),
             camera_count: op.views,
-            filters: state.smoothing.address(),
+            filters: state.column(Column::Filter).address(),
             lenses: op.lenses.address(),
         },
     )

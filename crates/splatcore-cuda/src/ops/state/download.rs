@@ -7,7 +7,7 @@ use crate::ops::division::Collector;
 use crate::ops::offload;
 use splatcore_core::backend::LearnerState;
 use splatcore_core::colour::{ColourState, ColourTable};
-use splatcore_core::learned_masks::LearnedMasks;
+use splatcore_core::columns::{Column, Columns};
 use splatcore_core::{BackendError, Gaussians};
 
 /// Of a divided state: the harmonics of all ranks, and what collects the moments.
@@ -32,8 +32,8 @@ impl State {
     /// # Errors
     /// If the device failed.
     pub fn filters(&self) -> Result<Vec<f32>, BackendError> {
-        self.smoothing
-            .to_vec(if self.smoothed { self.count } else { 0 })
+        let filter = self.column(Column::Filter).download(self.count)?;
+        Ok(filter.into_iter().next().unwrap_or_default())
     }
 
     /// Everything. If the state is divided, all ranks call it, or [`State::give_moments`].
@@ -49,19 +49,16 @@ impl State {
             seen: self.seen.to_vec(self.count)?,
             colours: ColourState::default(),
             sky: ColourTable::default(),
-            smoothing: self.filters()?,
-            masks: self.learned_masks()?,
+            columns: self.kept_columns()?,
         })
     }
 
-    fn learned_masks(&self) -> Result<LearnedMasks, BackendError> {
-        let count = if self.masked { self.count } else { 0 };
-        let [logits, first, second] = self.masks.each_ref().map(|mask| mask.to_vec(count));
-        Ok(LearnedMasks {
-            logits: logits?,
-            first: first?,
-            second: second?,
-        })
+    fn kept_columns(&self) -> Result<Columns, BackendError> {
+        let mut columns = Columns::default();
+        for column in Column::ALL.into_iter().filter(|&c| self.column(c).exists) {
+            columns.set_arrays(column, self.column(column).download(self.count)?);
+        }
+        Ok(columns)
     }
 
     /// Gives the own rows of the moments, which are divided, to ranks that call

@@ -6,6 +6,7 @@ use crate::tests::support::device::{device, is_card};
 use crate::tests::support::watched::Watched;
 use splatcore_core::backend::{LearnerState, Refine};
 use splatcore_core::colour::ColourState;
+use splatcore_core::columns::Column;
 use splatcore_core::{BackendError, Gaussians, Learner, metrics};
 use splatcore_train::schedule::Schedule;
 
@@ -115,9 +116,9 @@ fn in_step(
                 colours.photos.parameters
             };
             let colours = relative(&rows(&to), &rows(&found), &rows(&before));
-            let learned = |state: &LearnerState| match state.masks.is_empty() {
+            let learned = |state: &LearnerState| match !state.columns.has(Column::Mask) {
                 true => vec![0.0; state.gaussians.len()],
-                false => state.masks.first.clone(),
+                false => state.columns.arrays(Column::Mask)[1].clone(),
             };
             let masks = relative(&learned(&to), &learned(&found), &learned(&before));
             apart.others = apart.others.max(statistics).max(colours).max(masks);

@@ -4,14 +4,15 @@ use super::super::outcome::{Outcome, ensure, gather};
 use super::{both_strategies, ensure_much_changed, families, refined, state};
 use crate::twin::project::sigmoid;
 use splatcore_core::backend::{Backend, LearnerState, Refine};
+use splatcore_core::columns::Column;
 use splatcore_core::smoothing::fuse;
 
 /// A state in which every Gaussian has another filter.
 fn filtered(seed: u64, count: usize) -> LearnerState {
-    LearnerState {
-        smoothing: (0..count).map(|i| -1.0 - 0.01 * i as f32).collect(),
-        ..state(seed, count)
-    }
+    let mut state = state(seed, count);
+    let filters = (0..count).map(|i| -1.0 - 0.01 * i as f32).collect();
+    state.columns.set(Column::Filter, filters);
+    state
 }
 
 /// After clones, splits, pruning, relocation and growth.
@@ -20,10 +21,11 @@ pub fn filters_stay_with_their_gaussians(backend: &dyn Backend) -> Outcome {
         let before = filtered(64, 200);
         let (report, after) = refined(backend, &before, &refine)?;
         ensure_much_changed(&report)?;
-        ensure(after.smoothing.len() == after.gaussians.len(), || {
+        let [old, new] = [&before, &after].map(|state| state.columns.values(Column::Filter));
+        ensure(new.len() == after.gaussians.len(), || {
             format!(
                 "{} filters of {} Gaussians",
-                after.smoothing.len(),
+                new.len(),
                 after.gaussians.len()
             )
         })?;
@@ -31,12 +33,9 @@ pub fn filters_stay_with_their_gaussians(backend: &dyn Backend) -> Outcome {
             .iter()
             .enumerate()
         {
-            ensure(
-                family
-                    .iter()
-                    .all(|&j| after.smoothing[j] == before.smoothing[i]),
-                || format!("a Gaussian that came from {i} has another filter"),
-            )?;
+            ensure(family.iter().all(|&j| new[j] == old[i]), || {
+                format!("a Gaussian that came from {i} has another filter")
+            })?;
         }
         Ok(())
     }))
@@ -46,7 +45,12 @@ pub fn filters_stay_with_their_gaussians(backend: &dyn Backend) -> Outcome {
 pub fn opacity_reset_caps_filtered_opacities(backend: &dyn Backend) -> Outcome {
     let before = filtered(65, 150);
     let (_, after) = refined(backend, &before, &Refine::ResetOpacity { ceiling: 0.01 })?;
-    let seen = |state: &LearnerState| fuse(state.gaussians.clone(), &state.smoothing);
+    let seen = |state: &LearnerState| {
+        fuse(
+            state.gaussians.clone(),
+            state.columns.values(Column::Filter),
+        )
+    };
     let (old, new) = (seen(&before), seen(&after));
     let mut capped = [0; 2];
     for i in 0..150 {

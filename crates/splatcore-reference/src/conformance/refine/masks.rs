@@ -3,18 +3,24 @@
 use super::super::outcome::{Outcome, ensure, gather};
 use super::{both_strategies, ensure_much_changed, families, refined, state};
 use splatcore_core::backend::{Backend, LearnerState, Refine};
-use splatcore_core::learned_masks::{LearnedMasks, MIN, is_on};
+use splatcore_core::columns::{Column, Columns};
+use splatcore_core::learned_masks::{MIN, is_on};
 
 /// A state in which every Gaussian has another mask and other moments of it; every seventh is
 /// masked.
 fn masked(seed: u64, count: usize) -> LearnerState {
     let mask = |i: usize| if i % 7 == 3 { MIN - 1.0 } else { MIN };
+    let mut columns = Columns::default();
+    columns.set_arrays(
+        Column::Mask,
+        vec![
+            (0..count).map(|i| mask(i) + 1e-3 * i as f32).collect(),
+            (0..count).map(|i| 1e-3 + 0.01 * i as f32).collect(),
+            (0..count).map(|i| 2e-3 + 0.01 * i as f32).collect(),
+        ],
+    );
     LearnerState {
-        masks: LearnedMasks {
-            logits: (0..count).map(|i| mask(i) + 1e-3 * i as f32).collect(),
-            first: (0..count).map(|i| 1e-3 + 0.01 * i as f32).collect(),
-            second: (0..count).map(|i| 2e-3 + 0.01 * i as f32).collect(),
-        },
+        columns,
         ..state(seed, count)
     }
 }
@@ -28,12 +34,16 @@ pub fn masks_stay_with_their_gaussians(backend: &dyn Backend) -> Outcome {
         let prunes = matches!(refine, Refine::Adc { .. });
         ensure_much_changed(&report)?;
         let n = after.gaussians.len();
+        let masks = after.columns.arrays(Column::Mask);
         ensure(
-            after.masks.arrays().iter().all(|array| array.len() == n),
-            || format!("{} masks of {n} Gaussians", after.masks.len()),
+            masks.len() == 3 && after.columns.misshapen(n).is_none(),
+            || format!("not a mask for each of {n} Gaussians"),
         )?;
         let families = families(&before.gaussians, &after.gaussians)?;
-        let row = |state: &LearnerState, i: usize| state.masks.arrays().map(|array| array[i]);
+        let row = |state: &LearnerState, i: usize| {
+            let masks = state.columns.arrays(Column::Mask);
+            [0, 1, 2].map(|k| masks[k][i])
+        };
         let mut new = 0;
         for (i, family) in families.iter().enumerate() {
             let [logit, first, second] = row(&before, i);

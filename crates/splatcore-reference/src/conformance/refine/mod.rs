@@ -51,8 +51,7 @@ fn state(seed: u64, count: usize) -> LearnerState {
         seen: (0..count).map(|i| (i % 4) as u32).collect(),
         colours: Default::default(),
         sky: Default::default(),
-        smoothing: Vec::new(),
-        masks: Default::default(),
+        columns: Default::default(),
         gaussians,
     }
 }
