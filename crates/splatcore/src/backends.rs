@@ -5,7 +5,7 @@ pub mod cards;
 use crate::output::WrongUsage;
 use crate::ranks::Rank;
 use anyhow::{Result, anyhow};
-use splatcore_core::Backend;
+use splatcore_core::{Backend, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::{CudaBackend, OpenError, Options};
 use splatcore_train::ResolvedConfig;
@@ -35,6 +35,18 @@ pub struct BackendArgs {
     /// result is the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+}
+
+/// Says so where images with depth are blended by another method than the one that was asked for.
+pub fn note_depth_method(backend: &dyn Backend, pipeline: Pipeline) {
+    let used = pipeline.blend.with_inverse_depth();
+    if backend.name() == "cuda" && used != pipeline.blend {
+        eprintln!(
+            "note: these images are blended by {}: {} sums no depths",
+            used.name(),
+            pipeline.blend.name()
+        );
+    }
 }
 
 /// `--half-scene`, for commands that only render.

@@ -1,7 +1,7 @@
 //! `splatcore eval`: a scene against photos.
 
-use crate::backends::BackendArgs;
 use crate::backends::cards::{self, CardsArgs};
+use crate::backends::{BackendArgs, note_depth_method};
 use crate::looks::{self, LookArgs, Shown};
 use crate::output::{self, WrongUsage, counted};
 use crate::progress::Progress;
@@ -135,6 +135,13 @@ pub fn run(args: Args) -> Result<()> {
         held_out::check(&source, views.iter().map(|view| &*view.name));
     }
     warn_of_size(&source, &views, options.max_size);
+    let with_depth = views.iter().any(|view| view.photo.depth.is_some());
+    if let Some(backend) = backends
+        .first()
+        .filter(|_| with_depth || args.region.is_some())
+    {
+        note_depth_method(backend.as_ref(), args.pipeline);
+    }
     let mut renderers = cards::renderers(&backends, &scene)?;
     let options = RenderOptions {
         pipeline: args.pipeline,

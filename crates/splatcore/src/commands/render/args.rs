@@ -2,7 +2,7 @@
 
 use super::path_args::PathArgs;
 use crate::backends::cards::CardsArgs;
-use crate::backends::{BackendArgs, HalfSceneArgs};
+use crate::backends::{BackendArgs, HalfSceneArgs, note_depth_method};
 use crate::cameras::CameraArgs;
 use crate::looks::{self, LookArgs, Shown};
 use crate::projection::Projection;
@@ -79,6 +79,9 @@ impl Args {
     /// The backends of the cards, their pictures in a look, if there is one.
     pub fn open(&self, look: Option<&Shown>) -> Result<Vec<Box<dyn Backend>>> {
         let backends = self.backend.open_cards(&self.cards, self.half.half_scene)?;
+        if let Some(backend) = backends.first().filter(|_| self.depth) {
+            note_depth_method(backend.as_ref(), self.pipeline);
+        }
         let seen = |backend| looks::through(backend, look.cloned());
         Ok(backends.into_iter().map(seen).collect())
     }
