@@ -174,7 +174,8 @@ impl Rank {
         let opened = CudaBackend::open_rank(options, self.ranks, id, MEETING);
         let backend = opened.map_err(|error| anyhow!("{error}"))?;
         if let Some(peers) = backend.peers().cloned() {
-            self.link.watch_exchanges(move || peers.is_behind());
+            let is_behind = move || peers.is_behind().map_err(|error| error.to_string());
+            self.link.watch_exchanges(is_behind);
         }
         Ok(backend)
     }

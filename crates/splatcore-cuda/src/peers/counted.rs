@@ -59,7 +59,7 @@ impl Peers for Counted {
         self.peers.end(device, begun)
     }
 
-    fn is_behind(&self) -> bool {
+    fn is_behind(&self) -> Result<bool, DeviceError> {
         self.peers.is_behind()
     }
 }

@@ -69,8 +69,11 @@ pub trait Peers: Send + Sync {
     fn end(&self, device: &dyn Device, begun: Begun) -> Result<(), DeviceError>;
     /// Whether an exchange is under way that was at an earlier call too: what is true for long of
     /// all ranks will never end. Any thread may ask.
-    fn is_behind(&self) -> bool {
-        false
+    ///
+    /// # Errors
+    /// If an exchange that was begun has failed since: it never ends.
+    fn is_behind(&self) -> Result<bool, DeviceError> {
+        Ok(false)
     }
 }
 

@@ -218,18 +218,39 @@ impl Link {
     fn stuck(&self, standstill: Duration) -> String {
         format!(
             "all ranks have waited for each other for {} s at about step {}: this is a defect of \
-             splatcore, or the network between the cards is gone. The last checkpoint is kept, go \
-             on with: {}",
+             splatcore, or the network between the cards is gone. {}",
             standstill.as_secs(),
             self.step.load(Ordering::Relaxed),
-            self.resume_command
+            self.kept()
         )
     }
 
     /// From now on it is known whether an exchange between the cards is under way, by what says
-    /// whether one is that was at an earlier call too.
-    pub fn watch_exchanges(&self, is_behind: impl Fn() -> bool + Send + 'static) {
-        self.waiting.ask(BEAT, is_behind);
+    /// whether one is that was at an earlier call too; if one failed, this rank ends.
+    pub fn watch_exchanges(
+        self: &Arc<Self>,
+        is_behind: impl Fn() -> Result<bool, String> + Send + 'static,
+    ) {
+        let link = Arc::clone(self);
+        let ends = move |error: &str| link.quit(&format!("{}. {}", link.named(error), link.kept()));
+        self.waiting.ask(BEAT, is_behind, ends);
+    }
+
+    /// What to do after a failure.
+    fn kept(&self) -> String {
+        format!(
+            "The last checkpoint is kept, go on with: {}",
+            self.resume_command
+        )
+    }
+
+    /// What this rank met, with its name and its step.
+    fn named(&self, error: &str) -> String {
+        let at = match self.step.load(Ordering::Relaxed) {
+            0 => String::new(),
+            step => format!(" at about step {step}"),
+        };
+        format!("rank {}{at}: {error}", self.ranks.rank)
     }
 
     fn gone(&self, other: &Other, what: &str) -> String {
@@ -238,9 +259,9 @@ impl Link {
             .load(Ordering::Relaxed)
             .max(self.step.load(Ordering::Relaxed));
         format!(
-            "{} {what} at about step {step}; its own message says why. The last checkpoint is \
-             kept, go on with: {}",
-            other.name, self.resume_command
+            "{} {what} at about step {step}; its own message says why. {}",
+            other.name,
+            self.kept()
         )
     }
 
@@ -341,12 +362,7 @@ impl Link {
     /// Tells the others why this rank ends.
     pub fn failed(&self, error: &str) {
         if !self.is_done.swap(true, Ordering::SeqCst) {
-            let (rank, step) = (self.ranks.rank, self.step.load(Ordering::Relaxed));
-            let at = match step {
-                0 => String::new(),
-                step => format!(" at about step {step}"),
-            };
-            self.tell_all(Kind::Failed, format!("rank {rank}{at}: {error}").as_bytes());
+            self.tell_all(Kind::Failed, self.named(error).as_bytes());
         }
     }
 }

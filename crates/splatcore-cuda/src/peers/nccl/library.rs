@@ -21,6 +21,8 @@ unsafe impl Send for Communicator {}
 
 type Status = c_int;
 const SUCCESS: Status = 0;
+/// `ncclInProgress`: what was asked for is still being done.
+const IN_PROGRESS: Status = 7;
 /// `ncclUint8` of nccl.h.
 const BYTES: c_int = 1;
 
@@ -38,6 +40,7 @@ struct Functions {
     end: unsafe extern "C" fn() -> Status,
     send: Move,
     receive: Move,
+    failed: unsafe extern "C" fn(*mut c_void, *mut Status) -> Status,
 }
 
 /// The opened library.
@@ -47,8 +50,8 @@ pub struct NcclLibrary {
     pub path: PathBuf,
     /// For example 2.27.5.
     pub version: String,
-    /// Holds what `functions` point to.
-    _library: Library,
+    /// Holds what `functions` point to; a test has functions of its own.
+    _library: Option<Library>,
 }
 
 impl NcclLibrary {
@@ -65,6 +68,7 @@ impl NcclLibrary {
                 end: *library.get(b"ncclGroupEnd")?,
                 send: *library.get(b"ncclSend")?,
                 receive: *library.get(b"ncclRecv")?,
+                failed: *library.get(b"ncclCommGetAsyncError")?,
             };
             let get_version: unsafe extern "C" fn(*mut c_int) -> Status =
                 *library.get(b"ncclGetVersion")?;
@@ -74,7 +78,7 @@ impl NcclLibrary {
                 functions,
                 path: path.to_owned(),
                 version: version(code),
-                _library: library,
+                _library: Some(library),
             })
         }
     }
@@ -112,6 +116,22 @@ impl NcclLibrary {
         let status = unsafe { (self.functions.join)(&mut communicator, count, id, rank) };
         self.checked("the ranks did not come together", status)?;
         Ok(Communicator(communicator))
+    }
+
+    /// Whether no exchange of a communicator has failed since it was queued. Waits for nothing, and
+    /// any thread may ask.
+    ///
+    /// # Errors
+    /// What NCCL met: a network that is gone, a rank whose communicator failed.
+    pub(super) fn sound(&self, communicator: &Communicator) -> Result<(), DeviceError> {
+        let mut met = SUCCESS;
+        // SAFETY: the communicator stays for the life of the process.
+        let asked = unsafe { (self.functions.failed)(communicator.0, &mut met) };
+        self.checked("the state of the exchanges", asked)?;
+        match met {
+            IN_PROGRESS => Ok(()),
+            met => self.checked("an exchange failed while it was under way", met),
+        }
     }
 
     /// Queues an exchange as one group: pieces of one pair of ranks go in their order, all others
@@ -159,6 +179,76 @@ mod tests {
     fn versions_are_told() {
         assert_eq!(version(22_705), "2.27.5");
         assert_eq!(version(2_708), "2.7.8");
+    }
+
+    /// NCCL as far as errors go: the communicator is where the error lies that it has met.
+    fn fake() -> NcclLibrary {
+        unsafe extern "C" fn words(status: Status) -> *const c_char {
+            let words = match status {
+                6 => c"remote process exited or there was a network error",
+                _ => c"something else",
+            };
+            words.as_ptr()
+        }
+        unsafe extern "C" fn make_id(_: *mut Id) -> Status {
+            SUCCESS
+        }
+        unsafe extern "C" fn join(_: *mut *mut c_void, _: c_int, _: Id, _: c_int) -> Status {
+            SUCCESS
+        }
+        unsafe extern "C" fn group() -> Status {
+            SUCCESS
+        }
+        unsafe extern "C" fn go(
+            _: *mut c_void,
+            _: usize,
+            _: c_int,
+            _: c_int,
+            _: *mut c_void,
+            _: *mut c_void,
+        ) -> Status {
+            SUCCESS
+        }
+        unsafe extern "C" fn failed(communicator: *mut c_void, met: *mut Status) -> Status {
+            if communicator.is_null() {
+                return 4;
+            }
+            // SAFETY: the test's communicator is a status.
+            unsafe { *met = *communicator.cast() };
+            SUCCESS
+        }
+        NcclLibrary {
+            functions: Functions {
+                words,
+                make_id,
+                join,
+                begin: group,
+                end: group,
+                send: go,
+                receive: go,
+                failed,
+            },
+            path: PathBuf::new(),
+            version: "2.28.9".into(),
+            _library: None,
+        }
+    }
+
+    #[test]
+    fn what_an_exchange_met_is_said() {
+        let (library, mut met) = (fake(), SUCCESS);
+        let communicator = Communicator((&raw mut met).cast());
+        for status in [SUCCESS, IN_PROGRESS] {
+            // SAFETY: it points to `met`.
+            unsafe { *communicator.0.cast() = status };
+            assert!(library.sound(&communicator).is_ok());
+        }
+        unsafe { *communicator.0.cast() = 6 as Status };
+        let error = library.sound(&communicator).unwrap_err().to_string();
+        assert_contains!(error, "NCCL 2.28.9: an exchange failed", "network error");
+        let none = Communicator(std::ptr::null_mut());
+        let error = library.sound(&none).unwrap_err().to_string();
+        assert_contains!(error, "the state of the exchanges: something else");
     }
 
     /// Needs the library and no card.

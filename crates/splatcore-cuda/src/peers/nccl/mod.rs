@@ -29,7 +29,8 @@ pub struct Nccl {
     calls: AtomicBool,
 }
 
-// SAFETY: NCCL's calls of one communicator are made from one thread at a time: the learner's.
+// SAFETY: NCCL's calls of one communicator are made from one thread at a time: the learner's. Its
+// error may be asked for by another thread meanwhile.
 unsafe impl Send for Nccl {}
 // SAFETY: as above.
 unsafe impl Sync for Nccl {}
@@ -118,7 +119,8 @@ impl Peers for Nccl {
         unsafe { self.stream.lead(mark) }
     }
 
-    fn is_behind(&self) -> bool {
-        self.calls.load(Ordering::Relaxed) || self.stream.is_behind()
+    fn is_behind(&self) -> Result<bool, DeviceError> {
+        self.library.sound(&self.communicator)?;
+        Ok(self.calls.load(Ordering::Relaxed) || self.stream.is_behind())
     }
 }

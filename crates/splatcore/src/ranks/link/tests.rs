@@ -170,8 +170,8 @@ fn ranks_that_wait_for_each_other_end() {
     // A second at least in which rank 1 computes.
     ranks[1]
         .0
-        .watch_exchanges(move || asked.fetch_add(1, Ordering::SeqCst) > 1);
-    first.0.watch_exchanges(|| true);
+        .watch_exchanges(move || Ok(asked.fetch_add(1, Ordering::SeqCst) > 1));
+    first.0.watch_exchanges(|| Ok(true));
     let hears = thread::spawn(move || {
         last.decide(7, Decision::default()).is_ok() && last.share::<4>(None).is_ok()
     });
@@ -183,6 +183,33 @@ fn ranks_that_wait_for_each_other_end() {
     assert!(waits.load(Ordering::SeqCst) > 1);
     drop(ranks);
     assert!(!hears.is_finished() || !hears.join().unwrap());
+}
+
+/// Of ranks whose exchange fails, the one that knows it says so to all.
+#[test]
+fn an_exchange_that_fails_ends_all() {
+    let ranks = three(SOON);
+    (ranks.iter()).for_each(|(link, _)| drop(link.decide(8, Decision::default())));
+    ranks[1].0.watch_exchanges(|| Err("NCCL: no way".into()));
+    for (_, ends) in &ranks {
+        assert_eq!(
+            end_of(ends),
+            "rank 1 at about step 8: NCCL: no way. The last checkpoint is kept, go on with: go on"
+        );
+    }
+}
+
+/// The connection says better why exchanges fail that a rank left which ended.
+#[test]
+fn a_rank_that_ends_is_named_before_its_exchanges() {
+    let ranks = three(SOON);
+    ranks[0].0.watch_exchanges(|| Err("NCCL: no way".into()));
+    let link = &ranks[2].0;
+    link.is_done.store(true, Ordering::SeqCst);
+    let stream = &link.others[0].stream;
+    stream.shutdown(std::net::Shutdown::Both).unwrap();
+    let message = end_of(&ranks[0].1);
+    assert_contains!(message, "rank 2 (card 2 of here, process 7) ended");
 }
 
 /// Of those that nobody needs any more none is missed, and who computes is not waited for in vain.

@@ -30,14 +30,26 @@ impl Waiting {
     }
 
     /// Asks every so often whether an exchange is under way, on a thread of its own: who asks a
-    /// driver that itself waits gets no answer.
-    pub fn ask(self: &Arc<Self>, every: Duration, is_behind: impl Fn() -> bool + Send + 'static) {
+    /// driver that itself waits gets no answer. If an exchange has failed, `ends` is told why one
+    /// such time later: a rank that ended makes exchanges fail too, and the connection with it says
+    /// that better.
+    pub fn ask(
+        self: &Arc<Self>,
+        every: Duration,
+        is_behind: impl Fn() -> Result<bool, String> + Send + 'static,
+        ends: impl FnOnce(&str) + Send + 'static,
+    ) {
         let waiting = Arc::clone(self);
         thread::spawn(move || {
             loop {
                 waiting.exchanges.store(true, Ordering::Relaxed);
-                waiting.exchanges.store(is_behind(), Ordering::Relaxed);
+                let asked = is_behind();
+                let waits = !matches!(asked, Ok(false));
+                waiting.exchanges.store(waits, Ordering::Relaxed);
                 thread::sleep(every);
+                if let Err(error) = asked {
+                    return ends(&error);
+                }
             }
         });
     }
