@@ -27,6 +27,12 @@ pub fn set(arguments: &[OsString], again: Vec<OsString>) {
     });
 }
 
+/// The commit from which it was built, if whoever built it set `SPLATCORE_COMMIT`, as
+/// `scripts/gpu-bundle` does; `-dirty` behind it if there were changes.
+pub fn commit() -> Option<&'static str> {
+    option_env!("SPLATCORE_COMMIT").filter(|commit| !commit.is_empty())
+}
+
 /// When the command line was called; now, where there is none.
 pub fn begun() -> Instant {
     CALLED

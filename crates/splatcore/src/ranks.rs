@@ -20,9 +20,9 @@ pub use launch::Cards;
 use crate::output::{WrongUsage, counted};
 use anyhow::{Result, anyhow, bail};
 use launch::Children;
-use link::Link;
+use link::{Hello, Link};
 use splatcore_core::backend::Ranks;
-use splatcore_cuda::device::driver::driver_info;
+use splatcore_cuda::device::driver::{driver_info, identity};
 use splatcore_cuda::peers::nccl::{Id, leave, nccl};
 use splatcore_cuda::{CudaBackend, Options};
 use splatcore_train::config::BackendChoice;
@@ -120,12 +120,18 @@ impl Rank {
             }
         };
         world.ranks.strips = split_photos;
+        let card = visible_card(&world);
+        let identity = match are_replicas(config) {
+            true => None,
+            false => identity(card),
+        };
         let settings = format!("{}split-photos = {split_photos}\n", config.to_toml()?);
+        let hello = Hello::of(&world, settings, identity);
         let ended = || children.as_ref().and_then(Children::ended);
-        let link = Link::meet(&world, &settings, resume_command, (MEETING, &ended))?;
+        let link = Link::meet(&world, &hello, resume_command, (MEETING, &ended))?;
         Ok(Some(Self {
             ranks: world.ranks,
-            card: visible_card(&world),
+            card,
             link,
             _children: children,
         }))

@@ -2,6 +2,7 @@
 //! is silent for [`SILENCE`], ends all others, whose cards would wait for it for ever. So do ranks
 //! that wait for each other for [`STANDSTILL`].
 
+mod hello;
 mod meeting;
 mod waiting;
 
@@ -9,7 +10,8 @@ use super::frames::{self, Frame, Kind};
 use super::told::Told;
 use super::world::World;
 use anyhow::{Context, Result, anyhow, bail};
-use meeting::{Hello, call, gather, host_name};
+pub use hello::Hello;
+use meeting::{call, gather};
 use splatcore_core::backend::Ranks;
 use splatcore_cuda::peers::nccl::leave;
 use std::io::{self, BufReader, Write};
@@ -63,13 +65,13 @@ pub struct Link {
 }
 
 impl Link {
-    /// Meets the other ranks, which have these settings too.
+    /// Meets the other ranks, of which this one is `hello`.
     ///
     /// # Errors
     /// If they do not come in time, or are not what they should be.
     pub fn meet(
         world: &World,
-        settings: &str,
+        hello: &Hello,
         resume_command: &str,
         (deadline, ended): (Duration, &dyn Fn() -> Option<usize>),
     ) -> Result<Arc<Self>> {
@@ -78,18 +80,9 @@ impl Link {
             let _ = writeln!(io::stderr(), "error: {message}");
             leave(1);
         };
-        let hello = Hello {
-            version: env!("CARGO_PKG_VERSION").into(),
-            rank: world.ranks.rank,
-            count: world.ranks.count,
-            card: world.card,
-            host: host_name(),
-            process: std::process::id(),
-            settings: settings.into(),
-        };
         Self::meet_as(
             world,
-            &hello,
+            hello,
             resume_command,
             ([deadline, SILENCE, STANDSTILL], ended),
             Box::new(quits),

@@ -79,6 +79,36 @@ pub fn driver_info() -> Result<DriverInfo, NoCard> {
     Ok(info)
 }
 
+/// Which card of the world that of a number is, in words: a number of its own and its place in the
+/// machine. `None` if the driver does not say.
+pub fn identity(ordinal: usize) -> Option<String> {
+    if !has_driver() {
+        return None;
+    }
+    result::init().ok()?;
+    let device = result::device::get(i32::try_from(ordinal).ok()?).ok()?;
+    let uuid = result::device::get_uuid(device).ok()?;
+    // SAFETY: the device is the driver's own.
+    let place = |which| unsafe { result::device::get_attribute(device, which) }.ok();
+    use sys::CUdevice_attribute::*;
+    let places = [
+        place(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?,
+        place(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?,
+        place(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?,
+    ];
+    Some(in_words(uuid.bytes.map(|byte| byte as u8), places))
+}
+
+/// As nvidia-smi has them: a card's UUID, and domain, bus and device of PCI.
+fn in_words(uuid: [u8; 16], [domain, bus, device]: [i32; 3]) -> String {
+    let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
+    format!(
+        "GPU-{} at PCI {domain:04x}:{bus:02x}:{device:02x}",
+        parts.join("-")
+    )
+}
+
 /// There is no card of this number; names those that there are.
 fn no_such_card(ordinal: usize, cards: &[(String, u32, u64)]) -> NoCard {
     let known: Vec<String> = cards
@@ -117,6 +147,15 @@ fn words(error: result::DriverError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cards_are_told_apart_as_nvidia_smi_does() {
+        let uuid = std::array::from_fn(|k| 0x10 * k as u8 + 1);
+        assert_eq!(
+            in_words(uuid, [0, 0x18, 0]),
+            "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1 at PCI 0000:18:00"
+        );
+    }
 
     #[test]
     fn a_card_that_is_not_there_is_answered_with_those_that_are() {

@@ -11,8 +11,7 @@ use std::path::Path;
 pub struct Made {
     /// Of the program.
     pub version: &'static str,
-    /// From which it was built, if whoever built it set `SPLATCORE_COMMIT`, as `scripts/gpu-bundle`
-    /// does; `-dirty` behind it if there were changes.
+    /// As [`program::commit`].
     pub commit: Option<&'static str>,
     /// The arguments; of absolute paths the name alone, since the folders are of one machine.
     pub command: Vec<String>,
@@ -23,7 +22,7 @@ impl Made {
     pub fn here() -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
-            commit: option_env!("SPLATCORE_COMMIT").filter(|commit| !commit.is_empty()),
+            commit: program::commit(),
             command: program::arguments()
                 .into_iter()
                 .map(without_folder)

@@ -3,6 +3,7 @@
 use super::scenes;
 use super::toolbox::{Build, digest};
 use crate::output::WrongUsage;
+use crate::program;
 use anyhow::{Result, bail};
 use clap::builder::PossibleValuesParser;
 use splatcore_core::Pipeline;
@@ -110,7 +111,7 @@ pub fn run(args: Args) -> Result<()> {
     let experiment = Experiment {
         version: 1,
         seed: args.seed,
-        commit: option_env!("SPLATCORE_COMMIT").map(str::to_owned),
+        commit: program::commit().map(str::to_owned),
         kernels: digest(build.kernels()),
         proposer: None,
         task,

@@ -308,7 +308,7 @@ pub fn digest(kernels: &Texts) -> String {
 /// splatcore's version, and the commit where it is known.
 pub fn version() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    match option_env!("SPLATCORE_COMMIT") {
+    match program::commit() {
         Some(commit) => format!("{version} ({commit})"),
         None => version.into(),
     }

@@ -2,39 +2,14 @@
 
 use super::super::frames::{self, Kind};
 use super::super::world::World;
+use super::hello::Hello;
 use anyhow::{Context, Result, anyhow, bail};
-use serde::{Deserialize, Serialize};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long rank 0 may take to answer a call, before it is called again.
 const CALL: Duration = Duration::from_secs(1);
-
-/// Who a rank is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
-    pub version: String,
-    pub rank: usize,
-    pub count: usize,
-    pub card: usize,
-    pub host: String,
-    pub process: u32,
-    pub settings: String,
-}
-
-impl Hello {
-    fn described(&self) -> String {
-        let Self {
-            rank,
-            host,
-            process,
-            card,
-            ..
-        } = self;
-        format!("rank {rank} (card {card} of {host}, process {process})")
-    }
-}
 
 /// Rank 0 waits for all others, unless it hears that one of them has ended.
 pub fn gather(
@@ -55,7 +30,7 @@ pub fn gather(
     })?;
     listener.set_nonblocking(true)?;
     let until = Instant::now() + deadline;
-    let mut found: Vec<Option<(TcpStream, String)>> = (1..count).map(|_| None).collect();
+    let mut found: Vec<Option<(TcpStream, Hello)>> = (1..count).map(|_| None).collect();
     while found.iter().any(Option::is_none) {
         if Instant::now() >= until {
             let missing = (1..count).filter(|&rank| found[rank - 1].is_none());
@@ -80,7 +55,12 @@ pub fn gather(
             // Not a rank.
             continue;
         };
-        if let Some(problem) = differs(own, &hello) {
+        let came = found.iter().flatten().map(|(_, hello)| hello);
+        let problem = own.refuses(&hello).or_else(|| {
+            let others = [own].into_iter().chain(came);
+            others.filter_map(|other| other.shares_with(&hello)).next()
+        });
+        if let Some(problem) = problem {
             let _ = frames::write(&stream, Kind::Failed, problem.as_bytes());
             return Err(refused(&found, problem));
         }
@@ -90,17 +70,17 @@ pub fn gather(
             let _ = frames::write(&stream, Kind::Failed, problem.as_bytes());
             return Err(refused(&found, problem));
         }
-        *place = Some((stream, hello.described()));
+        *place = Some((stream, hello));
     }
-    let found: Vec<_> = found.into_iter().flatten().collect();
-    for (stream, _) in &found {
-        frames::write(stream, Kind::Agreed, own.described().as_bytes())?;
-    }
-    Ok(found)
+    let found = found.into_iter().flatten().map(|(stream, hello)| {
+        frames::write(&stream, Kind::Agreed, own.described().as_bytes())?;
+        Ok((stream, hello.described()))
+    });
+    found.collect()
 }
 
 /// Tells the ranks that came why nothing comes of it.
-fn refused(found: &[Option<(TcpStream, String)>], problem: String) -> anyhow::Error {
+fn refused(found: &[Option<(TcpStream, Hello)>], problem: String) -> anyhow::Error {
     for (stream, _) in found.iter().flatten() {
         let _ = frames::write(stream, Kind::Failed, problem.as_bytes());
     }
@@ -116,34 +96,6 @@ fn greeted(stream: &TcpStream, until: Instant) -> Option<Hello> {
     let frame = frames::read(&mut &*stream).ok()??;
     let hello: Hello = serde_json::from_slice(&frame.content).ok()?;
     (frame.kind == Kind::Hello).then_some(hello)
-}
-
-/// Why a rank does not belong to this one's.
-fn differs(own: &Hello, other: &Hello) -> Option<String> {
-    let who = other.described();
-    if own.version != other.version {
-        return Some(format!(
-            "{who} is splatcore {}, rank 0 is {}; all ranks need one version",
-            other.version, own.version
-        ));
-    }
-    if own.count != other.count || other.rank == 0 || other.rank >= own.count {
-        return Some(format!(
-            "{who} is one of {}, and rank 0 waits for {}",
-            other.count, own.count
-        ));
-    }
-    if own.settings != other.settings {
-        let lines = own.settings.lines().zip(other.settings.lines());
-        let mut differing = lines.filter(|(own, other)| own != other);
-        let (ours, theirs) = differing.next().unwrap_or(("more lines", "fewer"));
-        return Some(format!(
-            "{who} has other settings: {} where rank 0 has {}",
-            theirs.trim(),
-            ours.trim()
-        ));
-    }
-    None
 }
 
 /// Another rank calls rank 0.
@@ -173,15 +125,4 @@ pub fn call(world: &World, own: &Hello, deadline: Duration) -> Result<(TcpStream
         Some(frame) => bail!("rank 0 refuses this rank: {}", frame.text()),
         None => bail!("rank 0 ended"),
     }
-}
-
-/// What this machine is called.
-pub fn host_name() -> String {
-    #[cfg(unix)]
-    return rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
-    #[cfg(not(unix))]
-    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "this machine".into())
 }

@@ -24,9 +24,13 @@ fn free_port() -> u16 {
 fn hello(world: &World) -> Hello {
     Hello {
         version: "1".into(),
+        commit: Some("abc".into()),
+        kernels: "k".into(),
         rank: world.ranks.rank,
         count: world.ranks.count,
         card: world.card,
+        identity: Some(format!("GPU-{}", world.ranks.rank)),
+        shares_card: false,
         host: "here".into(),
         process: 7,
         settings: "a = 1\nb = 2".into(),
@@ -255,11 +259,81 @@ fn a_wrong_world_is_refused_before_any_work() {
             both(2, |hello| hello.settings = "a = 1\nb = 3".into()),
             "has other settings: b = 3 where rank 0 has b = 2",
         ),
+        (
+            both(2, |hello| hello.commit = Some("abd-dirty".into())),
+            "rank 1 (card 1 of here, process 7) was built from commit abd-dirty, rank 0 from abc",
+        ),
+        (
+            both(2, |hello| hello.kernels = "l".into()),
+            "has kernels other than those of rank 0; all ranks need one build",
+        ),
+        (
+            both(2, |hello| hello.identity = Some("GPU-0".into())),
+            "rank 0 (card 0 of here, process 7) and rank 1 (card 1 of here, process 7) are on one \
+             card (GPU-0): start no more ranks than there are cards",
+        ),
     ] {
         for message in messages {
             assert!(message.contains(said), "{message}");
         }
     }
+}
+
+/// Neither is rank 0.
+#[test]
+fn two_others_on_one_card_are_refused() {
+    let port = free_port();
+    let on_one = |hello: &mut Hello| hello.identity = Some("GPU-5".into());
+    let ranks = (0..3).map(|k| {
+        let change = move |hello: &mut Hello| {
+            if k > 0 {
+                on_one(hello);
+            }
+        };
+        rank(world(k, 3, port), change, [SOON, SOON])
+    });
+    let ranks: Vec<_> = ranks.collect();
+    for rank in ranks {
+        let message = rank.join().unwrap().map(drop).unwrap_err();
+        assert_contains!(message, "are on one card (GPU-5)", "rank 1 ", "rank 2 ");
+    }
+}
+
+/// Cards that ranks may share, cards of which nothing is known, a commit that one does not know.
+#[test]
+fn what_may_differ_is_not_refused() {
+    for change in [
+        |hello: &mut Hello| {
+            (hello.identity, hello.shares_card) = (Some("GPU".into()), true);
+        },
+        |hello: &mut Hello| hello.identity = None,
+        |hello: &mut Hello| hello.commit = hello.commit.take().filter(|_| hello.rank == 0),
+    ] {
+        let port = free_port();
+        let ranks = [0, 1].map(|k| rank(world(k, 2, port), change, [SOON, SOON]));
+        for (link, _) in ranks.map(|rank| rank.join().unwrap().unwrap()) {
+            link.done();
+        }
+    }
+}
+
+/// It says nothing of what came later.
+#[test]
+fn an_older_version_is_refused_by_its_version() {
+    let port = free_port();
+    let first = rank(world(0, 2, port), |_| (), [SOON, SOON]);
+    let stream = loop {
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(stream) => break stream,
+            Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let older = serde_json::json!({
+        "version": "0", "rank": 1, "count": 2, "card": 1, "host": "h", "process": 1, "settings": "",
+    });
+    frames::write(&stream, Kind::Hello, older.to_string().as_bytes()).unwrap();
+    let message = first.join().unwrap().map(drop).unwrap_err();
+    assert_contains!(message, "is splatcore 0, rank 0 is 1");
 }
 
 #[test]
