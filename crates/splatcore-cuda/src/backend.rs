@@ -57,6 +57,8 @@ pub struct CudaBackend {
     offload: bool,
     large_image: usize,
     peers: Option<Arc<dyn Peers>>,
+    /// What counts the memory of a card that this opened.
+    used: Option<Arc<Limited>>,
 }
 
 impl CudaBackend {
@@ -99,15 +101,22 @@ impl CudaBackend {
 
     /// On a card, of whose memory no more is used than the options say.
     fn within(card: Card, options: Options) -> Self {
-        let card: Arc<dyn Device> = Arc::new(card);
-        let device = match options.memory {
-            Some(limit) => Arc::new(Limited::new(card, limit)),
-            None => card,
-        };
-        Self::on(device, options.deterministic)
+        let limit = options.memory.unwrap_or(u64::MAX);
+        let used = Arc::new(Limited::new(Arc::new(card), limit));
+        let backend = Self::on(used.clone(), options.deterministic)
             .with_moments(options.moments)
             .with_half_scene(options.half_scene)
-            .with_offload(options.offload)
+            .with_offload(options.offload);
+        Self {
+            used: Some(used),
+            ..backend
+        }
+    }
+
+    /// What counts the memory of the card, if [`CudaBackend::open`] or [`CudaBackend::open_rank`]
+    /// opened it.
+    pub fn used(&self) -> Option<&Arc<Limited>> {
+        self.used.as_ref()
     }
 
     /// The same, but what lies in the host's memory for want of the card's lies in files of this
@@ -170,6 +179,7 @@ impl CudaBackend {
             offload: false,
             large_image: blend::LARGE_IMAGE,
             peers: None,
+            used: None,
         }
     }
 

@@ -204,13 +204,24 @@ impl FromStr for Bytes {
 /// Memory that the system would give without swapping, in bytes; `None` where it does not say
 /// (Linux does).
 pub fn available() -> Option<u64> {
-    parse_available(&std::fs::read_to_string("/proc/meminfo").ok()?)
+    line_of(
+        &std::fs::read_to_string("/proc/meminfo").ok()?,
+        "MemAvailable:",
+    )
 }
 
-fn parse_available(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+/// The most memory that this process had at a time so far, in bytes; `None` where the system does
+/// not say (Linux does).
+pub fn peak() -> Option<u64> {
+    line_of(
+        &std::fs::read_to_string("/proc/self/status").ok()?,
+        "VmHWM:",
+    )
+}
+
+/// A number of kilobytes among lines of Linux's, in bytes.
+fn line_of(lines: &str, name: &str) -> Option<u64> {
+    let line = lines.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1024)
 }
@@ -224,9 +235,13 @@ mod tests {
     #[test]
     fn meminfo_is_read_and_nonsense_is_not() {
         let text = "MemTotal:       24 kB\nMemAvailable:   23 kB\n";
-        assert_eq!(parse_available(text), Some(23 * 1024));
-        assert_eq!(parse_available("MemAvailable: lots"), None);
-        assert_eq!(parse_available(""), None);
+        let available = |text| line_of(text, "MemAvailable:");
+        assert_eq!(available(text), Some(23 * 1024));
+        assert_eq!(available("MemAvailable: lots"), None);
+        assert_eq!(available(""), None);
+        assert_eq!(line_of("VmHWM:\t    5 kB\n", "VmHWM:"), Some(5 * 1024));
+        #[cfg(target_os = "linux")]
+        assert!(peak().is_some_and(|bytes| bytes > 1 << 20));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The command `splatcore`: what was typed goes to one file under `commands/` each; errors become
 //! one line.
 
-use crate::{commands, habits, help, output, program, remedy};
+use crate::{commands, habits, help, output, program, ranks, remedy};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::Write;
@@ -76,6 +76,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, again: Vec<OsString>) 
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     program::set(&arguments, again);
     program::raise_file_limit();
+    let _raised = ranks::Raised;
     let matches = arranged().try_get_matches_from(arguments);
     let cli = matches.and_then(|matches| {
         Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut arranged()))

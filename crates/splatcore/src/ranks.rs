@@ -6,16 +6,33 @@
 //! | which rank is this, and where does it meet the others | `ranks/world.rs`, from the launcher's variables |
 //! | how do the ranks of one machine start without a launcher | `ranks/launch.rs` |
 //! | what do ranks tell each other, and what if one is gone | `ranks/link.rs`, `ranks/link/`, `ranks/{frames,told}.rs` |
+//! | what does each say of itself in the end | `ranks/account.rs` |
+//! | what do others than rank 0 print | `ranks/voice.rs`, `ranks/lowered.rs` |
 //!
 //! Data of the training goes from card to card (`splatcore_cuda::peers`); what goes here is small.
 
+mod account;
 mod frames;
 mod launch;
 mod link;
+#[cfg(unix)]
+mod lowered;
+/// Ranks need NVIDIA's NCCL, which is not for other systems.
+#[cfg(not(unix))]
+mod lowered {
+    pub struct Raised;
+    pub fn lower(_: usize) -> std::io::Result<()> {
+        Ok(())
+    }
+    pub fn raise() {}
+}
 mod told;
+mod voice;
 mod world;
 
+pub use account::{Account, in_a_line};
 pub use launch::Cards;
+pub use lowered::Raised;
 
 use crate::output::{WrongUsage, counted};
 use anyhow::{Result, anyhow, bail};
@@ -23,12 +40,13 @@ use launch::Children;
 use link::{Hello, Link};
 use splatcore_core::backend::Ranks;
 use splatcore_cuda::device::driver::{driver_info, identity};
+use splatcore_cuda::device::{Allocations, Limited};
 use splatcore_cuda::peers::nccl::{Id, leave, nccl};
 use splatcore_cuda::{CudaBackend, Options};
 use splatcore_train::config::BackendChoice;
-use splatcore_train::{Decision, End, ResolvedConfig, Together, TrainError};
+use splatcore_train::{Decision, End, ResolvedConfig, Together, TrainError, Trainer};
 use std::env;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 use world::World;
@@ -76,6 +94,9 @@ pub struct Rank {
     /// The card.
     pub card: usize,
     link: Arc<Link>,
+    /// The card's memory, once it is open.
+    memory: OnceLock<Arc<Limited>>,
+    host: String,
     /// The processes that this one started.
     _children: Option<Children>,
 }
@@ -113,7 +134,12 @@ impl Rank {
         // Before any rank waits for another.
         check(config)?;
         let (mut world, children) = match world {
-            Some(world) => (world, None),
+            Some(world) => {
+                if world.ranks.rank > 0 && !launch::is_child() {
+                    lowered::lower(world.ranks.rank)?;
+                }
+                (world, None)
+            }
             None => {
                 let (world, children) = launch::start(count)?;
                 (world, Some(children))
@@ -133,6 +159,8 @@ impl Rank {
             ranks: world.ranks,
             card,
             link,
+            memory: OnceLock::new(),
+            host: hello.host,
             _children: children,
         }))
     }
@@ -157,6 +185,17 @@ impl Rank {
         ))
     }
 
+    /// Says something of this rank that rank 0 does not know.
+    pub fn say(&self, text: &str) {
+        eprintln!("{}", voice::line(self.ranks.rank, text));
+    }
+
+    /// Ends this process as it should end.
+    pub fn leave(&self) -> ! {
+        lowered::raise();
+        std::process::exit(0)
+    }
+
     /// Whether this one writes, shows and measures.
     pub fn leads(&self) -> bool {
         self.ranks.rank == 0
@@ -179,6 +218,9 @@ impl Rank {
         };
         let opened = CudaBackend::open_rank(options, self.ranks, id, MEETING);
         let backend = opened.map_err(|error| anyhow!("{error}"))?;
+        if let Some(used) = backend.used() {
+            let _ = self.memory.set(Arc::clone(used));
+        }
         if let Some(peers) = backend.peers().cloned() {
             let is_behind = move || peers.is_behind().map_err(|error| error.to_string());
             self.link.watch_exchanges(is_behind);
@@ -202,6 +244,37 @@ impl Rank {
         })
     }
 
+    /// What this rank says of itself after its last step.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn account(&self, trainer: &mut Trainer) -> Result<Account> {
+        let memory = self.memory.get();
+        let account = Account {
+            rank: self.ranks.rank,
+            host: self.host.clone(),
+            card: memory.map(|_| self.card),
+            card_bytes: memory.map(|memory| memory.peak()),
+            card_bytes_in_all: memory.map(|memory| memory.memory().1),
+            ..Account::default()
+        };
+        Ok(account.with(trainer)?)
+    }
+
+    /// Gives rank 0 what this rank says of itself. What is lost is not in the metrics.
+    pub fn give_account(&self, trainer: &mut Trainer) {
+        if let Ok(account) = self.account(trainer) {
+            let _ = self.link.give_account(&account);
+        }
+    }
+
+    /// What all ranks say of themselves, of rank 0, whose own this is.
+    pub fn accounts(&self, own: Account) -> Vec<Account> {
+        let mut all = vec![own];
+        all.extend(self.link.accounts());
+        all
+    }
+
     /// The training is over: ranks may end now without being missed.
     pub fn done(&self) {
         self.link.done();
@@ -218,6 +291,7 @@ impl Rank {
         // There is time for the message; the end that the driver wants may never come.
         thread::spawn(|| {
             thread::sleep(ENDING);
+            lowered::raise();
             leave(1);
         });
     }

@@ -43,7 +43,7 @@ use splatcore_view::Port;
 use splatcore_view::protocol::SceneInfo;
 use std::sync::Arc;
 use timeline::Timeline;
-use watch::Watch;
+use watch::{Follower, Watch};
 use writing::SceneWriter;
 
 /// A run whose files are written.
@@ -103,6 +103,7 @@ fn lead(job: &Job, rank: Option<&Rank>) -> Result<Finished> {
     measured.retain(|measured| measured.step < trainer.step());
     let end = End {
         job,
+        rank,
         files: &files,
         ready: &ready,
         timeline: &timeline,
@@ -243,13 +244,14 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     // Rank 0 hears Ctrl-C and tells the others.
     let _ignored = Guard::start()?;
     let _panics = Panics(Some(rank));
-    if let Err(error) = trainer.run_ahead(&mut ()) {
+    if let Err(error) = trainer.run_ahead(&mut Follower(rank)) {
         let error = error.into();
         leave_as_it_is(trainer, (Some(rank), &error));
         return Err(error);
     }
+    rank.give_account(&mut trainer);
     rank.done();
-    std::process::exit(0)
+    rank.leave()
 }
 
 /// Tells the trainer what ends the run beside its last step.

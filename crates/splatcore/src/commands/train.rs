@@ -2,7 +2,7 @@
 
 use crate::backends::{Card, DeviceArgs};
 use crate::output::{self, WrongUsage, counted, duration, quote};
-use crate::ranks::Cards;
+use crate::ranks::{self, Cards};
 use crate::run::{self, Files, Finished, Init, Job, Show, Written};
 use crate::scene_source::Facts;
 use crate::viewing::ViewerArgs;
@@ -210,9 +210,11 @@ fn say(metrics: &Written, files: &Files) -> Result<()> {
     let region = found.region.map_or(String::new(), |score| {
         format!("\nregion   {}", shown(score))
     });
+    let ranks = ranks::in_a_line(&metrics.ranks);
+    let ranks = ranks.map_or(String::new(), |line| format!("\nranks    {line}"));
     output::print(&format!(
-        "PSNR {:.2} dB, SSIM {:.4}{aligned} on {}{depth}{region}\n{}, {} in {}{time}\nscene    {}\n\
-         report   {}",
+        "PSNR {:.2} dB, SSIM {:.4}{aligned} on {}{depth}{region}\n{}, {} in {}{time}{ranks}\n\
+         scene    {}\nreport   {}",
         found.psnr,
         found.ssim,
         counted(found.views.len(), &format!("{measured} photo")),

@@ -26,9 +26,11 @@ pub enum Kind {
     Done = 8,
     /// Where the run ends.
     End = 9,
+    /// What a rank says of itself when the training is over, as JSON.
+    Account = 10,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind::Hello,
     Kind::Shared,
     Kind::Same,
@@ -38,6 +40,7 @@ const KINDS: [Kind; 9] = [
     Kind::Failed,
     Kind::Done,
     Kind::End,
+    Kind::Account,
 ];
 
 /// More than settings ever have: what is longer was not sent by a rank.
@@ -100,7 +103,7 @@ mod tests {
             (Kind::Alive, &[1, 0, 0, 0][..])
         );
         assert!(read(&mut &alive[..7]).is_err());
-        for bytes in [[0u8, 0, 0, 0, 0], [10, 0, 0, 0, 0], [1, 255, 255, 255, 255]] {
+        for bytes in [[0u8, 0, 0, 0, 0], [11, 0, 0, 0, 0], [1, 255, 255, 255, 255]] {
             assert!(read(&mut &bytes[..]).is_err());
         }
         assert!(read(&mut &b"GET / HTTP/1.1\r\n\r\n"[..]).is_err());

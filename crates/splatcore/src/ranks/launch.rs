@@ -1,13 +1,14 @@
 //! Starts the ranks of this machine: this process is rank 0, each other card gets a process with
 //! the same arguments.
 
+use super::voice::pass_on;
 use super::world::World;
 use anyhow::{Context, Result, bail};
 use splatcore_core::backend::Ranks;
 use splatcore_cuda::device::driver::DriverInfo;
 use std::env;
 use std::fmt;
-use std::io::{BufRead, BufReader};
+use std::io::{BufReader, Read, stderr};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
@@ -105,17 +106,8 @@ impl Drop for Children {
     }
 }
 
-/// Passes on what went wrong; all else rank 0 says itself.
-fn pass_on(rank: usize, lines: impl BufRead) {
-    let wrong = |line: &String| {
-        ["error", "thread '"]
-            .iter()
-            .any(|word| line.starts_with(word))
-    };
-    for line in lines.lines().map_while(Result::ok).filter(wrong) {
-        eprintln!("rank {rank}: {line}");
-    }
-}
+/// What a process says.
+type Lines = Box<dyn Read + Send>;
 
 /// Starts the other ranks.
 pub fn start(count: usize) -> Result<(World, Children)> {
@@ -139,14 +131,19 @@ pub fn start(count: usize) -> Result<(World, Children)> {
             .env_remove("TORCHELASTIC_USE_AGENT_STORE")
             .env_remove("SPLATCORE_PORT")
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         // Ctrl-C goes to rank 0 alone, which tells the others.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().context("another rank does not start")?;
-        if let Some(lines) = child.stderr.take() {
-            thread::spawn(move || pass_on(rank, BufReader::new(lines)));
+        // NCCL says on stdout what it is asked to say.
+        let said = [
+            child.stdout.take().map(|lines| Box::new(lines) as Lines),
+            child.stderr.take().map(|lines| Box::new(lines) as Lines),
+        ];
+        for lines in said.into_iter().flatten() {
+            thread::spawn(move || pass_on(rank, BufReader::new(lines), &mut stderr()));
         }
         children.push(child);
     }

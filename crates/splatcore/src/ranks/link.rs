@@ -6,7 +6,9 @@ mod hello;
 mod meeting;
 mod waiting;
 
+use super::account::Account;
 use super::frames::{self, Frame, Kind};
+use super::lowered;
 use super::told::Told;
 use super::world::World;
 use anyhow::{Context, Result, anyhow, bail};
@@ -78,6 +80,7 @@ impl Link {
         let quits = |message: &str| {
             // Who started this rank may be gone, and its end of the pipe with it.
             let _ = writeln!(io::stderr(), "error: {message}");
+            lowered::raise();
             leave(1);
         };
         Self::meet_as(
@@ -344,6 +347,30 @@ impl Link {
             true => Ok(T::of(frame.content.get(4..).unwrap_or_default())),
             false => bail!("rank 0 is at step {theirs}, this rank at step {step}"),
         }
+    }
+
+    /// Gives rank 0 what this rank says of itself.
+    pub fn give_account(&self, own: &Account) -> Result<()> {
+        frames::write(
+            &self.others[0].stream,
+            Kind::Account,
+            &serde_json::to_vec(own)?,
+        )
+    }
+
+    /// What the other ranks say of themselves, as far as they say it within [`SILENCE`].
+    pub fn accounts(&self) -> Vec<Account> {
+        let until = Instant::now() + self.patience[0];
+        let account = |other: &Other| {
+            let frames = other.frames.lock().unwrap_or_else(PoisonError::into_inner);
+            let left = until.saturating_duration_since(Instant::now());
+            let frame = frames.recv_timeout(left).ok()?;
+            let is_account = frame.kind == Kind::Account;
+            serde_json::from_slice(&frame.content)
+                .ok()
+                .filter(|_| is_account)
+        };
+        self.others.iter().filter_map(account).collect()
     }
 
     /// Nobody needs this rank any more.

@@ -12,6 +12,7 @@ use super::timeline::Timeline;
 use super::writing::SceneWriter;
 use crate::commands::eval::measure;
 use crate::output::{self, counted};
+use crate::ranks::{Account, Rank};
 use crate::report::{MeasuredResiduals, Scene, ViewPictures};
 use crate::scene_source::Files;
 use crate::sharing::{self, Choices, SharedScene};
@@ -26,6 +27,8 @@ use std::sync::Arc;
 /// A run at the end of its steps.
 pub struct End<'a> {
     pub job: &'a Job,
+    /// Of several processes that train together, this one.
+    pub rank: Option<&'a Rank>,
     pub files: &'a Files,
     pub ready: &'a Ready,
     pub timeline: &'a Timeline,
@@ -70,6 +73,7 @@ impl End<'_> {
         let metrics = Written {
             host_memory: host_memory(trainer)?,
             exchanged: exchanged(trainer),
+            ranks: accounts(self.rank, trainer)?,
             evaluation,
             split,
             seconds,
@@ -110,6 +114,15 @@ impl End<'_> {
         };
         measure(renderer, views, &options, extras, true)
     }
+}
+
+/// What each of several processes used.
+fn accounts(rank: Option<&Rank>, trainer: &mut Trainer) -> Result<Vec<Account>> {
+    let Some(rank) = rank else {
+        return Ok(Vec::new());
+    };
+    let own = rank.account(trainer)?;
+    Ok(rank.accounts(own))
 }
 
 /// How well the scene shows the photos trained on, by their names.

@@ -1,6 +1,7 @@
 //! metrics.json: what a run writes of itself, and what `report` reads.
 
 use super::timeline::Phase;
+use crate::ranks::Account;
 use crate::report::{MeasuredCameras, MeasuredColours, MeasuredResiduals};
 use serde::{Deserialize, Serialize};
 use splatcore_core::backend::Exchanged;
@@ -127,6 +128,9 @@ pub struct Written {
     /// What the first of several processes gave to the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchanged: Option<Exchanged>,
+    /// What each of several processes used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<Account>,
     /// How loss and number went.
     pub curve: Vec<CurvePoint>,
     /// PSNR of the photos of `split` during the run; the last is the result.

@@ -5,6 +5,7 @@ use super::timeline::Timeline;
 use crate::interrupt::Guard;
 use crate::output::{duration, thousands};
 use crate::progress::{self, Progress};
+use crate::ranks::Rank;
 use crate::viewing::Live;
 use splatcore_core::backend::{Learner, RenderOptions, Renderer};
 use splatcore_core::{Camera, View};
@@ -180,10 +181,7 @@ impl Observer for Watch<'_> {
                  raise the limit",
                 names.join(", ")
             )),
-            Event::Offloaded { bytes } => self.progress.note(&format!(
-                "memory: the card's is short, {} of the scene lie in the computer's",
-                Bytes(*bytes)
-            )),
+            Event::Offloaded { bytes } => self.progress.note(&offloaded(*bytes)),
             Event::Planned(planned) => self.progress.note(&in_words(planned)),
             Event::Reached { step, psnr, end } => self.progress.note(&format!(
                 "quality target: the held-out photos have {psnr:.2} dB after step {}; rates fall \
@@ -222,6 +220,24 @@ impl Observer for Watch<'_> {
                 .note(&format!("warning: not measured at step {step}: {error}")),
         }
     }
+}
+
+/// Another rank than rank 0, which tells the rest.
+pub struct Follower<'a>(pub &'a Rank);
+
+impl Observer for Follower<'_> {
+    fn note(&mut self, event: &Event<'_>) {
+        if let Event::Offloaded { bytes } = event {
+            self.0.say(&offloaded(*bytes));
+        }
+    }
+}
+
+fn offloaded(bytes: u64) -> String {
+    format!(
+        "memory: the card's is short, {} of the scene lie in the computer's",
+        Bytes(bytes)
+    )
 }
 
 /// The first plan of a run with a budget.

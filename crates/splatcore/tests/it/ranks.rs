@@ -113,6 +113,68 @@ fn a_world_of_one_trains_as_always() {
     assert!(!stderr.contains("has started them"), "{stderr}");
 }
 
+/// As a launcher starts them: exit code, stdout and stderr of rank 0 and of rank 1, which gets more
+/// flags.
+fn launched(out: &Path, more: &[&str]) -> [(Option<i32>, String, String); 2] {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let start = ["train", photos(), "-o", text(out), "--backend", "cpu"];
+    let flags = "--threads 1 --max-size 64 --deterministic --iterations 40 --batch 2";
+    let flags: Vec<&str> = flags.split(' ').collect();
+    let run = |(rank, more): (usize, &[&str])| {
+        let mut command = splatcore(&[&start[..], &flags, more].concat());
+        let rank = rank.to_string();
+        let variables = [
+            ("SPLATCORE_REPLICAS", "1"),
+            ("RANK", &rank),
+            ("WORLD_SIZE", "2"),
+            ("MASTER_ADDR", "127.0.0.1"),
+            ("SPLATCORE_PORT", &port.to_string()),
+        ];
+        let output = command.envs(variables).output().unwrap();
+        let said = [&output.stdout, &output.stderr];
+        let [out, err] = said.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        (output.status.code(), out, err)
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| run((1, more)));
+        [run((0, &[])), other.join().unwrap()]
+    })
+}
+
+/// Rank 0 says what there is to say, and what each of them used.
+#[test]
+fn other_ranks_say_nothing_but_what_went_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let [first, other] = launched(&out, &[]);
+    assert_eq!(first.0, Some(0), "{}", first.2);
+    assert_contains!(first.1, "\nranks    rank ", " computes longest: ");
+    assert_eq!(other, (Some(0), String::new(), String::new()));
+    let metrics = std::fs::read(out.join("metrics.json")).unwrap();
+    let metrics: serde_json::Value = serde_json::from_slice(&metrics).unwrap();
+    for rank in 0..2 {
+        let account = &metrics["ranks"][rank];
+        assert_eq!(account["rank"], rank, "{metrics}");
+        assert!(account["host"].is_string(), "{account}");
+        assert!(account["work_seconds"].as_f64() > Some(0.0), "{account}");
+        #[cfg(target_os = "linux")]
+        assert!(account["host_bytes"].as_u64() > Some(1 << 20), "{account}");
+    }
+    assert!(metrics["ranks"][2].is_null());
+
+    let [first, other] = launched(&folder.path().join("wrong"), &["--seed", "7"]);
+    assert_eq!((first.0, other.0), (Some(1), Some(1)));
+    assert_contains!(first.2, "error: rank 1 ", "has other settings: seed = 7");
+    assert!(other.1.is_empty(), "{}", other.1);
+    let lines: Vec<&str> = other.2.lines().collect();
+    assert!(
+        lines.len() == 1 && lines[0].starts_with("rank 1: error: rank 0 refuses this rank:"),
+        "{lines:?}"
+    );
+}
+
 /// Several processes, each of which takes every step on the processor.
 #[test]
 fn replicas_take_the_steps_of_one_process() {
