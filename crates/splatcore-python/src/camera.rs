@@ -28,12 +28,17 @@ impl Camera {
     }
 
     fn rows(&self) -> [[f64; 4]; 4] {
-        let (r, t) = (&self.camera.rotation, &self.camera.translation);
-        std::array::from_fn(|i| match i {
-            3 => [0.0, 0.0, 0.0, 1.0],
-            _ => [r[i][0], r[i][1], r[i][2], t[i]],
-        })
+        rows(&self.camera)
     }
+}
+
+/// A camera's pose as a matrix world to camera.
+pub fn rows(camera: &core::Camera) -> [[f64; 4]; 4] {
+    let (r, t) = (&camera.rotation, &camera.translation);
+    std::array::from_fn(|i| match i {
+        3 => [0.0, 0.0, 0.0, 1.0],
+        _ => [r[i][0], r[i][1], r[i][2], t[i]],
+    })
 }
 
 #[pymethods]

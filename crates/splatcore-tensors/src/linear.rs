@@ -156,7 +156,25 @@ pub(crate) fn covariance_backward<F: Real>(
 ) -> ([F; 4], Vec3<F>) {
     let r = rotation(q);
     let of_m = mul(&add(g, &transposed(g)), &scaled(&r, factors));
+    scaled_backward(q, &r, factors, &of_m)
+}
+
+/// The same from that of the [`rotation`]'s columns times the factors.
+pub(crate) fn factor_backward<F: Real>(
+    q: &[F],
+    factors: &Vec3<F>,
+    of_m: &Mat3<F>,
+) -> ([F; 4], Vec3<F>) {
+    scaled_backward(q, &rotation(q), factors, of_m)
+}
+
+fn scaled_backward<F: Real>(
+    q: &[F],
+    r: &Mat3<F>,
+    factors: &Vec3<F>,
+    of_m: &Mat3<F>,
+) -> ([F; 4], Vec3<F>) {
     let of_factors =
         [0, 1, 2].map(|j| r[0][j] * of_m[0][j] + r[1][j] * of_m[1][j] + r[2][j] * of_m[2][j]);
-    (rotation_backward(q, &scaled(&of_m, factors)), of_factors)
+    (rotation_backward(q, &scaled(of_m, factors)), of_factors)
 }

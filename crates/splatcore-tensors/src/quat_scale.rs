@@ -3,7 +3,8 @@
 
 use crate::error::{check_len, check_maybe, wrong};
 use crate::linear::{
-    Mat3, Vec3, covariance, covariance_backward, from_triangle, triangle_gradient,
+    Mat3, Vec3, covariance, covariance_backward, factor_backward, from_triangle, rotation,
+    triangle_gradient,
 };
 use crate::parallel::{ROWS, Work, pieces, row_of};
 use crate::{Real, Result};
@@ -199,5 +200,29 @@ impl<'a, F: Real> Shapes<'a, F> {
             }
         }
         out
+    }
+
+    /// The same from that of the covariance's factor, the axes times the scales; 0 of covariances,
+    /// whose factor is not given.
+    pub(crate) fn factor_backward(&self, i: usize, g: &Mat3<F>) -> [F; 7] {
+        let mut out = [F::zero(); 7];
+        if let Self::QuatScale(quats, scales) = self {
+            let scale = [0, 1, 2].map(|k| scales[3 * i + k]);
+            let (quat, scale) = factor_backward(&quats[4 * i..][..4], &scale, g);
+            out[..4].copy_from_slice(&quat);
+            out[4..].copy_from_slice(&scale);
+        }
+        out
+    }
+
+    /// Rotation and scales; `None` of covariances.
+    pub(crate) fn axes(&self, i: usize) -> Option<(Mat3<F>, Vec3<F>)> {
+        match self {
+            Self::Covars(_) => None,
+            Self::QuatScale(quats, scales) => Some((
+                rotation(&quats[4 * i..][..4]),
+                [0, 1, 2].map(|k| scales[3 * i + k]),
+            )),
+        }
     }
 }

@@ -10,6 +10,7 @@
 //! | what does a camera with a lens see | `of_camera.rs` |
 //! | where in the image is a point, and how does that change with the point | `projection.rs` |
 //! | the same where rows are read while the camera moves | `moving.rs`, `rolling.rs` |
+//! | which splat is a Gaussian there | `unscented.rs` |
 //!
 //! A new model is a variant here; one that is no polynomial in a known plane is a plane too, in
 //! `plane.rs` and in the CUDA crate's `ops/shared/lens.cuh`. Backends know planes, not models.
@@ -24,6 +25,7 @@ mod rays;
 mod rolling;
 #[cfg(test)]
 mod tests;
+mod unscented;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +34,7 @@ pub use plane::Plane;
 pub use polynomial::Polynomial;
 pub use projection::Projection;
 pub use rolling::Rolling;
+pub use unscented::{Unscented, UnscentedGradient};
 
 /// A lens, acting on the image plane at distance 1 (a ray (x/z, y/z) in camera axes, x right, y
 /// down).

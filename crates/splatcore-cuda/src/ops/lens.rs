@@ -62,9 +62,15 @@ shared_struct! {
 impl KernelLens {
     /// Rounds a camera's lens and shutter to f32; `None` for a pinhole with a global shutter.
     pub fn of(camera: &Camera) -> Option<Self> {
-        if camera.is_pinhole() {
-            return None;
+        match camera.is_pinhole() {
+            true => None,
+            false => Self::unscented(camera),
         }
+    }
+
+    /// The same, and of a pinhole the lens that bends nothing; `None` for a lens that is no
+    /// polynomial.
+    pub fn unscented(camera: &Camera) -> Option<Self> {
         let projection = Projection::new(camera)?;
         let polynomial = projection.polynomial;
         let still = Self {

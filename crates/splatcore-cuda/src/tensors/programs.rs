@@ -22,6 +22,7 @@ pub fn programs() -> Vec<Program> {
     all.push(projection::program());
     all.push(projection::backward_program());
     all.push(projection::simple_program());
+    all.extend(projection::lens_programs());
     all.push(quat_scale::program());
     all.push(selective_adam::program());
     all.push(relocation::program());

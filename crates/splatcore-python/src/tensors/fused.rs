@@ -4,11 +4,11 @@
 use super::call::Side::{Folded, Is};
 use super::call::{Call, Checked, Input, Object, Output, for_float, run, size};
 use super::call::{maybe, maybe_on, maybe_out, maybe_out_on};
+use super::cameras::ModelArgument;
 use super::card::{Card, exception};
 use super::element::Value;
 use super::intersect as lists;
 use super::projection::{B, C, Limits, N, SceneArguments, SplatOutputs};
-use super::projection_simple::{camera, camera_on_card};
 use super::rasterize::{ColorArguments, ImageOutputs, M, PAIRS, Sizes, TILES};
 use crate::process::detached;
 use pyo3::exceptions::PyValueError;
@@ -75,7 +75,7 @@ struct SplatsArguments<'a> {
     scene: SceneArguments<'a>,
     sizes: [u32; 2],
     eps2d: f64,
-    camera_model: &'a str,
+    camera_model: ModelArgument,
     limits: Limits<'a>,
     opacities: Option<Input<'a>>,
     cameras: usize,
@@ -88,10 +88,10 @@ struct SplatsArguments<'a> {
 
 impl SplatsArguments<'_> {
     fn on_card(&self, py: Python<'_>, call: &Call, card: &Card) -> PyResult<tile_pairs::Totals> {
-        let camera = camera_on_card(self.camera_model)?;
+        let model = self.camera_model.on_card()?;
         let scene = self
             .scene
-            .on_card(call, card, self.sizes, self.eps2d, camera)?;
+            .on_card(call, card, self.sizes, self.eps2d, model)?;
         let opacities = maybe_on(&self.opacities, card);
         let culling = self.limits.on_card(opacities)?;
         let (out, counts) = (self.out.on_card(card), self.counts.on(card));
@@ -126,7 +126,7 @@ impl SplatsArguments<'_> {
         call: &Call,
         checked: &Checked,
     ) -> PyResult<(u64, u64)> {
-        let model = camera(self.camera_model)?;
+        let model = self.camera_model.on_cpu()?;
         let scene = self
             .scene
             .scene::<F>(call, checked, self.sizes, self.eps2d, model)?;
@@ -229,7 +229,7 @@ fn splats_fwd(
     near_plane: f64,
     far_plane: f64,
     radius_clip: f64,
-    camera_model: &str,
+    camera_model: ModelArgument,
     radius_rule: &str,
     tile_size: i64,
     exact_tiles: bool,

@@ -9,10 +9,12 @@
 //! | which shapes and types fit each other, what may be written | `call.rs` |
 //! | which functions do the work of several in one call | `fused.rs` |
 //! | what a function computes on the CPU | `splatcore-tensors`, the file of its name |
+//! | which lenses and shutters have cameras | `cameras.rs` |
 //! | how a card is found for CUDA tensors, and its stream | `card.rs` |
 //! | what a function computes there | `splatcore-cuda`, `tensors/` |
 
 mod call;
+mod cameras;
 mod card;
 mod element;
 mod exchange;
@@ -36,6 +38,7 @@ pub fn add(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = parent.py();
     let module = PyModule::new(py, "splatcore._splatcore.tensors")?;
     quat_scale::add(&module)?;
+    cameras::add(&module)?;
     projection::add(&module)?;
     projection_simple::add(&module)?;
     harmonics::add(&module)?;

@@ -3,14 +3,14 @@
 use super::call::Side::{Folded, Is, Named};
 use super::call::{Call, Checked, Input, Object, Output, Side, for_float, maybe, maybe_on};
 use super::call::{maybe_out, maybe_out_on, run, size};
+use super::cameras::ModelArgument;
 use super::card::Card;
 use super::element::Value;
-use super::projection_simple::{camera, camera_on_card};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use splatcore::cuda::tensors::{Floats, projection as on_card};
 use splatcore::tensors::projection::{
-    Backward, CameraModel, Culling, Gradients, RadiusRule, Scene, Splats,
+    Backward, Culling, Gradients, Model, RadiusRule, Scene, Splats,
 };
 use splatcore::tensors::quat_scale::Shapes;
 use splatcore::tensors::{Real, projection};
@@ -76,7 +76,7 @@ impl<'a> SceneArguments<'a> {
         checked: &Checked,
         [width, height]: [u32; 2],
         eps2d: f64,
-        model: CameraModel,
+        model: Model<'b>,
     ) -> PyResult<Scene<'b, F>> {
         let shapes = Shapes::given(
             maybe(&self.covars, checked),
@@ -101,14 +101,14 @@ impl<'a> SceneArguments<'a> {
 
 impl SceneArguments<'_> {
     /// As a card takes them.
-    pub fn on_card(
+    pub fn on_card<'b>(
         &self,
         call: &Call,
         card: &Card,
         [width, height]: [u32; 2],
         eps2d: f64,
-        camera_model: on_card::CameraModel,
-    ) -> PyResult<on_card::Scene> {
+        model: on_card::Model<'b>,
+    ) -> PyResult<on_card::Scene<'b>> {
         let shapes = match (&self.covars, &self.quats, &self.scales) {
             (Some(covars), None, None) => on_card::Shapes::Covars(covars.on(card)),
             (None, Some(quats), Some(scales)) => {
@@ -131,7 +131,7 @@ impl SceneArguments<'_> {
             width: width as usize,
             height: height as usize,
             eps2d: eps2d as f32,
-            camera_model,
+            model,
         })
     }
 }
@@ -240,7 +240,7 @@ fn projection_fwd(
     near_plane: f64,
     far_plane: f64,
     radius_clip: f64,
-    camera_model: &str,
+    camera_model: ModelArgument,
     radius_rule: &str,
     radii: Object<'_, '_>,
     means2d: Object<'_, '_>,
@@ -263,15 +263,15 @@ fn projection_fwd(
         radius_rule,
     };
     if let Some(card) = call.card(stream)? {
-        let camera = camera_on_card(camera_model)?;
-        let scene = scene.on_card(&call, &card, sizes, eps2d, camera)?;
+        let model = camera_model.on_card()?;
+        let scene = scene.on_card(&call, &card, sizes, eps2d, model)?;
         let culling = limits.on_card(maybe_on(&opacities, &card))?;
         let out = out.on_card(&card);
         return card.run(py, |on| on_card::forward(on, &scene, &culling, &out));
     }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
-        let model = camera(camera_model)?;
+        let model = camera_model.on_cpu()?;
         let scene = scene.scene::<F>(&call, &checked, sizes, eps2d, model)?;
         let (culling, out) = (limits.culling::<F>()?, out.slices::<F>(&checked));
         let opacities = maybe(&opacities, &checked);
@@ -370,7 +370,7 @@ fn projection_bwd(
     width: i64,
     height: i64,
     eps2d: f64,
-    camera_model: &str,
+    camera_model: ModelArgument,
     radii: Object<'_, '_>,
     conics: Object<'_, '_>,
     compensations: Option<Object<'_, '_>>,
@@ -408,14 +408,14 @@ fn projection_bwd(
         v_ks: call.maybe_floats_out("v_Ks", v_Ks, &[B, C, Is(3), Is(3)])?,
     };
     if let Some(card) = call.card(stream)? {
-        let camera = camera_on_card(camera_model)?;
-        let scene = scene.on_card(&call, &card, sizes, eps2d, camera)?;
+        let model = camera_model.on_card()?;
+        let scene = scene.on_card(&call, &card, sizes, eps2d, model)?;
         let (input, out) = (input.on_card(&card), out.on_card(&card));
         return card.run(py, |on| on_card::backward(on, &scene, &input, &out));
     }
     let (checked, float) = call.check()?;
     for_float!(float, F => {
-        let model = camera(camera_model)?;
+        let model = camera_model.on_cpu()?;
         let scene = scene.scene::<F>(&call, &checked, sizes, eps2d, model)?;
         let (input, out) = (input.slices::<F>(&checked), out.slices::<F>(&checked));
         run(py, &checked, || projection::backward(&scene, &input, out))

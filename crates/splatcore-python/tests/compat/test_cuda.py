@@ -23,6 +23,11 @@ CASES = {
     "orthographic": {"sh_degree": 2, "camera_model": "ortho", "render_mode": "D"},
     "fisheye": {"sh_degree": 2, "camera_model": "fisheye"},
     "forty channels": {},
+    "lens": {
+        "sh_degree": 2,
+        "with_ut": True,
+        "radial_coeffs": [-0.12, 0.03, 0.01, 0.05, -0.02, 0.004],
+    },
 }
 
 
@@ -33,6 +38,9 @@ def on(device, name, precision):
     given = scenes.make(
         count=60, degree=degree, channels=channels, dtype=torch.float32, device=device
     )
+    if "radial_coeffs" in options:
+        radial = torch.tensor(options["radial_coeffs"], device=device).expand(2, 6)
+        options = {**options, "radial_coeffs": radial}
     with gsplat.settings.changed(precision=precision):
         image, alphas, meta = gsplat.rasterization(width=WIDTH, height=HEIGHT, **given, **options)
     meta["means2d"].retain_grad()

@@ -98,8 +98,8 @@ def test_install_has_the_drop_in_draw():
     with splatcore.install():
         gsplat = importlib.import_module("gsplat")
         image, _, meta = gsplat.rasterization(**given, **options)
-        # 3DGUT is in neither; gsplat's own says so.
-        with pytest.raises(NotImplementedError, match="compat.csrc has no Unscented"):
+        # Along rays neither draws: the words are those that say what to pass.
+        with pytest.raises(NotImplementedError, match="pass with_eval3d=False"):
             gsplat.rasterization(**given, **options, with_ut=True, with_eval3d=True, packed=False)
     wanted, _, right = ours.rasterization(**given, **options)
     assert torch.equal(image, wanted)

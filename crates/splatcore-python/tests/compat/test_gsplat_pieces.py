@@ -282,9 +282,20 @@ def test_nothing_to_draw_is_the_background(packed):
     ("name", "value"),
     [
         ("distributed", True),
-        ("with_ut", True),
         ("with_eval3d", True),
         ("camera_model", "ftheta"),
+    ],
+)
+def test_what_is_not_supported_names_itself(name, value):
+    with pytest.raises(NotImplementedError, match=name):
+        draw(scenes.make(), sh_degree=2, **{name: value})
+    with pytest.raises(NotImplementedError, match="rasterization_2dgs"):
+        gsplat.rasterization_2dgs(1, 2, three=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
         ("radial_coeffs", torch.zeros(2, 6)),
         ("tangential_coeffs", torch.zeros(2, 2)),
         ("thin_prism_coeffs", torch.zeros(2, 4)),
@@ -293,11 +304,9 @@ def test_nothing_to_draw_is_the_background(packed):
         ("viewmats_rs", torch.zeros(2, 4, 4)),
     ],
 )
-def test_what_is_not_supported_names_itself(name, value):
-    with pytest.raises(NotImplementedError, match=name):
+def test_what_needs_the_unscented_transform_says_so(name, value):
+    with pytest.raises(ValueError, match=f"{name} needs with_ut=True"):
         draw(scenes.make(), sh_degree=2, **{name: value})
-    with pytest.raises(NotImplementedError, match="rasterization_2dgs"):
-        gsplat.rasterization_2dgs(1, 2, three=3)
 
 
 F = torch.float64

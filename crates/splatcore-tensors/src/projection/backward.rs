@@ -1,8 +1,10 @@
 //! The gradients of the projection.
 
-use super::{Scene, View};
+use super::camera::CameraModel;
+use super::eyes::Eyes;
+use super::scene::{Of, Scene, Upstream, View};
 use crate::error::{check_len, check_maybe, wrong};
-use crate::linear::{Mat2, Mat3, Vec3, add, apply, mul, sandwich_backward, transposed, zeros};
+use crate::linear::{Mat2, Vec3, add, apply, mul, sandwich_backward, transposed, zeros};
 use crate::parallel::{ROWS, Work, pieces};
 use crate::quat_scale::Shapes;
 use crate::rows::is_drawn;
@@ -82,15 +84,6 @@ impl<F: Real> Gradients<'_, F> {
     }
 }
 
-/// The gradients of a splat with respect to its Gaussian and to its camera.
-struct Of<F> {
-    mean: Vec3<F>,
-    covariance: Mat3<F>,
-    rotation: Mat3<F>,
-    translation: Vec3<F>,
-    intrinsics: [F; 4],
-}
-
 /// A camera's gradients, added up in double precision: rotation, translation, intrinsics.
 type CameraSum = [f64; 16];
 
@@ -114,7 +107,7 @@ pub fn backward<F: Real>(
     input: &Backward<'_, F>,
     out: Gradients<'_, F>,
 ) -> Result {
-    scene.check()?;
+    let eyes = Eyes::of(scene)?;
     let (b, c, n) = (scene.batches, scene.cameras, scene.gaussians);
     input.check([b, c, n])?;
     out.check([b, c, n])?;
@@ -140,7 +133,7 @@ pub fn backward<F: Real>(
         .collect();
     let sums: Vec<Vec<CameraSum>> = work
         .into_par_iter()
-        .made(|piece| of_piece(scene, input, piece, with_cameras));
+        .made(|piece| of_piece(scene, &eyes, input, piece, with_cameras));
     if with_cameras {
         write_cameras(scene, &sums, each, out.v_viewmats, out.v_ks);
     }
@@ -163,6 +156,7 @@ fn batches<F>(
 /// Fills a piece's outputs and returns its part of each camera's gradients.
 fn of_piece<F: Real>(
     scene: &Scene<'_, F>,
+    eyes: &Eyes,
     input: &Backward<'_, F>,
     mut piece: Piece<'_, F>,
     with_cameras: bool,
@@ -172,19 +166,22 @@ fn of_piece<F: Real>(
     let mut sums = vec![[0.0; 16]; if with_cameras { c } else { 0 }];
     for i in piece.first..n.min(piece.first + ROWS) {
         let gaussian = piece.batch * n + i;
-        let (mut v_mean, mut v_covariance) = ([F::zero(); 3], zeros());
-        let mean = scene.mean(gaussian);
-        let covariance = scene.shapes.covariance(gaussian);
+        let (mut v_mean, mut v_shape) = ([F::zero(); 3], zeros());
         let mut visible = false;
         for (camera, view) in views.iter().enumerate() {
-            let row = (piece.batch * c + camera) * n + i;
+            let image = piece.batch * c + camera;
+            let row = image * n + i;
             if !is_drawn(&input.radii[2 * row..][..2]) {
                 continue;
             }
             visible = true;
-            let of = of_splat(scene, view, input, row, &mean, &covariance);
+            let upstream = input.of_splat(scene.eps2d, row);
+            let of = match eyes {
+                Eyes::Ewa(model) => view.of_splat(*model, scene, gaussian, &upstream),
+                Eyes::Unscented(lenses) => lenses[image].of_splat(scene, gaussian, &upstream),
+            };
             (0..3).for_each(|k| v_mean[k] += of.mean[k]);
-            v_covariance = add(&v_covariance, &of.covariance);
+            v_shape = add(&v_shape, &of.shape);
             if let Some(sum) = sums.get_mut(camera) {
                 let values = of.rotation.as_flattened().iter().chain(&of.translation);
                 let values = values.chain(&of.intrinsics);
@@ -192,7 +189,7 @@ fn of_piece<F: Real>(
             }
         }
         let of_shape = match visible {
-            true => scene.shapes.backward(gaussian, &v_covariance),
+            true => eyes.shape(&scene.shapes, gaussian, &v_shape),
             false => [F::zero(); 7],
         };
         piece.write(i - piece.first, &v_mean, &scene.shapes, &of_shape);
@@ -220,69 +217,71 @@ fn put<F: Real>(out: &mut Option<&mut [F]>, row: usize, values: &[F]) {
     }
 }
 
-/// The gradients of one splat.
-fn of_splat<F: Real>(
-    scene: &Scene<'_, F>,
-    view: &View<F>,
-    input: &Backward<'_, F>,
-    row: usize,
-    mean: &Vec3<F>,
-    covariance: &Mat3<F>,
-) -> Of<F> {
-    let conic = &input.conics[3 * row..][..3];
-    let conic = [[conic[0], conic[1]], [conic[1], conic[2]]];
-    let v_covar2d = of_covar2d(scene, input, row, &conic);
-    let placed = view.place(mean);
-    let turned = view.turn(covariance);
-    let jacobian = view.intrinsics.project(scene.model, &placed).jacobian;
-    let (v_jacobian, v_turned) = sandwich_backward(&jacobian, &turned, &v_covar2d);
-    let v_mean2d = [input.v_means2d[2 * row], input.v_means2d[2 * row + 1]];
-    let camera = view
-        .intrinsics
-        .backward(scene.model, &placed, v_mean2d, &v_jacobian);
-    let mut v_placed = camera.mean;
-    v_placed[2] += input.v_depths.map_or(F::zero(), |v| v[row]);
-    let (mut v_rotation, v_covariance) = sandwich_backward(&view.rotation, covariance, &v_turned);
-    for i in 0..3 {
-        for j in 0..3 {
-            v_rotation[i][j] += v_placed[i] * mean[j];
+impl<F: Real> View<F> {
+    /// The gradients of one splat by EWA splatting.
+    fn of_splat(
+        &self,
+        model: CameraModel,
+        scene: &Scene<'_, F>,
+        gaussian: usize,
+        upstream: &Upstream<F>,
+    ) -> Of<F> {
+        let (mean, covariance) = (scene.mean(gaussian), scene.shapes.covariance(gaussian));
+        let placed = self.place(&mean);
+        let turned = self.turn(&covariance);
+        let jacobian = self.intrinsics.project(model, &placed).jacobian;
+        let (v_jacobian, v_turned) = sandwich_backward(&jacobian, &turned, &upstream.covariance);
+        let camera = self
+            .intrinsics
+            .backward(model, &placed, upstream.mean2d, &v_jacobian);
+        let mut v_placed = camera.mean;
+        v_placed[2] += upstream.depth;
+        let (mut v_rotation, v_covariance) =
+            sandwich_backward(&self.rotation, &covariance, &v_turned);
+        for i in 0..3 {
+            for j in 0..3 {
+                v_rotation[i][j] += v_placed[i] * mean[j];
+            }
         }
-    }
-    Of {
-        mean: apply(&transposed(&view.rotation), &v_placed),
-        covariance: v_covariance,
-        rotation: v_rotation,
-        translation: v_placed,
-        intrinsics: camera.intrinsics,
+        Of {
+            mean: apply(&transposed(&self.rotation), &v_placed),
+            shape: v_covariance,
+            rotation: v_rotation,
+            translation: v_placed,
+            intrinsics: camera.intrinsics,
+        }
     }
 }
 
-/// The gradient of the projected covariance without blur: -P G P for the gradient G of its inverse
-/// P, and that of the compensation. With k = compensation²,
-/// dk/dC = (1 - k) P - eps2d det(P) I.
-fn of_covar2d<F: Real>(
-    scene: &Scene<'_, F>,
-    input: &Backward<'_, F>,
-    row: usize,
-    conic: &Mat2<F>,
-) -> Mat2<F> {
-    let half = F::of(0.5);
-    let g = &input.v_conics[3 * row..][..3];
-    let g = [[g[0], g[1] * half], [g[1] * half, g[2]]];
-    let mut out = mul(&mul(conic, &g), conic).map(|row| row.map(|v| -v));
-    if let (Some(all), Some(v_all)) = (input.compensations, input.v_compensations) {
-        let compensation = all[row];
-        let v_square = half * v_all[row] / (compensation + F::of(MIN_COMPENSATION));
-        let rest = F::one() - compensation * compensation;
-        let determinant = conic[0][0] * conic[1][1] - conic[0][1] * conic[0][1];
-        for i in 0..2 {
-            for j in 0..2 {
-                out[i][j] += v_square * rest * conic[i][j];
+impl<F: Real> Backward<'_, F> {
+    /// The gradients of one splat. That of the projected covariance without blur: -P G P for the
+    /// gradient G of its inverse P, and that of the compensation. With k = compensation²,
+    /// dk/dC = (1 - k) P - eps2d det(P) I.
+    fn of_splat(&self, eps2d: F, row: usize) -> Upstream<F> {
+        let half = F::of(0.5);
+        let conic = &self.conics[3 * row..][..3];
+        let conic = [[conic[0], conic[1]], [conic[1], conic[2]]];
+        let g = &self.v_conics[3 * row..][..3];
+        let g = [[g[0], g[1] * half], [g[1] * half, g[2]]];
+        let mut out: Mat2<F> = mul(&mul(&conic, &g), &conic).map(|row| row.map(|v| -v));
+        if let (Some(all), Some(v_all)) = (self.compensations, self.v_compensations) {
+            let compensation = all[row];
+            let v_square = half * v_all[row] / (compensation + F::of(MIN_COMPENSATION));
+            let rest = F::one() - compensation * compensation;
+            let determinant = conic[0][0] * conic[1][1] - conic[0][1] * conic[0][1];
+            for i in 0..2 {
+                for j in 0..2 {
+                    out[i][j] += v_square * rest * conic[i][j];
+                }
+                out[i][i] -= v_square * eps2d * determinant;
             }
-            out[i][i] -= v_square * scene.eps2d * determinant;
+        }
+        Upstream {
+            mean2d: [self.v_means2d[2 * row], self.v_means2d[2 * row + 1]],
+            depth: self.v_depths.map_or(F::zero(), |v| v[row]),
+            covariance: out,
         }
     }
-    out
 }
 
 /// Adds up the pieces of each camera in their order.

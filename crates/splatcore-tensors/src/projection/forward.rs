@@ -1,6 +1,8 @@
 //! What a camera sees of each Gaussian, and which it does not see.
 
-use super::{Scene, View, flatten};
+use super::camera::CameraModel;
+use super::eyes::Eyes;
+use super::scene::{Culling, Flat, RadiusRule, Scene, View, flatten};
 use crate::error::{check_len, check_maybe};
 use crate::linear::Mat2;
 use crate::parallel::{ROWS, Work, pieces};
@@ -14,29 +16,6 @@ const MAX_DEVIATIONS: f64 = 3.33;
 /// INRIA's lower bound of the squared half difference of a covariance's eigenvalues.
 const MIN_SPREAD: f64 = 0.1;
 
-/// How far a splat reaches from its mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RadiusRule {
-    /// gsplat 1.5's: for each axis, as far as alpha can reach 1/255 (StopThePop, Radl et al. 2024,
-    /// appendix B.2). Without opacities, 3.33 standard deviations.
-    Gsplat15,
-    /// INRIA's: three standard deviations along the longer axis, in both directions.
-    ThreeSigma,
-}
-
-/// What is not drawn.
-#[derive(Clone, Copy, Debug)]
-pub struct Culling<F> {
-    /// Gaussians whose depth is below.
-    pub near_plane: F,
-    /// Gaussians whose depth is above.
-    pub far_plane: F,
-    /// Splats whose radii both do not exceed it, in pixels.
-    pub radius_clip: F,
-    /// How radii are found.
-    pub rule: RadiusRule,
-}
-
 /// Splats, one for each camera and Gaussian.
 #[derive(Debug)]
 pub struct Splats<'a, F> {
@@ -44,7 +23,7 @@ pub struct Splats<'a, F> {
     pub radii: &'a mut [i32],
     /// In pixels, `[B, C, N, 2]`; the middle of the first pixel is (0.5, 0.5).
     pub means2d: &'a mut [F],
-    /// z in camera space, `[B, C, N]`.
+    /// z in camera space, or as [`Model`](super::Model) says, `[B, C, N]`.
     pub depths: &'a mut [F],
     /// Inverse covariances with the blur (00, 01, 11), `[B, C, N, 3]`.
     pub conics: &'a mut [F],
@@ -73,7 +52,7 @@ pub fn forward<F: Real>(
     culling: &Culling<F>,
     out: Splats<'_, F>,
 ) -> Result {
-    scene.check()?;
+    let eyes = Eyes::of(scene)?;
     let (b, c, n) = (scene.batches, scene.cameras, scene.gaussians);
     check_maybe("opacities", opacities, &[b, n])?;
     check_len("radii", out.radii, &[b, c, n, 2])?;
@@ -93,9 +72,12 @@ pub fn forward<F: Real>(
             for (i, depth) in depths.iter_mut().enumerate() {
                 let row = piece * ROWS + i;
                 let (camera, gaussian) = (row / n, row / (c * n) * n + row % n);
-                let view = scene.view(camera);
                 let opacity = opacities.map(|all| all[gaussian]);
-                let splat = seen(scene, &view, gaussian, opacity, compensated, culling);
+                let flat = match &eyes {
+                    Eyes::Ewa(model) => scene.view(camera).flat(*model, scene, gaussian, culling),
+                    Eyes::Unscented(lenses) => lenses[camera].flat(scene, gaussian, culling),
+                };
+                let splat = flat.and_then(|flat| seen(scene, flat, opacity, compensated, culling));
                 let splat = splat.unwrap_or_else(Splat::culled);
                 radii[2 * i..][..2].copy_from_slice(&splat.radii);
                 means2d[2 * i..][..2].copy_from_slice(&splat.mean2d);
@@ -122,23 +104,38 @@ impl<F: Real> Splat<F> {
     }
 }
 
+impl<F: Real> View<F> {
+    /// A Gaussian by EWA splatting; `None` if it is not between the planes.
+    fn flat(
+        &self,
+        model: CameraModel,
+        scene: &Scene<'_, F>,
+        gaussian: usize,
+        culling: &Culling<F>,
+    ) -> Option<Flat<F>> {
+        let mean = self.place(&scene.mean(gaussian));
+        if !culling.keeps(mean[2]) {
+            return None;
+        }
+        let covariance = self.turn(&scene.shapes.covariance(gaussian));
+        let seen = self.intrinsics.project(model, &mean);
+        Some(Flat {
+            depth: mean[2],
+            mean2d: seen.mean2d,
+            covariance: flatten(&seen.jacobian, &covariance),
+        })
+    }
+}
+
 /// The splat of a Gaussian; `None` if it is culled.
 fn seen<F: Real>(
     scene: &Scene<'_, F>,
-    view: &View<F>,
-    gaussian: usize,
+    flat: Flat<F>,
     opacity: Option<F>,
     compensated: bool,
     culling: &Culling<F>,
 ) -> Option<Splat<F>> {
-    let mean = view.place(&scene.mean(gaussian));
-    let depth = mean[2];
-    if !(depth >= culling.near_plane && depth <= culling.far_plane) {
-        return None;
-    }
-    let covariance = view.turn(&scene.shapes.covariance(gaussian));
-    let seen = view.intrinsics.project(scene.model, &mean);
-    let sharp = flatten(&seen.jacobian, &covariance);
+    let sharp = flat.covariance;
     let blurred = [
         [sharp[0][0] + scene.eps2d, sharp[0][1]],
         [sharp[1][0], sharp[1][1] + scene.eps2d],
@@ -160,7 +157,7 @@ fn seen<F: Real>(
         RadiusRule::ThreeSigma => [three_sigma(&blurred, determinant); 2],
     };
     let clipped = radii.iter().all(|&radius| radius <= culling.radius_clip);
-    let [x, y] = seen.mean2d;
+    let [x, y] = flat.mean2d;
     let sides = [scene.width, scene.height].map(|side| F::of(side.into()));
     let inside = |at: F, radius: F, side: F| at + radius > F::zero() && at - radius < side;
     if clipped || !(inside(x, radii[0], sides[0]) && inside(y, radii[1], sides[1])) {
@@ -169,8 +166,8 @@ fn seen<F: Real>(
     Some(Splat {
         // A radius beyond i32 becomes its largest value.
         radii: radii.map(|radius| radius.to_i32().unwrap_or(i32::MAX)),
-        mean2d: seen.mean2d,
-        depth,
+        mean2d: flat.mean2d,
+        depth: flat.depth,
         conic: [
             blurred[1][1] / determinant,
             -blurred[0][1] / determinant,

@@ -1,7 +1,7 @@
 //! Means and covariances in camera space to those in the image, without culling or blur.
 
 use super::camera::{CameraModel, Intrinsics};
-use super::flatten;
+use super::scene::flatten;
 use crate::error::check_len;
 use crate::linear::{Mat2, Mat3, Vec3, sandwich_backward};
 use crate::parallel::{ROWS, Work};

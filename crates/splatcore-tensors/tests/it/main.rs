@@ -15,3 +15,4 @@ mod scene;
 mod ssim;
 mod support;
 mod threads;
+mod unscented;

@@ -1,7 +1,9 @@
 //! Gaussians and cameras for tests.
 
 use crate::support::Numbers;
-use splatcore_tensors::projection::{CameraModel, Culling, RadiusRule, Scene, Splats, forward};
+use splatcore_tensors::projection::{
+    CameraModel, Culling, Model, RadiusRule, Scene, Splats, forward,
+};
 use splatcore_tensors::quat_scale::Shapes;
 use splatcore_tensors::{Real, Result};
 
@@ -81,7 +83,7 @@ impl World {
             width: WIDTH,
             height: HEIGHT,
             eps2d: 0.3,
-            model: self.model,
+            model: Model::Ewa(self.model),
         }
     }
 

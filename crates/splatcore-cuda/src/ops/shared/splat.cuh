@@ -5,7 +5,7 @@
 // it.
 
 #pragma once
-#include "device.cuh"
+#include "vec3.cuh"
 
 // TILE, ALPHA_MIN, TRANSMITTANCE_MIN and LOW_PASS are those of splatcore-core/src/semantics.rs; a
 // test of ops/shared/tests/constants.rs compares them, and other numbers that Rust has too.
@@ -133,10 +133,6 @@ __device__ __forceinline__ Ellipse make_ellipse(float a, float b, float c, float
 __device__ __forceinline__ float half_chord(const Ellipse& e, float dy) {
     return sqrt_approx(fmaxf(fmaf(-__fmul_rn(e.curve, dy), dy, e.square), 0.0f));
 }
-
-struct Vec3 {
-    float x, y, z;
-};
 
 __device__ __forceinline__ float dot(Vec3 a, Vec3 b) {
     return fmaf(a.x, b.x, fmaf(a.y, b.y, a.z * b.z));

@@ -28,12 +28,13 @@ __device__ __forceinline__ Vec3 sigma_axis(const Geometry& g, const Camera& came
 
 // A splat's place and shape through a lens.
 struct Unscented {
-    bool seen;          // by the lens, the near plane aside
-    Vec2 mean;          // from the principal point
-    Vec2 shift;         // d, which the mean is off the pixel of the Gaussian's mean
-    float xx, xy, yy;   // covariance with the low pass
-    float determinant;  // of it
-    float ratio;        // det C / det (C + 0.3 I), at most 1
+    bool seen;                 // by the lens, the near plane aside
+    Vec2 mean;                 // from the principal point
+    Vec2 shift;                // d, which the mean is off the pixel of the Gaussian's mean
+    float xx, xy, yy;          // covariance with the low pass
+    float sharp_xx, sharp_yy;  // without it
+    float determinant;         // of it
+    float ratio;               // det C / det (C + 0.3 I), at most 1
 };
 
 // a b - c^2, corrected by the rounding error of c^2 (Kahan).
@@ -74,6 +75,8 @@ __device__ __forceinline__ Unscented make_unscented(const Geometry& g, const Cam
     xx = fmaf(u.shift.x, u.shift.x, xx * sixth);
     xy = fmaf(u.shift.x, u.shift.y, xy * sixth);
     yy = fmaf(u.shift.y, u.shift.y, yy * sixth);
+    u.sharp_xx = xx;
+    u.sharp_yy = yy;
     u.xx = xx + LOW_PASS;
     u.xy = xy;
     u.yy = yy + LOW_PASS;

@@ -51,14 +51,13 @@ struct ShapeGradient {
     Vec3 scale;
 };
 
-// From the gradient g of the covariance M M^T, M = R S: that of M is (g + g^T) M; those of R and S
-// follow, and that of the quaternion loses its part along the quaternion.
-__device__ __forceinline__ ShapeGradient covariance_backward(Quaternion quat, Vec3 scale,
-                                                             const Mat3& g) {
+// From the gradient of M = R S: those of R and S, and that of the quaternion, which loses its part
+// along the quaternion.
+__device__ __forceinline__ ShapeGradient factor_backward(Quaternion quat, Vec3 scale,
+                                                         const Mat3& v_m) {
     float inverse = inverse_length(quat);
     Quaternion q = scaled(quat, inverse);
     Mat3 r = rotation_of(q);
-    Mat3 v_m = multiply(plus(g, transposed(g)), stretched(r, scale));
     Vec3 v_scale = {0, 0, 0};
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
@@ -80,4 +79,11 @@ __device__ __forceinline__ ShapeGradient covariance_backward(Quaternion quat, Ve
     return {{(n.w - along * q.w) * inverse, (n.x - along * q.x) * inverse,
              (n.y - along * q.y) * inverse, (n.z - along * q.z) * inverse},
             v_scale};
+}
+
+// From the gradient g of the covariance M M^T: that of M is (g + g^T) M.
+__device__ __forceinline__ ShapeGradient covariance_backward(Quaternion quat, Vec3 scale,
+                                                             const Mat3& g) {
+    Mat3 m = stretched(rotation_of(scaled(quat, inverse_length(quat))), scale);
+    return factor_backward(quat, scale, multiply(plus(g, transposed(g)), m));
 }

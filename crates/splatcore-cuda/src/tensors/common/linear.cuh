@@ -1,7 +1,7 @@
 // Small matrices in registers, by rows, and the gradients of products of them.
 
 #pragma once
-#include "device.cuh"
+#include "vec3.cuh"
 
 template <int ROWS, int COLUMNS>
 struct Matrix {
@@ -10,10 +10,6 @@ struct Matrix {
 typedef Matrix<2, 2> Mat2;
 typedef Matrix<3, 3> Mat3;
 typedef Matrix<2, 3> Mat23;
-
-struct Vec3 {
-    float x, y, z;
-};
 
 __device__ __forceinline__ Vec3 load_vec3(const float* from) {
     return {__ldg(from), __ldg(from + 1), __ldg(from + 2)};

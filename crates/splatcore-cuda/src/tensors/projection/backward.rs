@@ -1,11 +1,13 @@
 //! Gradients of the projection: launches projection_backward.cu.
 
-use super::{Scene, Shapes, refuse};
+use super::lens;
+use super::scene::{GaussianGradients, Model, Scene, Shapes, SplatGradients};
 use crate::device::Program;
+use crate::device::error::device_error;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::ops::sources;
+use crate::tensors::OnStream;
 use crate::tensors::slice::optional;
-use crate::tensors::{Floats, Ints, OnStream};
 use splatcore_core::BackendError;
 
 kernel_params! {
@@ -52,42 +54,6 @@ pub(in crate::tensors) fn program() -> Program {
     )
 }
 
-/// What the forward pass wrote, and the gradients of that.
-#[derive(Clone, Copy, Debug)]
-pub struct SplatGradients {
-    /// `[B, C, N, 2]`; a splat with a radius of 0 has no gradient.
-    pub radii: Ints,
-    /// `[B, C, N, 3]`.
-    pub conics: Floats,
-    /// `[B, C, N]`, with `v_compensations`.
-    pub compensations: Option<Floats>,
-    /// `[B, C, N, 2]`.
-    pub v_means2d: Floats,
-    /// `[B, C, N]`; without it, 0.
-    pub v_depths: Option<Floats>,
-    /// `[B, C, N, 3]`.
-    pub v_conics: Floats,
-    /// `[B, C, N]`.
-    pub v_compensations: Option<Floats>,
-}
-
-/// The gradients that are asked for.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GaussianGradients {
-    /// `[B, N, 3]`.
-    pub v_means: Option<Floats>,
-    /// `[B, N, 6]`; zero if the shapes are quaternions and scales.
-    pub v_covars: Option<Floats>,
-    /// `[B, N, 4]`; zero if the shapes are covariances.
-    pub v_quats: Option<Floats>,
-    /// `[B, N, 3]`; zero if the shapes are covariances.
-    pub v_scales: Option<Floats>,
-    /// `[B, C, 4, 4]`; the last row is zero.
-    pub v_viewmats: Option<Floats>,
-    /// `[B, C, 3, 3]`; zero but for focal lengths and principal point.
-    pub v_ks: Option<Floats>,
-}
-
 /// Gradients of [`super::forward`]: those of Gaussians summed over cameras, those of cameras over
 /// Gaussians, in an order that changes from call to call.
 ///
@@ -95,7 +61,7 @@ pub struct GaussianGradients {
 /// If lengths do not agree, compensations are missing, or the device failed.
 pub fn backward(
     on: &OnStream,
-    scene: &Scene,
+    scene: &Scene<'_>,
     splats: &SplatGradients,
     out: &GaussianGradients,
 ) -> Result<(), BackendError> {
@@ -103,6 +69,10 @@ pub fn backward(
         splats.v_compensations.is_some() && splats.compensations.is_none(),
         "v_compensations is given, but compensations is not",
     )?;
+    let model = match scene.model {
+        Model::Ewa(model) => model,
+        Model::Unscented(cameras) => return lens::backward(on, scene, cameras, splats, out),
+    };
     let [means, viewmats, ks] = scene.addresses()?;
     let [covars, quats, scales] = scene.shapes.addresses(scene.rows())?;
     let [batches, cameras, gaussians, width, height] = scene.words()?;
@@ -131,7 +101,7 @@ pub fn backward(
         width,
         height,
         eps2d: scene.eps2d,
-        camera_model: scene.camera_model as u32,
+        camera_model: model as u32,
         radii: splats.radii.with_len("radii", 2 * count)?,
         conics: splats.conics.with_len("conics", 3 * count)?,
         compensations: optional(splats.compensations, "compensations", count)?,
@@ -152,4 +122,12 @@ pub fn backward(
     }
     let blocks = scene.gaussians.div_ceil(BLOCK as usize) * scene.batches;
     on.launch_one(&program(), blocks, BLOCK, &params)
+}
+
+/// An error if a gradient is asked for what is not given.
+fn refuse(is_wrong: bool, words: &str) -> Result<(), BackendError> {
+    match is_wrong {
+        true => Err(device_error(words.into())),
+        false => Ok(()),
+    }
 }

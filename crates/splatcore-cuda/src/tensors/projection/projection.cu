@@ -16,15 +16,7 @@
 
 #include "camera_models.cuh"
 #include "covariance.cuh"
-#include "rasterizer.cuh"
-
-// Radius rules; in Rust by the names of `RadiusRule`.
-#define GSPLAT_15 0
-#define THREE_SIGMA 1
-// Just over sqrt(2 ln 255).
-#define MAX_DEVIATIONS 3.33f
-// INRIA's lower bound of the squared half difference of the eigenvalues.
-#define MIN_SPREAD 0.1f
+#include "make_splat.cuh"
 
 // Parameters of `projection`; in Rust by the same name. B batches, C cameras, N Gaussians.
 struct ProjectionParams {
@@ -46,40 +38,6 @@ struct ProjectionParams {
     float* compensations;  // [B][C][N] or null
 };
 
-struct Splat2D {
-    int radii[2];
-    float mean2d[2];
-    float depth;
-    float conic[3];
-    float compensation;
-};
-
-// The extent in pixels on both axes; false if alpha is below MIN_ALPHA everywhere.
-__device__ __forceinline__ bool extent_of(const ProjectionParams& args, const float (&blurred)[3],
-                                          float determinant, const float* opacity,
-                                          float compensation, float (&extent)[2]) {
-    if (args.radius_rule == THREE_SIGMA) {
-        float middle = 0.5f * (blurred[0] + blurred[2]);
-        float spread = fmaxf(middle * middle - determinant, MIN_SPREAD);
-        extent[0] = extent[1] = ceilf(3.0f * sqrtf(middle + sqrtf(spread)));
-        return true;
-    }
-    float deviations = MAX_DEVIATIONS;
-    if (opacity) {
-        float over = *opacity * (args.compensations ? compensation : 1.0f) / MIN_ALPHA;
-        if (!(over >= 1.0f)) return false;
-        deviations = fminf(deviations, sqrtf(2.0f * logf(over)));
-    }
-    extent[0] = ceilf(deviations * sqrtf(blurred[0]));
-    extent[1] = ceilf(deviations * sqrtf(blurred[2]));
-    return true;
-}
-
-// A radius beyond i32 becomes its largest value.
-__device__ __forceinline__ int radius_of(float extent) {
-    return extent < 2147483520.0f ? (int)extent : 0x7fffffff;
-}
-
 // The splat of a Gaussian (its index in [B][N]) for a camera (in [B][C]); false if it is culled.
 __device__ __forceinline__ bool project(const ProjectionParams& args, u64 gaussian, u64 camera,
                                         Splat2D& splat) {
@@ -96,28 +54,9 @@ __device__ __forceinline__ bool project(const ProjectionParams& args, u64 gaussi
     Intrinsics k = load_intrinsics(args.ks + 9 * camera, args.width, args.height);
     Seen seen = see(args.camera_model, k, mean);
     Mat2 sharp = sandwich(seen.jacobian, sandwich(rotation, covariance));
-    float off = sharp.at[0][1];
-    float blurred[3] = {sharp.at[0][0] + args.eps2d, off, sharp.at[1][1] + args.eps2d};
-    float determinant = blurred[0] * blurred[2] - off * off;
-    if (!(determinant > 0.0f && determinant < __uint_as_float(0x7f800000))) return false;
-    float sharp_determinant = sharp.at[0][0] * sharp.at[1][1] - off * off;
-    splat.compensation = sqrtf(fmaxf(0.0f, sharp_determinant / determinant));
+    float of_sharp[3] = {sharp.at[0][0], sharp.at[0][1], sharp.at[1][1]};
     const float* opacity = args.opacities ? args.opacities + gaussian : nullptr;
-    float extent[2];
-    if (!extent_of(args, blurred, determinant, opacity, splat.compensation, extent)) return false;
-    if (extent[0] <= args.radius_clip && extent[1] <= args.radius_clip) return false;
-#pragma unroll
-    for (int axis = 0; axis < 2; ++axis) {
-        float at = seen.mean2d[axis];
-        if (!(at + extent[axis] > 0.0f && at - extent[axis] < k.side[axis])) return false;
-        splat.radii[axis] = radius_of(extent[axis]);
-        splat.mean2d[axis] = at;
-    }
-    splat.depth = mean.z;
-    splat.conic[0] = blurred[2] / determinant;
-    splat.conic[1] = -off / determinant;
-    splat.conic[2] = blurred[0] / determinant;
-    return true;
+    return make_splat(args, of_sharp, seen.mean2d, mean.z, opacity, splat);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -128,13 +67,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u64 camera = row / n, gaussian = camera / args.cameras * n + row % n;
     Splat2D splat = {};
     if (!project(args, gaussian, camera, splat)) splat = {};
-#pragma unroll
-    for (int axis = 0; axis < 2; ++axis) {
-        args.radii[2 * row + axis] = splat.radii[axis];
-        args.means2d[2 * row + axis] = splat.mean2d[axis];
-    }
-    args.depths[row] = splat.depth;
-#pragma unroll
-    for (int i = 0; i < 3; ++i) args.conics[3 * row + i] = splat.conic[i];
-    if (args.compensations) args.compensations[row] = splat.compensation;
+    write_splat(args, row, splat);
 }

@@ -16,10 +16,7 @@
 #include "camera_models.cuh"
 #include "covariance.cuh"
 #include "drawn.cuh"
-#include "sums.cuh"
-
-// Keeps the gradient of a compensation of 0 finite; gsplat's value.
-#define MIN_COMPENSATION 1e-6f
+#include "splat_gradients.cuh"
 
 // Parameters of `projection_backward`; in Rust by the same name. B batches, C cameras, N Gaussians.
 struct ProjectionBackwardParams {
@@ -47,24 +44,6 @@ struct ProjectionBackwardParams {
     float* v_viewmats;             // [B][C][4][4] or null
     float* v_ks;                   // [B][C][3][3] or null
 };
-
-// The gradient of the covariance in the image, without eps2d, of a splat.
-__device__ __forceinline__ Mat2 of_covariance(const ProjectionBackwardParams& args, u64 row) {
-    float a = args.conics[3 * row], b = args.conics[3 * row + 1], c = args.conics[3 * row + 2];
-    float g = 0.5f * args.v_conics[3 * row + 1];
-    Mat2 p = {{{a, b}, {b, c}}};
-    Mat2 v = {{{-args.v_conics[3 * row], -g}, {-g, -args.v_conics[3 * row + 2]}}};
-    Mat2 out = multiply(multiply(p, v), p);
-    if (args.v_compensations) {
-        float compensation = args.compensations[row];
-        float of_square = 0.5f * args.v_compensations[row] / (compensation + MIN_COMPENSATION);
-        float rest = of_square * (1.0f - compensation * compensation);
-        float blur = of_square * args.eps2d * (a * c - b * b);
-        out.at[0][0] += rest * a - blur, out.at[1][1] += rest * c - blur;
-        out.at[0][1] += rest * b, out.at[1][0] += rest * b;
-    }
-    return out;
-}
 
 // Gradients of a Gaussian, to which those of its splats are added.
 struct GaussianGradient {
@@ -114,18 +93,6 @@ __device__ __forceinline__ void splat_backward(const ProjectionBackwardParams& a
     }
 }
 
-// Adds the sum of a camera's gradient number `which` to its place in the outputs.
-__device__ __forceinline__ void add_to_camera(const ProjectionBackwardParams& args, u64 camera,
-                                              u32 which, float sum) {
-    if (which < 12) {
-        if (args.v_viewmats) atomicAdd(args.v_viewmats + 16 * camera + which, sum);
-    } else if (args.v_ks) {
-        // Places of fx, fy, cx, cy in a 3x3 matrix.
-        u32 place = which == 12 ? 0 : which == 13 ? 4 : which == 14 ? 2 : 5;
-        atomicAdd(args.v_ks + 9 * camera + place, sum);
-    }
-}
-
 __device__ __forceinline__ void write_gaussian(const ProjectionBackwardParams& args, u64 row,
                                                const GaussianGradient& of) {
     if (args.v_means)
@@ -157,7 +124,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     u32 blocks = (args.gaussians + BLOCK - 1) / BLOCK, batch = blockIdx.x / blocks;
     u64 place = (u64)(blockIdx.x % blocks) * BLOCK + threadIdx.x, gaussian = batch * n + place;
     bool is_there = place < n, is_for_cameras = args.v_viewmats || args.v_ks;
-    u32 lane = threadIdx.x % WARP;
     Vec3 world = {};
     Mat3 covariance = {};
     if (is_there) {
@@ -176,15 +142,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             splat_backward(args, row, camera, world, covariance, of_gaussian, of_camera);
         is_seen |= is_visible;
         if (!is_for_cameras) continue;
-        if (threadIdx.x < SUMS) block_sums[threadIdx.x] = 0.0f;
-        if (!__syncthreads_or(is_visible)) continue;
-        if (__any_sync(FULL_MASK, is_visible)) {
-            float sum = warp_sums(of_camera, lane);
-            if (lane < SUMS) atomicAdd(block_sums + lane, sum);
-        }
-        __syncthreads();
-        if (threadIdx.x < SUMS) add_to_camera(args, camera, threadIdx.x, block_sums[threadIdx.x]);
-        // The thread that zeroes a sum is the one that read it.
+        sum_camera(args, camera, of_camera, is_visible, block_sums);
     }
     if (!is_there) return;
     if (is_seen) {

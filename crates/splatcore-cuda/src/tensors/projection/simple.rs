@@ -1,6 +1,6 @@
 //! Means and covariances in camera space to those in the image: launches projection_simple.cu.
 
-use super::CameraModel;
+use super::scene::CameraModel;
 use crate::device::Program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::ops::sources;

@@ -1,14 +1,16 @@
 //! Splats and gradients against the functions of splatcore-tensors in f64.
 
 use super::{
-    CameraModel, Culling, GaussianGradients, RadiusRule, Scene, Shapes, Simple, SplatGradients,
-    Splats, backward, forward, simple_backward, simple_forward,
+    CameraModel, Culling, GaussianGradients, Model, RadiusRule, Scene, Shapes, Simple,
+    SplatGradients, Splats, backward, forward, simple_backward, simple_forward,
 };
 use crate::tensors::tests::{Fixture, Numbers, Tensor, assert_close, fixture};
 use crate::tests::support::device::emulator_with;
 use splatcore_tensors::projection as plain;
 use splatcore_tensors::quat_scale::Shapes as PlainShapes;
 use std::sync::Arc;
+
+mod lenses;
 
 const EPS2D: f64 = 0.3;
 const WIDTH: u32 = 60;
@@ -18,6 +20,9 @@ const MODELS: [(CameraModel, plain::CameraModel); 3] = [
     (CameraModel::Ortho, plain::CameraModel::Ortho),
     (CameraModel::Fisheye, plain::CameraModel::Fisheye),
 ];
+
+/// Whether shapes are covariances, for each radius rule.
+const FORMS: [bool; 2] = [false, true];
 
 /// Gaussians in front of, beside and behind cameras.
 struct World {
@@ -78,7 +83,7 @@ impl World {
         self.batches * self.cameras * self.gaussians
     }
 
-    fn plain(&self, model: plain::CameraModel, is_covars: bool) -> plain::Scene<'_, f64> {
+    fn plain<'a>(&'a self, model: plain::Model<'a>, is_covars: bool) -> plain::Scene<'a, f64> {
         plain::Scene {
             batches: self.batches,
             cameras: self.cameras,
@@ -98,14 +103,21 @@ impl World {
     }
 }
 
+/// On the device and in f64.
+type Models<'a> = (Model<'a>, plain::Model<'a>);
+
+fn ewa((model, plain): (CameraModel, plain::CameraModel)) -> Models<'static> {
+    (Model::Ewa(model), plain::Model::Ewa(plain))
+}
+
 /// A world on the device.
-struct Uploaded {
-    scene: Scene,
+struct Uploaded<'a> {
+    scene: Scene<'a>,
     opacities: Tensor<f32>,
     _tensors: [Tensor<f32>; 6],
 }
 
-fn upload(on: &Fixture, world: &World, model: CameraModel, is_covars: bool) -> Uploaded {
+fn upload<'a>(on: &Fixture, world: &World, model: Model<'a>, is_covars: bool) -> Uploaded<'a> {
     let all = [
         &world.means,
         &world.covars,
@@ -130,7 +142,7 @@ fn upload(on: &Fixture, world: &World, model: CameraModel, is_covars: bool) -> U
         width: WIDTH as usize,
         height: HEIGHT as usize,
         eps2d: EPS2D as f32,
-        camera_model: model,
+        model,
     };
     Uploaded {
         scene,
@@ -168,13 +180,12 @@ fn plain_splats(
     (radii, values)
 }
 
-fn check_splats(on: &Fixture, world: &World, models: (CameraModel, plain::CameraModel)) {
+fn check_splats(on: &Fixture, world: &World, models: Models<'_>, forms: &[bool]) {
     let rules = [
         (RadiusRule::Gsplat15, plain::RadiusRule::Gsplat15),
         (RadiusRule::ThreeSigma, plain::RadiusRule::ThreeSigma),
     ];
-    for (i, (rule, plain_rule)) in rules.into_iter().enumerate() {
-        let is_covars = i == 1;
+    for ((rule, plain_rule), &is_covars) in rules.into_iter().zip(forms) {
         let (expected_radii, expected) =
             plain_splats(world, &world.plain(models.1, is_covars), plain_rule);
         let uploaded = upload(on, world, models.0, is_covars);
@@ -220,9 +231,9 @@ fn check_splats(on: &Fixture, world: &World, models: (CameraModel, plain::Camera
 fn splats_are_those_of_the_cpu() {
     let Some(on) = fixture() else { return };
     for models in MODELS {
-        check_splats(&on, &World::new(137), models);
+        check_splats(&on, &World::new(137), ewa(models), &FORMS);
     }
-    check_splats(&on, &World::new(0), MODELS[0]);
+    check_splats(&on, &World::new(0), ewa(MODELS[0]), &FORMS);
 }
 
 /// What a Gaussian that is not a number gets.
@@ -234,7 +245,7 @@ fn a_gaussian_that_is_no_number_is_culled() {
     world.scales[3] = f64::INFINITY;
     world.quats[8] = f64::NAN;
     for models in MODELS {
-        check_splats(&on, &world, models);
+        check_splats(&on, &world, ewa(models), &FORMS);
     }
 }
 
@@ -280,12 +291,7 @@ fn plain_gradients(
     out
 }
 
-fn check_gradients(
-    on: &Fixture,
-    world: &World,
-    models: (CameraModel, plain::CameraModel),
-    is_covars: bool,
-) {
+fn check_gradients(on: &Fixture, world: &World, models: Models<'_>, is_covars: bool) {
     let scene = world.plain(models.1, is_covars);
     let splats = plain_splats(world, &scene, plain::RadiusRule::Gsplat15);
     let mut numbers = Numbers::new(23);
@@ -340,10 +346,10 @@ fn gradients_are_those_of_the_cpu() {
     let Some(on) = fixture() else { return };
     for models in MODELS {
         let world = World::new(150);
-        check_gradients(&on, &world, models, false);
-        check_gradients(&on, &world, models, true);
+        check_gradients(&on, &world, ewa(models), false);
+        check_gradients(&on, &world, ewa(models), true);
     }
-    check_gradients(&on, &World::new(0), MODELS[0], false);
+    check_gradients(&on, &World::new(0), ewa(MODELS[0]), false);
 }
 
 #[test]
@@ -352,14 +358,14 @@ fn accesses_are_right() {
         return;
     };
     let on = Fixture::on(Arc::new(device));
-    check_gradients(&on, &World::new(140), MODELS[0], false);
+    check_gradients(&on, &World::new(140), ewa(MODELS[0]), false);
 }
 
 #[test]
 fn missing_compensations_are_told() {
     let Some(on) = fixture() else { return };
     let world = World::new(1);
-    let uploaded = upload(&on, &world, CameraModel::Pinhole, true);
+    let uploaded = upload(&on, &world, Model::Ewa(CameraModel::Pinhole), true);
     let (ints, floats) = (on.out::<i32>(12), on.out::<f32>(18));
     let splats = SplatGradients {
         radii: ints.slice(),

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 import numpy.typing as npt
 
 __all__ = [
+    "Cameras",
     "Totals",
     "adam",
     "all_finite",
@@ -58,6 +59,23 @@ _Tensor: TypeAlias = npt.NDArray[Any] | _TorchTensor
 _CameraModel: TypeAlias = Literal["pinhole", "ortho", "fisheye"]
 _RadiusRule: TypeAlias = Literal["gsplat-1.5", "three-sigma"]
 _Padding: TypeAlias = Literal["same", "valid"]
+
+@final
+class Cameras:
+    def __new__(
+        cls,
+        size: tuple[int, int],
+        viewmats: list[list[list[float]]],
+        intrinsics: list[list[float]],
+        model: str,
+        radial: list[list[float]] | None = None,
+        tangential: list[list[float]] | None = None,
+        thin_prism: list[list[float]] | None = None,
+        ftheta: tuple[bool, list[float], list[float], float] | None = None,
+        readout: str | None = None,
+        last_viewmats: list[list[list[float]]] | None = None,
+    ) -> Cameras: ...
+    def viewmats(self) -> list[list[list[float]]]: ...
 
 @final
 class Totals:
@@ -123,7 +141,7 @@ def projection_fwd(
     near_plane: float,
     far_plane: float,
     radius_clip: float,
-    camera_model: _CameraModel,
+    camera_model: _CameraModel | Cameras,
     radius_rule: _RadiusRule,
     radii: _Tensor,
     means2d: _Tensor,
@@ -143,7 +161,7 @@ def projection_bwd(
     width: int,
     height: int,
     eps2d: float,
-    camera_model: _CameraModel,
+    camera_model: _CameraModel | Cameras,
     radii: _Tensor,
     conics: _Tensor,
     compensations: _Tensor | None,
@@ -175,7 +193,7 @@ def splats_fwd(
     near_plane: float,
     far_plane: float,
     radius_clip: float,
-    camera_model: _CameraModel,
+    camera_model: _CameraModel | Cameras,
     radius_rule: _RadiusRule,
     tile_size: int,
     exact_tiles: bool,

@@ -13,11 +13,14 @@ from typing import NamedTuple, Optional, Union
 import torch
 from torch import Tensor
 
+from .._splatcore.tensors import Cameras as Lenses
 from .._splatcore.tensors import Totals
 from ._native import call
 
 MaybeTensor = Optional[Tensor]
 CAMERA_MODELS = ("pinhole", "ortho", "fisheye")
+# A name of these, or cameras through which the unscented transform projects.
+Model = Union[str, Lenses]
 
 
 class Camera(NamedTuple):
@@ -29,7 +32,7 @@ class Camera(NamedTuple):
     near_plane: float
     far_plane: float
     radius_clip: float
-    model: str
+    model: Model
     radius_rule: str
 
 
@@ -93,7 +96,8 @@ def project_forward(
     compensate: bool,
     counted: Optional[Counted] = None,
 ) -> Projected:
-    """EWA projection (Zwicker et al. 2001, Kerbl et al. 2023) of N Gaussians into C cameras."""
+    """EWA projection (Zwicker et al. 2001, Kerbl et al. 2023) of N Gaussians into C cameras, or the
+    unscented one (Wu et al. 2025)."""
     means = gaussians.means
     *batch, n, _ = means.shape
     shape = (*batch, cameras.viewmats.shape[-3], n)
@@ -177,7 +181,7 @@ class ProjectionGradients(NamedTuple):
 def project_backward(
     gaussians: Gaussians,
     cameras: Cameras,
-    camera: tuple[int, int, float, str],
+    camera: tuple[int, int, float, Model],
     projected: tuple[Tensor, Tensor, MaybeTensor],
     upstream: tuple[Tensor, MaybeTensor, Tensor, MaybeTensor],
     wanted: tuple[bool, bool],

@@ -5,7 +5,7 @@
 Tensors are float32 on the CPU or a CUDA device, or float64 on the CPU, all of one kind. A wrong
 shape or value raises ValueError, a wrong type TypeError, and what is not supported
 NotImplementedError; each names the argument. More than in gsplat: gradients of ``Ks``,
-``backgrounds`` with ``packed=True``, images of zero Gaussians. ``settings`` holds the constants in
+``backgrounds`` with ``packed=True``, images of zero Gaussians, gradients through lenses. ``settings`` holds the constants in
 which gsplat's versions differ.
 """
 
@@ -13,6 +13,12 @@ from __future__ import annotations
 
 from .._settings import Settings
 from .._settings import gsplat as settings
+from ._lenses import (
+    FThetaCameraDistortionParameters,
+    FThetaPolynomialType,
+    RollingShutterType,
+    UnscentedTransformParameters,
+)
 from ._pieces import (
     adam,
     compute_relocation,
@@ -25,13 +31,11 @@ from ._pieces import (
     spherical_harmonics,
     world_to_cam,
 )
-from ._projection import fully_fused_projection
+from ._projection import fully_fused_projection, fully_fused_projection_with_ut
 from ._rasterization import rasterization
 from ._unsupported import (
-    RollingShutterType,
     accumulate_2dgs,
     fully_fused_projection_2dgs,
-    fully_fused_projection_with_ut,
     rasterization_2dgs,
     rasterization_2dgs_inria_wrapper,
     rasterization_inria_wrapper,
@@ -43,8 +47,11 @@ from ._unsupported import (
 __version__ = "1.5.3"
 
 __all__ = [
+    "FThetaCameraDistortionParameters",
+    "FThetaPolynomialType",
     "RollingShutterType",
     "Settings",
+    "UnscentedTransformParameters",
     "accumulate_2dgs",
     "adam",
     "compute_relocation",

@@ -17,7 +17,12 @@ gsplats: Optional[Callable[..., Any]] = None
 def rasterization(*arguments: Any, **named: Any) -> Any:
     try:
         return _rasterization.rasterization(*arguments, **named)
-    except NotImplementedError:
+    except NotImplementedError as error:
         if gsplats is None:
             raise
-    return gsplats(*arguments, **named)
+        refused = error
+    try:
+        return gsplats(*arguments, **named)
+    except NotImplementedError:
+        # Of the two the one that says what to pass instead.
+        raise refused from None

@@ -1,4 +1,7 @@
-"""``fully_fused_projection``: Gaussians to splats, all of them or those that are drawn."""
+"""``fully_fused_projection``: Gaussians to splats, all of them or those that are drawn.
+
+``fully_fused_projection_with_ut``: the same through lenses and rolling shutters.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,19 @@ from torch import Tensor
 from .. import _checks, _ops
 from .._functions import PackRows, Project, apply
 from .._settings import gsplat as settings
+from . import _lenses
+from ._lenses import RollingShutterType
 from ._unsupported import refuse
 
 MaybeTensor = Optional[Tensor]
 CAMERA_MODELS = _ops.CAMERA_MODELS
 
 
-def camera_model_of(name: Any) -> str:
-    """Checks a camera's model; NotImplementedError for ``ftheta``."""
+def camera_model_of(name: Any) -> _ops.Model:
+    """Checks a camera's model, or takes cameras as they are; NotImplementedError for ``ftheta``,
+    which only the unscented transform has."""
+    if isinstance(name, _lenses.Cameras):
+        return name
     if name == "ftheta":
         refuse({"camera_model": name})
     return _checks.choice("camera_model", name, CAMERA_MODELS)
@@ -87,6 +95,66 @@ def fully_fused_projection(
     compensations = parts.pop() if calc_compensations else None
     ids = ids_of(rows, images, math.prod(batch), c, n)
     return (*ids, radii, *parts, compensations)
+
+
+def fully_fused_projection_with_ut(
+    means: Tensor,
+    quats: Tensor,
+    scales: Tensor,
+    opacities: MaybeTensor,
+    viewmats: Tensor,
+    Ks: Tensor,
+    width: int,
+    height: int,
+    eps2d: float = 0.3,
+    near_plane: float = 0.01,
+    far_plane: float = 1e10,
+    radius_clip: float = 0.0,
+    calc_compensations: bool = False,
+    camera_model: str = "pinhole",
+    ut_params: Any = None,
+    radial_coeffs: MaybeTensor = None,
+    tangential_coeffs: MaybeTensor = None,
+    thin_prism_coeffs: MaybeTensor = None,
+    ftheta_coeffs: Any = None,
+    rolling_shutter: Any = RollingShutterType.GLOBAL,
+    viewmats_rs: MaybeTensor = None,
+) -> tuple[MaybeTensor, ...]:
+    """Gaussians to splats in images by the unscented transform, through lenses and shutters.
+
+    Shapes and results are those of ``fully_fused_projection``. ``camera_model``: ``"pinhole"``,
+    ``"ortho"``, ``"fisheye"`` or ``"ftheta"``. ``radial_coeffs`` ``[..., C, 6]``, of a fisheye
+    ``[..., C, 4]``, ``tangential_coeffs`` ``[..., C, 2]`` and ``thin_prism_coeffs`` ``[..., C, 4]``
+    are OpenCV's and have no gradients. ``viewmats_rs`` ``[..., C, 4, 4]`` are the poses when the
+    last line is read. ``ut_params``: None, or alpha 1, beta 2, kappa 0.
+
+    Gradients reach means, quats, scales, ``viewmats`` (with a global shutter) and ``Ks``; gsplat
+    has none. Depths through fisheyes and f-theta lenses are distances from the camera.
+    """
+    named = {
+        "means": means,
+        "covars": None,
+        "quats": quats,
+        "scales": scales,
+        "opacities": opacities,
+        "viewmats": viewmats,
+        "Ks": Ks,
+    }
+    check_projection(named, False, False)
+    _checks.finite(named, settings.check_finite)
+    _lenses.check_parameters(ut_params)
+    width, height = _checks.size("width", width), _checks.size("height", height)
+    lens = _lenses.Lens(
+        *(radial_coeffs, tangential_coeffs, thin_prism_coeffs, ftheta_coeffs),
+        *(rolling_shutter, viewmats_rs),
+    )
+    cameras, viewmats = _lenses.cameras_of(camera_model, viewmats, Ks, width, height, lens)
+    camera = camera_of(width, height, (eps2d, near_plane, far_plane, radius_clip), cameras)
+    given = (means, None, quats, scales, viewmats, Ks, opacities)
+    found: tuple[MaybeTensor, ...] = apply(
+        Project, *given, camera, calc_compensations, False, None
+    )
+    return found
 
 
 def rows_of(radii: Tensor) -> tuple[Tensor, Tensor]:

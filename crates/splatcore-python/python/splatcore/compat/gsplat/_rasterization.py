@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from operator import is_not
 from typing import Any, NamedTuple, Optional
 
 import torch
@@ -13,23 +12,13 @@ from ..._splatcore.tensors import all_finite
 from .. import _checks, _library, _ops, _tiles
 from .._functions import Draw, Harmonics, PackRows, Project, ViewColors, apply, is_compiling
 from .._settings import gsplat as settings
-from . import _pieces, _projection
-from ._unsupported import RollingShutterType, refuse
+from . import _lenses, _pieces, _projection
+from ._lenses import RollingShutterType
+from ._unsupported import refuse
 
 MaybeTensor = Optional[Tensor]
 RENDER_MODES = ("RGB", "D", "ED", "RGB+D", "RGB+ED")
 RASTERIZE_MODES = ("classic", "antialiased")
-UNSUPPORTED = {
-    "distributed": False,
-    "with_ut": False,
-    "with_eval3d": False,
-    "radial_coeffs": None,
-    "tangential_coeffs": None,
-    "thin_prism_coeffs": None,
-    "ftheta_coeffs": None,
-    "rolling_shutter": RollingShutterType.GLOBAL,
-    "viewmats_rs": None,
-}
 # The least eps2d for halves: the conic of a splat that is not blurred has values that they lack.
 MIN_BLUR = 0.05
 UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
@@ -86,15 +75,18 @@ def rasterization(
     for ``RGB+D`` and ``RGB+ED``. ``meta["means2d"]`` is in the graph: ``retain_grad`` keeps its
     gradient, in pixels.
 
-    Gradients reach every tensor. ``channel_chunk`` and ``segmented`` change nothing: all channels
+    ``with_ut`` projects by the unscented transform, through the lenses and rolling shutters that
+    ``fully_fused_projection_with_ut`` takes, and draws the splats that this gives in the image.
+
+    Gradients reach every tensor, but for coefficients of lenses. ``channel_chunk`` and ``segmented`` change nothing: all channels
     are drawn at once. NaN and infinity raise ValueError (``settings.check_finite``).
     """
-    asked = (
-        *(distributed, with_ut, with_eval3d, radial_coeffs, tangential_coeffs, thin_prism_coeffs),
-        *(ftheta_coeffs, rolling_shutter, viewmats_rs),
+    if distributed or with_eval3d:
+        refuse({"distributed": distributed, "with_eval3d": with_eval3d})
+    lens = _lenses.Lens(
+        *(radial_coeffs, tangential_coeffs, thin_prism_coeffs, ftheta_coeffs),
+        *(rolling_shutter, viewmats_rs),
     )
-    if any(map(is_not, asked, UNSUPPORTED.values())):
-        refuse(dict(zip(UNSUPPORTED, asked)))
     if covars is not None:
         quats, scales = None, None
     given = (means, quats, scales, covars, opacities, colors, viewmats, Ks, backgrounds)
@@ -102,6 +94,9 @@ def rasterization(
         *(width, height, tile_size, sh_degree, packed, render_mode, rasterize_mode, absgrad),
         *(sparse_grad, camera_model, (eps2d, near_plane, far_plane, radius_clip)),
     )
+    if with_ut:
+        return _through(given, options, lens)
+    _lenses.without_ut(lens)
     return (_traced if is_compiling() else _checked)(given, options)
 
 
@@ -133,7 +128,7 @@ class _Options(NamedTuple):
     rasterize_mode: str
     absgrad: bool
     sparse_grad: bool
-    camera_model: str
+    camera_model: Any  # a name, or cameras of the unscented transform
     limits: tuple[float, float, float, float]  # eps2d, near and far plane, radius_clip
 
 
@@ -147,6 +142,23 @@ def _checked(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str,
     # What is wrong is told by the arguments' own names.
     _check(given, options)
     raise wrong
+
+
+@torch.compiler.disable
+def _through(
+    given: Given, options: _Options, lens: _lenses.Lens
+) -> tuple[Tensor, Tensor, dict[str, Any]]:
+    """By the unscented transform."""
+    covars, viewmats, Ks = given[3], given[6], given[7]
+    if covars is not None:
+        raise ValueError("covars must be None with with_ut=True; pass quats and scales")
+    model, options = options.camera_model, options._replace(camera_model="pinhole")
+    _check(given, options, False)
+    cameras, viewmats = _lenses.cameras_of(
+        model, viewmats, Ks, options.width, options.height, lens
+    )
+    given = (*given[:6], viewmats, *given[7:])
+    return _checked(given, options._replace(camera_model=cameras))
 
 
 @torch.compiler.disable
