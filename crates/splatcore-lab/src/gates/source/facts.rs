@@ -2,7 +2,7 @@
 
 use super::tokens::{Directive, Lexed, Token, Unreadable, lex};
 use crate::gates::{Gate, Rejection};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Every kernel file of the baseline.
 pub struct Facts<'a> {
@@ -37,28 +37,13 @@ impl<'a> Facts<'a> {
         Ok(facts)
     }
 
-    /// Whether a file that is compiled together with a changed one has this word: a program is a
-    /// file and what it includes.
+    /// Whether a file that is compiled together with a changed one has this word.
     pub fn is_taken(&self, pair: &Pair, word: &str) -> bool {
-        let own = included(pair.new);
-        let has = |file: &&str| {
+        let has = |file: &str| {
             let all = self.files.get(file).map(Lexed::all).unwrap_or_default();
             all.iter().any(|t| t.is_word() && t.text == word)
         };
-        self.files.keys().any(|root| {
-            let mut program = vec![*root];
-            let mut at = 0;
-            while let Some(&file) = program.get(at) {
-                let more = self.files.get(file).map(included).unwrap_or_default();
-                let more = more
-                    .into_iter()
-                    .chain(own.iter().copied().filter(|_| file == pair.file));
-                let new: Vec<&str> = more.filter(|name| !program.contains(name)).collect();
-                program.extend(new);
-                at += 1;
-            }
-            program.contains(&pair.file) && program.iter().any(has)
-        })
+        pair.program().into_iter().any(has)
     }
 }
 
@@ -80,9 +65,39 @@ pub struct Pair<'a> {
     pub new: &'a Lexed<'a>,
     /// All of the baseline.
     pub facts: &'a Facts<'a>,
+    /// Every file of the candidate.
+    pub changed: &'a [(&'a str, Lexed<'a>)],
 }
 
-impl Pair<'_> {
+impl<'a> Pair<'a> {
+    /// The tokens of a file as the candidate has it.
+    pub fn text(&self, file: &str) -> Option<&'a Lexed<'a>> {
+        let mut changed = self.changed.iter();
+        let own = changed.find(|(name, _)| *name == file);
+        own.map(|(_, text)| text).or(self.facts.files.get(file))
+    }
+
+    /// The files that are ever compiled together with the changed one, which is among them. A
+    /// program is a file and what it includes, in the baseline or in the candidate.
+    pub fn program(&self) -> BTreeSet<&'a str> {
+        let mut all = BTreeSet::from([self.file]);
+        for root in self.facts.files.keys() {
+            let mut program = vec![*root];
+            let mut at = 0;
+            while let Some(&file) = program.get(at) {
+                let texts = [self.facts.files.get(file), self.text(file)];
+                let more = texts.into_iter().flatten().flat_map(included);
+                let new: Vec<&str> = more.filter(|name| !program.contains(name)).collect();
+                program.extend(new);
+                at += 1;
+            }
+            if program.contains(&self.file) {
+                all.extend(program);
+            }
+        }
+        all
+    }
+
     /// A rejection of a line of the file; `what` ends with the remedy.
     pub fn reject(&self, gate: Gate, line: usize, what: impl AsRef<str>) -> Rejection {
         Rejection::new(gate, format!("{}:{line}: {}", self.file, what.as_ref()))

@@ -185,21 +185,19 @@ fn is_no_part_of_an_expression(token: &Token) -> bool {
     token.kind == Kind::Text || is_effect || is_word_apart
 }
 
-/// What macros without parameters become, through the file's definitions and the baseline's.
+/// What macros without parameters become, through the definitions of a program as the candidate has
+/// them.
 pub struct Numbers<'a> {
     bodies: HashMap<&'a str, Vec<Vec<Token<'a>>>>,
 }
 
 impl<'a> Numbers<'a> {
-    /// Of all definitions that a changed file may see.
+    /// Of all definitions that a changed file may see: its own, and those of files that are
+    /// compiled together with it. Other files may define the same name as something else.
     pub fn of(pair: &Pair<'a>) -> Self {
         let mut bodies: HashMap<&'a str, Vec<Vec<Token<'a>>>> = HashMap::new();
-        let others = pair
-            .facts
-            .files
-            .iter()
-            .filter(|(file, _)| **file != pair.file);
-        let texts = others.map(|(_, lexed)| lexed).chain([pair.new]);
+        let program = pair.program();
+        let texts = program.iter().filter_map(|file| pair.text(file));
         for directive in texts.flat_map(|lexed| &lexed.directives) {
             if let Some(name) = defined(directive) {
                 bodies

@@ -95,12 +95,12 @@ fn check_against(
     allowed: &[&str],
     changed: &Texts,
 ) -> Result<(), Rejection> {
-    let mut new: Vec<(&str, Lexed)> = Vec::new();
+    let mut new_texts: Vec<(&str, Lexed)> = Vec::new();
     for (file, text) in changed {
         let old = known(baseline, allowed, file)?;
-        new.push((file, read(file, old, text)?));
+        new_texts.push((file, read(file, old, text)?));
     }
-    let pairs: Vec<Pair> = new
+    let pairs: Vec<Pair> = new_texts
         .iter()
         .filter_map(|(file, new)| {
             let (file, old) = facts.files.get_key_value(file)?;
@@ -109,6 +109,7 @@ fn check_against(
                 old,
                 new,
                 facts,
+                changed: &new_texts,
             })
         })
         .filter(|pair| !is_same(pair.old, pair.new))

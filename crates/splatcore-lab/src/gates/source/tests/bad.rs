@@ -105,6 +105,26 @@ fn attacks_in_other_places_are_stopped() {
     assert_stopped(judged);
 }
 
+/// Another file of the candidate holds the number.
+#[test]
+fn numbers_of_other_changed_files_are_seen() {
+    let texts = kernels();
+    let baseline = Baseline::of(&texts);
+    let singled = INSIDE.to_owned() + "    if (args.camera.tiles_x == ONE_WIDTH) return;\n";
+    let kernel = texts["blend_scalar.cu"].replacen(INSIDE, &singled, 1);
+    let judge = |header: &str| {
+        let header = format!("{}\n{header}\n", texts["blend.cuh"]);
+        baseline.judge(&Texts::from([
+            ("blend.cuh".to_owned(), header),
+            ("blend_scalar.cu".to_owned(), kernel.clone()),
+        ]))
+    };
+    let said = judge("#define ONE_WIDTH 120").unwrap_err();
+    let is_right = said.gate == Gate::Conditions && said.reason.contains("tiles_x == 120");
+    assert!(is_right, "{said}");
+    judge("#define ONE_WIDTH 12").unwrap();
+}
+
 #[test]
 fn files_are_the_tasks() {
     let texts = kernels();

@@ -45,6 +45,11 @@ fn edits_in_good_faith_pass() {
     }
 }
 
+/// The first line of a kernel, and the same with a comparison of a size behind it.
+const STARTS: &str = "    begin_kernel();\n";
+const COMPARED: &str =
+    "    begin_kernel();\n    if (args.camera.tiles_x < COUNT_BLOCK) __syncwarp();\n";
+
 /// A model cannot know the names of files that are not compiled together with its own.
 #[test]
 fn only_files_that_are_compiled_along_take_names() {
@@ -60,6 +65,12 @@ fn only_files_that_are_compiled_along_take_names() {
         assert!(said.reason.contains("already means something"), "{said}");
     };
     taken("splat.cuh", "#define WINDOW 64");
+    // The word is 512 in sort.cu.
+    let small = format!("#define COUNT_BLOCK 16\n{}", texts["blend_seele.cu"]);
+    assert_eq!(small.matches(STARTS).count(), 1);
+    let small = small.replacen(STARTS, COMPARED, 1);
+    let changed = Texts::from([("blend_seele.cu".to_owned(), small)]);
+    check(&texts, &["blend_seele.cu"], &changed).unwrap();
     // A header that only the candidate includes.
     taken(
         "blend_seele.cu",
