@@ -3,7 +3,7 @@
 
 use crate::candidate::{Bill, Candidate, Id, Texts};
 use crate::evaluate::{Broken, Evaluator, Outcome};
-use crate::experiment::{ExperimentError, Folder};
+use crate::experiment::{Budget, ExperimentError, Folder};
 use crate::gates::{Gate, Rejection, Verdict};
 use crate::journal::{CrossChecked, Event, JournalError, Opened, Proposed, State, seconds_now};
 use crate::propose::{History, ProposeError, Proposer};
@@ -66,20 +66,35 @@ pub trait CrossCheck {
     }
 }
 
+/// What a run begins with.
+pub struct Beginning {
+    /// Its first event.
+    pub opened: Opened,
+    /// The texts that may be changed.
+    pub baseline: Texts,
+    /// When this run ends, if the experiment's budget is not spent before.
+    pub limits: Budget,
+}
+
 /// Runs an experiment, or goes on with it. Returns why it ended.
 ///
 /// # Errors
 /// See [`CampaignError`].
 pub fn run<'a>(
     folder: &'a mut Folder,
-    opened: Opened,
+    beginning: Beginning,
     proposer: &mut dyn Proposer,
     evaluator: &mut dyn Evaluator,
     cross_check: Option<&'a mut dyn CrossCheck>,
-    baseline: Texts,
     watch: &mut dyn Watch,
 ) -> Result<String, CampaignError> {
+    let Beginning {
+        opened,
+        baseline,
+        limits,
+    } = beginning;
     let mut session = Session::open(folder, opened, baseline)?;
+    session.limits = limits;
     session.cross_check = cross_check;
     let ended = session
         .begin(evaluator, watch)
@@ -97,7 +112,10 @@ pub struct Session<'a> {
     folder: &'a mut Folder,
     state: State,
     cross_check: Option<&'a mut dyn CrossCheck>,
+    limits: Budget,
     start: Instant,
+    /// Tries and device seconds of earlier sessions.
+    before: (u64, f64),
 }
 
 impl<'a> Session<'a> {
@@ -113,8 +131,10 @@ impl<'a> Session<'a> {
         let state = State::replay(baseline, folder.journal.entries(), &folder.blobs)?;
         let mut session = Self {
             folder,
+            before: (state.history.proposed, state.device_seconds),
             state,
             cross_check: None,
+            limits: Budget::UNLIMITED,
             start: Instant::now(),
         };
         session.write(Event::Opened(opened))?;
@@ -178,6 +198,14 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Writes down an answer of a model that asks by itself.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub fn answered(&mut self, bill: Bill) -> Result<(), CampaignError> {
+        self.note(vec![bill])
+    }
+
     fn go(
         &mut self,
         proposer: &mut dyn Proposer,
@@ -233,8 +261,28 @@ impl<'a> Session<'a> {
         } else if self.start.elapsed().as_secs_f64() >= budget.wall_seconds {
             Some(format!("{:.0} seconds have passed", budget.wall_seconds))
         } else {
-            None
+            self.ends_here()
         }
+    }
+
+    /// Why this run is over while the experiment is not.
+    fn ends_here(&self) -> Option<String> {
+        let (tries, seconds) = self.before;
+        let Budget {
+            candidates,
+            device_seconds,
+            wall_seconds,
+        } = self.limits;
+        let spent = if self.state.history.proposed - tries >= candidates {
+            format!("{candidates} candidates of this run are tried")
+        } else if self.state.device_seconds - seconds >= device_seconds {
+            format!("{device_seconds:.0} device seconds of this run are spent")
+        } else if self.start.elapsed().as_secs_f64() >= wall_seconds {
+            format!("{wall_seconds:.0} seconds of this run have passed")
+        } else {
+            return None;
+        };
+        Some(format!("{spent}; `lab resume` goes on"))
     }
 
     /// Takes in a candidate: judges it, unless its text was judged before.
@@ -360,4 +408,6 @@ impl<'a> Session<'a> {
 #[cfg(test)]
 mod bills_tests;
 #[cfg(test)]
-mod tests;
+mod pieces_tests;
+#[cfg(test)]
+pub(crate) mod tests;

@@ -58,7 +58,7 @@ const FIRST: [(&str, &str); 13] = [
         "lab new",
         "scene held_out size pipeline task candidates device_seconds",
     ),
-    ("lab run", "proposer llm guidance on device"),
+    ("lab run", "proposer llm guidance wall_seconds on device"),
     (
         "make",
         "output preset iterations budget max_gaussians max_size images frames view overwrite \

@@ -1,6 +1,6 @@
 //! What answers of models cost is in the journal, each once.
 
-use super::tests::{Quiet, experiment, opened};
+use super::tests::{Quiet, beginning, experiment};
 use super::*;
 use crate::candidate::Bill;
 use crate::evaluate::{Answered, Recorded};
@@ -55,11 +55,10 @@ fn go(folder: &mut Folder, proposer: &mut dyn Proposer) {
     let mut watch = Quiet { left: &left };
     run(
         folder,
-        opened(),
+        beginning(baseline),
         proposer,
         &mut evaluator,
         None,
-        baseline,
         &mut watch,
     )
     .unwrap();

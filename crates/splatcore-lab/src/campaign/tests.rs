@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::path::Path;
 
 /// Proposes numbers: near the best so far, or anywhere.
-struct Numbers;
+pub(super) struct Numbers;
 
 fn number(text: &str) -> u64 {
     text.trim().parse().unwrap()
@@ -39,16 +39,16 @@ impl Proposer for Numbers {
     }
 }
 
-fn answer(candidate: &Candidate) -> Answered {
+pub(super) fn answer(candidate: &Candidate) -> Answered {
     match number(&candidate.changed["a.cu"]) {
         n if n % 7 == 0 => Answered::Stopped(Gate::Result),
         n => Answered::Time(0.5 + (n as f64 - 100.0).abs() / 256.0),
     }
 }
 
-pub(super) struct Quiet<'a> {
+pub(crate) struct Quiet<'a> {
     /// Candidates until the interruption.
-    pub(super) left: &'a Cell<u32>,
+    pub(crate) left: &'a Cell<u32>,
 }
 
 impl Watch for Quiet<'_> {
@@ -61,7 +61,7 @@ impl Watch for Quiet<'_> {
     }
 }
 
-pub(super) fn experiment(candidates: u64) -> Experiment {
+pub(crate) fn experiment(candidates: u64) -> Experiment {
     Experiment {
         version: 1,
         seed: 5,
@@ -85,7 +85,7 @@ pub(super) fn experiment(candidates: u64) -> Experiment {
     }
 }
 
-pub(super) fn opened() -> Opened {
+pub(crate) fn opened() -> Opened {
     Opened {
         version: "test".into(),
         kernels: "none".into(),
@@ -95,29 +95,36 @@ pub(super) fn opened() -> Opened {
     }
 }
 
+pub(super) fn beginning(baseline: Texts) -> Beginning {
+    Beginning {
+        opened: opened(),
+        baseline,
+        limits: Budget::UNLIMITED,
+    }
+}
+
 fn go(folder: &mut Folder, stop_after: u32) -> Result<String, CampaignError> {
     let left = Cell::new(stop_after);
     let mut evaluator = Recorded::new(answer, 0.001);
     run(
         folder,
-        opened(),
+        beginning(Texts::new()),
         &mut Numbers,
         &mut evaluator,
         None,
-        Texts::new(),
         &mut Quiet { left: &left },
     )
 }
 
 /// What a journal says but for beginnings and ends of runs.
-fn work(entries: &[Entry]) -> Vec<Event> {
+pub(super) fn work(entries: &[Entry]) -> Vec<Event> {
     let events = entries.iter().map(|entry| entry.event.clone());
     events
         .filter(|event| !matches!(event, Event::Opened(_) | Event::Stopped { .. }))
         .collect()
 }
 
-fn undisturbed(path: &Path) -> Vec<Event> {
+pub(super) fn undisturbed(path: &Path) -> Vec<Event> {
     let mut folder = Folder::create(path, &experiment(120)).unwrap();
     let reason = go(&mut folder, u32::MAX).unwrap();
     assert!(reason.contains("120 candidates"), "{reason}");
@@ -193,11 +200,10 @@ fn a_proposer_that_never_has_an_idea_ends_the_run() {
     let mut evaluator = Recorded::new(answer, 0.001);
     let error = run(
         &mut folder,
-        opened(),
+        beginning(Texts::new()),
         &mut Idle,
         &mut evaluator,
         None,
-        Texts::new(),
         &mut Quiet { left: &left },
     )
     .unwrap_err();
@@ -261,11 +267,10 @@ fn fifty_faulty_candidates_do_not_stop_a_run() {
     let mut watch = Quiet { left: &left };
     let ended = run(
         &mut folder,
-        opened(),
+        beginning(Texts::new()),
         &mut Numbers,
         &mut Faulty,
         None,
-        Texts::new(),
         &mut watch,
     );
     assert!(ended.unwrap().contains("80 candidates"));
@@ -362,11 +367,10 @@ fn a_counterexample_is_a_test_at_once_and_stays_one() {
     let left = Cell::new(u32::MAX);
     run(
         &mut folder,
-        opened(),
+        beginning(Texts::new()),
         &mut Numbers,
         &mut evaluator,
         Some(&mut Odd),
-        Texts::new(),
         &mut Quiet { left: &left },
     )
     .unwrap();

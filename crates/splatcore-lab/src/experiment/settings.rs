@@ -181,6 +181,15 @@ pub struct Budget {
     pub wall_seconds: f64,
 }
 
+impl Budget {
+    /// No end.
+    pub const UNLIMITED: Self = Self {
+        candidates: u64::MAX,
+        device_seconds: f64::INFINITY,
+        wall_seconds: f64::INFINITY,
+    };
+}
+
 impl Default for Budget {
     fn default() -> Self {
         Self {

@@ -8,6 +8,7 @@ use splatcore_lab::cheats::{self, Cheat, Tried};
 use splatcore_lab::evaluate::{Broken, Toolbox};
 use splatcore_lab::experiment::Workload;
 use splatcore_lab::llm::checker::Opinion;
+use splatcore_lab::llm::pause::Pause;
 use splatcore_lab::llm::question::Setting;
 use splatcore_lab::llm::source::Source;
 use splatcore_lab::{Rejection, Texts};
@@ -84,7 +85,8 @@ pub fn run(args: Args) -> Result<()> {
 /// Asks a model about planted changes.
 fn ask(chosen: &[Cheat], source: &Source, record: PathBuf, kernels: &Texts) -> Result<()> {
     let (endpoints, limits) = Default::default();
-    let (mut model, parameters) = model::recorded(source, &endpoints, limits, record)?;
+    let pause = Pause::new(crate::interrupt::stop_requested);
+    let (mut model, parameters) = model::recorded(source, &endpoints, limits, record, &pause)?;
     let names = chosen.iter().map(|cheat| cheat.name.chars().count());
     let width = names.max().unwrap_or(0);
     let (mut right, mut asked) = ([0; 2], [0; 2]);

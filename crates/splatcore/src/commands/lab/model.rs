@@ -75,16 +75,23 @@ impl ModelArgs {
         self.llm.is_some()
     }
 
-    /// The proposer, and the second opinion.
+    /// The proposer, and the second opinion. `pause` ends their waits.
     ///
     /// # Errors
     /// If an endpoint's settings cannot be right, or a file cannot be read.
-    pub fn proposer(&self, open: &Opening, experiment: &Experiment, folder: &Path) -> Result<Pair> {
+    pub fn proposer(
+        &self,
+        open: &Opening,
+        experiment: &Experiment,
+        folder: &Path,
+        pause: &Pause,
+    ) -> Result<Pair> {
         let Some(source) = &self.llm else {
             bail!("no source of answers is named; give --llm");
         };
         let record = folder.join("models.jsonl");
-        let (model, parameters) = recorded(source, &experiment.llm, experiment.models, record)?;
+        let limits = experiment.models;
+        let (model, parameters) = recorded(source, &experiment.llm, limits, record, pause)?;
         let model = model.named(self.model.clone());
         let model: Shared = Arc::new(Mutex::new(model));
         let at = &experiment.task;
@@ -142,11 +149,11 @@ pub fn recorded(
     endpoints: &Endpoints,
     limits: Limits,
     record: PathBuf,
+    pause: &Pause,
 ) -> Result<(Recorded, BTreeMap<Role, Parameters>)> {
     let record = Record::open(record)?;
     let keys = Keys::of_environment();
-    let pause = Pause::new(crate::interrupt::stop_requested);
-    let opened = source.open(endpoints, &keys, &record, &pause)?;
+    let opened = source.open(endpoints, &keys, &record, pause)?;
     let budget = Budget::new(limits, record.exchanges());
     let recorder = Recorder::new(record, budget, opened.prices, opened.model);
     Ok((recorder, opened.parameters))

@@ -79,7 +79,8 @@ fn workload(text: &str) -> Result<Workload, String> {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+/// Seconds, 0 or more.
+pub fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|&seconds: &f64| seconds >= 0.0);
     seconds.ok_or_else(|| "give seconds, 0 or more".into())
 }

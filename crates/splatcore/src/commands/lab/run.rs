@@ -1,17 +1,20 @@
 //! `splatcore lab run` and `resume`.
 
 use super::device::DeviceArgs;
+use super::new::seconds;
 use super::opening::Opening;
 use crate::interrupt;
 use crate::output::WrongUsage;
 use anyhow::{Result, bail};
 use splatcore_lab::Candidate;
-use splatcore_lab::campaign::{self, Watch};
+use splatcore_lab::campaign::{self, Beginning, CampaignError, Watch};
 use splatcore_lab::evaluate::Outcome;
-use splatcore_lab::experiment::{Experiment, Folder};
+use splatcore_lab::experiment::{Budget, Experiment, Folder};
 use splatcore_lab::journal::State;
+use splatcore_lab::llm::pause::Pause;
 use splatcore_lab::proposers::Proposers;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// Search until a budget is spent, nothing is left to try, or Ctrl-C.
 ///
@@ -27,6 +30,17 @@ pub struct Args {
     /// model [that of experiment.toml; else model with --llm, and portfolio without]
     #[arg(long, value_name = "NAME,NAME")]
     proposer: Option<Proposers>,
+    /// End this run after so many candidates; the next one goes on
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    candidates: u64,
+    /// End this run after so many seconds of the device; the next one goes on
+    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY)]
+    #[arg(value_parser = seconds, hide_default_value = true)]
+    device_seconds: f64,
+    /// End this run after so many seconds of the clock; the next one goes on
+    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY)]
+    #[arg(value_parser = seconds, hide_default_value = true)]
+    wall_seconds: f64,
     #[command(flatten)]
     model: super::model::ModelArgs,
     #[command(flatten)]
@@ -40,11 +54,24 @@ pub fn run(args: Args) -> Result<()> {
     let opening = Opening::new(&args.device, &experiment)?;
     opening.check_journal(&folder)?;
     let baseline = opening.baseline(&experiment)?;
+    let limits = Budget {
+        candidates: args.candidates,
+        device_seconds: args.device_seconds,
+        wall_seconds: args.wall_seconds,
+    };
+    // A reply that does not come must not hold a run beyond its time.
+    let time = limits.wall_seconds.min(experiment.budget.wall_seconds);
+    let end = Duration::try_from_secs_f64(time).ok();
+    let end = end.and_then(|time| Instant::now().checked_add(time));
+    let is_over = move || end.is_some_and(|end| Instant::now() >= end);
+    let pause = Pause::new(move || interrupt::stop_requested() || is_over());
     let guard = interrupt::Guard::start_searching()?;
     let proposers = proposers(args.proposer, &experiment, args.model.is_asked())?;
     let (model, mut cross_check) = match args.model.is_asked() {
         true => {
-            let (model, check) = args.model.proposer(&opening, &experiment, &args.folder)?;
+            let (model, check) =
+                args.model
+                    .proposer(&opening, &experiment, &args.folder, &pause)?;
             (Some(model), check)
         }
         false => (None, None),
@@ -55,13 +82,20 @@ pub fn run(args: Args) -> Result<()> {
     let mut watch = Lines { guard: &guard };
     let ended = campaign::run(
         &mut folder,
-        opened,
+        Beginning {
+            opened,
+            baseline,
+            limits,
+        },
         &mut proposer,
         &mut evaluator,
         cross_check.as_deref_mut().map(|check| check as _),
-        baseline,
         &mut watch,
-    )?;
+    );
+    let ended = match ended {
+        Err(CampaignError::Stop(reason)) if is_over() => reason,
+        other => other?,
+    };
     println!("{ended}");
     super::status::print(folder.journal.entries())
 }
