@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What a model was told before it wrote: the paper's three ways to search (figures 9 and 10 of Hu
-/// & Zhou 2025).
+/// & Zhou 2025), or a way of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guided {
@@ -13,6 +13,8 @@ pub enum Guided {
     Planner,
     /// Nothing.
     Nothing,
+    /// What it asked for: a coding agent that used the lab's tools ([`crate::mcp`]).
+    Agent,
 }
 
 /// A planner's advice, as far as reports need it.

@@ -5,6 +5,7 @@
 //! Rust SDK brings an asynchronous runtime and some fifty crates for what is a loop over lines
 //! here: one client, one request at a time, tools only.
 
+mod client;
 mod protocol;
 mod tools;
 

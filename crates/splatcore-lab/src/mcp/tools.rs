@@ -1,27 +1,26 @@
 //! The lab's tools.
 
+use super::client::Client;
 use super::protocol::Tools;
 use crate::campaign::{Session, Watch};
-use crate::candidate::{Candidate, Edit, Operator, Texts, apply, parse};
+use crate::candidate::{Candidate, Edit, Guided, Operator, Origin, Texts, apply, parse};
 use crate::evaluate::Evaluator;
 use crate::propose::Judged;
 use serde_json::{Value, json};
 
 /// An experiment, at a client's service.
 pub struct Desk<'a, 'b> {
-    /// The experiment.
-    pub session: &'a mut Session<'b>,
-    /// Who judges.
-    pub evaluator: &'a mut dyn Evaluator,
-    /// Who looks on.
-    pub watch: &'a mut dyn Watch,
-    /// What is known of the baseline: stages, resources, counts.
-    pub profile: String,
+    session: &'a mut Session<'b>,
+    evaluator: &'a mut dyn Evaluator,
+    watch: &'a mut dyn Watch,
+    profile: String,
+    client: Client,
 }
 
 /// The tools of `tools/list`.
 pub fn tools() -> Value {
     let text = |about: &str| json!({"type": "string", "description": about});
+    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
     json!([
         {
             "name": "task",
@@ -53,6 +52,11 @@ pub fn tools() -> Value {
                                    lines that stand in the file once, =======, the lines to put \
                                    there, >>>>>>> REPLACE"),
                     "parent": text("the candidate that the edits are of; the baseline if left out"),
+                    "model": text("the model that you are, for the record"),
+                    "version": text("its version, for the record"),
+                    "tokens_in": count("tokens that you read since your last judged proposal, for \
+                                        the record; estimated if left out"),
+                    "tokens_out": count("tokens that you wrote since then, thoughts included"),
                 },
                 "required": ["about", "edits"],
             },
@@ -74,7 +78,24 @@ Every change is held to this, in this order, and the first gate that it does not
 - the same bits twice; no race, no barrier that some threads miss, no access outside a buffer.
 Then whole frames are timed beside the baseline's, from cameras that move.";
 
-impl Desk<'_, '_> {
+impl<'a, 'b> Desk<'a, 'b> {
+    /// Serves a session's experiment. `profile` is what is known of the baseline: stages,
+    /// resources, counts.
+    pub fn new(
+        session: &'a mut Session<'b>,
+        evaluator: &'a mut dyn Evaluator,
+        watch: &'a mut dyn Watch,
+        profile: String,
+    ) -> Self {
+        Self {
+            session,
+            evaluator,
+            watch,
+            profile,
+            client: Client::new(),
+        }
+    }
+
     fn task(&self) -> String {
         let experiment = &self.session.folder().experiment;
         let scenes: Vec<&str> = experiment
@@ -137,10 +158,17 @@ impl Desk<'_, '_> {
             Some(id) => vec![self.find(id)?.candidate.id()],
             None => vec![],
         };
+        let number = self.session.state().history.proposed;
+        let bill = self.client.bill(number, arguments)?;
         let candidate = Candidate {
             parents,
             operator: Operator::Llm,
-            origin: None,
+            origin: Some(Origin {
+                number,
+                model: bill.model.clone().unwrap_or_else(|| "agent".into()),
+                guided: Guided::Agent,
+                advice: None,
+            }),
             changed,
             about: about.lines().next().unwrap_or_default().to_owned(),
         };
@@ -152,8 +180,10 @@ impl Desk<'_, '_> {
             ));
         }
         self.session
-            .submit(candidate, self.evaluator, self.watch)
+            .answered(bill)
+            .and_then(|()| self.session.submit(candidate, self.evaluator, self.watch))
             .map_err(|error| error.to_string())?;
+        self.client.judged();
         match self.session.state().history.find(&id) {
             Some(judged) => Ok(format!("candidate {id}: {}", judged.verdict)),
             None => Err("the edits change nothing".into()),
@@ -182,16 +212,23 @@ impl Tools for Desk<'_, '_> {
     }
 
     fn call(&mut self, name: &str, arguments: &Value) -> Option<Result<String, String>> {
-        Some(match name {
+        let answer = match name {
             "task" => Ok(self.task()),
             "read_file" => self.read(arguments),
             "propose" => self.propose(arguments),
             "candidates" => Ok(self.candidates()),
             _ => return None,
-        })
+        };
+        let (Ok(text) | Err(text)) = &answer;
+        self.client.told(text);
+        Some(answer)
     }
 }
 
 fn word<'a>(arguments: &'a Value, name: &str) -> Option<&'a str> {
     arguments.get(name).and_then(Value::as_str)
 }
+
+#[cfg(test)]
+#[path = "tools_tests.rs"]
+mod tests;

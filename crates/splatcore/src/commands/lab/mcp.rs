@@ -37,12 +37,8 @@ pub fn run(args: Args) -> Result<()> {
     let mut watch = Lines { guard: &guard };
     let mut session = Session::open(&mut folder, opened, baseline)?;
     session.begin(&mut evaluator, &mut watch)?;
-    let mut desk = Desk {
-        session: &mut session,
-        evaluator: &mut evaluator,
-        watch: &mut watch,
-        profile: splatcore_lab::profile::to_markdown(&profile),
-    };
+    let profile = splatcore_lab::profile::to_markdown(&profile);
+    let mut desk = Desk::new(&mut session, &mut evaluator, &mut watch, profile);
     serve(&mut desk, stdin().lock(), stdout().lock())?;
     session.close("the client went".into())?;
     Ok(())

@@ -30,6 +30,7 @@ fn mode(mode: Option<Guided>) -> &'static str {
         Some(Guided::PlannerAndProfile) => "planner and profile",
         Some(Guided::Planner) => "planner",
         Some(Guided::Nothing) => "neither",
+        Some(Guided::Agent) => "coding agent",
         None => "search without a model",
     }
 }
