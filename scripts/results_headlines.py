@@ -1,7 +1,7 @@
 """What the short table of each paper shows, for results_summary.py, which says how to read it."""
 
 BASES = "[`scalar` is faster than INRIA's code](#the-three-baselines); scenes, card: not measured"
-GROUPS = "[multiprocessors without a block, on fox_220k](#why-groups-of-tiles-lose-here)"
+GROUPS = "[multiprocessors without a block](#why-groups-of-tiles-lose-here)"
 MODEL = "[the gain depends on the model](#what-the-tables-show); card: not measured"
 LAB = "[replies written before the run; whole frames](#how-these-runs-differ-from-the-papers)"
 UNKNOWN = "[not examined](#what-the-tables-show)"
@@ -81,7 +81,8 @@ LINES = {
     "tensor-gs": [
         ["Figure 4", "gain of a frame, TensorGS", "mean {TensorGS|paper*}x", "-",
          "{TensorGS|here*speed-up}x; over `literal` "
-         "{paper-baselines-gains>TensorGS, 2x2*|over `literal`}x", GROUPS],
+         "{paper-baselines-gains>TensorGS, 2x2*|over `literal`}x; at the paper's size of image "
+         "[{paper-tensor-gs-size>2x2, TensorGS|*980x545: gain}x](#why-groups-of-tiles-lose-here)", GROUPS],
         ["Figure 5", "gain over AdR-Gaussian, FlashGS, GSCore",
          "means {AdR-Gaussian +|paper* & FlashGS +|paper* & GSCore +|paper*}x", "-",
          "{AdR-Gaussian +|here*: speed-up & FlashGS +|here*speed-up & GSCore +|here*speed-up}x",
@@ -96,14 +97,14 @@ LINES = {
          "{Naive|paper*speed-up}x; {Naive|paper*cores % .0} %; {Naive|paper*bandwidth % .0} %",
          "-",
          "{Naive|here*: speed-up}x; fox_220k: "
-         "{paper-tensor-gs-groups>*1x1-half*|matrix units busy .0} %; "
-         "{paper-tensor-gs-groups>*1x1-half*|memory busy .0} %",
+         "{paper-tensor-gs-groups>fox_220k, `aabb+tensor-gs-1x1-half`|matrix units busy .0} %; "
+         "{paper-tensor-gs-groups>fox_220k, `aabb+tensor-gs-1x1-half`|memory busy .0} %",
          "[instructions of other kinds](#why-groups-of-tiles-lose-here); memory: not examined"],
         ["Table 2", "3DGS: multiprocessors; memory; tensor cores busy",
          "{SM|paper* .0} %; {DRAM|paper* .0} %; {Tensor|paper* .0} %", "-",
-         "fox_220k: {paper-tensor-gs-groups>*`aabb+scalar`*|multiprocessors busy .0} %; "
-         "{paper-tensor-gs-groups>*`aabb+scalar`*|memory busy .0} %; "
-         "{paper-tensor-gs-groups>*`aabb+scalar`*|matrix units busy .0} %",
+         "fox_220k: {paper-tensor-gs-groups>fox_220k, `aabb+scalar`|multiprocessors busy .0} %; "
+         "{paper-tensor-gs-groups>fox_220k, `aabb+scalar`|memory busy .0} %; "
+         "{paper-tensor-gs-groups>fox_220k, `aabb+scalar`|matrix units busy .0} %",
          "memory: not examined"],
         ["Table 3", "PSNR in FP16 less in FP32", "{FP16|paper* - FP32|paper*} dB", "-",
          "{FP16|here*photos - FP32|here*photos} dB",
@@ -139,8 +140,9 @@ LINES = {
          "(#what-warps-wait-for) (3 scenes, H100)",
          "[chair waits for values](#what-the-tables-show)"],
         ["Figure 5", "gain without atomicity",
-         "mean {atomic_add|paper*mean}x, largest {atomic_add|paper*max}x", "-", "not measured",
-         "`plain-add` has not run on a card yet"],
+         "mean {atomic_add|paper*mean}x, largest {atomic_add|paper*max}x", "-",
+         "{atomic_add|here*: speed-up}x (fox_220k, boxes and tight)",
+         "[one scene, another card](#what-the-tables-show); not examined"],
         ["Figure 6", "lanes of a warp that add", "no numbers", "-",
          "{Base|here*boxes: lanes, warps that add .1} of 32", ""],
         ["Figure 10", "warp stalls: fewer by",
@@ -163,10 +165,11 @@ LINES = {
          "{`__expf`|paper*} %; {colours in|paper*} %", "-",
          "{`__expf`|lab* .1} %; {colours in|lab* .1} % (H100)",
          "whole frames here, kernels there; the rest: not examined"],
-        ["Table II", "3DGS: occupancy; stall not selected",
-         "{Achieved|paper*} %; {Stall not|paper*} (Dr Johnson, Mip-NeRF 360)", "-",
-         "{Achieved|here*} %; {Stall not|here*} (`scalar`)",
-         "[`scalar`, not `literal`, was profiled](#llm-table-ii)"],
+        ["Table II", "3DGS: occupancy; stall not selected; FLOP of a byte",
+         "{Achieved|paper*} %; {Stall not|paper*}; {Arithmetic intensity of GS|paper*} "
+         "(Dr Johnson, Mip-NeRF 360)", "-",
+         "{Achieved|here*} %; {Stall not|here*}; {Arithmetic intensity of GS|here*}",
+         "[card, scene](#llm-table-ii): not taken apart"],
         ["Table III", "Gaussians for each tile; share computed",
          "{Average of G|paper* .0}; {Average of c|paper* .0} %", "-",
          "{Average of G|here* .0}; {Average of c|here* .0} % (boxes)",
@@ -182,10 +185,12 @@ LINES = {
         ["Figure 11", "gain on other scenes; by hand",
          "mean {search, planner and|paper: mean}x, best {search, planner and|paper: best}x; "
          "{by hand|paper: mean}x, {by hand|paper: best}x", "-",
-         "mean {search, planner and|lab*}x; by hand: not measured", LAB],
+         "mean {search, planner and|lab*}x; live model {search, planner and|live*}x; by hand: not "
+         "measured", LAB],
         ["Figure 12", "gain on other cards", "at least {RTX|paper*}x", "-", "not measured",
          "no kernel was timed on a second kind of card"],
-        ["Figure 13", "gain of Seele's kernel, mended by hand", "mean {Seele|paper: mean}x", "-",
-         "mean {Seele|lab*}x", LAB],
+        ["Figure 13", "gain of Seele's kernel; of TC-GS', mended by hand",
+         "mean {Seele|paper: mean}x; {TC-GS|paper: mean}x", "-",
+         "mean {Seele|lab*}x; live model {Seele|live*}x; {TC-GS|live*}x", LAB],
     ],
 }

@@ -29,8 +29,17 @@ LOOKS, ERROR = [8, 16, 32], 0.05
 PROCESSES, ROUNDS, T = 8, 8, 2.306
 
 
+# Winners of a model that was asked during the run, on scenes that their searches never saw.
+HELD_OUT_NAME = "lab/live-held-out.jsonl"
+
+
 def lines(name):
     return json_lines(f"lab/{name}")
+
+
+def live_held_out():
+    """These winners by experiment."""
+    return {line["experiment"]: line for line in json_lines(HELD_OUT_NAME)}
 
 
 def candidates(name):
@@ -53,6 +62,7 @@ def speed_up(ratio):
 
 def experiments():
     accepted = {line["experiment"]: line["evidence"] for line in lines("accepted.jsonl")}
+    alone = {name: one["verdict"]["ratio"] for name, one in live_held_out().items()}
     rows = []
     for name, start, who in EXPERIMENTS:
         found = candidates(name)
@@ -63,6 +73,7 @@ def experiments():
         inherited = [c for c in found if c.get("same") and c["verdict"]["verdict"] == "faster"]
         ratios = [one["verdict"]["ratio"] for one in found if "ratio" in one["verdict"]]
         evidence = accepted.get(name)
+        held_out = evidence["held_out"]["ratio"] if evidence else alone.get(name)
         rows.append(
             [
                 start,
@@ -73,16 +84,18 @@ def experiments():
                 count.get("rejected", 0),
                 speed_up(min(ratios)),
                 speed_up(evidence["search"]["ratio"]) if evidence else "-",
-                speed_up(evidence["held_out"]["ratio"]) if evidence else "-",
+                speed_up(held_out) if held_out else "-",
             ]
         )
     head = ["start", "proposer", "candidates", "faster", "inherited", "rejected"]
     head += ["best", "again", "held out"]
-    names = [f"lab/{name}.jsonl" for name, _, _ in EXPERIMENTS] + ["lab/accepted.jsonl"]
+    names = [f"lab/{name}.jsonl" for name, _, _ in EXPERIMENTS]
+    names += ["lab/accepted.jsonl", HELD_OUT_NAME]
     align = ["left", "left"] + ["right"] * 7
     note = (
         "Replies of the rows *model* were written before the run by a model that had seen this\n"
-        "repository's other blends."
+        "repository's other blends. Winners of a live model were timed on held-out scenes without the\n"
+        "rest of `lab accept`."
     )
     return "\n\n".join([table(head, rows, align), note, source(*names)])
 
@@ -169,6 +182,25 @@ def live():
     head = ["start", "try", "change", "predicted, %", "speed-up", "time over the start's"]
     body = table(head, rows, ["left", "right", "left"] + ["right"] * 3)
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in LIVE])])
+
+
+def live_scenes():
+    """Winners of a live model on scenes that their searches never saw."""
+    rows = []
+    for name, one in live_held_out().items():
+        best = min((c["verdict"] for c in candidates(name) if "ratio" in c["verdict"]), key=lambda v: v["ratio"])
+        verdict = one["verdict"]
+        scenes = {
+            series["scene"]: median(c / b for b, c in zip(series["baseline"], series["candidate"]))
+            for series in one["series"]
+        }
+        low, high = verdict["low"], verdict["high"]
+        cells = [speed_up(best["ratio"]), *(speed_up(ratio) for ratio in scenes.values())]
+        rows.append([LIVE[name], *cells, speed_up(verdict["ratio"]), f"{low:.4f} to {high:.4f}"])
+    scenes = [series["scene"] for series in one["series"]]
+    head = ["start", "fox_220k, in the search", *scenes, "both", "time over the start's, both"]
+    names = [HELD_OUT_NAME, *(f"lab/{name}.jsonl" for name in live_held_out())]
+    return "\n\n".join([table(head, rows), source(*names)])
 
 
 # The values of the kernels as they are, in the order of each recorded space's axes.
@@ -326,6 +358,7 @@ def lab():
         "lab-seele": by_candidate("seele-1", "seele-2", "seele-3"),
         "lab-guidance": guidance(),
         "lab-live": live(),
+        "lab-live-scenes": live_scenes(),
         "lab-noise": noise(),
         "lab-searches": searches(),
         "lab-spaces": spaces(),
