@@ -76,6 +76,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, again: Vec<OsString>) 
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     program::set(&arguments, again);
     program::raise_file_limit();
+    if ranks::has_read() {
+        return 0;
+    }
     let _raised = ranks::Raised;
     let matches = arranged().try_get_matches_from(arguments);
     let cli = matches.and_then(|matches| {

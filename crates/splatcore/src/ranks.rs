@@ -21,7 +21,10 @@ mod lowered;
 #[cfg(not(unix))]
 mod lowered {
     pub struct Raised;
-    pub fn lower(_: usize) -> std::io::Result<()> {
+    pub fn has_read() -> bool {
+        false
+    }
+    pub fn lower(_: usize) -> anyhow::Result<()> {
         Ok(())
     }
     pub fn raise() {}
@@ -32,7 +35,7 @@ mod world;
 
 pub use account::{Account, in_a_line};
 pub use launch::Cards;
-pub use lowered::Raised;
+pub use lowered::{Raised, has_read};
 
 use crate::output::{WrongUsage, counted};
 use anyhow::{Result, anyhow, bail};

@@ -109,9 +109,15 @@ impl Drop for Children {
 /// What a process says.
 type Lines = Box<dyn Read + Send>;
 
+/// What starts this program once more, with the same arguments.
+pub fn this_program() -> Result<Command> {
+    let mut command = Command::new(env::current_exe().context("where this program lies")?);
+    command.args(env::args_os().skip(1));
+    Ok(command)
+}
+
 /// Starts the other ranks.
 pub fn start(count: usize) -> Result<(World, Children)> {
-    let program = env::current_exe().context("where this program lies")?;
     // A port that is free now; rank 0 listens there in a moment.
     let port = TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
@@ -119,9 +125,8 @@ pub fn start(count: usize) -> Result<(World, Children)> {
         .port();
     let mut children = Vec::new();
     for rank in 1..count {
-        let mut command = Command::new(&program);
+        let mut command = this_program()?;
         command
-            .args(env::args_os().skip(1))
             .env(CHILD_VARIABLE, "1")
             .env("RANK", rank.to_string())
             .env("LOCAL_RANK", rank.to_string())

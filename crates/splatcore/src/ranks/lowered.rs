@@ -1,45 +1,65 @@
-//! A rank that a launcher started reads what it says itself, and passes on what went wrong.
+//! A rank that a launcher started has another process read what it says, which passes on what went
+//! wrong: also the last words of a process that aborts.
 
+use super::launch;
 use super::voice::pass_on;
+use anyhow::{Context, Result};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
-use std::fs::File;
-use std::io::{self, BufReader, Write, pipe, stderr, stdout};
+use std::env;
+use std::io::{Write, stderr, stdin, stdout};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::process::{Child, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a terminal may take for the last lines.
 const LAST: Duration = Duration::from_secs(1);
+/// Set for the process that reads, to the number of the rank.
+const READER_VARIABLE: &str = "SPLATCORE_READS_RANK";
 
-/// The process's own stdout and stderr, and who says that all was read.
+/// The process's own stdout and stderr, and who reads what it says.
 struct Lowered {
     own: [OwnedFd; 2],
-    read: mpsc::Receiver<()>,
+    reader: Child,
 }
 
 static LOWERED: Mutex<Option<Lowered>> = Mutex::new(None);
 
+/// Whether this process was started to read what a rank says, which it then has done.
+pub fn has_read() -> bool {
+    let rank = env::var(READER_VARIABLE).ok();
+    let Some(rank) = rank.and_then(|rank| rank.parse().ok()) else {
+        return false;
+    };
+    pass_on(rank, stdin().lock(), &mut stderr());
+    true
+}
+
 /// From here on what goes to stdout and stderr is passed on, until [`raise`].
 ///
 /// # Errors
-/// If the system has no more files.
-pub fn lower(rank: usize) -> io::Result<()> {
+/// If the system has no more files or processes.
+pub fn lower(rank: usize) -> Result<()> {
     let own = [
         stdout().as_fd().try_clone_to_owned()?,
         stderr().as_fd().try_clone_to_owned()?,
     ];
-    let mut to = File::from(own[1].try_clone()?);
-    let (reader, writer) = pipe()?;
+    let mut command = launch::this_program()?;
+    command
+        .env(READER_VARIABLE, rank.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null());
+    // What ends the rank is not to end who reads its last words.
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut reader = command
+        .spawn()
+        .context("a process that reads what a rank says")?;
+    let writer = reader.stdin.take().context("the way to that process")?;
     stdout().flush()?;
     dup2_stdout(&writer)?;
     dup2_stderr(&writer)?;
-    let (done, read) = mpsc::channel();
-    thread::spawn(move || {
-        pass_on(rank, BufReader::new(reader), &mut to);
-        let _ = done.send(());
-    });
-    *LOWERED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Lowered { own, read });
+    *LOWERED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Lowered { own, reader });
     Ok(())
 }
 
@@ -49,14 +69,17 @@ pub fn raise() {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .take();
-    let Some(Lowered { own, read }) = lowered else {
+    let Some(Lowered { own, mut reader }) = lowered else {
         return;
     };
     let _ = stdout().flush();
     // The reader comes to the end when nobody can write any more.
     let _ = dup2_stdout(&own[0]);
     let _ = dup2_stderr(&own[1]);
-    let _ = read.recv_timeout(LAST);
+    let until = Instant::now() + LAST;
+    while matches!(reader.try_wait(), Ok(None)) && Instant::now() < until {
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Raises the voice of a rank at the end of the command, whatever the end is.

@@ -87,6 +87,7 @@ impl NcclLibrary {
         if status == SUCCESS {
             return Ok(());
         }
+        show_what_was_said();
         // SAFETY: NCCL's words are constants.
         let words = unsafe { CStr::from_ptr((self.functions.words)(status)) };
         Err(DeviceError::Failed(format!(
@@ -115,6 +116,7 @@ impl NcclLibrary {
         // SAFETY: the card's context is current.
         let status = unsafe { (self.functions.join)(&mut communicator, count, id, rank) };
         self.checked("the ranks did not come together", status)?;
+        show_what_was_said();
         Ok(Communicator(communicator))
     }
 
@@ -161,6 +163,16 @@ impl NcclLibrary {
             }
             self.checked("an exchange", (functions.end)())
         }
+    }
+}
+
+/// NCCL writes what `NCCL_DEBUG` asks for to C's stdout, which keeps lines for a pipe back; a process
+/// that ends without C's exit would take them along.
+fn show_what_was_said() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: without a stream it is for all streams, each of which is locked meanwhile.
+    unsafe {
+        libc::fflush(std::ptr::null_mut());
     }
 }
 
