@@ -3,6 +3,7 @@
 use crate::words::visible;
 use splatcore_core::Choice;
 use std::fmt;
+use std::io::ErrorKind::{QuotaExceeded, StorageFull};
 use std::path::{Path, PathBuf};
 
 /// Where in a file something is wrong.
@@ -44,6 +45,8 @@ pub struct DataError {
     pub remedy: String,
     /// The choice that the remedy speaks of, if there is one.
     pub depends_on: Option<Choice>,
+    /// Whether it could not be written because the disk, or a quota of it, is full.
+    pub no_space: bool,
 }
 
 impl DataError {
@@ -55,6 +58,7 @@ impl DataError {
             problem: problem.into(),
             remedy: remedy.into(),
             depends_on: None,
+            no_space: false,
         }
     }
 
@@ -82,11 +86,19 @@ impl DataError {
 
     /// A failed write.
     pub fn write(path: &Path, error: &std::io::Error) -> Self {
-        Self::new(
-            path,
-            format!("cannot be written ({error})"),
-            "check that the folder exists, that you may write there and that the disk has space",
-        )
+        let no_space = matches!(error.kind(), StorageFull | QuotaExceeded);
+        let remedy = match no_space {
+            true => "free some space on this disk, or write to another one",
+            false => {
+                "check that the folder exists, that you may write there and that the disk has \
+                      space"
+            }
+        };
+        let written = format!("cannot be written ({error})");
+        Self {
+            no_space,
+            ..Self::new(path, written, remedy)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::scene_source::{Files, forget_move};
 use crate::sharing::{MAX_IN_REPORT, SharedScene};
 use anyhow::{Context, Result};
 use splatcore_core::Gaussians;
-use splatcore_data::{file, scene};
+use splatcore_data::{DataError, file, scene};
 use splatcore_train::ResolvedConfig;
 use splatcore_train::config::Preset;
 use splatcore_train::memory::Bytes;
@@ -14,6 +14,11 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often a scene is tried again that finds no room on the disk.
+const TRIES: u32 = 120;
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// A scene that is being written, on a thread of its own.
 pub struct SceneWriter(Option<JoinHandle<Result<SharedScene>>>);
@@ -38,7 +43,7 @@ impl SceneWriter {
                 return Ok(scene);
             }
             timeline.time("write scene.ply", || {
-                scene::write_ply(&ply, gaussians, antialias)
+                once_there_is_room(PAUSE, || scene::write_ply(&ply, gaussians, antialias))
             })?;
             forget_move(&ply);
             if has_sog {
@@ -74,6 +79,34 @@ impl Drop for SceneWriter {
     }
 }
 
+/// Writes what hours of training made. While the disk is full, it is tried again every `pause`, so
+/// that whoever makes room loses nothing.
+///
+/// # Errors
+/// What the disk reports; that it is full only after [`TRIES`].
+fn once_there_is_room(
+    pause: Duration,
+    mut write: impl FnMut() -> Result<(), DataError>,
+) -> Result<(), DataError> {
+    let mut left = TRIES;
+    loop {
+        match write() {
+            Err(error) if error.no_space && left > 0 => {
+                if left == TRIES {
+                    eprintln!(
+                        "{error}: the scene is kept in memory and tried again for {} minutes; \
+                         Ctrl-C gives it up",
+                        (PAUSE * TRIES).as_secs() / 60
+                    );
+                }
+                left -= 1;
+                std::thread::sleep(pause);
+            }
+            written => return written,
+        }
+    }
+}
+
 /// The Gaussians without those that pictures do not show and no reader would take.
 fn sound(mut gaussians: Gaussians) -> Gaussians {
     let unsound = gaussians.drop_unsound();
@@ -94,4 +127,34 @@ fn write_sog(path: &Path, scene: &SharedScene) -> Result<()> {
     file::write_bytes(path, bytes)?;
     eprintln!("{}: {}", path.display(), Bytes(bytes.len() as u64));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn a_full_disk_is_waited_for_and_nothing_else() {
+        let failing = |kind: ErrorKind, times: u32| {
+            let mut calls = 0;
+            let written = once_there_is_room(Duration::ZERO, || {
+                calls += 1;
+                match calls > times {
+                    true => Ok(()),
+                    false => Err(DataError::write(Path::new("scene.ply"), &Error::from(kind))),
+                }
+            });
+            (written.map_err(|error| error.to_string()), calls)
+        };
+        assert_eq!(failing(ErrorKind::StorageFull, 3), (Ok(()), 4));
+        assert_eq!(
+            failing(ErrorKind::QuotaExceeded, TRIES),
+            (Ok(()), TRIES + 1)
+        );
+        let (error, calls) = failing(ErrorKind::StorageFull, TRIES + 1);
+        assert!(error.unwrap_err().contains("free some space") && calls == TRIES + 1);
+        let (error, calls) = failing(ErrorKind::PermissionDenied, 1);
+        assert!(error.unwrap_err().contains("you may write") && calls == 1);
+    }
 }
