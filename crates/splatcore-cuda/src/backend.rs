@@ -15,7 +15,7 @@ use crate::ops::scene;
 use crate::passes::Passes;
 use crate::peers::Peers;
 use crate::peers::nccl::{Id, Nccl};
-use crate::renderer::CudaRenderer;
+use crate::renderer::{self, CudaRenderer};
 use splatcore_core::backend::{
     Backend, BackendError, Learner, LearnerState, MemoryPlan, Ranks, Renderer,
 };
@@ -240,6 +240,21 @@ impl CudaBackend {
     /// The device.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.device
+    }
+
+    /// Whether a renderer of this scene keeps all of it in the device's memory, as far as that is
+    /// free now.
+    pub fn holds(&self, scene: &Gaussians) -> bool {
+        let bytes = renderer::whole_bytes(scene.len(), scene.sh_degree, self.half_scene);
+        self.device.memory().0 >= bytes
+    }
+
+    /// A renderer of Gaussians that stay in their order.
+    pub(crate) fn renderer_in_this_order(
+        &self,
+        scene: &Gaussians,
+    ) -> Result<CudaRenderer, BackendError> {
+        CudaRenderer::in_this_order(scene, self.passes()?, self.half_scene, self.offload)
     }
 
     fn passes(&self) -> Result<Passes, BackendError> {

@@ -16,6 +16,7 @@ pub mod device;
 pub mod dry_run;
 pub mod learner;
 pub mod ops;
+pub mod parts;
 pub mod passes;
 pub mod peers;
 mod probe;
@@ -28,4 +29,5 @@ mod tests;
 
 pub use backend::{CudaBackend, OpenError, Options};
 pub use ops::adam::moments::Moments;
+pub use parts::PartsBackend;
 pub use probe::{CompilerInfo, Probe, probe};

@@ -14,6 +14,9 @@ use splatcore_core::backend::{
 };
 use splatcore_core::{BackendError, Camera, Choice, Gaussians, sh};
 
+/// Bytes of a Gaussian's mean, scales, rotation and opacity.
+const GEOMETRY_BYTES: usize = 44;
+
 /// Renders a scene that stays as it is.
 pub struct CudaRenderer {
     arrays: [Buffer; 5],
@@ -33,6 +36,27 @@ pub struct CudaRenderer {
     unchecked: Option<(Camera, RenderOptions)>,
 }
 
+/// Whether harmonics of a scene are stored as halves, and the degree whose rows are.
+fn stored(sh_degree: u8, half: bool) -> (bool, u8) {
+    let half = half && sh_degree > 0;
+    match sh_degree {
+        2 if !half => (half, 3),
+        degree => (half, degree),
+    }
+}
+
+/// Bytes of a device's memory with which a renderer of so many Gaussians keeps all of them there,
+/// and frames have some room.
+pub(crate) fn whole_bytes(gaussians: usize, sh_degree: u8, half: bool) -> u64 {
+    let (half, degree) = stored(sh_degree, half);
+    let harmonics = match half {
+        true => 2 * half::row(degree),
+        false => 4 * 3 * sh::coefficients(degree),
+    };
+    let rows = (GEOMETRY_BYTES + harmonics) as u64 * gaussians as u64;
+    rows + memory::headroom(0).of(gaussians)
+}
+
 impl CudaRenderer {
     /// `offloads`: what the device has no memory for lies in the host's.
     pub(crate) fn new(
@@ -41,16 +65,23 @@ impl CudaRenderer {
         half: bool,
         offloads: bool,
     ) -> Result<Self, BackendError> {
-        let device = &passes.queue().device;
         let order = spatial_order(&scene.means);
         let ordered = order.as_ref().map(|order| scene.in_order(order));
         let scene = ordered.as_ref().unwrap_or(scene);
+        let renderer = Self::in_this_order(scene, passes, half, offloads)?;
+        Ok(Self { order, ..renderer })
+    }
+
+    /// As [`CudaRenderer::new`], of Gaussians that stay in their order.
+    pub(crate) fn in_this_order(
+        scene: &Gaussians,
+        passes: Passes,
+        half: bool,
+        offloads: bool,
+    ) -> Result<Self, BackendError> {
+        let device = &passes.queue().device;
         let [a, b, c, d, e] = state::flat(scene);
-        let half = half && scene.sh_degree > 0;
-        let stored_degree = match scene.sh_degree {
-            2 if !half => 3,
-            degree => degree,
-        };
+        let (half, stored_degree) = stored(scene.sh_degree, half);
         let wide = (stored_degree != scene.sh_degree).then(|| {
             let mut rows = vec![[0.0f32; 3]; scene.len() * sh::coefficients(stored_degree)];
             let own = scene.coefficients();
@@ -81,7 +112,7 @@ impl CudaRenderer {
         of_scene.write(0, harmonics)?;
         Ok(Self {
             arrays: [means, log_scales, rotations, opacities, of_scene],
-            order,
+            order: None,
             count: scene.len(),
             sh_degree: scene.sh_degree,
             stored_degree,
@@ -94,7 +125,7 @@ impl CudaRenderer {
 
     /// Tries until there is memory, or nothing more can be done for it: first frames have room for
     /// the splats that they show and no longer for all, then the harmonics leave the device.
-    fn with_memory<T>(
+    pub(crate) fn with_memory<T>(
         &mut self,
         mut attempt: impl FnMut(&mut Passes, SceneAddresses) -> Result<T, BackendError>,
     ) -> Result<T, BackendError> {
@@ -116,7 +147,7 @@ impl CudaRenderer {
     }
 
     /// No more degrees than the scene has, whatever its rows are stored as.
-    fn limited(&self, options: &RenderOptions) -> RenderOptions {
+    pub(crate) fn limited(&self, options: &RenderOptions) -> RenderOptions {
         RenderOptions {
             sh_degree: options.sh_degree.min(self.sh_degree),
             ..options.clone()
@@ -135,7 +166,18 @@ impl CudaRenderer {
         }
     }
 
-    fn scene(&self) -> SceneAddresses {
+    /// What runs on the device.
+    pub(crate) fn passes(&self) -> &Passes {
+        &self.passes
+    }
+
+    /// The same, to render with.
+    pub(crate) fn passes_mut(&mut self) -> &mut Passes {
+        &mut self.passes
+    }
+
+    /// Where the scene's arrays are.
+    pub(crate) fn scene(&self) -> SceneAddresses {
         SceneAddresses {
             count: self.count,
             count_at: 0,

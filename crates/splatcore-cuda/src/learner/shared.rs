@@ -163,6 +163,8 @@ impl Sharing {
             firsts: self.firsts.address(),
             counts,
             keys,
+            // Splats of a state have the number of the Gaussian in it.
+            blocks: OwnRows::all(0).blocks,
         }
     }
 

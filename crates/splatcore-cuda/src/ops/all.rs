@@ -166,8 +166,10 @@ fn depth_variants() -> Vec<Program> {
 fn shard_programs(in_use: u8) -> Vec<Program> {
     let stored = sh::MAX_DEGREE;
     let dense = adam::program(in_use, stored, Moments::Compact, false, false);
+    let project = project(in_use, stored, Intersect::Exact);
     let all = [
-        project(in_use, stored, Intersect::Exact),
+        of_half_scene(project.clone(), stored),
+        project,
         adam::of_batch(dense.clone()),
         dense,
     ];

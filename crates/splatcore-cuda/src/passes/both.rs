@@ -80,18 +80,32 @@ impl Passes {
         let lens = self.work.lens_kind();
         let frame = self.inference.frame(scene, (view, lens), options, false);
         let view = self.launch_inference(scene.count, frame)?;
-        if let Some(sky) = &options.sky {
-            let frame = SkyFrame {
-                camera,
-                view,
-                transmittances: self.inference.transmittance.address(),
-                counters: self.work.counters(),
-            };
-            let device = (&self.work.queue, &*self.work.kernels);
-            let image = self.inference.image.address();
-            self.skies.put(device, &frame, Some(sky), image)?;
-        }
+        self.put_given_sky(camera, view, options)?;
         Ok(view)
+    }
+
+    /// Puts a sky that is given, if one is, behind `inference.image`.
+    ///
+    /// # Errors
+    /// If memory is short, compiling failed or the device failed.
+    pub(super) fn put_given_sky(
+        &mut self,
+        camera: &Camera,
+        view: KernelCamera,
+        options: &RenderOptions,
+    ) -> Result<(), BackendError> {
+        let Some(sky) = &options.sky else {
+            return Ok(());
+        };
+        let frame = SkyFrame {
+            camera,
+            view,
+            transmittances: self.inference.transmittance.address(),
+            counters: self.work.counters(),
+        };
+        let device = (&self.work.queue, &*self.work.kernels);
+        let image = self.inference.image.address();
+        self.skies.put(device, &frame, Some(sky), image)
     }
 
     /// Counts fragments in place of making an image.
@@ -137,11 +151,15 @@ impl Passes {
             reserved => reserved?,
         }
         self.inference
-            .launch(&self.work, &mut self.sorted, &frame)?;
+            .launch(&self.work, &mut self.sorted, &frame, None)?;
         Ok(frame.view)
     }
 
-    fn reserve_inference(
+    /// Makes room for a frame of so many Gaussians.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub(super) fn reserve_inference(
         &mut self,
         gaussians: usize,
         frame: &InferenceFrame,

@@ -1,6 +1,7 @@
 //! The inference pass: an image that nothing is learned from, or counts of its fragments.
 
 use super::binned_lists::BinnedLists;
+use super::gathered::Gathered;
 use super::kernels::{Loaded, Op, SceneKind, without_background};
 use super::sort_layout::ListsOf;
 use super::sorted_lists::SortedLists;
@@ -14,7 +15,7 @@ use crate::ops::camera::KernelCamera;
 use crate::ops::intersect::{self, macro_tiles};
 use crate::ops::lens::LensKind;
 use crate::ops::scene::SceneAddresses;
-use crate::ops::{clear, project};
+use crate::ops::{clear, gather_splats, project};
 use bytemuck::Zeroable;
 use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
@@ -51,6 +52,8 @@ pub struct Kind {
     lists: Lists,
     /// What the camera is.
     lens: LensKind,
+    /// The scene lies in parts on several devices.
+    in_parts: bool,
 }
 
 impl Kind {
@@ -83,6 +86,13 @@ impl InferenceFrame {
         self.kind.lists = Lists::sorted(self.kind.options.pipeline.blend);
         self
     }
+
+    /// The same of a scene that lies in parts on several devices.
+    pub fn in_parts(self) -> Self {
+        let mut frame = self.sorted();
+        frame.kind.in_parts = true;
+        frame
+    }
 }
 
 /// The buffers of the pass. Content lives from one frame to the next.
@@ -101,7 +111,7 @@ pub struct InferencePass {
     refined_tiles: Buffer,
     /// `[height * width]` u32, of blends that count contributors.
     contributors: Buffer,
-    loaded: Loaded<Kind>,
+    pub(super) loaded: Loaded<Kind>,
 }
 
 impl InferencePass {
@@ -156,6 +166,7 @@ impl InferencePass {
                 rows,
                 lists: binned.map_or(Lists::sorted(blend), Lists::Binned),
                 lens,
+                in_parts: false,
             },
         }
     }
@@ -181,7 +192,8 @@ impl InferencePass {
         Ok(())
     }
 
-    /// Puts a frame into the queue, for which there is room.
+    /// Puts a frame into the queue, for which there is room; that of a scene in parts with the
+    /// splats that have come.
     ///
     /// # Errors
     /// If a kernel does not compile or a launch failed.
@@ -190,8 +202,9 @@ impl InferencePass {
         work: &Work,
         sorted: &mut SortedLists,
         frame: &InferenceFrame,
+        parts: Option<&Gathered>,
     ) -> Result<(), BackendError> {
-        self.load(work, sorted, &frame.kind)?;
+        self.load(work, sorted, frame)?;
         let InferenceFrame { scene, view, kind } = frame;
         let lists = match kind.lists {
             Lists::Binned(MacroTiles { side, .. }) => {
@@ -200,7 +213,10 @@ impl InferencePass {
             }
             Lists::Sorted(of) => {
                 let numbered = matches!(of, ListsOf::MacroTiles(_));
-                sorted.project(work, &self.loaded, *scene, view)?;
+                match parts {
+                    Some(parts) => parts.gather(work, sorted, &self.loaded, scene.count)?,
+                    None => sorted.project(work, &self.loaded, *scene, view)?,
+                }
                 sorted.build(work, &self.loaded, scene.count, view, of, numbered)?
             }
         };
@@ -247,12 +263,17 @@ impl InferencePass {
         work.queue.mark("blend")
     }
 
-    fn load(
+    /// Loads the kernels of a frame.
+    ///
+    /// # Errors
+    /// If one does not compile.
+    pub(super) fn load(
         &mut self,
         work: &Work,
         sorted: &mut SortedLists,
-        kind: &Kind,
+        frame: &InferenceFrame,
     ) -> Result<(), BackendError> {
+        let kind = &frame.kind;
         let is_sorted = matches!(kind.lists, Lists::Sorted(_));
         let mut missing = match is_sorted {
             true => sorted.missing_sorts(),
@@ -290,6 +311,7 @@ impl InferencePass {
             counting: false,
             rows: InferenceRows::Four,
             lens,
+            in_parts: false,
         };
         let programs = programs(&kind).into_iter();
         programs.map(|(_, program)| program).collect()
@@ -331,6 +353,10 @@ fn programs(kind: &Kind) -> Vec<(Op, Program)> {
         true => project::with_rays(project),
         false => project,
     };
+    let project = match kind.in_parts {
+        true => project::of_shard(project),
+        false => project,
+    };
     let blend = match (kind.counting, options.inverse_depth) {
         _ if kind.is_interpolated() => interpolated::program(),
         (true, _) => blend::blend(pipeline.blend, true, false),
@@ -342,6 +368,9 @@ fn programs(kind: &Kind) -> Vec<(Op, Program)> {
         (Op::Project, project),
         (Op::Blend, blend),
     ];
+    if kind.in_parts {
+        all.push((Op::GatherSplats, gather_splats::program()));
+    }
     match kind.lists {
         Lists::Sorted(ListsOf::Tiles) => {
             all.push((Op::Intersect, intersect::program(pipeline.intersect)));

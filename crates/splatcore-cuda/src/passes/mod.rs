@@ -15,7 +15,9 @@
 //! | `kernels.rs` | the kernels of a pass, looked up when its kind changes |
 //! | `capacity.rs` | room for pairs and splats: what grows when |
 //! | `results.rs` | frames that the host waits for, brought to the host |
+//! | `gathered.rs` | the splats of several ranks, as those of a frame |
 //! | `gradients.rs` | gradients of a frame for who asks outside of training |
+//! | `parts.rs` | the inference pass of a scene in parts on several devices |
 //! | `shard.rs` | the training pass of a rank that has a part of the Gaussians |
 //! | `strips.rs` | what ranks do that render a frame together |
 //! | `visibility.rs` | how much of each Gaussian a view shows, how many each tile takes |
@@ -23,9 +25,11 @@
 mod binned_lists;
 mod both;
 mod capacity;
+mod gathered;
 mod gradients;
 mod inference;
 mod kernels;
+mod parts;
 mod results;
 mod shard;
 mod sort_layout;
@@ -38,6 +42,8 @@ mod visibility;
 mod work;
 
 pub use both::Passes;
+pub use gathered::Gathered;
 pub use inference::InferencePass;
-pub use shard::{Gathered, SHARD_COUNTS, SPLAT_ROWS, ShardSplats};
+pub use parts::PartFrame;
+pub use shard::{SHARD_COUNTS, SPLAT_ROWS, ShardSplats};
 pub use strips::Strips;

@@ -75,7 +75,20 @@ impl Passes {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError> {
-        let pixels = self.infer_fully(scene, camera, options)?.pixels();
+        self.infer_fully(scene, camera, options)?;
+        self.rendered(camera, options)
+    }
+
+    /// The last image on the host.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub(super) fn rendered(
+        &self,
+        camera: &Camera,
+        options: &RenderOptions,
+    ) -> Result<Rendered, BackendError> {
+        let pixels = camera.width as usize * camera.height as usize;
         let inference = &self.inference;
         let planes: Vec<f32> = inference.image.to_vec(3 * pixels)?;
         let data = (0..pixels).map(|i| [planes[i], planes[pixels + i], planes[2 * pixels + i]]);
@@ -103,7 +116,16 @@ impl Passes {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Vec<u8>, BackendError> {
-        let pixels = self.infer_fully(scene, camera, options)?.pixels();
+        self.infer_fully(scene, camera, options)?;
+        self.rendered_bytes(camera)
+    }
+
+    /// The last image on the host, as [`Passes::render_bytes`].
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub(super) fn rendered_bytes(&mut self, camera: &Camera) -> Result<Vec<u8>, BackendError> {
+        let pixels = camera.width as usize * camera.height as usize;
         self.planes.resize(3 * pixels, 0.0);
         self.inference.image.read(0, &mut self.planes)?;
         Ok(interleaved(&self.planes))

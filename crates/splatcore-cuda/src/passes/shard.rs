@@ -3,6 +3,7 @@
 //! A rank's splats have compacted indices of their own, for which there is limited room.
 
 use super::both::Passes;
+use super::gathered::Gathered;
 use super::kernels::Op;
 use super::sorted_lists::SortedLists;
 use super::strips::Strips;
@@ -13,7 +14,7 @@ use crate::device::{Address, Buffer, Device, Program};
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::blend_backward::SUM_BYTES;
 use crate::ops::camera::KernelCamera;
-use crate::ops::gather_splats::{self, AgreeParams, GatherSplatsParams};
+use crate::ops::gather_splats::{self, AgreeParams};
 use crate::ops::lens::KernelLens;
 use crate::ops::project::{self, ProjectParams};
 use crate::ops::project_backward::{self, GRADIENT_BYTES, ProjectBackwardParams};
@@ -42,20 +43,6 @@ pub struct ShardSplats {
     sums: Buffer,
     view: Option<KernelCamera>,
     lens: Option<KernelLens>,
-}
-
-/// The splats of all ranks in a frame.
-pub struct Gathered {
-    /// How many ranks.
-    pub ranks: usize,
-    /// Compacted indices of all of them.
-    pub room: usize,
-    /// Where each rank's begin, u32, and where the last one's end.
-    pub firsts: Address,
-    /// [`SHARD_COUNTS`] bytes of each rank.
-    pub counts: Address,
-    /// Depth keys by compacted index.
-    pub keys: Address,
 }
 
 impl ShardSplats {
@@ -107,6 +94,31 @@ impl ShardSplats {
     /// Splats, the compacted index of each of the rank's rows, and sums.
     pub fn own(&self) -> [Address; 3] {
         [&self.arrays[0], &self.splat_of, &self.sums].map(Buffer::address)
+    }
+
+    /// Splats that there is room for.
+    pub(super) fn room(&self) -> usize {
+        self.arrays[1].bytes() / SPLAT_ROWS[1]
+    }
+
+    /// Makes room for so many rows and splats of a frame that is only rendered, and counts anew.
+    ///
+    /// # Errors
+    /// If memory is short.
+    pub(super) fn begin(&mut self, rows: usize, room: usize) -> Result<(), BackendError> {
+        self.reserve(rows, room, 0)?;
+        self.counts.fill(0, SHARD_COUNTS)
+    }
+
+    /// Waits for the queue and returns how many splats and pairs there are, also those for which
+    /// there was no room.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub(super) fn counted(&self) -> Result<(usize, u64), BackendError> {
+        let mut counts = [0u64; 2];
+        self.counts.read(0, &mut counts)?;
+        Ok((counts[0] as u32 as usize, counts[1]))
     }
 
     fn reserve(&mut self, rows: usize, room: usize, team: usize) -> Result<(), BackendError> {
@@ -283,22 +295,7 @@ impl Passes {
     /// If a launch failed.
     pub fn gather(&mut self, gaussians: usize, of: &Gathered) -> Result<(), BackendError> {
         let loaded = &self.training.loaded;
-        let [clear] = loaded.get(Op::Clear)?;
-        self.work.clear(clear, self.sorted.layout.zeroed)?;
-        // No key: all bits.
-        self.sorted.depths[0].fill(0xff, 4 * gaussians)?;
-        let params = GatherSplatsParams {
-            shards: of.counts,
-            firsts: of.firsts,
-            ranks: of.ranks as u32,
-            splats: self.work.splats(),
-            keys: of.keys,
-            depths: self.sorted.depths[0].address(),
-            splat_order: self.sorted.splat_order[0].address(),
-            counters: self.work.counters(),
-        };
-        let [gather, _] = loaded.get(Op::GatherSplats)?;
-        gather_splats::launch_gather(&self.work.queue, gather, of.room, &params)
+        of.gather(&self.work, &self.sorted, loaded, gaussians)
     }
 
     /// Takes each splat's sums from those of the ranks that rendered a frame. `splats` are the

@@ -5,14 +5,15 @@
 // compacted indices and writes what the sort by depth reads, in the order of the Gaussians:
 // `depths` ([n], NO_KEY before) and `splat_order` ([n]); the counters' `visible` and `pairs` become
 // those of all ranks. If a rank had no room for all its splats the frame has none, and overflows.
-// `agree` sets the counters' `overflowed` if any rank has set its own: then no rank changes
-// anything in this step.
+// With `blocks.divided` splats have the number of the Gaussian among its rank's. `agree` sets the
+// counters' `overflowed` if any rank has set its own: then no rank changes anything in this step.
 //
 // Launch. `gather_splats`: one thread a compacted index, blocks of 256. `agree`: one warp.
 //
 // Bound. Memory: 16 bytes a splat.
 
 #include "matrix.cuh"
+#include "row_blocks.cuh"
 #include "splat.cuh"
 
 // Parameters of `gather_splats`; in Rust by the same name.
@@ -25,12 +26,14 @@ struct GatherSplatsParams {
     u32* depths;
     u32* splat_order;
     Counters* counters;
+    RowBlocks blocks;  // of rank 0
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     gather_splats(const __grid_constant__ GatherSplatsParams args) {
     begin_kernel();
     u32 splat_index = blockIdx.x * BLOCK + threadIdx.x;
     u32 total = 0, place = NO_SPLAT, splats_there = 0;
+    RowBlocks blocks = args.blocks;
     u64 pairs = 0;
     bool fits = true;
     for (u32 k = 0; k < args.ranks; ++k) {
@@ -41,6 +44,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         if (splat_index >= first && splat_index < end) {
             place = splat_index - first;
             splats_there = splats;
+            blocks.rank = k;
         }
     }
     if (splat_index == 0) {
@@ -50,6 +54,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
     if (!fits || place >= splats_there) return;
     u32 gaussian = args.splats[splat_index].gaussian;
+    if (blocks.divided) gaussian = row_of(gaussian, blocks);
     args.depths[gaussian] = args.keys[splat_index];
     args.splat_order[gaussian] = splat_index;
 }

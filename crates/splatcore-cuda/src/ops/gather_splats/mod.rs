@@ -6,6 +6,7 @@ use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
+use crate::ops::row_blocks::RowBlocks;
 use splatcore_core::BackendError;
 
 kernel_params! {
@@ -19,6 +20,7 @@ kernel_params! {
         depths: Address,
         splat_order: Address,
         counters: Address,
+        blocks: RowBlocks,
     }
 
     /// Parameters of `agree` (gather_splats.cu).
