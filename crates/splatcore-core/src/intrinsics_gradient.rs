@@ -9,6 +9,8 @@
 //! A lens is continued beyond the image (`lens/projection.rs`). Where that begins, and how fast the
 //! image grows there, is held: points beyond move with the polynomial at the place where it ends.
 
+use crate::lens::COEFFICIENTS;
+
 /// dL/d(intrinsics), in units that do not depend on the size of the image.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IntrinsicsGradient {
@@ -16,32 +18,30 @@ pub struct IntrinsicsGradient {
     pub focal: [f64; 2],
     /// By the principal point, x as a share of the width, y of the height.
     pub centre: [f64; 2],
-    /// By the first four radial coefficients of the lens's polynomial; 0 of a pinhole.
-    pub radial: [f64; 4],
-    /// By its p1 and p2; 0 of a pinhole.
-    pub tangential: [f64; 2],
+    /// By the coefficients of the lens's polynomial
+    /// ([`Polynomial::coefficients`](crate::lens::Polynomial::coefficients)); 0 of a pinhole.
+    pub lens: [f64; COEFFICIENTS],
 }
 
 impl IntrinsicsGradient {
     /// Numbers of a gradient.
-    pub const NUMBERS: usize = 10;
+    pub const NUMBERS: usize = 4 + COEFFICIENTS;
 
     /// In the order of the fields.
     pub fn numbers(&self) -> [f64; Self::NUMBERS] {
-        let ([fx, fy], [cx, cy]) = (self.focal, self.centre);
-        let ([a, b, c, d], [p, q]) = (self.radial, self.tangential);
-        [fx, fy, cx, cy, a, b, c, d, p, q]
+        let all = [&self.focal[..], &self.centre, &self.lens];
+        let mut all = all.into_iter().flatten().copied();
+        std::array::from_fn(|_| all.next().unwrap_or(0.0))
     }
 }
 
 impl From<[f64; IntrinsicsGradient::NUMBERS]> for IntrinsicsGradient {
     fn from(numbers: [f64; Self::NUMBERS]) -> Self {
-        let [fx, fy, cx, cy, a, b, c, d, p, q] = numbers;
+        let [fx, fy, cx, cy, lens @ ..] = numbers;
         Self {
             focal: [fx, fy],
             centre: [cx, cy],
-            radial: [a, b, c, d],
-            tangential: [p, q],
+            lens,
         }
     }
 }

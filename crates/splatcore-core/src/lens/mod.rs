@@ -6,6 +6,7 @@
 //! | in which planes do lenses act, and where in them is a point | `plane.rs` |
 //! | where does a ray land, which ray lands here, where does a lens fold | `rays.rs` |
 //! | what do the models have in common that are polynomials | `polynomial.rs` |
+//! | which coefficients have they, how does the image change with these | `coefficients.rs` |
 //! | which lens is an f-theta camera whose polynomial is of pixels | `f_theta.rs` |
 //! | what does a camera with a lens see | `of_camera.rs` |
 //! | where in the image is a point, and how does that change with the point | `projection.rs` |
@@ -15,6 +16,7 @@
 //! A new model is a variant here; one that is no polynomial in a known plane is a plane too, in
 //! `plane.rs` and in the CUDA crate's `ops/shared/lens.cuh`. Backends know planes, not models.
 
+mod coefficients;
 mod f_theta;
 mod moving;
 mod of_camera;
@@ -29,6 +31,7 @@ mod unscented;
 
 use serde::{Deserialize, Serialize};
 
+pub use coefficients::{COEFFICIENTS, POWERS};
 pub use f_theta::{FThetaCamera, Reference};
 pub use plane::Plane;
 pub use polynomial::Polynomial;
@@ -281,42 +284,6 @@ impl Lens {
             },
             Lens::Fov { .. } | Lens::Division { .. } | Lens::Eucm { .. } => return None,
         })
-    }
-
-    /// The lens whose polynomial has these added to its first four radial terms, and to p1 and p2;
-    /// what the model has no coefficient for is left out.
-    pub fn adjusted(self, radial: [f64; 4], [p1, p2]: [f64; 2]) -> Self {
-        let add = |k: &mut [f64]| k.iter_mut().zip(radial).for_each(|(k, more)| *k += more);
-        let mut lens = self;
-        match &mut lens {
-            Lens::OpenCv { k, p, .. } => {
-                add(&mut k[..3]);
-                (p[0], p[1]) = (p[0] + p1, p[1] + p2);
-            }
-            Lens::Brown { k, p, .. } => {
-                add(k);
-                (p[1], p[0]) = (p[1] + p1, p[0] + p2);
-            }
-            Lens::Fisheye { k, p, .. } => {
-                add(k);
-                (p[0], p[1]) = (p[0] + p1, p[1] + p2);
-            }
-            Lens::RadTanThinPrism { k, p, .. } => {
-                add(&mut k[..4]);
-                (p[1], p[0]) = (p[1] + p1, p[0] + p2);
-            }
-            Lens::FTheta { k, .. } => {
-                let even = k.iter_mut().skip(1).step_by(2);
-                even.zip(radial).for_each(|(k, more)| *k += more);
-            }
-            Lens::Pinhole
-            | Lens::Fov { .. }
-            | Lens::Division { .. }
-            | Lens::Eucm { .. }
-            | Lens::Equirectangular
-            | Lens::Orthographic => {}
-        }
-        lens
     }
 
     /// What makes the coefficients unusable, or `None`.

@@ -1,5 +1,6 @@
 //! A camera's projection when each row is read while the camera moves ([`crate::shutter`]).
 
+use super::COEFFICIENTS;
 use super::projection::Projection;
 use super::rolling::{Read, Rolling};
 use crate::camera::dot;
@@ -34,10 +35,11 @@ impl Projection {
         (pixel, rows)
     }
 
-    /// The derivatives of a point's pixel by the lens's first four radial terms, by p1 and by p2,
-    /// with the time of its row held ([`Projection::with_time_held`]); beyond `max_angle` with
-    /// `max_angle` and `slope` held; 0 in planes that nothing bends.
-    pub fn by_coefficients(&self, view: [f64; 3]) -> [[f64; 2]; 6] {
+    /// The derivatives of a point's pixel by the coefficients of the lens's polynomial
+    /// ([`Polynomial::coefficients`](super::Polynomial::coefficients)), with the time of its row
+    /// held ([`Projection::with_time_held`]); beyond `max_angle` with `max_angle` and `slope` held;
+    /// 0 in planes that nothing bends.
+    pub fn by_coefficients(&self, view: [f64; 3]) -> [[f64; 2]; COEFFICIENTS] {
         match &self.rolling {
             None => self.by_coefficients_still(view),
             Some(rolling) => self.by_coefficients_still(self.settle(rolling, view).1.view),

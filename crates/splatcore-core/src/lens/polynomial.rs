@@ -76,35 +76,6 @@ impl Polynomial {
         })
     }
 
-    /// The derivatives of [`Polynomial::bend`] by the first four radial terms, by p1 and by p2.
-    pub fn by_coefficients(&self, at: Point) -> [Point; 6] {
-        let s = square(at);
-        let (inner, rows) = match self.radial_first {
-            true => {
-                let inner = at.map(|v| v * self.radial(s).0);
-                (inner, self.rest_jacobian(inner, 1.0, 0.0))
-            }
-            false => (at, [[1.0, self.skew[0]], [self.skew[1], 1.0]]),
-        };
-        let mut out = [[0.0; 2]; 6];
-        let mut power = s / horner(&self.divisor, s).0;
-        for term in &mut out[..4] {
-            let [x, y] = at.map(|v| power * v);
-            *term = rows.map(|row| row[0] * x + row[1] * y);
-            power *= s;
-        }
-        let ([x, y], s) = (inner, square(inner));
-        let more = 1.0 + s * (self.growth[0] + s * self.growth[1]);
-        let tangential = [
-            [2.0 * x * y, s + 2.0 * y * y],
-            [s + 2.0 * x * x, 2.0 * x * y],
-        ];
-        for (term, [a, b]) in out[4..].iter_mut().zip(tangential) {
-            *term = self.sheared([more * a, more * b]);
-        }
-        out
-    }
-
     /// Inverse of [`Polynomial::bend`] by damped Newton steps from the point itself, to 1e-10;
     /// `None` where there is none, beyond `max_radius`, or where the plane is folded.
     pub fn unbend(&self, target: Point) -> Option<Point> {
@@ -181,6 +152,11 @@ impl Polynomial {
         (factor, (above_slope - factor * below_slope) / below)
     }
 
+    /// The denominator of the radial factor.
+    pub(super) fn below(&self, s: f64) -> f64 {
+        horner(&self.divisor, s).0
+    }
+
     /// All terms but the radial factor, which is given.
     fn rest(&self, [x, y]: Point, radial: f64) -> Point {
         let s = x * x + y * y;
@@ -193,12 +169,12 @@ impl Polynomial {
         self.sheared([bent_x, bent_y])
     }
 
-    fn sheared(&self, [x, y]: Point) -> Point {
+    pub(super) fn sheared(&self, [x, y]: Point) -> Point {
         [x + self.skew[0] * y, y + self.skew[1] * x]
     }
 
     /// Its derivative; `slope` is that of the radial factor by s.
-    fn rest_jacobian(&self, [x, y]: Point, radial: f64, slope: f64) -> [[f64; 2]; 2] {
+    pub(super) fn rest_jacobian(&self, [x, y]: Point, radial: f64, slope: f64) -> [[f64; 2]; 2] {
         let s = x * x + y * y;
         let ([p1, p2], [s1, s2, s3, s4]) = (self.tangential, self.prism);
         let [g1, g2] = self.growth;

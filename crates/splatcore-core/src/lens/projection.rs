@@ -2,7 +2,7 @@
 //! a renderer needs, for points beyond the image too.
 
 use super::rolling::Rolling;
-use super::{Plane, Polynomial};
+use super::{COEFFICIENTS, Plane, Polynomial};
 use crate::camera::Camera;
 
 /// The lens is continued beyond the farthest corner of the image by this share of its angle.
@@ -208,9 +208,9 @@ impl Projection {
     }
 
     /// See [`Projection::by_coefficients`].
-    pub(super) fn by_coefficients_still(&self, view: [f64; 3]) -> [[f64; 2]; 6] {
+    pub(super) fn by_coefficients_still(&self, view: [f64; 3]) -> [[f64; 2]; COEFFICIENTS] {
         if self.polynomial.plane.is_straight() {
-            return [[0.0; 2]; 6];
+            return [[0.0; 2]; COEFFICIENTS];
         }
         let terms = self.polynomial.by_coefficients(self.place(view).plane);
         terms.map(|[x, y]| [self.focal[0] * x, self.focal[1] * y])

@@ -115,7 +115,9 @@ fn moved(camera: &Camera) -> Camera {
         translation: camera.translation.map(|t| t + 0.03),
         fx: 1.02 * camera.fx,
         cy: camera.cy + 0.7,
-        lens: camera.lens.adjusted([0.01; 4], [0.0; 2]),
+        lens: camera
+            .lens
+            .adjusted(&std::array::from_fn(|i| if i < 4 { 0.01 } else { 0.0 })),
         ..camera.clone()
     }
 }

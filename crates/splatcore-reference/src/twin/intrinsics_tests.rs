@@ -6,6 +6,7 @@ use super::project::jacobian;
 use super::*;
 use splatcore_core::Camera;
 use splatcore_core::backend::RenderOptions;
+use splatcore_core::lens::COEFFICIENTS;
 use splatcore_core::pipeline::Intersect;
 use splatcore_core::random::Rng;
 
@@ -13,16 +14,15 @@ use splatcore_core::random::Rng;
 /// [`splatcore_core::IntrinsicsGradient`].
 fn changed(camera: &Camera, k: usize, by: f64) -> Camera {
     let mut camera = camera.clone();
-    let (mut radial, mut tangential) = ([0.0; 4], [0.0; 2]);
+    let mut lens = [0.0; COEFFICIENTS];
     match k {
         0 => camera.fx *= by.exp(),
         1 => camera.fy *= by.exp(),
         2 => camera.cx += by * f64::from(camera.width),
         3 => camera.cy += by * f64::from(camera.height),
-        4..8 => radial[k - 4] = by,
-        _ => tangential[k - 8] = by,
+        _ => lens[k - 4] = by,
     }
-    camera.lens = camera.lens.adjusted(radial, tangential);
+    camera.lens = camera.lens.adjusted(&lens);
     camera
 }
 

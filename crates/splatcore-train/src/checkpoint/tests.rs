@@ -17,19 +17,18 @@ fn random_gaussians(n: usize, degree: u8, rng: &mut Rng) -> Gaussians {
 }
 
 fn intrinsics(rng: &mut Rng) -> IntrinsicsState {
-    let mut ten = |count: usize| {
-        (0..count)
-            .map(|_| [0; 10].map(|_| rng.normal().into()))
-            .collect()
+    let mut rows = |count: usize| {
+        let mut row = || std::array::from_fn(|_| rng.normal().into());
+        (0..count).map(|_| row()).collect()
     };
     IntrinsicsState {
-        changes: ten(2),
-        first: ten(2),
-        second: ten(2),
-        moves: vec![[3, 3, 2, 2, 0, 0, 0, 0, 0, 0], [9; 10]],
+        changes: rows(2),
+        first: rows(2),
+        second: rows(2),
+        moves: vec![std::array::from_fn(|i| 3 * u32::from(i < 4)), [9; _]],
         limited: vec![0, 1],
         waiting_views: vec![4],
-        waiting: ten(1),
+        waiting: rows(1),
     }
 }
 

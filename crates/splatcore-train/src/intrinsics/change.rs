@@ -1,6 +1,7 @@
 //! A change of a camera's intrinsics.
 
-use splatcore_core::{Camera, IntrinsicsGradient, Lens};
+use splatcore_core::lens::{POWERS, Projection};
+use splatcore_core::{Camera, IntrinsicsGradient};
 
 /// Numbers of a lens, in the order and the units of [`IntrinsicsGradient`].
 pub type Numbers = [f64; IntrinsicsGradient::NUMBERS];
@@ -56,29 +57,31 @@ pub(super) fn changed(camera: &Camera, by: &Numbers) -> Camera {
     if *by == [0.0; _] {
         return camera.clone();
     }
-    let [fx, fy, cx, cy, k1, k2, k3, k4, p1, p2] = *by;
+    let [fx, fy, cx, cy, lens @ ..] = by;
     Camera {
         fx: camera.fx * fx.exp(),
         fy: camera.fy * fy.exp(),
         cx: camera.cx + cx * f64::from(camera.width),
         cy: camera.cy + cy * f64::from(camera.height),
-        lens: match camera.lens {
-            Lens::Pinhole => Lens::Pinhole,
-            lens => lens.adjusted([k1, k2, k3, k4], [p1, p2]),
-        },
+        lens: camera.lens.adjusted(lens),
         ..camera.clone()
     }
 }
 
-/// Which numbers are refined: a coefficient that the dataset has as 0 stays 0.
-pub(super) fn used(camera: &Camera) -> [bool; 10] {
-    let mut used = [true; 10];
+/// By how much each number moves where the rate is 1. A coefficient that the dataset has as 0 stays
+/// 0. Where a lens shows points further than 1 from the axis of its plane, high powers grow beyond
+/// all measure: there a coefficient moves by as much less as its term grows faster than the
+/// distance, so that no rate moves the image's edge by more than this share of its distance.
+pub(super) fn scales(camera: &Camera) -> Numbers {
+    let mut scales = [1.0; _];
     let polynomial = camera.lens.polynomial().unwrap_or_default();
-    for (used, k) in used[4..8].iter_mut().zip(polynomial.radial) {
-        *used = k != 0.0;
+    let edge = Projection::new(camera).map_or(1.0, |projection| projection.edge.max(1.0));
+    let coefficients = polynomial.coefficients().into_iter().zip(POWERS);
+    for (scale, (coefficient, power)) in scales[4..].iter_mut().zip(coefficients) {
+        *scale = match coefficient {
+            0.0 => 0.0,
+            _ => edge.powi(1 - power),
+        };
     }
-    for (used, p) in used[8..].iter_mut().zip(polynomial.tangential) {
-        *used = p != 0.0;
-    }
-    used
+    scales
 }

@@ -65,6 +65,8 @@ pub struct Intrinsics {
     photos: Vec<Vec<usize>>,
     /// Of each view.
     lens_of: Vec<usize>,
+    /// By how much each number of a lens moves.
+    scales: Vec<Numbers>,
     settings: IntrinsicsSettings,
     state: IntrinsicsState,
 }
@@ -87,6 +89,7 @@ impl Intrinsics {
         let n = given.len();
         const NONE: Numbers = [0.0; IntrinsicsGradient::NUMBERS];
         Self {
+            scales: given.iter().map(change::scales).collect(),
             given,
             photos,
             lens_of,
@@ -187,11 +190,11 @@ impl Intrinsics {
     }
 
     fn adam(&mut self, lens: usize, gradient: Numbers, rates: Rates) {
-        let used = change::used(&self.given[lens]);
+        let scales = &self.scales[lens];
         let state = &mut self.state;
         for (k, g) in gradient.into_iter().enumerate() {
-            let rate = rates[rate_of(k)];
-            if rate == 0.0 || !used[k] {
+            let rate = rates[rate_of(k)] * scales[k];
+            if rate == 0.0 {
                 continue;
             }
             let moves = &mut state.moves[lens][k];
@@ -207,9 +210,10 @@ impl Intrinsics {
 
     /// Cuts changes to the limit; whether one was beyond.
     fn limit(&mut self, lens: usize) -> bool {
-        let limit = self.settings.limit;
         let mut beyond = false;
-        for number in &mut self.state.changes[lens] {
+        let changes = self.state.changes[lens].iter_mut();
+        for (number, scale) in changes.zip(&self.scales[lens]) {
+            let limit = self.settings.limit * scale;
             beyond |= number.abs() > limit;
             *number = number.clamp(-limit, limit);
         }

@@ -135,18 +135,21 @@ __device__ __forceinline__ float tree_sum(const float4* four) {
 }
 
 // Adds the numbers of a block's Gaussians into its place in `partials`: a thread a number and group
-// of rows, then group by group.
+// of rows, as many numbers at a time as there are threads for, then group by group.
 __device__ __forceinline__ void add_block(const RowNumbers& numbers, u32 block, float* partials) {
-    static_assert(NUMBERS * ROW_GROUPS <= THREADS, "a thread a number and group");
     __syncthreads();
-    const u32 n = threadIdx.x / ROW_GROUPS, group = threadIdx.x % ROW_GROUPS;
-    float of_group = 0.0f;
-    if (n < NUMBERS) of_group = tree_sum(numbers.groups[n][group]);
-    float sum = 0.0f;
+    const u32 group = threadIdx.x % ROW_GROUPS;
 #pragma unroll
-    for (u32 g = 0; g < ROW_GROUPS; ++g)
-        sum += __shfl_sync(FULL_MASK, of_group, threadIdx.x % WARP - group + g);
-    if (group == 0 && n < NUMBERS) partials[(u64)block * NUMBERS + n] = sum;
+    for (u32 first = 0; first < NUMBERS; first += THREADS / ROW_GROUPS) {
+        const u32 n = first + threadIdx.x / ROW_GROUPS;
+        float of_group = 0.0f;
+        if (n < NUMBERS) of_group = tree_sum(numbers.groups[n][group]);
+        float sum = 0.0f;
+#pragma unroll
+        for (u32 g = 0; g < ROW_GROUPS; ++g)
+            sum += __shfl_sync(FULL_MASK, of_group, threadIdx.x % WARP - group + g);
+        if (group == 0 && n < NUMBERS) partials[(u64)block * NUMBERS + n] = sum;
+    }
 }
 
 // Where the sum over rows i * BLOCK and on lies.

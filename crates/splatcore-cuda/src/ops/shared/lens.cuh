@@ -202,42 +202,64 @@ __device__ __forceinline__ Vec2 lens_bend(const Lens& lens, Vec2 at, Rows2x2& ro
 }
 
 #if INTRINSICS
-// Adds the gradients of the first four radial terms, of p1 and of p2, given that of the pixel of a
-// point; max_angle and slope are held. As by_coefficients in polynomial.rs.
+// Adds the gradients of the coefficients, in the order of splatcore-core/src/lens/coefficients.rs,
+// given that of the pixel of a point; max_angle and slope are held.
 __device__ __forceinline__ void lens_coefficients_backward(const Lens& lens, const Camera& camera,
                                                            Vec3 view, Vec2 d, float* out) {
     if (lens_is_straight(lens)) return;
     Vec2 at = lens_point(lens, view).plane;
     d = {d.x * camera.focal[0], d.y * camera.focal[1]};
-    float s = fmaf(at.x, at.x, at.y * at.y), slope;
+    float s = fmaf(at.x, at.x, at.y * at.y), slope, factor = lens_radial(lens, s, slope);
     float below =
         fmaf(s, fmaf(s, fmaf(s, lens.divisor[2], lens.divisor[1]), lens.divisor[0]), 1.0f);
-    float power = s / below;
-    Vec2 inner = at, sheared = {fmaf(lens.skew[1], d.y, d.x), fmaf(lens.skew[0], d.x, d.y)};
-    Vec2 radial = sheared;
+    const Vec2 sheared = {fmaf(lens.skew[1], d.y, d.x), fmaf(lens.skew[0], d.x, d.y)};
+    Vec2 inner = at, by_factor = sheared;
+    float rest_factor = factor;
     if (lens.radial_first) {
-        float factor = lens_radial(lens, s, slope);
         inner = {at.x * factor, at.y * factor};
+        rest_factor = 1.0f;
         // Of the other terms alone: a lens whose radial factor is 1.
         Lens rest = lens;
         for (int k = 0; k < 6; ++k) rest.radial[k] = 0.0f;
+        for (int k = 0; k < 3; ++k) rest.divisor[k] = 0.0f;
         rest.has_odd = rest.radial_first = 0;
         Rows2x2 rows = {};
         lens_bend<true>(rest, inner, rows);
-        radial = {fmaf(rows.xx, d.x, rows.yx * d.y), fmaf(rows.xy, d.x, rows.yy * d.y)};
+        by_factor = {fmaf(rows.xx, d.x, rows.yx * d.y), fmaf(rows.xy, d.x, rows.yy * d.y)};
     }
-    float along = fmaf(at.x, radial.x, at.y * radial.y);
-    for (int k = 0; k < 4; ++k) {
-        out[k] = fmaf(power, along, out[k]);
-        power *= s;
+    // The radial factor: numerator of even and of odd powers, denominator.
+    float along = fmaf(at.x, by_factor.x, at.y * by_factor.y) / below;
+    float odd = along * sqrtf(s), even = along * s, under = -factor * even;
+#pragma unroll
+    for (int k = 0; k < 6; ++k) {
+        out[k] += even;
+        out[6 + k] += odd;
+        if (k < 3) out[12 + k] += under;
+        even *= s, odd *= s, under *= s;
     }
-    s = fmaf(inner.x, inner.x, inner.y * inner.y);
+    const float x = inner.x, y = inner.y;
+    s = fmaf(x, x, y * y);
     float more = fmaf(s, fmaf(s, lens.growth[1], lens.growth[0]), 1.0f);
-    float cross = 2.0f * inner.x * inner.y;
-    out[4] =
-        fmaf(more, fmaf(cross, sheared.x, fmaf(2.0f * inner.y, inner.y, s) * sheared.y), out[4]);
-    out[5] =
-        fmaf(more, fmaf(fmaf(2.0f * inner.x, inner.x, s), sheared.x, cross * sheared.y), out[5]);
+    float cross = 2.0f * x * y;
+    float by_p1 = fmaf(cross, sheared.x, fmaf(2.0f * y, y, s) * sheared.y),
+          by_p2 = fmaf(fmaf(2.0f * x, x, s), sheared.x, cross * sheared.y);
+    out[15] = fmaf(more, by_p1, out[15]);
+    out[16] = fmaf(more, by_p2, out[16]);
+    float grown = fmaf(lens.tangential[0], by_p1, lens.tangential[1] * by_p2);
+    out[17] = fmaf(s, grown, out[17]);
+    out[18] = fmaf(s * s, grown, out[18]);
+    out[19] = fmaf(s, sheared.x, out[19]);
+    out[20] = fmaf(s * s, sheared.x, out[20]);
+    out[21] = fmaf(s, sheared.y, out[21]);
+    out[22] = fmaf(s * s, sheared.y, out[22]);
+    // Where the point is before the shear.
+    float p1 = lens.tangential[0], p2 = lens.tangential[1];
+    float bent_x = x * rest_factor + more * fmaf(p1, cross, p2 * fmaf(2.0f * x, x, s)) +
+                   s * fmaf(s, lens.prism[1], lens.prism[0]);
+    float bent_y = y * rest_factor + more * fmaf(p2, cross, p1 * fmaf(2.0f * y, y, s)) +
+                   s * fmaf(s, lens.prism[3], lens.prism[2]);
+    out[23] = fmaf(bent_y, d.x, out[23]);
+    out[24] = fmaf(bent_x, d.y, out[24]);
 }
 #endif
 
