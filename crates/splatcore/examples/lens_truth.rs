@@ -62,10 +62,13 @@ const fn rolling(name: &'static str, lens: Lens, turn: f64, shift: f64) -> Taken
     }
 }
 
-const WAYS: [Taken; 7] = [
+const WAYS: [Taken; 10] = [
     through("opencv", OPENCV, 60.0),
     through("fisheye", FISHEYE, 60.0),
     through("wide fisheye", FISHEYE, 100.0),
+    through("thin prism", THIN_PRISM, 60.0),
+    through("f-theta", F_THETA, 60.0),
+    through("orthographic", Lens::Orthographic, 60.0),
     Taken {
         size: PANORAMA,
         ..through("equirectangular", Lens::Equirectangular, 60.0)
@@ -83,6 +86,19 @@ const FISHEYE: Lens = Lens::Fisheye {
     k: [0.02, -0.01, 0.004, -0.001],
     p: [0.0; 2],
     s: [0.0; 2],
+};
+// Radii near those of a pinhole, so that both have as many pixels for each part of the scene.
+const THIN_PRISM: Lens = Lens::Fisheye {
+    k: [0.3, 0.12, 0.0, 0.0],
+    p: [0.004, -0.006],
+    s: [0.01, -0.008],
+};
+const F_THETA: Lens = Lens::FTheta {
+    k: [
+        0.02, 0.28, 0.03, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+    ],
+    skew: [0.01, -0.008],
+    max_angle: None,
 };
 
 fn main() -> Answer<()> {
@@ -112,6 +128,7 @@ fn main() -> Answer<()> {
             ("as taken", &photos, as_they_are(true)?, None),
         ];
         match taken.motion {
+            None if !taken.lens.has_pinhole_view() => {}
             None => kinds.push(("undistorted", &photos, as_they_are(false)?, None)),
             Some(motion) => {
                 for (kind, found) in [

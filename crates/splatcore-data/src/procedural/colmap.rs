@@ -14,19 +14,20 @@ use std::path::Path;
 
 /// Writes the three files into `folder`; `names[i]` is the photo of `cameras[i]`, and all cameras
 /// share the intrinsics of the first. `images.txt` comes last: without it a folder is no dataset.
+/// Of a lens that COLMAP does not have only the points are written.
 pub(super) fn write(
     folder: &Path,
     cameras: &[Camera],
     names: &[String],
     points: &[Point],
 ) -> Result<(), DataError> {
-    write_atomically(&folder.join("cameras.txt"), |w| {
-        writeln!(w, "# CAMERA_ID MODEL WIDTH HEIGHT PARAMS[] (fx fy cx cy)")?;
-        let Some(c) = cameras.first() else {
-            return Ok(());
-        };
-        writeln!(w, "1 {}", camera_model(c).unwrap_or_default())
-    })?;
+    let model = cameras.first().and_then(camera_model);
+    if let Some(model) = &model {
+        write_atomically(&folder.join("cameras.txt"), |w| {
+            writeln!(w, "# CAMERA_ID MODEL WIDTH HEIGHT PARAMS[] (fx fy cx cy)")?;
+            writeln!(w, "1 {model}")
+        })?;
+    }
 
     // The index of each observation within its image, as it will stand in images.txt.
     let mut seen: Vec<Vec<(usize, [f64; 2])>> = vec![Vec::new(); cameras.len()];
@@ -52,6 +53,9 @@ pub(super) fn write(
         Ok(())
     })?;
 
+    if model.is_none() {
+        return Ok(());
+    }
     write_atomically(&folder.join("images.txt"), |w| {
         writeln!(w, "# IMAGE_ID QW QX QY QZ TX TY TZ CAMERA_ID NAME")?;
         writeln!(w, "# POINTS2D[] (X Y POINT3D_ID)")?;

@@ -38,7 +38,9 @@ use std::sync::Mutex;
 
 /// Renders the scene and writes it as a dataset: `images/view_0000.png` and so on, and
 /// `sparse/0/{cameras,images,points3D}.txt`; if cameras move while they read their photos, the
-/// latter below `colmap/`, with the poses in the middle, and `transforms.json` with the motion.
+/// latter below `colmap/`, with the poses in the middle, and `transforms.json` with the motion. A
+/// lens that COLMAP does not have is in a `transforms.json` too, with the points alone in
+/// `colmap/`.
 /// `progress(done, all)` is called after every photo, from any thread, one call at a time and in
 /// order.
 ///
@@ -59,9 +61,14 @@ pub fn write_dataset(
             "choose a value in that range",
         ));
     }
-    let model = match options.motion {
-        None => folder.to_path_buf(),
-        Some(_) => folder.join("colmap"),
+    let cameras = rig::cameras(options);
+    let in_transforms = options.motion.is_some()
+        || cameras
+            .first()
+            .is_some_and(|camera| camera_model(camera).is_none());
+    let model = match in_transforms {
+        false => folder.to_path_buf(),
+        true => folder.join("colmap"),
     };
     let sparse = model.join("sparse").join("0");
     for name in ["cameras.bin", "images.bin", "points3D.bin"] {
@@ -74,7 +81,6 @@ pub fn write_dataset(
         }
     }
     let world = World::new();
-    let cameras = rig::cameras(options);
     let names: Vec<String> = (0..options.views)
         .map(|i| format!("view_{i:04}.png"))
         .collect();
@@ -94,7 +100,7 @@ pub fn write_dataset(
         })?;
     let points = render::points(&world, &cameras, options);
     colmap::write(&sparse, &cameras, &names, &points)?;
-    if options.motion.is_none() {
+    if !in_transforms {
         return Ok(());
     }
     let photo = |(camera, name): (Camera, &String)| PosedPhoto {
@@ -109,10 +115,12 @@ pub fn write_dataset(
 /// What is wrong with the lens, or `None`.
 fn lens_defect(options: &ProceduralOptions) -> Option<String> {
     let camera = rig::cameras(options).into_iter().next()?;
-    camera_model(&camera).is_none().then(|| {
+    let writes = camera_model(&camera).is_some() || transforms::has_model(&camera);
+    (!writes).then(|| {
         format!(
-            "photos through the lens '{}' were asked for, which no COLMAP model here writes; \
-             pinhole, opencv, fisheye and equirectangular are possible",
+            "photos through the lens '{}' were asked for, which neither COLMAP's files nor a \
+             transforms.json have; pinhole, opencv, fisheye, f-theta, equirectangular and \
+             orthographic are possible",
             options.lens.name()
         )
     })

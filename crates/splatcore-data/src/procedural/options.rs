@@ -18,8 +18,9 @@ pub struct ProceduralOptions {
     pub seed: u64,
     /// Starting points wanted, at most 1,000,000.
     pub points: usize,
-    /// What the photos are taken through: what COLMAP has a model of and a renderer projects
-    /// through. Photos of [`Lens::Equirectangular`] show all around.
+    /// What the photos are taken through: what COLMAP or a `transforms.json` has a model of and a
+    /// renderer projects through. Photos of [`Lens::Equirectangular`] show all around, those of
+    /// [`Lens::Orthographic`] as much as a pinhole's at what the cameras look at.
     pub lens: Lens,
     /// Vertical field of view in degrees without the lens, 5 to 150; of an upright photo the
     /// horizontal one.

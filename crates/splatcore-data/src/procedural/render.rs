@@ -11,6 +11,10 @@ use splatcore_core::{Camera, Lens, random};
 /// is read; (0.5, 0.5) is the first centre. `None` where the lens forms no image.
 fn ray(camera: &Camera, x: f64, y: f64) -> Option<(V, V)> {
     match camera.shutter {
+        // Parallel rays begin at the image, which is where the camera is.
+        None if camera.lens == Lens::Orthographic => {
+            Some((camera.point_at([x, y], 0.0)?, camera.forward()))
+        }
         None => Some((camera.position(), direction(camera, x, y)?)),
         Some(_) => ray(&camera.at_pixel([x, y]), x, y),
     }

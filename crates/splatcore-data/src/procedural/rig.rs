@@ -49,6 +49,12 @@ pub(super) fn cameras(options: &ProceduralOptions) -> Vec<Camera> {
             });
             match options.lens {
                 Lens::Equirectangular => panorama::whole(&camera, options.width, options.height),
+                Lens::Orthographic => Camera {
+                    lens: Lens::Orthographic,
+                    fx: camera.fx / DISTANCE,
+                    fy: camera.fy / DISTANCE,
+                    ..camera
+                },
                 lens => Camera {
                     lens,
                     shutter,

@@ -13,6 +13,7 @@ mod write;
 pub use f_theta_keys::Keys as FThetaKeys;
 use json::plain;
 pub use json::{Frame, Intrinsics, Transforms, parse};
+pub(crate) use write::has_model;
 pub use write::{PosedPhoto, write};
 
 use super::finding::Finding;

@@ -57,6 +57,11 @@ pub fn write(path: &Path, photos: &[PosedPhoto]) -> Result<(), DataError> {
     write_bytes(path, &text)
 }
 
+/// Whether the format has the camera's lens.
+pub(crate) fn has_model(camera: &Camera) -> bool {
+    intrinsics(camera).is_some()
+}
+
 /// Camera to world, OpenGL axes.
 fn pose(camera: &Camera) -> [[f64; 4]; 4] {
     let (r, eye) = (&camera.rotation, camera.position());
