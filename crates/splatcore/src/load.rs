@@ -4,11 +4,15 @@ use crate::progress::Progress;
 use anyhow::{Result, bail};
 use splatcore_core::image::to_bytes;
 use splatcore_core::{Gaussians, View};
-use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
+use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split, read_points};
 use splatcore_data::scene::{self, spz::SpzAxes};
+use splatcore_train::ResolvedConfig;
 use splatcore_train::config::Background;
 use std::path::Path;
 
+/// Of a file of points so many are used at most: more cost a run time and memory before it has
+/// found out where they are needed.
+const MAX_POINTS: usize = 1_000_000;
 /// So many names or warnings are printed; `splatcore info` has them all.
 const SHOWN: usize = 10;
 
@@ -102,6 +106,19 @@ pub fn dataset_to_train(path: &Path, images: Option<&str>, seed: u64) -> Result<
     }
     say_what_is_odd(&dataset);
     Ok(dataset)
+}
+
+/// Takes the points of a file in place of the dataset's, in the photos' frame.
+pub fn starting_points(dataset: &mut Dataset, path: &Path, config: &ResolvedConfig) -> Result<()> {
+    let most = config.scene.most_gaussians().min(MAX_POINTS);
+    let (points, notes) = read_points(path, most)?;
+    for note in notes {
+        eprintln!("{}: {note}", path.display());
+    }
+    if let Some(warning) = dataset.start_from(points) {
+        eprintln!("warning: {warning}");
+    }
+    Ok(())
 }
 
 fn opened(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> {

@@ -19,6 +19,7 @@
 //! | how much light did a photo take | `exposures.rs` |
 //! | how does a photo become a view | `photo.rs`, `linear.rs`, `unread.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
 //! | where do points come from when there are none | `random_points.rs` |
+//! | which points has a file that somebody names | `points_file.rs` |
 
 mod below;
 pub mod bundler;
@@ -43,6 +44,7 @@ mod photo_index;
 mod plausible;
 mod point_cloud;
 mod points_beside;
+mod points_file;
 pub mod polycam;
 mod pose;
 mod posed;
@@ -61,7 +63,10 @@ mod views;
 mod visible;
 
 pub use below::{Below, files_below};
-pub use depth::{DepthOptions, DepthValues, NormalFrame, NormalOptions, depth_factor, points_of};
+pub use depth::{
+    DepthOptions, DepthValues, NormalFrame, NormalOptions, depth_factor, depths_of_points,
+    points_of,
+};
 pub use exposures::Exposures;
 pub use finding::{Finding, Severity};
 pub use folder::{is_photo, is_video};
@@ -72,6 +77,7 @@ pub use layouts::is_file_of_cameras;
 pub use options::OpenOptions;
 pub use photo::check_end;
 pub use point_cloud::parse as parse_point_cloud;
+pub use points_file::{is_points_file, read_points};
 pub use posed::Dataset;
 pub use results::scene_of_results;
 pub use split::Split;

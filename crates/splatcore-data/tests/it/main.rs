@@ -29,6 +29,7 @@ mod dataset_shutter;
 mod dataset_sky;
 mod dataset_support;
 mod dataset_transforms;
+mod points_file;
 mod procedural_dataset;
 mod scene_compressed_ply;
 mod scene_compressed_ply_write;

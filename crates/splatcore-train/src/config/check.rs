@@ -1,5 +1,6 @@
 //! Which values are accepted.
 
+use super::choices::{DepthKind, Depths};
 use super::{ConfigError, ResolvedConfig};
 
 const AT_LEAST_1: &str = "must be at least 1";
@@ -111,6 +112,20 @@ impl ResolvedConfig {
     }
 
     fn check_depth(&self) -> Result<(), ConfigError> {
+        let (from, normals) = (&self.depth.from, &self.depth.normals.from);
+        require(
+            *normals != Depths::Points,
+            "normals",
+            normals,
+            "points have no normals; write ./points for a folder of that name",
+        )?;
+        let kind = self.depth.kind;
+        require(
+            *from != Depths::Points || kind == DepthKind::Metric,
+            "depth-kind",
+            &format!("{kind:?}").to_lowercase(),
+            "must be metric with --depths points, whose depths are in units of the world",
+        )?;
         require_all(
             &[
                 ("depth-weight", self.depth.weight),

@@ -219,7 +219,7 @@ impl FromStr for Appearance {
 
 splatcore_core::kept_as_text!(Appearance, String);
 
-/// Where depth maps are: `none`, `auto`, or a folder.
+/// Where depth maps are: `none`, `auto`, `points`, or a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Depths {
@@ -228,6 +228,8 @@ pub enum Depths {
     None,
     /// Where the dataset's format has them, or in folders of usual names.
     Auto,
+    /// None are read: the photos' depths are those of the points that training starts from.
+    Points,
     /// In this folder, below the dataset's.
     Folder(PathBuf),
 }
@@ -237,6 +239,7 @@ impl fmt::Display for Depths {
         match self {
             Self::None => f.write_str("none"),
             Self::Auto => f.write_str("auto"),
+            Self::Points => f.write_str("points"),
             Self::Folder(folder) => write!(f, "{}", folder.display()),
         }
     }
@@ -254,6 +257,7 @@ impl From<String> for Depths {
         match text.as_str() {
             "none" => Self::None,
             "auto" => Self::Auto,
+            "points" => Self::Points,
             folder => Self::Folder(folder.into()),
         }
     }

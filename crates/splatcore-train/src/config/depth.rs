@@ -63,7 +63,7 @@ impl NormalSettings {
 /// The folder of maps, below the dataset's: `None` for the usual ones; `None` for no maps.
 fn folder_of(from: &Depths) -> Option<Option<PathBuf>> {
     match from {
-        Depths::None => None,
+        Depths::None | Depths::Points => None,
         Depths::Auto => Some(None),
         Depths::Folder(folder) => Some(Some(folder.clone())),
     }
@@ -125,6 +125,7 @@ mod tests {
         for depths in [
             Depths::None,
             Depths::Auto,
+            Depths::Points,
             Depths::Folder("sensor/depth".into()),
         ] {
             assert_eq!(depths.to_string().parse(), Ok(depths));

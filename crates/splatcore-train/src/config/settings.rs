@@ -261,10 +261,10 @@ pub struct Config {
     pub intrinsics_limit: Option<f64>,
     /// Learn from depth maps too: auto finds those that the dataset's files name and those in
     /// `depths`, `depth` or COLMAP's `stereo/depth_maps`; or those in this folder of the dataset,
-    /// where each is called as its photo (PNG of 16 bits, EXR, npy, npz). For few photos, plain
-    /// walls and sensors; where photos tell the shapes it changes little. A step takes half as long
-    /// again
-    #[arg(long, value_name = "none|auto|FOLDER", help_heading = "Depth")]
+    /// where each is called as its photo (PNG of 16 bits, EXR, npy, npz); points takes the depths
+    /// of the starting points, such as a laser scan's of --init. For few photos, plain walls and
+    /// sensors; where photos tell the shapes it changes little. A step takes half as long again
+    #[arg(long, value_name = "none|auto|points|FOLDER", help_heading = "Depth")]
     pub depths: Option<Depths>,
     /// What the values of depth maps are: metric, depths in units of the world; scaled and
     /// relative, depths up to a factor, or up to a factor and an offset; disparity, inverse depths

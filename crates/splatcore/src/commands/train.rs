@@ -38,12 +38,13 @@ pub struct Args {
     /// Replace the run that DIR holds; other files there stay
     #[arg(long)]
     overwrite: bool,
-    /// Start from the Gaussians of a scene in place of the dataset's points, with its positions in
-    /// the photos' frame; or with `depths` from 100,000 points on the surfaces that --depths shows,
-    /// as it does unasked where the dataset has no points.
+    /// Start from the Gaussians of a scene in place of the dataset's points, or from the points of
+    /// a scan or a mesh (PLY or OBJ, a million at most), with positions in the photos' frame; or
+    /// with `depths` from 100,000 points on the surfaces that --depths shows, as it does unasked
+    /// where the dataset has no points.
     /// A run that is to keep their number takes --densify-until 0 and --prune-floaters 0. Costs
     /// nothing
-    #[arg(long, value_name = "SCENE|depths", conflicts_with = "resume")]
+    #[arg(long, value_name = "SCENE|POINTS|depths", conflicts_with = "resume")]
     init: Option<PathBuf>,
     /// Folder of the photos in place of `images`, for example images_4: smaller photos decode
     /// faster and take less memory; detail finer than their pixels is lost. --resume knows it

@@ -6,7 +6,7 @@ use crate::ranks::Cards;
 use crate::scene_source::{Files, SceneSource};
 use crate::viewing::ViewerArgs;
 use anyhow::{Result, bail};
-use splatcore_data::dataset::Dataset;
+use splatcore_data::dataset::{Dataset, is_points_file};
 use splatcore_data::lock::{self, FolderLock};
 use splatcore_train::memory::Bytes;
 use splatcore_train::{Checkpoint, ResolvedConfig};
@@ -17,6 +17,8 @@ use std::time::Instant;
 pub enum Init {
     /// The Gaussians of a scene.
     Scene(PathBuf),
+    /// The points of a scan or of a mesh.
+    Points(PathBuf),
     /// Points on the surfaces that the photos' depths show.
     Depths,
 }
@@ -25,6 +27,7 @@ impl From<PathBuf> for Init {
     fn from(typed: PathBuf) -> Self {
         match typed.as_os_str() == "depths" {
             true => Self::Depths,
+            false if is_points_file(&typed) => Self::Points(typed),
             false => Self::Scene(typed),
         }
     }
@@ -85,7 +88,7 @@ impl Job {
     pub fn init_scene(&self) -> Result<Option<SceneSource>> {
         match &self.init {
             Some(Init::Scene(path)) => SceneSource::find(path).map(Some),
-            Some(Init::Depths) | None => Ok(None),
+            Some(Init::Depths | Init::Points(_)) | None => Ok(None),
         }
     }
 }

@@ -4,10 +4,11 @@ use super::job::{Init, Job};
 use crate::load;
 use crate::output::{self, counted};
 use anyhow::{Result, bail};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use splatcore_core::{View, panorama};
 use splatcore_data::dataset::{
-    Dataset, Entry, LoadOptions, Points, Split, depth_factor, points_of,
+    Dataset, Entry, LoadOptions, Points, Split, depth_factor, depths_of_points, points_of,
 };
 use splatcore_train::config::{DepthKind, Depths};
 use splatcore_train::{Config, ResolvedConfig, motion};
@@ -76,6 +77,9 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
         }
     }
     let reads_depths = config.depth.from != Depths::None;
+    if config.depth.from == Depths::Points {
+        add_depths(dataset, train.iter_mut().chain(&mut test))?;
+    }
     if reads_depths {
         say_depths(&train, &test);
         if config.depth.kind == DepthKind::Metric && !dataset.points.random {
@@ -119,6 +123,25 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
         test: Arc::new(test),
         exposures,
     })
+}
+
+/// Gives views the depths of the dataset's points.
+///
+/// # Errors
+/// If it has none.
+fn add_depths<'a>(dataset: &Dataset, views: impl Iterator<Item = &'a mut View>) -> Result<()> {
+    let points = &dataset.points;
+    if points.random {
+        bail!(
+            "{}: has no points, whose depths --depths points takes; give a scan with --init POINTS",
+            dataset.root.display()
+        );
+    }
+    let views: Vec<&mut View> = views.collect();
+    views.into_par_iter().for_each(|view| {
+        view.photo.depth = depths_of_points(view, &points.positions).map(Arc::new);
+    });
+    Ok(())
 }
 
 /// Names photos that are left out.

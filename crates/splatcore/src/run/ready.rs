@@ -3,7 +3,7 @@
 
 use super::begin::of_points;
 use super::facts;
-use super::job::{Job, prepare_folder};
+use super::job::{Init, Job, prepare_folder};
 use super::photos::{Photos, load_photos};
 use super::timeline::Timeline;
 use crate::backends::{self, Opened};
@@ -112,6 +112,9 @@ fn read(
     let mut dataset = timeline.time("read the dataset", || {
         load::dataset_to_train(&job.dataset, job.images.as_deref(), job.config.seed)
     })?;
+    if let Some(Init::Points(path)) = &job.init {
+        load::starting_points(&mut dataset, path, &job.config)?;
+    }
     let init = job.init_scene()?;
     let scene = init.as_ref().map(SceneSource::load).transpose()?;
     let opening = opening.if_quick()?;

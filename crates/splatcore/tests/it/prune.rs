@@ -90,6 +90,34 @@ fn training_starts_from_a_scene() {
 }
 
 #[test]
+fn training_starts_from_points() {
+    let folder = tempfile::tempdir().unwrap();
+    let (scan, run) = (folder.path().join("scan.obj"), folder.path().join("run"));
+    let vertex = |i: usize| {
+        let [x, y, z] = [i % 3, i / 3 % 3, i / 9].map(|v| 0.3 * (v as f64 - 1.0));
+        format!("v {x} {y} {z} 1 0.5 0\n")
+    };
+    std::fs::write(&scan, (0..27).map(vertex).collect::<String>()).unwrap();
+    let train = |more: &str| {
+        format!(
+            "train {} -o {} --init {} --overwrite --backend cpu --iterations 5 --densify-until \
+             0{more}",
+            photos(),
+            text(&run),
+            text(&scan),
+        )
+    };
+    succeeds(&train(""));
+    let found = scene::read(&run.join("scene.ply")).unwrap().gaussians;
+    assert_eq!(found.len(), 27);
+    succeeds(&train(" --depths points --max-gaussians 9"));
+    let found = scene::read(&run.join("scene.ply")).unwrap().gaussians;
+    assert_eq!(found.len(), 9);
+    std::fs::write(&scan, "f 1 2 3\n").unwrap();
+    assert_contains!(fails(&train("")), "holds no points");
+}
+
+#[test]
 fn the_small_preset_also_writes_sog() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");

@@ -12,10 +12,12 @@
 //! | which pixels show the sky | `sky.rs` |
 //! | which normals have surfaces | `normals.rs` |
 //! | which points are on the surfaces that depths show | `points.rs` |
+//! | which depths have points that are known | `of_points.rs` |
 
 mod find;
 mod fit;
 mod normals;
+mod of_points;
 mod options;
 mod points;
 mod read;
@@ -25,6 +27,7 @@ mod vectors;
 
 pub use fit::depth_factor;
 pub(super) use normals::{check_normals, with_normals};
+pub use of_points::depths_of_points;
 pub use options::{DepthOptions, DepthValues, NormalFrame, NormalOptions};
 pub use points::points_of;
 pub(super) use sky::{check_sky, sky_of, with_sky};
