@@ -68,8 +68,9 @@ impl Up {
     /// Up of a dataset: gravity where its format names it, else what its cameras share and what is
     /// level or upright among its points.
     pub fn of_dataset(dataset: &Dataset) -> Self {
-        // ARKit's world, which both keep: y against gravity.
-        if matches!(dataset.format, Format::Polycam | Format::Record3d) {
+        // ARKit's world, which all keep: y against gravity.
+        let of_arkit = [Format::Polycam, Format::Record3d, Format::Arkit];
+        if of_arkit.contains(&dataset.format) {
             return Self {
                 direction: [0.0, 1.0, 0.0],
                 from: Evidence::Format,

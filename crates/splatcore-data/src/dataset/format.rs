@@ -19,6 +19,8 @@ pub enum Format {
     Polycam,
     /// An export of Record3D: `metadata.json` and `rgb`.
     Record3d,
+    /// A raw scan of 3D Scanner App: `frame_*.json` beside the photos.
+    Arkit,
     /// Agisoft Metashape's cameras as XML.
     Metashape,
     /// RealityScan's (RealityCapture's) internal and external camera parameters as CSV.
@@ -33,13 +35,14 @@ pub enum Format {
 impl Format {
     /// Every format, in the order in which a folder is searched for them; two that differ only in
     /// their files' encoding are looked for together.
-    pub const ALL: [Format; 10] = [
+    pub const ALL: [Format; 11] = [
         Format::ColmapBinary,
         Format::ColmapText,
         Format::Transforms,
         Format::TransformsSplit,
         Format::Polycam,
         Format::Record3d,
+        Format::Arkit,
         Format::Metashape,
         Format::RealityScan,
         Format::Bundler,
@@ -55,6 +58,7 @@ impl Format {
             Format::TransformsSplit => "transforms-split",
             Format::Polycam => "polycam",
             Format::Record3d => "record3d",
+            Format::Arkit => "arkit",
             Format::Metashape => "metashape",
             Format::RealityScan => "realityscan",
             Format::Bundler => "bundler",
@@ -70,6 +74,7 @@ impl Format {
             Format::TransformsSplit => "Blender (NeRF synthetic scenes)",
             Format::Polycam => "Polycam, raw data",
             Format::Record3d => "Record3D, RGBD export",
+            Format::Arkit => "3D Scanner App, all data",
             Format::Metashape => "Agisoft Metashape",
             Format::RealityScan => "RealityScan, RealityCapture",
             Format::Bundler => "Bundler, and COLMAP, OpenMVG, RealityScan on request",
@@ -86,6 +91,7 @@ impl Format {
             Format::TransformsSplit => "`transforms_train.json`, `transforms_test.json`",
             Format::Polycam => "`keyframes/cameras/*.json`",
             Format::Record3d => "`metadata.json`, `rgb`",
+            Format::Arkit => "`frame_*.json` with `cameraPoseARFrame`",
             Format::Metashape => "an `.xml`",
             Format::RealityScan => "a `.csv`",
             Format::Bundler => "`bundle.out`, `list.txt`",
@@ -100,7 +106,7 @@ impl Format {
             Format::Transforms => "`ply_file_path`, else `colmap/sparse/0`",
             Format::TransformsSplit => "`ply_file_path`",
             Format::Metashape | Format::RealityScan => "a PLY beside the file",
-            Format::Polycam | Format::Record3d => "random",
+            Format::Polycam | Format::Record3d | Format::Arkit => "random",
             Format::Llff => "random, between the bounds",
         }
     }
@@ -116,6 +122,7 @@ impl Format {
             Format::TransformsSplit => "`transforms_val.json` if there is no test file",
             Format::Polycam => "corrected cameras and images are preferred; has depth maps",
             Format::Record3d => "has depth maps",
+            Format::Arkit => "has depth maps; frames without a photo are left out",
             Format::Metashape => "sensors of type frame, fisheye and spherical",
             Format::RealityScan => "Brown's lens models; not Division",
             Format::Bundler => "version 0.3; photos in the order of the list",

@@ -1,7 +1,7 @@
 //! Which datasets are in a folder, told by the names and first bytes of its files.
 
 use super::format::Format;
-use super::{bundler, colmap, folder, metashape, npy, polycam, realityscan, record3d};
+use super::{arkit, bundler, colmap, folder, metashape, npy, polycam, realityscan, record3d};
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(super) struct Layout {
     pub format: Format,
     /// Folder of the dataset, below which the photos are.
     pub root: PathBuf,
-    /// The file to read; of COLMAP and Polycam the folder of files.
+    /// The file to read; of COLMAP, Polycam and ARKit's scans the folder of files.
     pub at: PathBuf,
 }
 
@@ -62,6 +62,9 @@ pub(super) fn in_folder(root: &Path) -> Vec<Layout> {
     }
     if record3d::is_in(root) {
         add(Format::Record3d, root, root.join("metadata.json"));
+    }
+    if arkit::is_in(root) {
+        add(Format::Arkit, root, root.to_path_buf());
     }
     let mut first = |format: Format, place: &Path, ending: &str| {
         let file = folder::with_ending(place, ending)

@@ -21,6 +21,7 @@
 //! | where do points come from when there are none | `random_points.rs` |
 //! | which points has a file that somebody names | `points_file.rs` |
 
+pub mod arkit;
 mod below;
 pub mod bundler;
 pub mod colmap;

@@ -10,7 +10,7 @@ use super::plausible;
 use super::posed::Dataset;
 use super::results::scene_of_results;
 use super::{
-    bundler, colmap, folder, llff, metashape, polycam, random_points, realityscan, record3d,
+    arkit, bundler, colmap, folder, llff, metashape, polycam, random_points, realityscan, record3d,
     remote, transforms, unused_masks,
 };
 use crate::DataError;
@@ -117,6 +117,7 @@ fn read(layout: &Layout, options: &OpenOptions) -> Result<Found, DataError> {
         Format::TransformsSplit => transforms::open_splits(root, options),
         Format::Polycam => polycam::open(root, at, options),
         Format::Record3d => record3d::open(root, at, options),
+        Format::Arkit => arkit::open(root, options),
         Format::Metashape => metashape::open(root, at, options),
         Format::RealityScan => realityscan::open(root, at, options),
         Format::Bundler => bundler::open(root, at, options),
@@ -199,8 +200,8 @@ fn find(path: &Path) -> Result<(Layout, Vec<Layout>), DataError> {
         path,
         "holds neither a COLMAP model (cameras.bin or cameras.txt in sparse/0, sparse or the \
          folder itself) nor transforms.json or transforms_train.json, nor cameras of Polycam, \
-         Record3D, Metashape (.xml), RealityScan (.csv), Bundler (bundle.out) or LLFF \
-         (poses_bounds.npy)",
+         Record3D, 3D Scanner App (frame_*.json), Metashape (.xml), RealityScan (.csv), Bundler \
+         (bundle.out) or LLFF (poses_bounds.npy)",
         remedy,
     ))
 }

@@ -5,7 +5,8 @@ use crate::dataset_support::{edited, edits, npy_file, open, open_error, pattern,
 use crate::{dataset_metashape, dataset_phones, dataset_realityscan};
 use proptest::prelude::*;
 use splatcore_data::dataset::{
-    Dataset, Format, OpenOptions, bundler, llff, metashape, npy, polycam, realityscan, record3d,
+    Dataset, Format, OpenOptions, arkit, bundler, llff, metashape, npy, polycam, realityscan,
+    record3d,
 };
 use std::path::Path;
 
@@ -70,6 +71,7 @@ fn parse_everything(bytes: &[u8]) {
         realityscan::parse(bytes, path).err(),
         polycam::parse(bytes, path).err(),
         record3d::parse(bytes, path).err(),
+        arkit::parse(bytes, path).err(),
     ];
     for error in errors.into_iter().flatten() {
         let line = error.to_string();
@@ -78,6 +80,9 @@ fn parse_everything(bytes: &[u8]) {
     }
     if let Ok(camera) = polycam::parse(bytes, path) {
         let _ = camera.camera();
+    }
+    if let Ok(frame) = arkit::parse(bytes, path) {
+        let _ = frame.camera((64, 48));
     }
     if let Ok(metadata) = record3d::parse(bytes, path) {
         (0..metadata.poses.len()).for_each(|frame| drop(metadata.camera(frame)));

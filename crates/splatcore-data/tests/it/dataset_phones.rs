@@ -1,9 +1,9 @@
-//! Polycam and Record3D: ARKit's poses.
+//! Polycam, Record3D and 3D Scanner App: ARKit's poses.
 
 use crate::dataset_support::{
     IN_VIEW, assert_projects, open, open_error, pattern, plus, rotation, save, times,
 };
-use splatcore_data::dataset::{Format, polycam, record3d};
+use splatcore_data::dataset::{Format, arkit, polycam, record3d};
 use std::path::Path;
 
 const EYE: [f64; 3] = [0.4, 1.3, -2.2];
@@ -151,4 +151,57 @@ fn a_record3d_frame_sees_points_where_arkit_says() {
     says(&metadata("").replace("\"w\": 64", "\"w\": 1e300"), "pixels");
     std::fs::write(&file, metadata("").replace("\"w\"", "\"h\"")).unwrap();
     assert_contains!(open_error(root), "duplicate field");
+}
+
+fn arkit_frame(cx: f64) -> String {
+    let r = to_world();
+    let rows: Vec<f64> = (0..3)
+        .flat_map(|i| [r[i][0], r[i][1], r[i][2], EYE[i]])
+        .chain([0.0, 0.0, 0.0, 1.0])
+        .collect();
+    let k = [K[0], 0.0, cx, 0.0, K[1], K[3], 0.0, 0.0, 1.0];
+    format!("{{\"motionQuality\": 1, \"intrinsics\": {k:?}, \"cameraPoseARFrame\": {rows:?}}}")
+}
+
+#[test]
+fn a_frame_of_3d_scanner_app_sees_points_where_arkit_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for name in ["frame_00000", "frame_00007", "frame_00008"] {
+        std::fs::write(root.join(name).with_extension("json"), arkit_frame(K[2])).unwrap();
+    }
+    // Most frames of a scan have no photo; other files of the export are none.
+    save(pattern(64, 48), &root.join("frame_00000.jpg"));
+    save(pattern(64, 48), &root.join("frame_00008.jpg"));
+    save(pattern(64, 48), &root.join("thumb_00.jpg"));
+    std::fs::write(root.join("info.json"), "{}").unwrap();
+    std::fs::write(root.join("depth_00008.png"), "a map").unwrap();
+    let dataset = open(root);
+    assert_eq!(dataset.format, Format::Arkit);
+    let names: Vec<&str> = dataset.entries.iter().map(|e| e.name.as_str()).collect();
+    assert_eq!(names, ["frame_00000.jpg", "frame_00008.jpg"]);
+    assert!(dataset.missing.is_empty());
+    for entry in &dataset.entries {
+        assert_projects(&entry.camera, IN_VIEW.map(|p| (world(p), pixel(p, K))));
+    }
+    assert_eq!(dataset.entries[0].depth, None);
+    assert_eq!(dataset.entries[1].depth, Some(root.join("depth_00008.png")));
+
+    let says = |text: &str, part: &str| {
+        let error = arkit::parse(text.as_bytes(), Path::new("frame_00000.json"));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(part) && !error.contains('\n'), "{error}");
+    };
+    says("", "no camera of an ARKit scan");
+    says("{\"intrinsics\": [1, 2]}", "no camera of an ARKit scan");
+    // A frame that cannot be is left out with its reason.
+    let wrong = arkit_frame(K[2]).replace("58.0", "-3.0");
+    std::fs::write(root.join("frame_00000.json"), wrong).unwrap();
+    let dataset = open(root);
+    assert_eq!(dataset.entries.len(), 1);
+    assert!(
+        dataset.warnings[0].contains("frame_00000.jpg"),
+        "{:?}",
+        dataset.warnings
+    );
 }

@@ -85,8 +85,8 @@ pub fn run(args: Args) -> Result<()> {
         cuda,
         images: "JPEG, PNG and TIFF (8 and 16 bit), WebP, EXR",
         scenes: formats_in_short(),
-        datasets: "COLMAP, transforms.json, Polycam, Record3D, Metashape, RealityScan, Bundler, \
-                   LLFF",
+        datasets: "COLMAP, transforms.json, Polycam, Record3D, 3D Scanner App, Metashape, \
+                   RealityScan, Bundler, LLFF",
         tools: tools::tools(nvrtc),
         self_test: SelfTest { passed, checks },
     };

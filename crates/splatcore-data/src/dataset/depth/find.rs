@@ -80,8 +80,13 @@ fn in_folder(folder: &Path, names: &[&str]) -> Option<PathBuf> {
     called.find(|path| path.is_file())
 }
 
-/// The confidences of a depth map: in the folder `confidence` beside that of the depths.
+/// The confidences of a depth map: in the folder `confidence` beside that of the depths, or of 3D
+/// Scanner App beside the map.
 pub(super) fn confidence_of(depths: &Path) -> Option<PathBuf> {
+    if let Some(number) = depths.file_name()?.to_str()?.strip_prefix("depth_") {
+        let path = depths.with_file_name(format!("conf_{number}"));
+        return path.is_file().then_some(path);
+    }
     let folder = depths.parent()?.parent()?.join("confidence");
     let path = folder.join(depths.file_stem()?).with_extension("png");
     path.is_file().then_some(path)
