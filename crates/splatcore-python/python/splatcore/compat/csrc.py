@@ -57,7 +57,7 @@ def __getattr__(name: str) -> NoReturn:
 
 
 def _model(camera_model: Any) -> str:
-    return _projection.camera_model_of(CameraModelType(int(camera_model)).name.lower())
+    return str(_projection.camera_model_of(CameraModelType(int(camera_model)).name.lower()))
 
 
 def quat_scale_to_covar_preci_fwd(

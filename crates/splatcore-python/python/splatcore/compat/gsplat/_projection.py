@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from torch import Tensor
 
+from ..._splatcore.tensors import Cameras
 from .. import _checks, _ops
 from .._functions import PackRows, Project, apply
 from .._settings import gsplat as settings
@@ -25,7 +26,7 @@ CAMERA_MODELS = _ops.CAMERA_MODELS
 def camera_model_of(name: Any) -> _ops.Model:
     """Checks a camera's model, or takes cameras as they are; NotImplementedError for ``ftheta``,
     which only the unscented transform has."""
-    if isinstance(name, _lenses.Cameras):
+    if isinstance(name, Cameras):
         return name
     if name == "ftheta":
         refuse({"camera_model": name})

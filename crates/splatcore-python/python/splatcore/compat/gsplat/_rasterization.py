@@ -95,7 +95,8 @@ def rasterization(
         *(sparse_grad, camera_model, (eps2d, near_plane, far_plane, radius_clip)),
     )
     if with_ut:
-        return _through(given, options, lens)
+        found: tuple[Tensor, Tensor, dict[str, Any]] = _through(given, options, lens)
+        return found
     _lenses.without_ut(lens)
     return (_traced if is_compiling() else _checked)(given, options)
 
