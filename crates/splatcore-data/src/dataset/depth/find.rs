@@ -91,3 +91,24 @@ pub(super) fn confidence_of(depths: &Path) -> Option<PathBuf> {
     let path = folder.join(depths.file_stem()?).with_extension("png");
     path.is_file().then_some(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidences_lie_beside_depths() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("confidence")).unwrap();
+        std::fs::create_dir(at("depth")).unwrap();
+        for name in ["confidence/a.png", "conf_00003.png"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        let of = |name: &str| confidence_of(&at(name));
+        assert_eq!(of("depth/a.exr"), Some(at("confidence/a.png")));
+        assert_eq!(of("depth/b.png"), None);
+        assert_eq!(of("depth_00003.png"), Some(at("conf_00003.png")));
+        assert_eq!(of("depth_00004.png"), None);
+    }
+}
