@@ -2,7 +2,7 @@
 
 import csv
 
-from results_raw import FOX, TRAINED, about, lines_of, load, source
+from results_raw import FOX, TRAINED, about, json_lines, lines_of, load, source
 from results_tables import table
 
 NAME = "profile/kernels.csv"
@@ -42,6 +42,7 @@ def profile():
         "paper-atomic-aggregation-stalls": stalls(found),
         "paper-tensor-gs-groups": groups(),
         "paper-tensor-gs-size": at_paper_size(),
+        "paper-tensor-gs-instructions": instructions(),
     }
 
 
@@ -187,6 +188,103 @@ def groups():
         f"numbers are of an A100 and its scenes.\n\n{shorter(rows)}"
     )
     return "\n\n".join([behind_tight(), made, note, source(BLENDS_NAME, SIZED_NAME)])
+
+
+COUNTS_NAME, INSTRUCTIONS_NAME = "profile/groups.jsonl", "profile/instructions.json"
+# Parts of the instructions of a blend: what a warp does, and the events of count-groups.
+PARTS = [
+    ("look at a splat: alpha and its test; in `scalar` also its exponent", ["slots"]),
+    ("blend a splat", ["taken"]),
+    ("products and their way through shared memory", ["panels"]),
+    ("begin and end a tile's list of a chunk", ["passes"]),
+    ("load a chunk, list its splats by tile", ["chunks", "lists"]),
+    ("begin, write pixels", ["warps"]),
+]
+
+
+def events(line):
+    """How often an event of PARTS happens in a frame, by the counts of one pipeline."""
+    counts = dict(line["counts"])
+    if "tensor-gs" in line["pipeline"]:
+        side = int(line["pipeline"].split("tensor-gs-")[1][0])
+        # A block has eight warps; one of them lists a tile's splats.
+        counts["lists"] = counts["chunks"] / 8 * side**2
+        # Of a group of four slots each is computed.
+        counts["slots"] = 4 * counts["quads"]
+    return counts
+
+
+def instructions():
+    """Where the instructions of groups of tiles come from."""
+    each = load(INSTRUCTIONS_NAME)
+    lines = {one["pipeline"]: one for one in json_lines(COUNTS_NAME)}
+    measured = {
+        row["pipeline"]: float(row["instructions"]) / 1e6
+        for row in csv.DictReader(lines_of(BLENDS_NAME))
+    }
+    pipelines = [name for name in each if name != "about"]
+    rows, sums, parts = [], dict.fromkeys(pipelines, 0.0), {}
+    for label, names in PARTS:
+        cells = [label]
+        for pipeline in pipelines:
+            costs, counts = each[pipeline], events(lines[pipeline])
+            known = [name for name in names if name in costs]
+            total = sum(counts[name] * costs[name] for name in known) / 1e6
+            sums[pipeline] += total
+            parts[pipeline, names[0]] = total
+            listed = " + ".join(f"{counts[name] / 1e6:.3g} x {costs[name]:.3g}" for name in known)
+            cells += [listed or "-", f"{total:.1f}" if known else "-"]
+        rows.append(cells)
+    ends = [("sum", sums), ("Nsight Compute", measured)]
+    rows += [[label, *(c for p in pipelines for c in ["", f"{found[p]:.1f}"])] for label, found in ends]
+    head = ["what a warp does"]
+    for pipeline in pipelines:
+        head += [f"`{pipeline}`: million times x instructions", "million instructions"]
+    note = (
+        f"{more(parts, sums, measured)}\n\n{wasted(lines, each)}\n\n"
+        "fox_220k at 1080x1920, means of the seven cameras. Times: counted on the emulator, by kernels\n"
+        "with counters. Instructions: read off the machine code. Nsight Compute: what the card counted."
+    )
+    made = table(head, rows, ["left"] + ["right"] * (len(head) - 1))
+    return "\n\n".join([made, note, source(COUNTS_NAME, INSTRUCTIONS_NAME, BLENDS_NAME)])
+
+
+def more(parts, sums, measured):
+    """By which parts groups of 2x2 execute more than `scalar`."""
+    groups, alone = "exact+tensor-gs-2x2", "exact+scalar"
+    extra = {name: parts[groups, name] - parts[alone, name] for _, [name, *_] in PARTS}
+    total, share = measured[groups] - measured[alone], measured[groups] / measured[alone] - 1
+    shares = ", ".join(f"{100 * sums[p] / measured[p]:.0f}" for p in sums)
+    return (
+        f"Groups of 2x2 execute {total:.1f} M instructions more than `scalar`, {100 * share:.0f} %: products\n"
+        f"cost {extra['panels']:.1f} M and save {-extra['slots']:.1f} M of exponents; a splat that is blended\n"
+        f"costs more, {extra['taken']:.1f} M, since its colour is looked up by its place in a list; the\n"
+        f"work of each list and chunk is {extra['passes'] + extra['chunks']:.1f} M. Together the parts are\n"
+        f"{shares} % of what the card counted (in the table's order)."
+    )
+
+
+def wasted(lines, each):
+    """What groups of 2x2 do in vain, and what all of it costs."""
+    pipeline = "exact+tensor-gs-2x2"
+    counts, costs = lines[pipeline]["counts"], each[pipeline]
+    alone, tiles = lines["exact+scalar"]["counts"], lines["exact+tensor-gs-1x1"]["counts"]
+    slots = 16 * counts["panels"]
+    padding = counts["padding"] * costs["panels"] / 16
+    behind = 4 * counts["quads"] - counts["slots"]
+    late = counts["after_end"] * (costs["slots"] + costs["panels"] / 16)
+    share = lambda part, whole: f"{100 * part / whole:.1f} %"
+    return (
+        f"Of groups of 2x2: {share(counts['padding'], slots)} of the slots of products are padding behind\n"
+        f"a tile's list ({padding / 1e6:.1f} M instructions); {behind / 1e6:.2f} M slots behind a list's\n"
+        f"end are looked at ({behind * costs['slots'] / 1e6:.1f} M), and {counts['after_end'] / 1e6:.2f} M\n"
+        f"behind the end of a warp's last pixel ({late / 1e6:.1f} M). Groups load\n"
+        f"{counts['entries'] / 1e6:.2f} M entries of lists, {share(counts['untaken'], counts['entries'])} of\n"
+        f"which no pixel blends; tile by tile it is {tiles['entries'] / 1e6:.2f} M and\n"
+        f"{share(tiles['untaken'], tiles['entries'])}. The masks keep the union of the lists out of the\n"
+        f"products: a warp looks at {counts['slots'] / 1e6:.2f} M splats, in `scalar` at\n"
+        f"{alone['slots'] / 1e6:.2f} M."
+    )
 
 
 SIZED = "rendering/paper-tensor-gs-980x545.json"
