@@ -184,18 +184,72 @@ def live():
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in LIVE])])
 
 
+REPLIES = "lab/live-replies.jsonl"
+# Characters of all questions of these runs, as docs/log/lab.md has them: prompts are not kept. The
+# lab estimates a token of three characters.
+ASKED, A_TOKEN = 890_000, 3
+SEARCH = 100
+
+
+def tries(name):
+    """Of each candidate of a journal the seconds from its proposal to its verdict, and those of the
+    device."""
+    proposed = {}
+    for line in lines(f"{name}.jsonl"):
+        event = line["event"]
+        if event["what"] == "proposed":
+            proposed[event["id"]] = line["at"]
+        elif event["what"] == "judged":
+            yield line["at"] - proposed[event["id"]], event["device_seconds"]
+
+
+def costs():
+    """What tries of a live model took, and what a hundred would."""
+    replies = json_lines(REPLIES)
+    rows, sums = [], [0, 0, 0, 0, 0]
+    for name, start in LIVE.items():
+        own = [r for r in replies if f"live-{r['experiment']}" == name and r["role"] == "coder"]
+        took = list(tries(name))
+        judging, device = (sum(column) for column in zip(*took))
+        found = [len(took), judging, device, len(own), sum(len(r["reply"]) for r in own)]
+        sums = [a + b for a, b in zip(sums, found)]
+        rows.append([start, *per_try(*found)])
+    rows.append(["all", *per_try(*sums)])
+    count, judging, device, questions, answers = sums
+    scale = SEARCH / count
+    asked = ASKED / len(replies) * questions * scale / A_TOKEN
+    note = (
+        f"At these rates {SEARCH} tries of one experiment take {device * scale:,.0f} device seconds,\n"
+        f"{judging * scale / 60:,.0f} minutes of judging on the card, and {questions * scale:,.0f}\n"
+        f"questions to the coder, of about {asked / 1e6:.2f} M tokens, with answers of about\n"
+        f"{answers * scale / A_TOKEN / 1e6:.2f} M. Tokens are estimated, {A_TOKEN} characters each; the\n"
+        f"questions' are those of all {len(replies)} questions of the five experiments together,\n"
+        f"{ASKED:,} characters. Thoughts of the model are not known and not among them. The plan is two\n"
+        "questions more, once."
+    )
+    head = ["start", "tries", "judging, s a try", "device, s a try", "questions a try"]
+    head += ["characters of answers a try"]
+    names = [REPLIES, *(f"lab/{name}.jsonl" for name in LIVE)]
+    return "\n\n".join([table(head, rows), note, source(*names)])
+
+
+def per_try(count, judging, device, questions, answers):
+    mean = lambda value, digits: f"{value / count:,.{digits}f}"
+    return [count, mean(judging, 1), mean(device, 1), mean(questions, 2), mean(answers, 0)]
+
+
 def live_scenes():
     """Winners of a live model on scenes that their searches never saw."""
     rows = []
     for name, one in live_held_out().items():
-        best = min((c["verdict"] for c in candidates(name) if "ratio" in c["verdict"]), key=lambda v: v["ratio"])
+        best = min(c["verdict"].get("ratio", 1.0) for c in candidates(name))
         verdict = one["verdict"]
         scenes = {
             series["scene"]: median(c / b for b, c in zip(series["baseline"], series["candidate"]))
             for series in one["series"]
         }
         low, high = verdict["low"], verdict["high"]
-        cells = [speed_up(best["ratio"]), *(speed_up(ratio) for ratio in scenes.values())]
+        cells = [speed_up(best), *(speed_up(ratio) for ratio in scenes.values())]
         rows.append([LIVE[name], *cells, speed_up(verdict["ratio"]), f"{low:.4f} to {high:.4f}"])
     scenes = [series["scene"] for series in one["series"]]
     head = ["start", "fox_220k, in the search", *scenes, "both", "time over the start's, both"]
@@ -359,6 +413,7 @@ def lab():
         "lab-guidance": guidance(),
         "lab-live": live(),
         "lab-live-scenes": live_scenes(),
+        "lab-costs": costs(),
         "lab-noise": noise(),
         "lab-searches": searches(),
         "lab-spaces": spaces(),
