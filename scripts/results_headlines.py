@@ -4,7 +4,9 @@ BASES = "[`scalar` is faster than INRIA's code](#the-three-baselines); scenes, c
 GROUPS = "[multiprocessors without a block](#why-groups-of-tiles-lose-here)"
 MODEL = "[the gain depends on the model](#what-the-tables-show); card: not measured"
 LAB = "[replies written before the run; whole frames](#how-these-runs-differ-from-the-papers)"
-UNKNOWN = "[not examined](#what-the-tables-show)"
+SHARE = "[the other stages gain more over INRIA's than the blend](#the-three-baselines)"
+BUSIER = "[the gain depends on the model](#what-the-tables-show); [the LSU's work](#what-warps-wait-for)"
+MEMORY = "memory: [it moves little](#why-groups-of-tiles-lose-here); the paper's count is not known"
 
 # By paper: table, what it shows, the paper, its authors' code here, here, and why they are apart.
 LINES = {
@@ -99,13 +101,13 @@ LINES = {
          "{Naive|here*: speed-up}x; fox_220k: "
          "{paper-tensor-gs-groups>fox_220k, `aabb+tensor-gs-1x1-half`|matrix units busy .0} %; "
          "{paper-tensor-gs-groups>fox_220k, `aabb+tensor-gs-1x1-half`|memory busy .0} %",
-         "[instructions of other kinds](#why-groups-of-tiles-lose-here); memory: not examined"],
+         f"[instructions of other kinds](#why-groups-of-tiles-lose-here); {MEMORY}"],
         ["Table 2", "3DGS: multiprocessors; memory; tensor cores busy",
          "{SM|paper* .0} %; {DRAM|paper* .0} %; {Tensor|paper* .0} %", "-",
          "fox_220k: {paper-tensor-gs-groups>fox_220k, `aabb+scalar`|multiprocessors busy .0} %; "
          "{paper-tensor-gs-groups>fox_220k, `aabb+scalar`|memory busy .0} %; "
          "{paper-tensor-gs-groups>fox_220k, `aabb+scalar`|matrix units busy .0} %",
-         "memory: not examined"],
+         MEMORY],
         ["Table 3", "PSNR in FP16 less in FP32", "{FP16|paper* - FP32|paper*} dB", "-",
          "{FP16|here*photos - FP32|here*photos} dB",
          "there 3DGS trained in FP16, here TensorGS in halves"],
@@ -148,11 +150,11 @@ LINES = {
         ["Figure 10", "warp stalls: fewer by",
          "mean {Ours|paper: stalls*mean}x, largest {Ours|paper: stalls*max}x", "-",
          "[{paper-atomic-aggregation-stalls>*, the paper's (*|fewer by .1}x](#what-warps-wait-for) "
-         "(3 scenes, H100)", UNKNOWN],
+         "(3 scenes, H100)", BUSIER],
         ["Figure 11", "use of load-store units: more by",
          "mean {Ours|paper*mean}x, largest {Ours|paper*max}x", "-",
          "[{paper-atomic-aggregation-stalls>*, the paper's (*|more by .1}x](#what-warps-wait-for) "
-         "(3 scenes, H100)", UNKNOWN],
+         "(3 scenes, H100)", BUSIER],
     ],
     "llm": [
         ["Table I", "blend of 3DGS; of TC-GS; gain by GPT-5",
