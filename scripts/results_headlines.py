@@ -172,9 +172,10 @@ LINES = {
          "(Dr Johnson, Mip-NeRF 360)", "-",
          "{Achieved|here*} %; {Stall not|here*}; {Arithmetic intensity of GS|here*}",
          "[card, scene](#llm-table-ii): not taken apart"],
-        ["Table III", "Gaussians for each tile; share computed",
-         "{Average of G|paper* .0}; {Average of c|paper* .0} %", "-",
-         "{Average of G|here* .0}; {Average of c|here* .0} % (boxes)",
+        ["Table III", "Gaussians for each tile; share computed by a thread; its variance",
+         "{Average of G|paper* .0}; {Average of c|paper* .0} %; {Variance of c|paper*}", "-",
+         "{Average of G|here* .0}; {Average of c|mean thread .0} %; {Variance of c|mean thread} "
+         "(boxes)",
          "[the paper does not name its scene](#llm-table-iii)"],
         ["Table IV", "wrong kernels, of four, that GPT-5 sees; that others see",
          "{sum GPT-5|paper* .0}; "

@@ -16,7 +16,7 @@ from results_lab import (
 )
 from results_papers import paper_cell
 from results_peers import COMMITS, H200, author
-from results_raw import lines_of, load, source
+from results_raw import json_lines, lines_of, load, source
 from results_tables import table
 from results_texts import reworded, titled
 
@@ -209,6 +209,11 @@ def notes(name):
             return [ratios(), ANOTHER]
         case "Table II":
             return [pipes()]
+        case "Table III":
+            return [
+                "Mean thread: over the pixels of tiles that have a list, as in the paper; counted on the\n"
+                "emulator with the blend `literal`."
+            ]
         case "Table IV":
             asked = "A live model's answers about planted mistakes are in\n"
             return [f"{asked}[the lab](lab.md#a-model-as-checker)."]
@@ -228,14 +233,25 @@ def held_out():
     }
 
 
+COUNTS = "profile/groups.jsonl"
+SHARE, SPREAD = (f"{what} of calculated Gaussians per thread" for what in ["Average", "Variance"])
+
+
 def tiles():
-    """How lists are spread over tiles, as bench counted them."""
+    """How lists are spread over tiles, as bench counted them, and which shares of theirs threads
+    look at, as scripts/count-groups did."""
     part = next(part for part in load(PAPER)["tables"] if part["name"] == "Table III")
     kind = part["groups"][0]["columns"][0]["format"]
     counted = [row for row in part["rows"] if row["cells"][0] is not None]
-    return {
-        row["label"]: [paper_cell(row["cells"][0], row.get("format") or kind)] for row in counted
+    found = {
+        row["label"]: [paper_cell(row["cells"][0], row.get("format") or kind), "-"]
+        for row in counted
     }
+    counts = next(one["counts"] for one in json_lines(COUNTS) if one["pipeline"] == "aabb+literal")
+    mean, squares = (counts[name] / counts["threads"] for name in ["shares", "squares"])
+    found[f"{SHARE} (%)"][1] = f"{100 * mean:.1f}"
+    found[SPREAD] = ["-", f"{squares - mean * mean:.2f}"]
+    return found
 
 
 def shown(found, text):
@@ -249,7 +265,7 @@ HELD_OUT = ["lab: whole frame, mean of held-out scenes, replies written before",
 FILLED = {
     "Table I": (["here: 3DGS ms", "Seele ms", "TC-GS ms"], origin),
     "Table II": (["here: `literal`, fox_220k, H200", "`scalar`"], profiled),
-    "Table III": (["here: fox_220k, mean list"], tiles),
+    "Table III": (["here: fox_220k, mean list", "mean thread"], tiles),
     "Figure 9": (["lab: whole frame, try 4, mean of 3 seeds"], shown(speed_ups, "{:.2f}x")),
     "Figure 10": (["lab: stopped by any gate %"], shown(errors, "{:.0f}")),
     "Figure 11": (HELD_OUT, held_out),
@@ -282,6 +298,6 @@ def llm():
         if part["name"] == "Table I":
             parts += changes()
     journals = [f"lab/guidance-{name}-{seed}.jsonl" for name in GUIDANCE for seed in SEEDS]
-    own = [PAPER, H200, SPACE, LITERAL_NAME]
+    own = [PAPER, H200, SPACE, LITERAL_NAME, COUNTS]
     parts.append(source(*own, *journals, "lab/accepted.jsonl", HELD_OUT_NAME))
     return {"paper-llm": "\n\n".join(parts)}
