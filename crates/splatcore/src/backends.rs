@@ -22,7 +22,8 @@ pub struct DeviceArgs {
     pub device: Option<usize>,
 }
 
-/// `--backend`, `--device` and `--threads`, for every command but train (whose config holds them).
+/// `--backend`, `--device`, `--memory` and `--threads`, for every command but train (whose config
+/// holds them).
 #[derive(clap::Args)]
 pub struct BackendArgs {
     /// Where to compute: auto (the fastest at hand), cpu, cuda. Time and which memory is used
@@ -31,6 +32,12 @@ pub struct BackendArgs {
     pub backend: BackendChoice,
     #[command(flatten)]
     pub device: DeviceArgs,
+    /// Use at most so much of the card's memory, for example 16G [what is free]. Harmonics of a
+    /// scene for which that is too little lie in the computer's memory, and each frame reads those
+    /// of what it shows. The result is the same, bit for bit, whatever the memory. Of several cards
+    /// each uses so much
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Bytes>,
     /// Threads of the cpu backend [all cores]. Fewer take longer and leave cores to others; the
     /// result is the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -66,13 +73,19 @@ impl BackendArgs {
         Ok(self.choose(false)?.announce())
     }
 
-    fn choose(&self, half_scene: bool) -> Result<Opened> {
-        let options = Options {
-            device: self.device.device,
+    /// How a card is opened, for scenes that stay as they are.
+    fn options(&self, device: Option<usize>, half_scene: bool) -> Options {
+        Options {
+            device,
             half_scene,
+            memory: self.memory.map(|Bytes(bytes)| bytes),
             offload: true,
             ..Options::default()
-        };
+        }
+    }
+
+    fn choose(&self, half_scene: bool) -> Result<Opened> {
+        let options = self.options(self.device.device, half_scene);
         open(self.backend, self.threads.map(usize::from), options)
     }
 }

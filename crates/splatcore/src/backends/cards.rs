@@ -1,20 +1,24 @@
 //! Several cards of this machine, for commands that make many pictures of one scene.
 
-use super::{BackendArgs, open};
+use super::{BackendArgs, open, with_memory};
 use crate::output::WrongUsage;
 use crate::ranks::Cards;
 use anyhow::{Result, anyhow};
 use splatcore_core::backend::Renderer;
 use splatcore_core::{Backend, Gaussians};
-use splatcore_cuda::Options;
 use splatcore_cuda::device::driver::driver_info;
+use splatcore_cuda::{CudaBackend, PartsBackend};
 use splatcore_train::config::BackendChoice;
+use splatcore_train::memory::Bytes;
+use std::ops::Range;
 
 /// `--cards`, for commands that make many pictures of one scene.
 #[derive(clap::Args)]
 pub struct CardsArgs {
-    /// Spread the pictures over NVIDIA cards of this machine, each of which holds the whole scene:
-    /// the first N, or all [one]. Pictures and numbers are those of one card of the same model
+    /// Spread the pictures over NVIDIA cards of this machine: the first N, or all [one]. Where the
+    /// scene does not fit one of them, `eval` and `render` divide it over the cards, which then
+    /// make one picture after the other together. Pictures and numbers are those of one card of the
+    /// same model
     #[arg(long, value_name = "N|all", conflicts_with = "device")]
     cards: Option<Cards>,
 }
@@ -27,11 +31,12 @@ impl CardsArgs {
 }
 
 impl BackendArgs {
-    /// Whether `--cards` and `--backend` go together, before any work.
+    /// Whether `--cards`, `--memory` and `--backend` go together, before any work.
     ///
     /// # Errors
     /// `--backend` wants no card.
     pub fn check_cards(&self, cards: &CardsArgs) -> Result<()> {
+        with_memory(self.backend, self.memory.map(|Bytes(bytes)| bytes), None)?;
         match cards.cards {
             Some(cards) if self.backend == BackendChoice::Cpu => Err(WrongUsage(format!(
                 "--cards {cards} is for NVIDIA cards and --backend cpu uses none; leave one of \
@@ -43,18 +48,51 @@ impl BackendArgs {
     }
 
     /// As [`BackendArgs::open`], once for each card; with `half_scene` for scenes that are only
-    /// rendered.
+    /// rendered. If one of the cards does not hold this scene, one backend of which each card has a
+    /// part.
     ///
     /// # Errors
     /// As [`BackendArgs::check_cards`]; if there are not so many cards.
-    pub fn open_cards(&self, cards: &CardsArgs, half_scene: bool) -> Result<Vec<Box<dyn Backend>>> {
+    pub fn open_cards(
+        &self,
+        cards: &CardsArgs,
+        half_scene: bool,
+        scene: Option<&Gaussians>,
+    ) -> Result<Vec<Box<dyn Backend>>> {
         self.check_cards(cards)?;
         if !cards.are_given() {
             return Ok(vec![self.choose(half_scene)?.announce()]);
         }
-        let opened = self.quietly(cards, half_scene)?;
+        let opened = match self.in_parts(cards, half_scene, scene)? {
+            Some(parts) => vec![parts],
+            None => self.quietly(cards, half_scene)?,
+        };
         eprintln!("backend: {}", described(&opened));
         Ok(opened)
+    }
+
+    /// The cards as one backend, if there are several and one does not hold this scene.
+    fn in_parts(
+        &self,
+        cards: &CardsArgs,
+        half_scene: bool,
+        scene: Option<&Gaussians>,
+    ) -> Result<Option<Box<dyn Backend>>> {
+        let (Some(cards), Some(scene)) = (cards.cards, scene) else {
+            return Ok(None);
+        };
+        let options = numbers(cards)?.map(|card| self.options(Some(card), half_scene));
+        let options: Vec<_> = options.collect();
+        let failed = |error| anyhow!("--cards {cards}: {error}");
+        let mut holds = true;
+        for &options in &options {
+            holds &= CudaBackend::open(options).map_err(failed)?.holds(scene);
+        }
+        if holds || options.len() < 2 {
+            return Ok(None);
+        }
+        let parts = PartsBackend::open(&options).map_err(failed)?;
+        Ok(Some(Box::new(parts)))
     }
 
     /// As [`BackendArgs::open_cards`] without a word: the same once more.
@@ -69,19 +107,19 @@ impl BackendArgs {
         let Some(cards) = cards.cards else {
             return Ok(vec![self.choose(half_scene)?.quietly()]);
         };
-        let driver = driver_info().map_err(|error| anyhow!("--cards {cards}: {error}"))?;
-        let opened = (0..cards.count(&driver)?).map(|device| {
-            let options = Options {
-                device: Some(device),
-                half_scene,
-                offload: true,
-                ..Options::default()
-            };
+        let opened = numbers(cards)?.map(|card| {
+            let options = self.options(Some(card), half_scene);
             let threads = self.threads.map(usize::from);
             Ok(open(BackendChoice::Cuda, threads, options)?.quietly())
         });
         opened.collect()
     }
+}
+
+/// The cards that these are.
+fn numbers(cards: Cards) -> Result<Range<usize>> {
+    let driver = driver_info().map_err(|error| anyhow!("--cards {cards}: {error}"))?;
+    Ok(0..cards.count(&driver)?)
 }
 
 /// A renderer of the scene on each backend.

@@ -75,7 +75,7 @@ fn run_pipelines(args: &Args, source: &SceneSource) -> Result<()> {
     args.cameras.check_given(source)?;
     let (scene, antialias) = source.load()?;
     let half_scene = args.half.half_scene;
-    let mut backends = args.backend.open_cards(&args.cards, half_scene)?;
+    let mut backends = args.backend.open_cards(&args.cards, half_scene, None)?;
     let (cameras, background) = args.cameras.resolve(source, &scene)?;
     // A card without a view has nothing to do.
     backends.truncate(cameras.len().max(1));

@@ -12,7 +12,7 @@ use crate::{held_out, interrupt, load};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use splatcore_core::backend::{RenderOptions, Renderer};
-use splatcore_core::{Backend, Pipeline, Region, View};
+use splatcore_core::{Backend, Gaussians, Pipeline, Region, View};
 use splatcore_data::dataset::{Dataset, LoadOptions, Split};
 use splatcore_train::config::{Background, PhotoLens};
 use splatcore_train::{Evaluation, Extras, Lpips, RegionScore, evaluate_over};
@@ -118,7 +118,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let lpips = args.lpips.as_deref().map(Lpips::read).transpose()?;
     let (dataset, folder) = source.needs_dataset(typed, args.images.as_deref())?;
-    let backends = backends(&args, look.as_ref())?;
+    let backends = backends(&args, &scene, look.as_ref())?;
     let (background, test_every) = source.settings(args.background, args.test_every);
     let indices = selected(&args, &dataset, &folder, test_every)?;
     let background_colour = background.colour();
@@ -198,10 +198,10 @@ fn warn_of_size(source: &SceneSource, views: &[View], asked: Option<u32>) {
 }
 
 /// Those of the cards, their pictures in a look, if there is one.
-fn backends(args: &Args, look: Option<&Shown>) -> Result<Vec<Box<dyn Backend>>> {
-    let all = args.backend.open_cards(&args.cards, false)?.into_iter();
+fn backends(args: &Args, scene: &Gaussians, look: Option<&Shown>) -> Result<Vec<Box<dyn Backend>>> {
+    let all = args.backend.open_cards(&args.cards, false, Some(scene))?;
     let seen = |backend| looks::through(backend, look.cloned());
-    Ok(all.map(seen).collect())
+    Ok(all.into_iter().map(seen).collect())
 }
 
 /// What `--json` prints.

@@ -85,6 +85,12 @@ fn pictures_are_spread_over_cards_alone() {
         ),
         (&["--cards", "2", "--device", "0"], 2, "cannot be used with"),
         (&["--cards", "none"], 2, "is not a number of cards"),
+        (&["--memory", "16"], 2, "is not a size"),
+        (
+            &["--memory", "1G", "--backend", "cpu"],
+            2,
+            "--memory is about an NVIDIA card's memory and --backend cpu uses none",
+        ),
     ] {
         for command in [&["render", "-o", &out][..], &["eval"], &["bench"]] {
             let start = [command, &["missing.ply"], flags].concat();

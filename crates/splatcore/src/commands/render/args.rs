@@ -9,7 +9,7 @@ use crate::projection::Projection;
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::sky::Sky;
-use splatcore_core::{Backend, Pipeline};
+use splatcore_core::{Backend, Gaussians, Pipeline};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -76,9 +76,12 @@ pub struct Args {
 }
 
 impl Args {
-    /// The backends of the cards, their pictures in a look, if there is one.
-    pub fn open(&self, look: Option<&Shown>) -> Result<Vec<Box<dyn Backend>>> {
-        let backends = self.backend.open_cards(&self.cards, self.half.half_scene)?;
+    /// The backends of the cards for this scene, their pictures in a look, if there is one.
+    pub fn open(&self, scene: &Gaussians, look: Option<&Shown>) -> Result<Vec<Box<dyn Backend>>> {
+        let half_scene = self.half.half_scene;
+        let backends = self
+            .backend
+            .open_cards(&self.cards, half_scene, Some(scene))?;
         if let Some(backend) = backends.first().filter(|_| self.depth) {
             note_depth_method(backend.as_ref(), self.pipeline);
         }

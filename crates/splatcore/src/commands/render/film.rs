@@ -38,7 +38,7 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     let look = args.look.find(Some(source))?;
     let (scene, antialias) = source.load()?;
     let plan = Plan::of(args, source, &kind, &scene)?;
-    let backends = args.open(look.as_ref())?;
+    let backends = args.open(&scene, look.as_ref())?;
     let options = args.options(
         args.cameras.background(source),
         args.cameras.sky(source)?,

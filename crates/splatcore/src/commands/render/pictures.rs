@@ -40,7 +40,7 @@ pub fn run(args: &Args, source: &SceneSource) -> Result<()> {
     let look = args.look.find(Some(source))?;
     let (scene, antialias) = source.load()?;
     let _lock = output::take_folder(&args.output, "render")?;
-    let backends = args.open(look.as_ref())?;
+    let backends = args.open(&scene, look.as_ref())?;
     let (mut cameras, background) = args.cameras.resolve(source, &scene)?;
     if let Some(projection) = args.projection {
         let centre = surroundings(&scene).map_or([0.0; 3], |(centre, _)| centre);
