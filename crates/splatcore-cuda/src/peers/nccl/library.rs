@@ -166,8 +166,8 @@ impl NcclLibrary {
     }
 }
 
-/// NCCL writes what `NCCL_DEBUG` asks for to C's stdout, which keeps lines for a pipe back; a process
-/// that ends without C's exit would take them along.
+/// NCCL writes what `NCCL_DEBUG` asks for to C's stdout, which keeps lines for a pipe back; a
+/// process that ends without C's exit would take them along.
 fn show_what_was_said() {
     #[cfg(target_os = "linux")]
     // SAFETY: without a stream it is for all streams, each of which is locked meanwhile.
