@@ -4,7 +4,7 @@
 //!
 //! Parts are blocks of rows that devices take in turns, as ranks do in training
 //! ([`crate::ops::shards`]), of the order in which one device would have the scene
-//! ([`crate::spatial_order`]). In contrast to training every array is divided, and nothing waits
+//! (`spatial_order.rs`). In contrast to training every array is divided, and nothing waits
 //! for numbers that only a device knows: the host reads how many splats each part has.
 
 use crate::backend::{CudaBackend, OpenError, Options};
