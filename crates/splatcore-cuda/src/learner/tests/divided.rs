@@ -89,7 +89,7 @@ fn steps_that_move_cameras_with_a_lens() {
         late: true,
         ..PLAIN
     };
-    changes_no_bit(course, &[(3, 1_600_000), (2, 1_400_000)]);
+    changes_no_bit(course, &[(3, 2_222_592), (2, 2_022_592)]);
 }
 
 /// Every other change of the set, on a state that is divided.
