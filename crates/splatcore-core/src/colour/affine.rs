@@ -12,6 +12,7 @@ pub struct Affine;
 
 impl Model for Affine {
     const NAME: &'static str = "affine";
+    const ABOUT: &'static str = "a 3x4 matrix a photo";
     const PHOTO: &'static [f32] = &[1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0];
     const CAMERA: &'static [f32] = &[];
     const FACTORS: usize = 12;

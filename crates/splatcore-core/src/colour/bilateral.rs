@@ -42,6 +42,7 @@ pub struct Bilateral;
 
 impl Model for Bilateral {
     const NAME: &'static str = "bilateral";
+    const ABOUT: &'static str = "a grid of matrices a photo, over its place and brightness";
     const PHOTO: &'static [f32] = &START;
     const CAMERA: &'static [f32] = &[];
     const FACTORS: usize = NUMBERS;

@@ -30,7 +30,6 @@ pub use fit::{fit, transformed};
 pub use look::Look;
 pub use model::{Entry, Gauge, Pixels, Places, Rates};
 pub use number::Dual;
-pub use ppisp::{COLOURS, PHOTO_NUMBERS, RESPONSE, VIGNETTE};
 pub use state::{ColourState, ColourTable};
 
 use crate::{Camera, View};

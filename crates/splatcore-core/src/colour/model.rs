@@ -41,6 +41,8 @@ pub enum Rates {
 pub trait Model {
     /// In settings and files.
     const NAME: &'static str;
+    /// Its numbers in words, behind its name in the help of settings.
+    const ABOUT: &'static str;
     /// A photo's numbers as training starts, which change nothing.
     const PHOTO: &'static [f32];
     /// A camera's.
@@ -150,6 +152,8 @@ type DualColour = fn(&[Dual], [f64; 2], [Dual; 3]) -> [Dual; 3];
 pub struct Entry {
     /// `Model::NAME`.
     pub name: &'static str,
+    /// `Model::ABOUT`.
+    pub about: &'static str,
     /// `Model::PHOTO`.
     pub photo: &'static [f32],
     /// `Model::CAMERA`.
@@ -178,6 +182,7 @@ impl Entry {
     pub(super) const fn of<M: Model>() -> Self {
         Self {
             name: M::NAME,
+            about: M::ABOUT,
             photo: M::PHOTO,
             camera: M::CAMERA,
             factor_count: M::FACTORS,

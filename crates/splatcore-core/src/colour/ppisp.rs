@@ -12,12 +12,12 @@ use super::number::{Real, clamped};
 pub struct Ppisp<const RESPONSE: bool>;
 
 /// Numbers of a photo: the exposure in stops, then two for each of the points of [`COLOURS`].
-pub const PHOTO_NUMBERS: usize = 9;
+const PHOTO_NUMBERS: usize = 9;
 /// Numbers of a camera for each channel's vignetting: the centre, and the coefficients of the
 /// second, fourth and sixth power of the distance from it.
-pub const VIGNETTE: usize = 5;
+const VIGNETTE: usize = 5;
 /// Numbers of a camera for each channel's response: toe, shoulder, gamma, centre.
-pub const RESPONSE: usize = 4;
+const RESPONSE: usize = 4;
 
 /// Where the vignetting's factors begin, behind the exposure's.
 const FIRST_VIGNETTE: usize = 1;
@@ -29,7 +29,7 @@ const CURVE: usize = 5;
 
 /// From a photo's latents to the moves of the chromaticities of blue, red, green and grey:
 /// symmetric 2x2 matrices (PPISP's zero-phase whitening; published values).
-pub const COLOURS: [[f64; 3]; 4] = [
+const COLOURS: [[f64; 3]; 4] = [
     [0.0481, -0.0044, 0.0481],
     [0.0581, -0.0180, 0.0431],
     [0.0433, -0.0181, 0.0581],
@@ -59,6 +59,10 @@ impl<const HAS_RESPONSE: bool> Model for Ppisp<HAS_RESPONSE> {
     const NAME: &'static str = match HAS_RESPONSE {
         true => "ppisp",
         false => "ppisp-linear",
+    };
+    const ABOUT: &'static str = match HAS_RESPONSE {
+        true => "exposure and colour a photo, vignetting and response curve a camera",
+        false => "the same without the curve",
     };
     const PHOTO: &'static [f32] = &[0.0; PHOTO_NUMBERS];
     const CAMERA: &'static [f32] = match HAS_RESPONSE {

@@ -199,6 +199,22 @@ pub enum ResolutionSchedule {
 #[serde(into = "String", try_from = "String")]
 pub struct Appearance(pub Option<ColourModel>);
 
+impl Appearance {
+    /// The help of the setting.
+    pub(super) fn help() -> String {
+        let one = |model: ColourModel| format!("{model} ({})", model.entry().about);
+        format!(
+            "Learn what each photo's exposure and white balance made of the scene's colours, so \
+             that the scene need not explain it: {}, or none [no model]. Quality where a camera's \
+             automatics were on, little use otherwise; a step takes a little longer, memory is 12 \
+             bytes a pixel of one photo, of bilateral 0.3 MB a photo more, and photos with alpha \
+             take a third more. Held-out photos have none, so psnr may fall: see psnr_aligned in \
+             metrics.json",
+            ColourModel::ALL.map(one).join(", ")
+        )
+    }
+}
+
 impl fmt::Display for Appearance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.map_or("none", |model| model.entry().name))
@@ -301,6 +317,17 @@ pub enum NormalAxes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NamedDepthLoss(pub DepthLoss);
+
+impl NamedDepthLoss {
+    /// The help of the setting.
+    pub(super) fn help() -> String {
+        let one = |loss: DepthLoss| format!("{loss}, {}", loss.entry().about);
+        format!(
+            "How depths are compared: {}. Quality only",
+            DepthLoss::ALL.map(one).join(", or ")
+        )
+    }
+}
 
 impl fmt::Display for NamedDepthLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -118,7 +118,24 @@ impl DepthSettings {
 
 #[cfg(test)]
 mod tests {
+    use super::super::choices::Appearance;
     use super::*;
+    use splatcore_core::colour::ColourModel;
+
+    /// A name that the table has and the help lacks would be found by nobody.
+    #[test]
+    fn the_help_names_all_of_the_table() {
+        let help = NamedDepthLoss::help();
+        for loss in DepthLoss::ALL {
+            let wanted = format!("{loss}, {}", loss.entry().about);
+            assert!(help.contains(&wanted), "{wanted}");
+        }
+        let help = Appearance::help();
+        for model in ColourModel::ALL {
+            let wanted = format!("{model} ({})", model.entry().about);
+            assert!(help.contains(&wanted), "{wanted}");
+        }
+    }
 
     #[test]
     fn names_survive_a_file() {

@@ -200,15 +200,8 @@ pub struct Config {
     /// texture over exact colour; 0 saves the time of computing it
     #[arg(long, value_name = "W", help_heading = "Loss")]
     pub ssim_weight: Option<f64>,
-    /// Learn what each photo's exposure and white balance made of the scene's colours, so that the
-    /// scene need not explain it: affine (a 3x4 matrix a photo), ppisp (exposure and colour a
-    /// photo, vignetting and response curve a camera), ppisp-linear (the same without the curve),
-    /// bilateral (a grid of matrices a photo, over its place and brightness), or none [no model].
-    /// Quality where a camera's automatics were on, little use otherwise; a step takes a little
-    /// longer, memory is 12 bytes a pixel of one photo, of bilateral 0.3 MB a photo more, and
-    /// photos with alpha take a third more. Held-out photos have none, so psnr may fall: see
-    /// psnr_aligned in metrics.json
-    #[arg(long, value_name = "MODEL", help_heading = "Loss")]
+    /// The colour model. The help is made from the table of [`splatcore_core::colour`].
+    #[arg(long, value_name = "MODEL", help_heading = "Loss", help = Appearance::help())]
     pub appearance: Option<Appearance>,
     /// The same as --appearance affine
     #[arg(
@@ -276,9 +269,8 @@ pub struct Config {
     /// floats]
     #[arg(long, value_name = "UNITS", help_heading = "Depth")]
     pub depth_unit: Option<f64>,
-    /// How depths are compared: inverse, by differences of inverse depths, so that what is near
-    /// counts most, or log, by shares of the depth, near and far alike. Quality only
-    #[arg(long, value_name = "NAME", help_heading = "Depth")]
+    /// The loss on depth. The help is made from the table of [`splatcore_core::depth`].
+    #[arg(long, value_name = "NAME", help_heading = "Depth", help = NamedDepthLoss::help())]
     pub depth_loss: Option<NamedDepthLoss>,
     /// Weight of the depths in the loss at the first step; it falls exponentially to a hundredth at
     /// the last. More follows the maps closer, and their faults; 0 only measures. Quality only
