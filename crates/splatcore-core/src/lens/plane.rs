@@ -1,7 +1,8 @@
 //! The planes in which lenses act.
 //!
 //! The first two kinds are about the camera's axis: a polynomial bends them, up to some angle from
-//! the axis. In the others every point has its place and nothing is bent.
+//! the axis. In the others every point has its place and nothing is bent. Each answer names every
+//! plane, so that a new one that lacks an answer does not compile.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -33,12 +34,18 @@ pub(super) type Placed = (Point, [[f64; 3]; 2]);
 impl Plane {
     /// Every point has its place, and no polynomial bends it.
     pub fn is_straight(self) -> bool {
-        !matches!(self, Plane::Image | Plane::Angle)
+        match self {
+            Plane::Image | Plane::Angle => false,
+            Plane::Parallel | Plane::Sphere => true,
+        }
     }
 
     /// What splats are sorted by is the distance from the camera, not z.
     pub fn depth_is_distance(self) -> bool {
-        matches!(self, Plane::Angle | Plane::Sphere)
+        match self {
+            Plane::Image | Plane::Parallel => false,
+            Plane::Angle | Plane::Sphere => true,
+        }
     }
 
     /// Places repeat along x after so much; 0 if they do not.
@@ -52,7 +59,10 @@ impl Plane {
     /// What lies in a pixel's width: in proportion to the depth, or of parallel rays the same
     /// everywhere.
     pub fn grows_with_depth(self) -> bool {
-        self != Plane::Parallel
+        match self {
+            Plane::Parallel => false,
+            Plane::Image | Plane::Angle | Plane::Sphere => true,
+        }
     }
 
     /// Where a point in camera axes is, for planes in which every point has a place.
@@ -82,7 +92,9 @@ impl Plane {
     pub(super) fn of_ray(self, [x, y]: Point) -> Option<Point> {
         match self {
             Plane::Parallel => None,
-            _ => self.place([x, y, 1.0]).map(|(place, _)| place),
+            Plane::Image | Plane::Angle | Plane::Sphere => {
+                self.place([x, y, 1.0]).map(|(place, _)| place)
+            }
         }
     }
 
