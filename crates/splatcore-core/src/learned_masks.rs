@@ -13,8 +13,9 @@
 //!
 //! as scales and opacity are proportional to M. A Gaussian with M = 0 has no splat, hence no
 //! gradient but that of the weight, which pulls m further down: it never comes back. A step gives
-//! it the opacity [`OFF_OPACITY_LOGIT`] at once, so that nothing else needs to know of masks; the
-//! next [`crate::backend::Refine::Adc`] or [`crate::backend::Refine::PruneMasked`] removes it.
+//! it the opacity [`OFF_OPACITY_LOGIT`] at once, so that nothing else needs to know of masks. The
+//! next [`crate::backend::Refine::Adc`] removes it, as its opacity is below any threshold but 0;
+//! [`crate::backend::Refine::PruneMasked`] removes it by its mask.
 
 /// Every mask logit at the start, as in the authors' code: `sigmoid` of it is 0.73.
 pub const START: f32 = 1.0;

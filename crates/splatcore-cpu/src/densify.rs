@@ -266,7 +266,6 @@ fn prune(state: &mut LearnerState, min_opacity: f32, max_scale: Option<f32>) -> 
     let keep: Vec<bool> = (0..before)
         .map(|i| {
             sigmoid(state.gaussians.opacity_logits[i]) >= min_opacity
-                && is_there(state, i)
                 && max_scale.is_none_or(|limit| largest_scale(&state.gaussians, i) <= limit)
         })
         .collect();

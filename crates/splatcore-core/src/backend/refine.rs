@@ -82,7 +82,7 @@ pub enum Refine {
         gradient_threshold: f32,
         /// A Gaussian whose largest scale exceeds this is split, else cloned (world units).
         split_scale: f32,
-        /// Pruned below this opacity; so are masked ones ([`crate::learned_masks`]).
+        /// Pruned below this opacity; masked ones are ([`crate::learned_masks`]), unless this is 0.
         min_opacity: f32,
         /// Pruned when the largest scale exceeds this (world units).
         max_scale: Option<f32>,

@@ -1,18 +1,11 @@
 //! Constants of programs as CUDA text. A number is `(name, number.to_string())`.
 
-use splatcore_core::learned_masks;
-
 /// Lanes of a warp; `WARP` of ops/shared/device.cuh.
 pub(crate) const WARP: usize = 32;
 
 /// A constant that is an f32.
 pub(crate) fn float(name: &'static str, value: f64) -> (&'static str, String) {
     (name, format!("{:e}f", value as f32))
-}
-
-/// Mask logits below this are of masked Gaussians.
-pub(crate) fn least_mask() -> (&'static str, String) {
-    float("MIN_MASK", learned_masks::MIN.into())
 }
 
 /// A constant that is 0 or 1.

@@ -4,7 +4,7 @@ pub mod kind;
 pub mod moments;
 pub mod rates;
 
-use super::constants::{flag, float, least_mask};
+use super::constants::{flag, float};
 use super::project::{NO_FILTER, harmonics, no_depth};
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
@@ -71,7 +71,7 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
     constants.extend(moments::constants());
     constants.push(flag(LEARNED_MASKS, false));
     constants.push(flag(SEVERAL_FRAMES, false));
-    constants.push(least_mask());
+    constants.push(float("MIN_MASK", learned_masks::MIN.into()));
     constants.push(float(
         "OFF_OPACITY_LOGIT",
         learned_masks::OFF_OPACITY_LOGIT.into(),

@@ -14,7 +14,6 @@ use crate::ops::score::DeviceScores;
 use crate::ops::state::{LOG_SCALES, MEANS, OPACITIES, ROTATIONS, State};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, budget_room};
-use splatcore_core::columns::Column;
 
 /// INRIA's split divides the scales by this.
 const SPLIT_SHRINK: f32 = 0.8 * SPLIT_INTO as f32;
@@ -142,7 +141,6 @@ impl Densify {
             &AdcDecideParams {
                 log_scales: state.groups[LOG_SCALES].parameters.address(),
                 opacity_logits: state.groups[OPACITIES].parameters.address(),
-                masks: state.column(Column::Mask).address(),
                 n: state.count as u32,
                 split_scale,
                 min_opacity,

@@ -10,7 +10,6 @@
 struct AdcDecideParams {
     ReadOnly<float> log_scales;      // [count][3]
     ReadOnly<float> opacity_logits;  // [count]
-    ReadOnly<float> masks;           // [count], logits of learned masks; null: none
     u32 n;                           // Gaussians
     float split_scale;
     float min_opacity;
@@ -27,8 +26,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (i < args.n) {
         ReadOnly<float> scales = {args.log_scales + 3 * size_t(i)};
         const float largest = largest_scale(scales);
-        const bool on = !args.masks || args.masks[i] >= MIN_MASK;
-        const bool visible = on && opacity_of(args.opacity_logits[i]) >= args.min_opacity;
+        const bool visible = opacity_of(args.opacity_logits[i]) >= args.min_opacity;
         const bool chosen = args.actions[i] & CHOSEN;
         split = chosen && largest > args.split_scale;
         cloned = chosen && !split;

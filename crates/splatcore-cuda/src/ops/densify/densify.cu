@@ -15,7 +15,7 @@
 // that there may be and learns the counts later. The step before may have found no room for its
 // pairs, and a refinement may find no room for its rows: all changes go by counts that are 0 then.
 // Constants: THREADS, TILE_ROWS, DIGIT_BITS, SPLIT_INTO (densify/kernels.rs), an action's bits
-// (densify/actions.rs), TOTALS and the places TOTAL_... (densify/totals.rs), MIN_MASK.
+// (densify/actions.rs), TOTALS and the places TOTAL_... (densify/totals.rs).
 //
 // Launch. One thread an item, blocks of THREADS = 256; begin, end and decide: one warp or thread.
 //

@@ -10,7 +10,6 @@ use super::params::{
 use super::{actions, totals};
 use crate::device::params::Params;
 use crate::device::{Kernel, Program, Signature};
-use crate::ops::constants::least_mask;
 use crate::ops::sources;
 
 /// Threads of a block.
@@ -77,6 +76,5 @@ pub fn program() -> Program {
     ];
     constants.extend(actions::constants());
     constants.extend(totals::constants());
-    constants.push(least_mask());
     sources::program("densify.cu", constants, Kernels::signatures())
 }

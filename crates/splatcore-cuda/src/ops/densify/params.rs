@@ -127,7 +127,6 @@ kernel_params! {
     pub struct AdcDecideParams {
         log_scales: Address,
         opacity_logits: Address,
-        masks: Address,
         n: u32,
         split_scale: f32,
         min_opacity: f32,

@@ -4,10 +4,10 @@ use super::super::outcome::{Outcome, ensure, gather};
 use super::{both_strategies, ensure_much_changed, families, refined, state};
 use splatcore_core::backend::{Backend, LearnerState, Refine};
 use splatcore_core::columns::{Column, Columns};
-use splatcore_core::learned_masks::{MIN, is_on};
+use splatcore_core::learned_masks::{MIN, OFF_OPACITY_LOGIT, is_on};
 
 /// A state in which every Gaussian has another mask and other moments of it; every seventh is
-/// masked.
+/// masked, with the opacity that a step gives it.
 fn masked(seed: u64, count: usize) -> LearnerState {
     let mask = |i: usize| if i % 7 == 3 { MIN - 1.0 } else { MIN };
     let mut columns = Columns::default();
@@ -19,16 +19,22 @@ fn masked(seed: u64, count: usize) -> LearnerState {
             (0..count).map(|i| 2e-3 + 0.01 * i as f32).collect(),
         ],
     );
-    LearnerState {
+    let mut state = LearnerState {
         columns,
         ..state(seed, count)
+    };
+    for i in 0..count {
+        if !is_on(state.columns.values(Column::Mask)[i]) {
+            state.gaussians.opacity_logits[i] = OFF_OPACITY_LOGIT;
+        }
     }
+    state
 }
 
 /// After clones, splits, pruning, relocation and growth; adc removes all that are masked, however
-/// opaque.
+/// low its threshold, and no other.
 pub fn masks_stay_with_their_gaussians(backend: &dyn Backend) -> Outcome {
-    gather(both_strategies(0.0).map(|refine| {
+    gather(both_strategies(1e-9).map(|refine| {
         let before = masked(66, 200);
         let (report, after) = refined(backend, &before, &refine)?;
         let prunes = matches!(refine, Refine::Adc { .. });
