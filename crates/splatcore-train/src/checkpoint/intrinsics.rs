@@ -8,6 +8,10 @@ use splatcore_data::DataError;
 
 const NUMBERS: usize = IntrinsicsGradient::NUMBERS;
 
+/// Where the numbers of earlier files are among those of today: focal lengths, principal point,
+/// four radial and two tangential coefficients. The others were held then, at changes of 0.
+const EARLIER: [usize; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 19, 20];
+
 /// None of a run that refines none.
 pub(super) fn tensors(intrinsics: &Option<IntrinsicsState>) -> Vec<Tensor<'_>> {
     let Some(state) = intrinsics else {
@@ -33,12 +37,30 @@ pub(super) fn read(file: &Reader<'_>) -> Result<Option<IntrinsicsState>, DataErr
         return Ok(None);
     }
     Ok(Some(IntrinsicsState {
-        changes: file.array("intrinsics.changes", Dtype::F64, &[NUMBERS])?,
-        first: file.array("intrinsics.first", Dtype::F64, &[NUMBERS])?,
-        second: file.array("intrinsics.second", Dtype::F64, &[NUMBERS])?,
-        moves: file.array("intrinsics.moves", Dtype::U32, &[NUMBERS])?,
+        changes: rows(file, "intrinsics.changes", Dtype::F64)?,
+        first: rows(file, "intrinsics.first", Dtype::F64)?,
+        second: rows(file, "intrinsics.second", Dtype::F64)?,
+        moves: rows(file, "intrinsics.moves", Dtype::U32)?,
         limited: file.array("intrinsics.limited", Dtype::U32, &[])?,
         waiting_views: file.array("intrinsics.waiting_views", Dtype::U32, &[])?,
-        waiting: file.array("intrinsics.waiting", Dtype::F64, &[NUMBERS])?,
+        waiting: rows(file, "intrinsics.waiting", Dtype::F64)?,
     }))
+}
+
+/// Rows of all numbers, those that an earlier file lacks 0.
+fn rows<T: bytemuck::Pod>(
+    file: &Reader<'_>,
+    name: &str,
+    dtype: Dtype,
+) -> Result<Vec<[T; NUMBERS]>, DataError> {
+    if file.shape(name).and_then(|shape| shape.get(1)) != Some(&EARLIER.len()) {
+        return file.array(name, dtype, &[NUMBERS]);
+    }
+    let earlier: Vec<[T; EARLIER.len()]> = file.array(name, dtype, &[EARLIER.len()])?;
+    let widened = |row: &[T; EARLIER.len()]| {
+        let mut all = [T::zeroed(); NUMBERS];
+        EARLIER.iter().zip(row).for_each(|(&k, v)| all[k] = *v);
+        all
+    };
+    Ok(earlier.iter().map(widened).collect())
 }

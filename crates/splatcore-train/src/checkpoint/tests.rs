@@ -1,8 +1,10 @@
 use super::*;
-use crate::intrinsics::IntrinsicsState;
+use crate::intrinsics::{IntrinsicsState, Numbers};
 use crate::poses::Offset;
+use safetensors::tensor::TensorView;
 use splatcore_core::colour::{ColourModel, ColourState};
 use splatcore_core::columns::Column;
+use splatcore_core::lens::Polynomial;
 use std::io::{Seek, SeekFrom};
 
 fn random_gaussians(n: usize, degree: u8, rng: &mut Rng) -> Gaussians {
@@ -270,6 +272,63 @@ fn files_of_the_first_version_load() {
     let first = edited(&good, "\"version\":\"2\"", "\"version\":\"1\"");
     std::fs::write(&path, first).unwrap();
     assert_eq!(Checkpoint::load(&path).unwrap(), checkpoint);
+}
+
+/// A file in whose rows of intrinsics are the first ten numbers of 29.
+fn with_ten_numbers(bytes: &[u8]) -> Vec<u8> {
+    let (_, metadata) = safetensors::SafeTensors::read_metadata(bytes).unwrap();
+    let file = safetensors::SafeTensors::deserialize(bytes).unwrap();
+    let narrowed = |(name, tensor): (String, TensorView<'_>)| {
+        let (mut shape, mut data) = (tensor.shape().to_vec(), tensor.data().to_vec());
+        if name.starts_with("intrinsics.") && shape.len() == 2 {
+            let row = data.len() / shape[0];
+            let rows = data.chunks(row).map(|row| &row[..row.len() / 29 * 10]);
+            data = rows.collect::<Vec<_>>().concat();
+            shape[1] = 10;
+        }
+        (name, tensor.dtype(), shape, data)
+    };
+    let tensors: Vec<_> = file.tensors().into_iter().map(narrowed).collect();
+    let views = tensors.iter().map(|(name, dtype, shape, data)| {
+        let view = TensorView::new(*dtype, shape.clone(), data);
+        (name.clone(), view.unwrap())
+    });
+    safetensors::serialize(views, metadata.metadata().clone()).unwrap()
+}
+
+/// Such files have focal lengths, principal point, four radial and two tangential coefficients.
+#[test]
+fn files_with_ten_numbers_of_intrinsics_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.safetensors");
+    let checkpoint = example(9, 1);
+    checkpoint.save(&path).unwrap();
+    let earlier = with_ten_numbers(&std::fs::read(&path).unwrap());
+    std::fs::write(&path, earlier).unwrap();
+    let read = Checkpoint::load(&path).unwrap().intrinsics.unwrap();
+    let written = checkpoint.intrinsics.unwrap();
+    let lens = |row: &Numbers| {
+        let polynomial = Polynomial {
+            radial: [row[4], row[5], row[6], row[7], 0.0, 0.0],
+            tangential: [row[8], row[9]],
+            ..Polynomial::default()
+        };
+        [&row[..4], &polynomial.coefficients()].concat()
+    };
+    for (read, written) in [
+        (&read.changes, &written.changes),
+        (&read.first, &written.first),
+        (&read.second, &written.second),
+        (&read.waiting, &written.waiting),
+    ] {
+        assert_eq!(read.len(), written.len());
+        let mut rows = read.iter().zip(written);
+        assert!(rows.all(|(read, written)| read[..] == lens(written)));
+    }
+    assert_eq!(read.moves[0][..5], [3, 3, 3, 3, 0]);
+    assert_eq!((read.moves[1][4], read.moves[1][19]), (9, 9));
+    assert_eq!(read.moves[1].iter().sum::<u32>(), 90);
+    assert_eq!(read.limited, written.limited);
 }
 
 #[test]
