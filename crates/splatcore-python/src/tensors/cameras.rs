@@ -64,16 +64,14 @@ impl Cameras {
             };
             let numbers = intrinsics.get(i).ok_or_else(|| missing("Ks"))?;
             let camera = lens.camera(size, *numbers, model, ftheta.as_ref())?;
-            let first = placed(&camera, &viewmats[i]);
-            let camera = match (readout, of(&last_viewmats, i, "viewmats_rs")?) {
+            let at = |pose, name: &str| possible(placed(&camera, pose), i, name);
+            let first = at(&viewmats[i], "")?;
+            match (readout, of(&last_viewmats, i, "viewmats_rs")?) {
                 (Some(readout), Some(last)) => {
-                    Camera::rolling(&first, &placed(&camera, last), readout)
+                    let last = at(last, "viewmats_rs: ")?;
+                    possible(Camera::rolling(&first, &last, readout), i, "")
                 }
-                _ => first,
-            };
-            match camera.defect() {
-                Some(defect) => Err(PyValueError::new_err(format!("camera {i}: {defect}"))),
-                None => Ok(camera),
+                _ => Ok(first),
             }
         };
         let cameras: Vec<Camera> = (0..viewmats.len()).map(one).collect::<PyResult<_>>()?;
@@ -119,6 +117,14 @@ fn placed(camera: &Camera, m: &[[f64; 4]; 4]) -> Camera {
         rotation: [0, 1, 2].map(|i| [m[i][0], m[i][1], m[i][2]]),
         translation: [0, 1, 2].map(|i| m[i][3]),
         ..camera.clone()
+    }
+}
+
+/// A camera that can be; of an error, `name` says in which argument it is.
+fn possible(camera: Camera, i: usize, name: &str) -> PyResult<Camera> {
+    match camera.defect() {
+        Some(defect) => Err(PyValueError::new_err(format!("camera {i}: {name}{defect}"))),
+        None => Ok(camera),
     }
 }
 

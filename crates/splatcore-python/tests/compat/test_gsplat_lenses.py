@@ -173,6 +173,24 @@ def test_gradients_are_those_of_differences(name, packed):
     assert gradcheck(draw, tuple(given.values()), fast_mode=False, atol=1e-5, rtol=1e-4)
 
 
+def test_focal_lengths_beside_a_polynomial_have_no_gradient():
+    given = scenes.make(count=9, cameras=2, degree=None)
+    Ks = given.pop("Ks").detach()
+
+    def draw(Ks):
+        options = {**given, "Ks": Ks, **lens_of("f-theta", 2)}
+        return gsplat.rasterization(width=28, height=22, with_ut=True, **options)[0]
+
+    Ks.requires_grad_()
+    image = draw(Ks)
+    (v_Ks,) = torch.autograd.grad(image.square().sum(), Ks)
+    with torch.no_grad():
+        doubled = Ks * torch.tensor([[2.0, 1.0, 1.0], [1.0, 2.0, 1.0], [1.0, 1.0, 1.0]])
+        assert image.std() > 0.01 and torch.equal(draw(doubled), image)
+    assert torch.count_nonzero(v_Ks[:, [0, 1], [0, 1]]) == 0
+    assert (v_Ks[:, :2, 2] != 0).all()
+
+
 def test_a_projection_has_the_shapes_of_gsplats():
     given = scenes.make(count=7, cameras=2, degree=None)
     parts = [given[key] for key in ("means", "quats", "scales", "opacities", "viewmats", "Ks")]
@@ -241,6 +259,15 @@ REFUSED = [
         "must not require gradients with a rolling shutter",
     ),
     ({"viewmats": torch.zeros(2, 4, 4, dtype=F)}, ValueError, "camera 0: .*orthonormal"),
+    (
+        {
+            "rolling_shutter": SHUTTER,
+            "viewmats": scenes.poses(2)[0].detach(),
+            "viewmats_rs": torch.zeros(2, 4, 4, dtype=F),
+        },
+        ValueError,
+        "camera 0: viewmats_rs: .*orthonormal",
+    ),
     ({"Ks": torch.zeros(2, 3, 3, dtype=F)}, ValueError, "camera 0: focal lengths 0 and 0"),
 ]
 
@@ -258,7 +285,13 @@ def test_other_parameters_of_the_transform_are_refused():
     parts = [given[key] for key in ("means", "quats", "scales", "opacities", "viewmats", "Ks")]
     own = gsplat.UnscentedTransformParameters()
     gsplat.fully_fused_projection_with_ut(*parts, 8, 6, ut_params=own)
-    with pytest.raises(ValueError, match="ut_params .* found .0.1, 2.0, 0.0"):
-        gsplat.fully_fused_projection_with_ut(
-            *parts, 8, 6, ut_params=gsplat.UnscentedTransformParameters(alpha=0.1)
-        )
+    for name, value in {
+        "alpha": 0.1,
+        "beta": 0.0,
+        "kappa": 1.0,
+        "in_image_margin_factor": 0.2,
+        "require_all_sigma_points_valid": False,
+    }.items():
+        other = gsplat.UnscentedTransformParameters(**{name: value})
+        with pytest.raises(ValueError, match=f"ut_params .* {name} .*found {value}"):
+            gsplat.fully_fused_projection_with_ut(*parts, 8, 6, ut_params=other)

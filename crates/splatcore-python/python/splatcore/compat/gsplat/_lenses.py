@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, NamedTuple, Optional
 
@@ -47,7 +47,8 @@ class FThetaCameraDistortionParameters:
 
 @dataclass
 class UnscentedTransformParameters:
-    """The transform's parameters. Those of the engine are the defaults and the only ones."""
+    """The transform's parameters. The defaults are the only ones; a margin about the image, within
+    which sigma points count as valid, is not needed and not looked at."""
 
     alpha: float = 1.0
     beta: float = 2.0
@@ -81,19 +82,20 @@ def check_parameters(parameters: Any) -> None:
     """Raises ValueError unless the parameters of the transform are the engine's."""
     if parameters is None:
         return
-    found = (parameters.alpha, parameters.beta, parameters.kappa)
-    if found != (1.0, 2.0, 0.0):
-        raise ValueError(
-            "ut_params must be None or have alpha 1, beta 2 and kappa 0, the only ones that "
-            f"splatcore has, found {found}"
-        )
+    for field in fields(UnscentedTransformParameters):
+        found = getattr(parameters, field.name)
+        if found != field.default:
+            raise ValueError(
+                f"ut_params must be None or have {field.name} {field.default}, the only one that "
+                f"splatcore has, found {found}"
+            )
 
 
 def cameras_of(
     model: Any, viewmats: Tensor, Ks: Tensor, width: int, height: int, lens: Lens
-) -> tuple[Cameras, Tensor]:
-    """Cameras for ``camera_model``, and ``viewmats``: with a rolling shutter those in the middle of
-    the read-out. Waits for a card."""
+) -> tuple[Cameras, Tensor, Tensor]:
+    """Cameras for ``camera_model``; ``viewmats``, with a rolling shutter those in the middle of the
+    read-out; and ``Ks``, from which gradients flow where they count. Waits for a card."""
     _checks.choice("camera_model", model, CAMERA_MODELS)
     images = tuple(viewmats.shape[:-2])
     readout = _readout(lens)
@@ -122,13 +124,17 @@ def cameras_of(
         readout=readout,
         last_viewmats=_listed(lens.viewmats_rs, 2),
     )
+    if model == "ftheta":
+        # Focal lengths are in the polynomial; those of Ks are not read.
+        is_read = torch.tensor([[False, False, True]], device=Ks.device)
+        Ks = torch.where(is_read, Ks, Ks.detach())
     if readout is None:
-        return cameras, viewmats
+        return cameras, viewmats, Ks
     if torch.is_grad_enabled() and (viewmats.requires_grad or lens.viewmats_rs.requires_grad):  # type: ignore[union-attr]
         raise ValueError(
             "viewmats and viewmats_rs must not require gradients with a rolling shutter; detach them"
         )
-    return cameras, viewmats.new_tensor(cameras.viewmats()).view(viewmats.shape)
+    return cameras, viewmats.new_tensor(cameras.viewmats()).view(viewmats.shape), Ks
 
 
 def _is_tensor(name: str, part: Any) -> None:

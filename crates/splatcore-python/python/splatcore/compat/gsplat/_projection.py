@@ -127,7 +127,7 @@ def fully_fused_projection_with_ut(
     ``"ortho"``, ``"fisheye"`` or ``"ftheta"``. ``radial_coeffs`` ``[..., C, 6]``, of a fisheye
     ``[..., C, 4]``, ``tangential_coeffs`` ``[..., C, 2]`` and ``thin_prism_coeffs`` ``[..., C, 4]``
     are OpenCV's and have no gradients. ``viewmats_rs`` ``[..., C, 4, 4]`` are the poses when the
-    last line is read. ``ut_params``: None, or alpha 1, beta 2, kappa 0.
+    last line is read. ``ut_params``: None, or the defaults of ``UnscentedTransformParameters``.
 
     Gradients reach means, quats, scales, ``viewmats`` (with a global shutter) and ``Ks``; gsplat
     has none. Depths through fisheyes and f-theta lenses are distances from the camera.
@@ -149,7 +149,7 @@ def fully_fused_projection_with_ut(
         *(radial_coeffs, tangential_coeffs, thin_prism_coeffs, ftheta_coeffs),
         *(rolling_shutter, viewmats_rs),
     )
-    cameras, viewmats = _lenses.cameras_of(camera_model, viewmats, Ks, width, height, lens)
+    cameras, viewmats, Ks = _lenses.cameras_of(camera_model, viewmats, Ks, width, height, lens)
     camera = camera_of(width, height, (eps2d, near_plane, far_plane, radius_clip), cameras)
     given = (means, None, quats, scales, viewmats, Ks, opacities)
     found: tuple[MaybeTensor, ...] = apply(

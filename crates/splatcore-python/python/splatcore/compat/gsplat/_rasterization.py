@@ -155,10 +155,10 @@ def _through(
         raise ValueError("covars must be None with with_ut=True; pass quats and scales")
     model, options = options.camera_model, options._replace(camera_model="pinhole")
     _check(given, options, False)
-    cameras, viewmats = _lenses.cameras_of(
+    cameras, viewmats, Ks = _lenses.cameras_of(
         model, viewmats, Ks, options.width, options.height, lens
     )
-    given = (*given[:6], viewmats, *given[7:])
+    given = (*given[:6], viewmats, Ks, given[8])
     return _checked(given, options._replace(camera_model=cameras))
 
 
