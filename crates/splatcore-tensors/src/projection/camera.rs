@@ -2,8 +2,9 @@
 //! covariance is projected (EWA splatting, Zwicker et al. 2001), with their gradients.
 
 use crate::Real;
-use crate::linear::{Mat23, Vec3, zeros};
+use crate::linear::{Mat23, Vec3};
 use splatcore_core::semantics::FRUSTUM_CLAMP;
+use std::array::from_fn;
 
 /// How a camera projects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +20,9 @@ pub enum CameraModel {
 /// A camera's focal lengths and principal point in pixels. A skew is ignored, as gsplat does.
 #[derive(Clone, Copy)]
 pub(super) struct Intrinsics<F> {
-    fx: F,
-    fy: F,
-    cx: F,
-    cy: F,
-    width: F,
-    height: F,
+    focal: [F; 2],
+    centre: [F; 2],
+    side: [F; 2],
 }
 
 /// What a camera sees of a mean: pixel and Jacobian.
@@ -43,21 +41,37 @@ impl<F: Real> Intrinsics<F> {
     /// Of a 3x3 matrix, row by row.
     pub fn new(k: &[F], width: u32, height: u32) -> Self {
         Self {
-            fx: k[0],
-            fy: k[4],
-            cx: k[2],
-            cy: k[5],
-            width: F::of(width.into()),
-            height: F::of(height.into()),
+            focal: [k[0], k[4]],
+            centre: [k[2], k[5]],
+            side: [width, height].map(|side| F::of(side.into())),
         }
     }
 
     pub fn project(&self, model: CameraModel, mean: &Vec3<F>) -> Seen<F> {
-        match model {
-            CameraModel::Pinhole => self.pinhole(mean),
-            CameraModel::Ortho => self.ortho(mean),
-            CameraModel::Fisheye => self.fisheye(mean),
+        let radial = Radial::of(model, mean);
+        let unscaled = radial.jacobian(self.jacobian_at(model, mean).0);
+        Seen {
+            mean2d: from_fn(|i| self.focal[i] * mean[i] * radial.stretch + self.centre[i]),
+            jacobian: from_fn(|i| unscaled[i].map(|v| self.focal[i] * v)),
         }
+    }
+
+    /// Where (x, y) the Jacobian is evaluated, and the tangents at which it is held: a pinhole's,
+    /// at the image's edges and beyond them 0.3 times half of the image's side.
+    fn jacobian_at(&self, model: CameraModel, mean: &Vec3<F>) -> ([F; 2], [Option<F>; 2]) {
+        let margin = F::of((FRUSTUM_CLAMP - 1.0) * 0.5);
+        let held: [Option<F>; 2] = from_fn(|i| {
+            let (focal, centre, side) = (self.focal[i], self.centre[i], self.side[i]);
+            let beyond = margin * side / focal;
+            let (low, high) = (-(centre / focal + beyond), (side - centre) / focal + beyond);
+            let tangent = mean[i] / mean[2];
+            let is_inside = model != CameraModel::Pinhole || (low..=high).contains(&tangent);
+            (!is_inside).then(|| high.min(low.max(tangent)))
+        });
+        (
+            from_fn(|i| held[i].map_or(mean[i], |limit| limit * mean[2])),
+            held,
+        )
     }
 
     /// The gradients from those of pixel and Jacobian.
@@ -68,206 +82,157 @@ impl<F: Real> Intrinsics<F> {
         v_mean2d: [F; 2],
         v_jacobian: &Mat23<F>,
     ) -> Gradients<F> {
-        match model {
-            CameraModel::Pinhole => self.pinhole_backward(mean, v_mean2d, v_jacobian),
-            CameraModel::Ortho => self.ortho_backward(mean, v_mean2d, v_jacobian),
-            CameraModel::Fisheye => self.fisheye_backward(mean, v_mean2d, v_jacobian),
-        }
-    }
-
-    /// The tangents between which the Jacobian is evaluated, in x and y: the image's edges, and
-    /// beyond them 0.3 times half of the image's side.
-    fn limits(&self) -> [[F; 2]; 2] {
-        let beyond = F::of((FRUSTUM_CLAMP - 1.0) * 0.5);
-        let axis = |centre: F, focal: F, side: F| {
-            let margin = beyond * side / focal;
-            [-(centre / focal + margin), (side - centre) / focal + margin]
-        };
-        [
-            axis(self.cx, self.fx, self.width),
-            axis(self.cy, self.fy, self.height),
-        ]
-    }
-
-    fn pinhole(&self, mean: &Vec3<F>) -> Seen<F> {
-        let [x, y, z] = *mean;
-        let inverse = z.recip();
-        let [limit_x, limit_y] = self.limits();
-        let clamp = |tangent: F, [low, high]: [F; 2]| high.min(low.max(tangent));
-        let (tx, ty) = (clamp(x * inverse, limit_x), clamp(y * inverse, limit_y));
-        let (fx, fy) = (self.fx * inverse, self.fy * inverse);
-        Seen {
-            mean2d: [fx * x + self.cx, fy * y + self.cy],
-            jacobian: [[fx, F::zero(), -fx * tx], [F::zero(), fy, -fy * ty]],
-        }
-    }
-
-    fn pinhole_backward(&self, mean: &Vec3<F>, v_mean2d: [F; 2], v_j: &Mat23<F>) -> Gradients<F> {
-        let z = mean[2];
-        let inverse = z.recip();
+        let radial = Radial::of(model, mean);
+        let (at, held) = self.jacobian_at(model, mean);
+        let (of_pixel, unscaled) = (radial.jacobian([mean[0], mean[1]]), radial.jacobian(at));
         let mut out = Gradients {
             mean: [F::zero(); 3],
             intrinsics: [F::zero(); 4],
         };
-        let (focals, limits) = ([self.fx, self.fy], self.limits());
-        for axis in 0..2 {
-            let (focal, [low, high]) = (focals[axis] * inverse, limits[axis]);
-            let tangent = mean[axis] * inverse;
-            let (v_pixel, v_focal, v_shear) = (v_mean2d[axis], v_j[axis][axis], v_j[axis][2]);
-            out.mean[axis] += focal * v_pixel;
-            out.mean[2] -= focal * (tangent * v_pixel + v_focal * inverse);
-            out.intrinsics[axis] += tangent * v_pixel + v_focal * inverse;
-            out.intrinsics[2 + axis] += v_pixel;
-            // The shear is -focal tangent / z. At a limit, focal times the tangent is a distance
-            // in the image from the principal point, so the focal length has no part in it.
-            if (low..=high).contains(&tangent) {
-                out.mean[axis] -= focal * inverse * v_shear;
-                out.mean[2] += F::of(2.0) * focal * tangent * inverse * v_shear;
-                out.intrinsics[axis] -= tangent * inverse * v_shear;
-            } else {
-                let limit = high.min(low.max(tangent));
-                out.mean[2] += focal * limit * inverse * v_shear;
-                out.intrinsics[2 + axis] += inverse * v_shear;
-            }
-        }
-        out
-    }
-
-    fn ortho(&self, mean: &Vec3<F>) -> Seen<F> {
-        let mut jacobian = zeros();
-        (jacobian[0][0], jacobian[1][1]) = (self.fx, self.fy);
-        Seen {
-            mean2d: [self.fx * mean[0] + self.cx, self.fy * mean[1] + self.cy],
-            jacobian,
-        }
-    }
-
-    fn ortho_backward(&self, mean: &Vec3<F>, v_mean2d: [F; 2], v_j: &Mat23<F>) -> Gradients<F> {
-        let [x, y] = v_mean2d;
-        Gradients {
-            mean: [self.fx * x, self.fy * y, F::zero()],
-            intrinsics: [mean[0] * x + v_j[0][0], mean[1] * y + v_j[1][1], x, y],
-        }
-    }
-
-    /// The Jacobian for focal lengths of 1.
-    fn fisheye_unscaled(mean: &Vec3<F>, ring: &Ring<F>) -> Mat23<F> {
-        let [x, y, _] = *mean;
-        let across = x * y * ring.bend;
-        [
-            [ring.stretch + x * x * ring.bend, across, -x * ring.inverse],
-            [across, ring.stretch + y * y * ring.bend, -y * ring.inverse],
-        ]
-    }
-
-    fn fisheye(&self, mean: &Vec3<F>) -> Seen<F> {
-        let ring = Ring::of(mean);
-        let [row_x, row_y] = Self::fisheye_unscaled(mean, &ring);
-        Seen {
-            mean2d: [
-                self.fx * mean[0] * ring.stretch + self.cx,
-                self.fy * mean[1] * ring.stretch + self.cy,
-            ],
-            jacobian: [row_x.map(|v| self.fx * v), row_y.map(|v| self.fy * v)],
-        }
-    }
-
-    fn fisheye_backward(&self, mean: &Vec3<F>, v_mean2d: [F; 2], v_j: &Mat23<F>) -> Gradients<F> {
-        let [x, y, z] = *mean;
-        let ring = Ring::of(mean);
-        let unscaled = Self::fisheye_unscaled(mean, &ring);
-        let mut out = Gradients {
-            mean: [F::zero(); 3],
-            intrinsics: [F::zero(); 4],
-        };
-        let focals = [self.fx, self.fy];
-        for axis in 0..2 {
-            let v = v_mean2d[axis];
-            out.intrinsics[2 + axis] += v;
-            out.intrinsics[axis] += v * mean[axis] * ring.stretch;
+        for i in 0..2 {
+            let v = v_mean2d[i];
+            out.intrinsics[2 + i] = v;
+            out.intrinsics[i] = v * mean[i] * radial.stretch;
             for k in 0..3 {
-                out.mean[k] += focals[axis] * v * unscaled[axis][k];
-                out.intrinsics[axis] += v_j[axis][k] * unscaled[axis][k];
+                out.mean[k] += self.focal[i] * v * of_pixel[i][k];
+                out.intrinsics[i] += v_jacobian[i][k] * unscaled[i][k];
             }
         }
-        // Gradients of what `fisheye_unscaled` is made of.
-        let g: Mat23<F> = std::array::from_fn(|i| v_j[i].map(|v| focals[i] * v));
-        let v_across = g[0][1] + g[1][0];
-        let v_stretch = g[0][0] + g[1][1];
-        let v_bend = x * x * g[0][0] + y * y * g[1][1] + x * y * v_across;
-        let v_inverse = -(x * g[0][2] + y * g[1][2]);
-        let two = F::of(2.0);
-        out.mean[0] += ring.bend * (two * x * g[0][0] + y * v_across) - ring.inverse * g[0][2];
-        out.mean[1] += ring.bend * (two * y * g[1][1] + x * v_across) - ring.inverse * g[1][2];
-        let square = ring.inverse * ring.inverse;
-        let v_rho = v_stretch * ring.bend / two + v_bend * ring.bend_rho - v_inverse * square;
-        out.mean[0] += two * x * v_rho;
-        out.mean[1] += two * y * v_rho;
-        out.mean[2] += two * (v_bend - z * v_inverse) * square - v_stretch * ring.inverse;
+        let scaled = from_fn(|i| v_jacobian[i].map(|v| self.focal[i] * v));
+        let (v_at, [v_rho, v_z]) = radial.backward(at, &scaled);
+        out.mean[2] += v_z;
+        for i in 0..2 {
+            out.mean[i] += F::of(2.0) * mean[i] * v_rho;
+            // A limit is a number of pixels from the principal point, over the focal length.
+            match held[i] {
+                None => out.mean[i] += v_at[i],
+                Some(limit) => {
+                    let v_limit = v_at[i] * mean[2];
+                    out.mean[2] += v_at[i] * limit;
+                    out.intrinsics[i] -= v_limit * limit / self.focal[i];
+                    out.intrinsics[2 + i] -= v_limit / self.focal[i];
+                }
+            }
+        }
         out
     }
 }
 
-/// The functions of rho = x² + y² and z that make a fisheye's projection. With s = sqrt(rho), the
-/// angle from the axis theta = atan2(s, z) and r² = rho + z²: the pixel is x g, y g, and the
-/// Jacobian is made of g, x² c, x y c, y² c, x / r², y / r².
+/// How a model projects about its axis: the pixel of (x, y, z) is (x, y) g for focal lengths of 1,
+/// with g a function of rho = x² + y² and z, and with c = 2 dg/drho the Jacobian has the rows (g +
+/// x² c, x y c, x dg/dz) and (x y c, g + y² c, y dg/dz).
 ///
-/// Their derivatives: dg/drho = c / 2, dg/dz = -1 / r², dc/dz = 2 / r⁴.
-struct Ring<F> {
-    /// g = theta / s.
+/// Of a fisheye, with s = sqrt(rho), the angle from the axis theta = atan2(s, z) and r² = rho + z²,
+/// g = theta / s.
+struct Radial<F> {
+    /// g.
     stretch: F,
-    /// c = (z s / r² - theta) / s³.
+    /// dg/dz.
+    stretch_z: F,
+    /// d²g/dz².
+    stretch_zz: F,
+    /// c.
     bend: F,
     /// dc/drho.
     bend_rho: F,
-    /// 1 / r².
-    inverse: F,
+    /// dc/dz.
+    bend_z: F,
 }
 
-impl<F: Real> Ring<F> {
-    fn of(mean: &Vec3<F>) -> Self {
+impl<F: Real> Radial<F> {
+    fn of(model: CameraModel, mean: &Vec3<F>) -> Self {
+        let zero = F::zero();
+        let straight = |stretch, stretch_z, stretch_zz| Self {
+            stretch,
+            stretch_z,
+            stretch_zz,
+            bend: zero,
+            bend_rho: zero,
+            bend_z: zero,
+        };
+        match model {
+            CameraModel::Ortho => straight(F::one(), zero, zero),
+            CameraModel::Fisheye => Self::fisheye(mean),
+            CameraModel::Pinhole => {
+                let inverse = mean[2].recip();
+                let square = inverse * inverse;
+                straight(inverse, -square, F::of(2.0) * inverse * square)
+            }
+        }
+    }
+
+    fn fisheye(mean: &Vec3<F>) -> Self {
         let [x, y, z] = *mean;
         let rho = x * x + y * y;
         let inverse = (rho + z * z).recip();
         let square = rho / (z * z);
-        if z > F::zero() && square < F::of(0.05) {
-            return Self::near_axis(z, square, inverse);
-        }
-        let s = rho.sqrt();
-        let theta = s.atan2(z);
-        let cube = rho * s;
-        let bend = (z * s * inverse - theta) / cube;
-        // d(z s / r² - theta)/drho = -s z / r⁴.
-        let bend_rho = -(z * inverse * inverse + F::of(1.5) * bend) / rho;
+        let (stretch, bend, bend_rho) = if z > F::zero() && square < F::of(0.05) {
+            near_axis(z, square)
+        } else {
+            let s = rho.sqrt();
+            let theta = s.atan2(z);
+            let bend = (z * s * inverse - theta) / (rho * s);
+            // d(z s / r² - theta)/drho = -s z / r⁴.
+            let bend_rho = -(z * inverse * inverse + F::of(1.5) * bend) / rho;
+            (theta / s, bend, bend_rho)
+        };
+        let bend_z = F::of(2.0) * inverse * inverse;
         Self {
-            stretch: theta / s,
+            stretch,
+            stretch_z: -inverse,
+            stretch_zz: z * bend_z,
             bend,
             bend_rho,
-            inverse,
+            bend_z,
         }
     }
 
-    /// Power series in t² = rho / z², where the differences above would cancel. With
-    /// a_k = (-1)^k 2k / (2k + 1): c = sum of a_k t^(2k - 2) / z³, its derivative is the sum of
-    /// (k - 1) a_k t^(2k - 4) / z⁵, and g is the sum of (-1)^k t^(2k) / (2k + 1) / z.
-    fn near_axis(z: F, square: F, inverse: F) -> Self {
-        let (mut stretch, mut bend, mut bend_rho) = (F::zero(), F::zero(), F::zero());
-        for k in (1..=13).rev() {
-            let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
-            let k = f64::from(k);
-            let a = sign * 2.0 * k / (2.0 * k + 1.0);
-            stretch = stretch * square + F::of(sign / (2.0 * k + 1.0));
-            bend = bend * square + F::of(a);
-            if k > 1.0 {
-                bend_rho = bend_rho * square + F::of((k - 1.0) * a);
-            }
-        }
-        let cube = z * z * z;
-        Self {
-            stretch: (stretch * square + F::one()) / z,
-            bend: bend / cube,
-            bend_rho: bend_rho / (cube * z * z),
-            inverse,
+    /// The Jacobian at (x, y) for focal lengths of 1.
+    fn jacobian(&self, [x, y]: [F; 2]) -> Mat23<F> {
+        let across = x * y * self.bend;
+        [
+            [self.stretch + x * x * self.bend, across, x * self.stretch_z],
+            [across, self.stretch + y * y * self.bend, y * self.stretch_z],
+        ]
+    }
+
+    /// From the gradient g of the Jacobian at (x, y), those of (x, y) and of (rho, z).
+    fn backward(&self, [x, y]: [F; 2], g: &Mat23<F>) -> ([F; 2], [F; 2]) {
+        let two = F::of(2.0);
+        let v_across = g[0][1] + g[1][0];
+        let v_stretch = g[0][0] + g[1][1];
+        let v_bend = x * x * g[0][0] + y * y * g[1][1] + x * y * v_across;
+        let v_stretch_z = x * g[0][2] + y * g[1][2];
+        let v_rho =
+            v_bend * self.bend_rho + (v_stretch * self.bend + v_stretch_z * self.bend_z) / two;
+        let v_z = v_stretch * self.stretch_z + v_bend * self.bend_z + v_stretch_z * self.stretch_zz;
+        let v_at = [
+            self.bend * (two * x * g[0][0] + y * v_across) + self.stretch_z * g[0][2],
+            self.bend * (two * y * g[1][1] + x * v_across) + self.stretch_z * g[1][2],
+        ];
+        (v_at, [v_rho, v_z])
+    }
+}
+
+/// A fisheye's g, c and dc/drho by power series in t² = rho / z², where differences would cancel.
+/// With a_k = (-1)^k 2k / (2k + 1): c = sum of a_k t^(2k - 2) / z³, its derivative is the sum of (k
+/// - 1) a_k t^(2k - 4) / z⁵, and g is the sum of (-1)^k t^(2k) / (2k + 1) / z.
+fn near_axis<F: Real>(z: F, square: F) -> (F, F, F) {
+    let (mut stretch, mut bend, mut bend_rho) = (F::zero(), F::zero(), F::zero());
+    for k in (1..=13).rev() {
+        let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
+        let k = f64::from(k);
+        let a = sign * 2.0 * k / (2.0 * k + 1.0);
+        stretch = stretch * square + F::of(sign / (2.0 * k + 1.0));
+        bend = bend * square + F::of(a);
+        if k > 1.0 {
+            bend_rho = bend_rho * square + F::of((k - 1.0) * a);
         }
     }
+    let cube = z * z * z;
+    (
+        (stretch * square + F::one()) / z,
+        bend / cube,
+        bend_rho / (cube * z * z),
+    )
 }
