@@ -70,6 +70,9 @@ struct Radial {
 // tan^2 theta below which series take the place of differences that cancel.
 #define NEAR_AXIS 0.05f
 #define SERIES_TERMS 8
+// What gsplat adds to s. Half a turn from the axis it moves pixels by 4e-7 of their distance from
+// the centre, which is more than gsplat's own tests allow.
+#define APART 1e-7f
 
 __device__ __forceinline__ Radial fisheye_of(float x, float y, float z) {
     float rho = fmaf(x, x, y * y), inverse = 1.0f / fmaf(z, z, rho), square = rho / (z * z);
@@ -93,7 +96,7 @@ __device__ __forceinline__ Radial fisheye_of(float x, float y, float z) {
         radial.bend_rho = bend_rho * cube / (z * z);
         return radial;
     }
-    float s = sqrtf(rho), theta = atan2f(s, z);
+    float s = sqrtf(rho) + APART, theta = atan2f(s, z);
     radial.stretch = theta / s;
     // (z s / r^2 - theta) / s^3
     radial.bend = fmaf(z * s, inverse, -theta) / (rho * s);
