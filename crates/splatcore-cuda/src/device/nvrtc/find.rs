@@ -16,6 +16,7 @@ pub const REMEDY: &str = "install the CUDA toolkit, or run `pip install nvidia-c
 const WHEELS: &[&str] = &[
     "nvidia/cu13/lib",
     "nvidia/cuda_nvrtc/lib",
+    "nvidia/cu13/bin/x86_64",
     "nvidia/cu13/bin",
     "nvidia/cuda_nvrtc/bin",
 ];
