@@ -182,13 +182,6 @@ impl Lens {
         }
     }
 
-    /// Whether the depth of a point is its distance from the camera, as of lenses that see what is
-    /// beside and behind it, and not z.
-    pub fn depth_is_distance(&self) -> bool {
-        let polynomial = self.polynomial();
-        polynomial.is_some_and(|polynomial| polynomial.plane.depth_is_distance())
-    }
-
     /// Whether a pinhole shows some of what the lens shows, so that its photos can be resampled.
     pub fn has_pinhole_view(&self) -> bool {
         *self != Lens::Orthographic

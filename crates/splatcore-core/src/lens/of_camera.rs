@@ -1,6 +1,6 @@
 //! What a camera sees through its lens.
 
-use super::Lens;
+use super::{Lens, Projection};
 use crate::camera::Camera;
 use crate::shutter::ITERATIONS;
 
@@ -36,19 +36,39 @@ impl Camera {
         self.lens.direction(self.unscaled(pixel))
     }
 
+    /// Whether the depth of a point is its distance from the camera and not z
+    /// ([`Projection::depth_is_distance`]).
+    pub fn depth_is_distance(&self) -> bool {
+        // Quick for cameras of which it is known by the lens.
+        let lens = self.lens;
+        (lens.is_fisheye() || lens == Lens::Equirectangular)
+            && Projection::new(self).is_some_and(|projection| projection.depth_is_distance())
+    }
+
     /// The world point that a pixel shows, when it is read, at a depth: along the view axis, or for
-    /// lenses whose depth is a distance ([`Lens::depth_is_distance`]) along the ray. `None` where
-    /// the lens forms no image, or for a depth along the axis beyond 90 degrees.
+    /// cameras whose depth is a distance ([`Camera::depth_is_distance`]) along the ray. `None`
+    /// where the lens forms no image, or for a depth along the axis beyond 90 degrees.
     pub fn point_at(&self, pixel: [f64; 2], depth: f64) -> Option<[f64; 3]> {
+        self.point_with(self.depth_is_distance(), pixel, depth)
+    }
+
+    /// [`Camera::point_at`] for many pixels: [`Camera::depth_is_distance`] is known.
+    pub fn point_with(
+        &self,
+        depth_is_distance: bool,
+        pixel: [f64; 2],
+        depth: f64,
+    ) -> Option<[f64; 3]> {
         if self.shutter.is_some() {
-            return self.at_pixel(pixel).point_at(pixel, depth);
+            let camera = self.at_pixel(pixel);
+            return camera.point_with(depth_is_distance, pixel, depth);
         }
         let view = match self.lens {
             Lens::Orthographic => {
                 let [x, y] = self.unscaled(pixel);
                 [x, y, depth]
             }
-            lens if lens.depth_is_distance() => self.direction(pixel)?.map(|v| v * depth),
+            _ if depth_is_distance => self.direction(pixel)?.map(|v| v * depth),
             _ => {
                 let [x, y] = self.ray(pixel)?;
                 [x * depth, y * depth, depth]

@@ -40,7 +40,8 @@ impl Plane {
         }
     }
 
-    /// What splats are sorted by is the distance from the camera, not z.
+    /// Points beside the camera and behind it have a place, so that the depth of a point may be its
+    /// distance from the camera.
     pub fn depth_is_distance(self) -> bool {
         match self {
             Plane::Image | Plane::Parallel => false,

@@ -139,10 +139,17 @@ impl Projection {
         })
     }
 
-    /// What splats are sorted by, and what must be beyond the near plane: z, or for lenses which
-    /// see what is beside and behind the camera, the distance from the camera.
+    /// Whether the depth of a point is its distance from the camera and not z: if Gaussians beside
+    /// the camera or behind it may be drawn. With z the order of splats, and so the scene, is that
+    /// of pinholes, through which others look at it.
+    pub fn depth_is_distance(&self) -> bool {
+        self.polynomial.plane.depth_is_distance() && self.centre_cosine < 0.0
+    }
+
+    /// What splats are sorted by, and what must be beyond the near plane: z, or the distance from
+    /// the camera.
     pub fn depth(&self, view: [f64; 3]) -> f64 {
-        match self.polynomial.plane.depth_is_distance() {
+        match self.depth_is_distance() {
             false => view[2],
             true => length(view),
         }
@@ -150,7 +157,7 @@ impl Projection {
 
     /// Its derivative.
     pub fn depth_gradient(&self, view: [f64; 3]) -> [f64; 3] {
-        match self.polynomial.plane.depth_is_distance() {
+        match self.depth_is_distance() {
             false => [0.0, 0.0, 1.0],
             true => view.map(|v| v / length(view)),
         }

@@ -248,11 +248,22 @@ fn models_say_what_they_are() {
         .map(|lens| lens.polynomial().unwrap().plane);
     let fisheyes = lenses().into_iter().map(|lens| lens.is_fisheye());
     assert!(planes.map(|plane| plane == Plane::Angle).eq(fisheyes));
-    let by_distance: Vec<bool> = lenses().iter().map(Lens::depth_is_distance).collect();
+    // Depth is a distance if what is beside the camera may be drawn.
+    let by_distance = |zoom: f64| -> Vec<bool> {
+        let zoomed = |lens| Camera {
+            fx: zoom * camera(lens).fx,
+            fy: zoom * camera(lens).fy,
+            ..camera(lens)
+        };
+        let all = lenses().into_iter().map(zoomed);
+        all.map(|camera| camera.depth_is_distance()).collect()
+    };
     assert_eq!(
-        by_distance,
+        by_distance(0.5),
         [false, false, false, true, true, true, false, true]
     );
+    let narrow = [false, false, false, false, false, true, false, false];
+    assert_eq!(by_distance(1.5), narrow);
     assert!(Projection::new(&camera(Lens::Fov { omega: 0.9 })).is_none());
     assert_eq!(Lens::default(), Lens::Pinhole);
     let mut bad = camera(lenses()[1]);

@@ -353,7 +353,7 @@ fn maps_are_of_the_photos_own_projection() {
                         continue;
                     }
                     known += 1;
-                    let want = match camera.lens.depth_is_distance() {
+                    let want = match camera.depth_is_distance() {
                         true => room(towards),
                         false => room(towards) * towards[2],
                     };

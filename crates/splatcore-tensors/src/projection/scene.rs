@@ -13,7 +13,7 @@ pub enum Model<'a> {
     Ewa(CameraModel),
     /// The unscented transform ([`splatcore_core::lens::Unscented`]), as `splatcore train` projects
     /// through lenses and rolling shutters, of these cameras, `[B, C]`: `viewmats` and `ks` are not
-    /// read. Depths are those of the engine: through a fisheye the distance from the camera.
+    /// read. Depths are those of the engine: through a wide fisheye the distance.
     /// Shapes must be quaternions and scales.
     Unscented(&'a [Camera]),
 }

@@ -32,10 +32,11 @@ impl RegionScore {
         }
         let depth = rendered.depth()?;
         let width = photo.width as usize;
+        let is_distance = view.camera.depth_is_distance();
         let shows = |i: usize| {
             let pixel = [(i % width) as f64 + 0.5, (i / width) as f64 + 0.5];
             let opaque = 1.0 - f64::from(rendered.transmittance[i]) >= MIN_ALPHA;
-            let point = || view.camera.point_at(pixel, depth[i].into());
+            let point = || (view.camera).point_with(is_distance, pixel, depth[i].into());
             opaque && point().is_some_and(|point| region.contains(point.map(|v| v as f32)))
         };
         let counts = |i: usize| photo.mask.as_ref().is_none_or(|mask| mask[i] != 0);

@@ -126,7 +126,7 @@ fn at_depth(camera: &Camera, [x, y]: [f64; 2], depth: f64) -> Option<[f64; 3]> {
         return Some([across[0], across[1], depth]);
     }
     let direction = camera.direction([x, y])?;
-    let along = match camera.lens.depth_is_distance() {
+    let along = match camera.depth_is_distance() {
         true => 1.0,
         false => direction[2],
     };

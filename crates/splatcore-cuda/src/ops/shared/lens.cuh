@@ -87,9 +87,10 @@ __device__ __forceinline__ Vec3 lens_place_backward(const Lens& lens, Vec3 view,
             fmaf(-along, view.x, -share * view.z)};
 }
 
-// What a splat's depth is: the distance from the camera, or z.
+// What a splat's depth is: the distance from the camera if Gaussians beside it may be drawn, or z.
 __device__ __forceinline__ bool lens_depth_is_distance(const Lens& lens) {
-    return lens.plane == PLANE_ANGLE || lens.plane == PLANE_SPHERE;
+    bool all_around = lens.plane == PLANE_ANGLE || lens.plane == PLANE_SPHERE;
+    return all_around && lens.centre_cosine < 0.0f;
 }
 
 // A pixel's x, so many periods further that it is the nearest to another one.

@@ -65,7 +65,7 @@ pub fn depth_factor<'a>(
         let depths = |&inverse: &f32| if inverse > 0.0 { 1.0 / inverse } else { 0.0 };
         let depths: Vec<f32> = map.inverse.iter().map(depths).collect();
         let camera = view.camera.resized(map.width, map.height);
-        let is_distance = camera.lens.depth_is_distance();
+        let is_distance = camera.depth_is_distance();
         let pairs = pairs(&depths, &camera, points, is_distance);
         line(&pairs, false).map(|[factor, _]| factor)
     };

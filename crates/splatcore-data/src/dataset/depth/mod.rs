@@ -192,18 +192,18 @@ pub(super) fn measured(
     }))
 }
 
-/// What is known of the depths of a view of a photo, as the view's lens has depths; `None` if
-/// nothing.
+/// What is known of the depths of a view of a photo, as the view's camera has depths; `None`
+/// if nothing.
 pub(super) fn seen(of_photo: DepthMap, loaded: &Loaded<'_>) -> Option<DepthMap> {
     let map = masked(converted(of_view(of_photo, loaded), loaded), loaded);
     (map.known() > 0).then_some(map)
 }
 
-/// From z to distances or back, where the view's lens does not have what the photo's map has.
+/// From z to distances or back, where the view's camera does not have what the photo's map has.
 /// Nothing is known beside and behind a camera by z.
 fn converted(mut map: DepthMap, loaded: &Loaded<'_>) -> DepthMap {
     let (view, distances) = (loaded.view, fit::has_distances(loaded.source));
-    if distances == view.lens.depth_is_distance() {
+    if distances == view.depth_is_distance() {
         return map;
     }
     let scale = [

@@ -21,7 +21,7 @@ pub fn depths_of_points(view: &View, positions: &[[f32; 3]]) -> Option<DepthMap>
         false => length,
     };
     let (width, height) = (side(camera.width), side(camera.height));
-    let is_distance = camera.lens.depth_is_distance();
+    let is_distance = camera.depth_is_distance();
     let mut depths = vec![f32::INFINITY; width as usize * height as usize];
     for position in positions {
         let point = position.map(f64::from);

@@ -15,6 +15,7 @@ pub fn points_of<'a>(views: impl IntoIterator<Item = &'a View>, count: usize, se
         let Some(map) = &view.photo.depth else {
             continue;
         };
+        let is_distance = view.camera.depth_is_distance();
         let known = (0..map.inverse.len()).filter(|&i| map.inverse[i] > 0.0);
         let mut known: Vec<usize> = known.collect();
         Rng::new(seed, index as u64).shuffle(&mut known);
@@ -25,7 +26,7 @@ pub fn points_of<'a>(views: impl IntoIterator<Item = &'a View>, count: usize, se
                 (row as f64 + 0.5) * f64::from(view.camera.height) / f64::from(map.height),
             ];
             let depth = 1.0 / f64::from(map.inverse[i]);
-            if let Some(position) = view.camera.point_at(pixel, depth) {
+            if let Some(position) = view.camera.point_with(is_distance, pixel, depth) {
                 let [x, y] = pixel.map(|v| v as usize);
                 let at = 3 * (y * view.photo.width as usize + x);
                 points.positions.push(position.map(|v| v as f32));

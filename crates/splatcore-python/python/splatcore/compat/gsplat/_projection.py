@@ -130,7 +130,7 @@ def fully_fused_projection_with_ut(
     last line is read. ``ut_params``: None, or the defaults of ``UnscentedTransformParameters``.
 
     Gradients reach means, quats, scales, ``viewmats`` (with a global shutter) and ``Ks``; gsplat
-    has none. Depths through fisheyes and f-theta lenses are distances from the camera.
+    has none. Depths through wide fisheyes and f-theta lenses are distances.
     """
     named = {
         "means": means,
