@@ -34,6 +34,9 @@ pub enum CampaignError {
     /// The proposer cannot go on.
     #[error("{0}")]
     Stop(String),
+    /// The run was told to stop while it waited for an answer.
+    #[error("{0}")]
+    Interrupted(String),
 }
 
 /// What the person at the terminal sees and may do.
@@ -58,7 +61,7 @@ pub trait CrossCheck {
         &mut self,
         history: &History,
         candidate: &Candidate,
-    ) -> Result<Option<CrossChecked>, String>;
+    ) -> Result<Option<CrossChecked>, CampaignError>;
 
     /// What its answers since the last call cost.
     fn take_bills(&mut self) -> Vec<Bill> {
@@ -226,6 +229,9 @@ impl<'a> Session<'a> {
                 }
                 Err(ProposeError::Exhausted) => return Ok("nothing is left to try".into()),
                 Err(ProposeError::Stop(reason)) => return Err(CampaignError::Stop(reason)),
+                Err(ProposeError::Interrupted(reason)) => {
+                    return Err(CampaignError::Interrupted(reason));
+                }
                 Err(ProposeError::Failed(reason)) => {
                     fruitless += 1;
                     watch.fruitless(&reason);
@@ -366,7 +372,7 @@ impl<'a> Session<'a> {
         };
         let bills = check.take_bills().into_iter().map(about).collect();
         self.note(bills)?;
-        let Some(checked) = checked.map_err(CampaignError::Stop)? else {
+        let Some(checked) = checked? else {
             return Ok(None);
         };
         let objection = checked.objection.clone();

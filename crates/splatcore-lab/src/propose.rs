@@ -79,6 +79,9 @@ pub enum ProposeError {
     /// The run cannot go on: an endpoint is down, a budget is spent. One line with the remedy.
     #[error("{0}")]
     Stop(String),
+    /// The run was told to stop while the proposer waited.
+    #[error("{0}")]
+    Interrupted(String),
 }
 
 /// Makes candidates.

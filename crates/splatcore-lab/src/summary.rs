@@ -58,8 +58,8 @@ impl Asked {
 
     fn take(&mut self, bill: &Bill) {
         self.answers += 1;
-        self.tokens_in += bill.tokens_in;
-        self.tokens_out += bill.tokens_out;
+        self.tokens_in = self.tokens_in.saturating_add(bill.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(bill.tokens_out);
         self.estimated |= bill.estimated;
         self.cost = self.cost.zip(bill.cost).map(|(sum, cost)| sum + cost);
         self.seconds += bill.seconds;
@@ -354,5 +354,28 @@ mod tests {
         assert_eq!(summary.rejections()[&Gate::Races], 1);
         assert_eq!(summary.operators()["llm"], [4, 1, 1]);
         assert_eq!(summary.device_seconds, 8.0);
+    }
+
+    #[test]
+    fn tokens_beyond_counting_stay_the_most_that_can_be_counted() {
+        let bill = Bill {
+            request: "a".into(),
+            role: "coder".into(),
+            number: 0,
+            id: None,
+            model: None,
+            version: None,
+            tokens_in: u64::MAX,
+            tokens_out: u64::MAX,
+            estimated: false,
+            cost: None,
+            seconds: 1.0,
+        };
+        let twice = [bill.clone(), bill].map(|bill| entry(Event::Answered(bill)));
+        let models = Summary::of(&twice).models;
+        assert_eq!(
+            (models[0].tokens_in, models[0].tokens_out),
+            (u64::MAX, u64::MAX)
+        );
     }
 }

@@ -296,7 +296,7 @@ impl CrossCheck for Odd {
         &mut self,
         _: &History,
         candidate: &Candidate,
-    ) -> Result<Option<CrossChecked>, String> {
+    ) -> Result<Option<CrossChecked>, CampaignError> {
         let number = number(&candidate.changed["a.cu"]);
         let name = format!("{}", number % 4);
         Ok(Some(CrossChecked {

@@ -46,8 +46,8 @@ pub struct Amount {
 impl Amount {
     fn add(&mut self, other: Self) {
         self.calls += other.calls;
-        self.tokens_in += other.tokens_in;
-        self.tokens_out += other.tokens_out;
+        self.tokens_in = self.tokens_in.saturating_add(other.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(other.tokens_out);
         self.money += other.money;
     }
 }

@@ -56,9 +56,15 @@ impl Http {
         format!("{base}/chat/completions")
     }
 
-    /// Sends a request once.
-    fn send(&self, request: &Request, key: Option<&Key>) -> Result<Reply, Failure> {
-        let mut post = self.agent.post(self.url());
+    /// Sends a request once and waits at most `limit` for the answer.
+    fn send(
+        &self,
+        request: &Request,
+        key: Option<&Key>,
+        limit: Duration,
+    ) -> Result<Reply, Failure> {
+        let post = self.agent.post(self.url()).config();
+        let mut post = post.timeout_global(Some(limit)).build();
         if let Some(key) = key {
             post = post.header("Authorization", key.header());
         }
@@ -181,12 +187,16 @@ impl Model for Http {
         let (mut waited, mut late) = (Duration::ZERO, 0);
         for attempt in 1.. {
             self.pause.check(self.role)?;
-            let failure = match self.send(request, key.as_ref()) {
+            let timeout = Duration::from_secs(self.endpoint.timeout_s);
+            let left = self.pause.left().filter(|left| *left < timeout);
+            let failure = match self.send(request, key.as_ref(), left.unwrap_or(timeout)) {
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
             };
             let (error, asked) = match failure {
                 Failure::Last(error) => return Err(error),
+                // The run ends, not the endpoint's time.
+                Failure::Late(_) if left.is_some() => return Err(ModelError::Stopped(self.role)),
                 Failure::Again(error) => (error, None),
                 Failure::Late(error) => {
                     late += 1;
@@ -241,7 +251,6 @@ fn agent(endpoint: &Endpoint) -> Agent {
         .http_status_as_error(false)
         .max_redirects(0)
         .max_redirects_will_error(false)
-        .timeout_global(Some(Duration::from_secs(endpoint.timeout_s)))
         .user_agent(concat!("splatcore-lab/", env!("CARGO_PKG_VERSION")));
     if is_loopback(&endpoint.base_url) {
         // A proxy does not know this machine's servers.
@@ -278,6 +287,7 @@ mod tests {
     use super::super::testing::{exchange, reply, request};
     use super::*;
     use std::sync::Mutex;
+    use std::time::Instant;
 
     const SECRET: &str = "sk-do-not-print-me";
 
@@ -391,6 +401,20 @@ mod tests {
             "{error}"
         );
         assert_eq!(total(&waits), 1.0);
+    }
+
+    #[test]
+    fn a_run_that_ends_does_not_wait_for_a_slow_endpoint() {
+        for attempts in [1, 5] {
+            let server = failing("1=slow:20");
+            let more = format!("timeout_s = 600\nattempts = {attempts}");
+            let (mut http, _) = client(&server.base_url(), &more);
+            let start = Instant::now();
+            http.pause = Pause::default().until(Some(start + Duration::from_millis(500)));
+            let error = http.ask(&request(0, "hello")).unwrap_err();
+            assert_eq!(error, ModelError::Stopped(Role::Coder));
+            assert!(start.elapsed() < Duration::from_secs(10));
+        }
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use super::model::{ModelError, Role};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How waiting is done. A run that is told to stop ends a wait within a tenth of a second.
 #[derive(Clone)]
 pub struct Pause {
+    end: Option<Instant>,
     stop: Arc<dyn Fn() -> bool + Send + Sync>,
     sleep: Arc<dyn Fn(Duration) + Send + Sync>,
 }
@@ -15,6 +16,7 @@ impl Pause {
     /// Asks `stop` ten times a second whether the run was told to stop.
     pub fn new(stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self {
+            end: None,
             stop: Arc::new(stop),
             sleep: Arc::new(std::thread::sleep),
         }
@@ -23,9 +25,22 @@ impl Pause {
     /// Calls `sleep` in place of sleeping, for tests.
     pub fn with_sleep(sleep: impl Fn(Duration) + Send + Sync + 'static) -> Self {
         Self {
+            end: None,
             stop: Arc::new(|| false),
             sleep: Arc::new(sleep),
         }
+    }
+
+    /// Tells the run to stop at `end` too, if there is one.
+    #[must_use]
+    pub fn until(self, end: Option<Instant>) -> Self {
+        Self { end, ..self }
+    }
+
+    /// The time until the end; `None` without one.
+    pub fn left(&self) -> Option<Duration> {
+        let left = |end: Instant| end.saturating_duration_since(Instant::now());
+        self.end.map(left)
     }
 
     /// Whether the run was told to stop.
@@ -33,7 +48,8 @@ impl Pause {
     /// # Errors
     /// [`ModelError::Stopped`] if so.
     pub fn check(&self, role: Role) -> Result<(), ModelError> {
-        match (self.stop)() {
+        let is_over = self.left().is_some_and(|left| left.is_zero());
+        match is_over || (self.stop)() {
             true => Err(ModelError::Stopped(role)),
             false => Ok(()),
         }

@@ -92,6 +92,9 @@ impl<M: Model> Proposer for LlmProposer<M> {
         match self.write(history) {
             Ok(Ok(candidate)) => Ok(candidate),
             Ok(Err(problem)) => Err(ProposeError::Failed(problem)),
+            Err(error @ ModelError::Stopped(_)) => {
+                Err(ProposeError::Interrupted(error.to_string()))
+            }
             Err(error) => Err(ProposeError::Stop(error.to_string())),
         }
     }

@@ -9,6 +9,9 @@ use std::time::Instant;
 /// Characters of a model's name or version.
 const MAX_NAME: usize = 200;
 
+/// Tokens of one proposal that a client may claim.
+const MAX_TOKENS: u64 = 1_000_000_000;
+
 /// A client, between two proposals.
 pub struct Client {
     /// Bytes of the answers that it got since then.
@@ -65,9 +68,9 @@ fn count(arguments: &Value, key: &str) -> Result<Option<u64>, String> {
     match arguments.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_u64() {
-            Some(count) => Ok(Some(count)),
-            None => Err(format!(
-                "{key} is {value}; give a whole number, or leave it out"
+            Some(count) if count <= MAX_TOKENS => Ok(Some(count)),
+            _ => Err(format!(
+                "{key} is {value}; give a whole number up to {MAX_TOKENS}, or leave it out"
             )),
         },
     }

@@ -154,6 +154,9 @@ impl<'a, 'b> Desk<'a, 'b> {
         let mut changed = apply(&self.texts(parent)?, &edits).map_err(|error| error.to_string())?;
         let baseline = &self.session.state().history.baseline;
         changed.retain(|name, text| baseline.get(name) != Some(text));
+        if changed.is_empty() {
+            return Err("the edits change nothing".into());
+        }
         let parents = match parent {
             Some(id) => vec![self.find(id)?.candidate.id()],
             None => vec![],
@@ -184,10 +187,10 @@ impl<'a, 'b> Desk<'a, 'b> {
             .and_then(|()| self.session.submit(candidate, self.evaluator, self.watch))
             .map_err(|error| error.to_string())?;
         self.client.judged();
-        match self.session.state().history.find(&id) {
-            Some(judged) => Ok(format!("candidate {id}: {}", judged.verdict)),
-            None => Err("the edits change nothing".into()),
-        }
+        let judged = self.session.state().history.find(&id);
+        judged
+            .map(|judged| format!("candidate {id}: {}", judged.verdict))
+            .ok_or_else(|| format!("candidate {id} has no verdict"))
     }
 
     fn candidates(&self) -> String {

@@ -20,7 +20,9 @@ fn proposed(folder: &mut Folder, calls: &[Value]) -> Vec<Result<String, String>>
         let mut arguments = more.clone();
         arguments["about"] = "a number".into();
         let number = first + at as u64;
-        arguments["edits"] = format!("{EDIT}keep {number}\n>>>>>>> REPLACE\n").into();
+        if arguments.get("edits").is_none() {
+            arguments["edits"] = format!("{EDIT}keep {number}\n>>>>>>> REPLACE\n").into();
+        }
         desk.call("task", &Value::Null).unwrap().unwrap();
         desk.call("propose", &arguments).unwrap()
     });
@@ -89,6 +91,7 @@ fn what_cannot_be_read_is_said_and_nothing_is_judged() {
     let calls = [
         json!({"tokens_in": -1}),
         json!({"tokens_out": "many"}),
+        json!({"tokens_out": u64::MAX}),
         json!({"model": 3}),
         json!({"version": "a\u{1b}[31m"}),
         json!({"model": "m".repeat(201)}),
@@ -100,4 +103,15 @@ fn what_cannot_be_read_is_said_and_nothing_is_judged() {
     }
     let summary = Summary::of(folder.journal.entries());
     assert!(summary.candidates.is_empty() && summary.models.is_empty());
+}
+
+#[test]
+fn edits_that_change_nothing_cost_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let mut folder = Folder::create(&root.path().join("e"), &experiment(10)).unwrap();
+    let same = json!({"edits": format!("{EDIT}keep\n>>>>>>> REPLACE\n")});
+    let said = proposed(&mut folder, &[same])[0].clone().unwrap_err();
+    assert_eq!(said, "the edits change nothing");
+    let summary = Summary::of(folder.journal.entries());
+    assert_eq!((summary.models.len(), summary.repeated), (0, 0));
 }

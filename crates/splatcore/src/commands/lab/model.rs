@@ -5,7 +5,7 @@ use super::profile;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use splatcore_lab::Candidate;
-use splatcore_lab::campaign::CrossCheck;
+use splatcore_lab::campaign::{CampaignError, CrossCheck};
 use splatcore_lab::candidate::Bill;
 use splatcore_lab::experiment::{Experiment, Workload};
 use splatcore_lab::journal::CrossChecked;
@@ -13,7 +13,7 @@ use splatcore_lab::llm::Role;
 use splatcore_lab::llm::budget::{Budget, Limits};
 use splatcore_lab::llm::checker;
 use splatcore_lab::llm::endpoint::Keys;
-use splatcore_lab::llm::model::{Model, Parameters};
+use splatcore_lab::llm::model::{Model, ModelError, Parameters};
 use splatcore_lab::llm::pause::Pause;
 use splatcore_lab::llm::planner::Guidance;
 use splatcore_lab::llm::prompts::Prompts;
@@ -196,13 +196,16 @@ impl CrossCheck for Checker {
         &mut self,
         history: &History,
         candidate: &Candidate,
-    ) -> Result<Option<CrossChecked>, String> {
+    ) -> Result<Option<CrossChecked>, CampaignError> {
         if !checker::asks_first(history) {
             return Ok(None);
         }
         let opinion = checker::check(&mut self.model, &self.setting, &history.baseline, candidate);
         self.bills.extend(self.model.take_bills());
-        let opinion = opinion.map_err(|error| format!("the {}: {error}", Role::Checker))?;
+        let opinion = opinion.map_err(|error| match error {
+            ModelError::Stopped(_) => CampaignError::Interrupted(error.to_string()),
+            _ => CampaignError::Stop(format!("the {}: {error}", Role::Checker)),
+        })?;
         let said = self.bills.last().and_then(|bill| bill.model.clone());
         let by = said.unwrap_or_else(|| self.setting.model_of(Role::Checker));
         Ok(Some(opinion.checked(candidate.id(), by)))

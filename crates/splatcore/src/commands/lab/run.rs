@@ -64,7 +64,7 @@ pub fn run(args: Args) -> Result<()> {
     let end = Duration::try_from_secs_f64(time).ok();
     let end = end.and_then(|time| Instant::now().checked_add(time));
     let is_over = move || end.is_some_and(|end| Instant::now() >= end);
-    let pause = Pause::new(move || interrupt::stop_requested() || is_over());
+    let pause = Pause::new(interrupt::stop_requested).until(end);
     let guard = interrupt::Guard::start_searching()?;
     let proposers = proposers(args.proposer, &experiment, args.model.is_asked())?;
     let (model, mut cross_check) = match args.model.is_asked() {
@@ -92,12 +92,16 @@ pub fn run(args: Args) -> Result<()> {
         cross_check.as_deref_mut().map(|check| check as _),
         &mut watch,
     );
-    let ended = match ended {
-        Err(CampaignError::Stop(reason)) if is_over() => reason,
-        other => other?,
-    };
-    println!("{ended}");
+    println!("{}", reason(ended, is_over())?);
     super::status::print(folder.journal.entries())
+}
+
+/// Why a run ended. Its time being over while it waited for an answer is no error.
+fn reason(ended: Result<String, CampaignError>, is_over: bool) -> Result<String, CampaignError> {
+    match ended {
+        Err(CampaignError::Interrupted(reason)) if is_over => Ok(reason),
+        other => other,
+    }
 }
 
 /// Those of the flag, else of the experiment, else what there is.
@@ -148,5 +152,19 @@ impl Watch for Lines<'_> {
 
     fn interrupted(&self) -> bool {
         self.guard.stop_requested()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_its_time_ends_a_run_well() {
+        let stop = || Err(CampaignError::Stop("the endpoint is down".into()));
+        let late = || Err(CampaignError::Interrupted("stopped while waiting".into()));
+        assert!(reason(stop(), true).is_err());
+        assert!(reason(late(), true).is_ok());
+        assert!(reason(late(), false).is_err());
     }
 }
