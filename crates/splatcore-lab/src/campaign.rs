@@ -96,8 +96,7 @@ pub fn run<'a>(
         baseline,
         limits,
     } = beginning;
-    let mut session = Session::open(folder, opened, baseline)?;
-    session.limits = limits;
+    let mut session = Session::open(folder, opened, baseline)?.within(limits);
     session.cross_check = cross_check;
     let ended = session
         .begin(evaluator, watch)
@@ -158,12 +157,19 @@ impl<'a> Session<'a> {
         let fresh = known.filter(|(at, _)| seconds_now().saturating_sub(*at) < NOISE_LASTS);
         let knows = fresh.is_some_and(|(_, noise)| evaluator.knows_noise(noise));
         if !knows && let Some(noise) = evaluator.noise()? {
+            self.state.noise = Some((seconds_now(), noise.clone()));
             self.write(Event::Noise(noise))?;
         }
         if let Some(candidate) = self.state.pending.clone() {
             self.judge(&candidate, evaluator, watch)?;
         }
         Ok(())
+    }
+
+    /// Ends this session within limits of its own too.
+    #[must_use]
+    pub fn within(self, limits: Budget) -> Self {
+        Self { limits, ..self }
     }
 
     /// Ends the session.
@@ -251,14 +257,18 @@ impl<'a> Session<'a> {
 
     /// Why the run is over, if a budget is spent or somebody interrupts.
     pub fn ends(&self, watch: &dyn Watch) -> Option<String> {
+        let candidates = self.folder.experiment.budget.candidates;
+        if !watch.interrupted() && self.state.history.proposed >= candidates {
+            return Some(format!("the budget of {candidates} candidates is spent"));
+        }
+        self.spent(watch)
+    }
+
+    /// The same but for the budget of candidates.
+    fn spent(&self, watch: &dyn Watch) -> Option<String> {
         let budget = &self.folder.experiment.budget;
         if watch.interrupted() {
             Some("interrupted; `lab resume` goes on".into())
-        } else if self.state.history.proposed >= budget.candidates {
-            Some(format!(
-                "the budget of {} candidates is spent",
-                budget.candidates
-            ))
         } else if self.state.device_seconds >= budget.device_seconds {
             Some(format!(
                 "{:.0} device seconds are spent",
@@ -340,20 +350,26 @@ impl<'a> Session<'a> {
             let known = |code: &str| self.known(&id, code);
             evaluator.evaluate(candidate, &known, &mut |event| events.push(event))?
         };
+        self.write_all(&id, events)?;
+        self.settle(candidate, outcome, evaluator.take_device_seconds(), watch)
+    }
+
+    /// Writes down what an evaluator logged of a candidate.
+    fn write_all(&mut self, id: &Id, events: Vec<Event>) -> Result<(), CampaignError> {
         for event in events {
             let same = match &event {
                 Event::Compiled(code) => self.state.by_code.get(&code.code).cloned(),
                 _ => None,
             };
             self.write(event)?;
-            if let Some(as_of) = same.filter(|as_of| *as_of != id) {
+            if let Some(as_of) = same.filter(|as_of| as_of != id) {
                 self.write(Event::SameCode {
                     id: id.clone(),
                     as_of,
                 })?;
             }
         }
-        self.settle(candidate, outcome, evaluator.take_device_seconds(), watch)
+        Ok(())
     }
 
     /// What a second model objects; its counterexample becomes a test at once.
@@ -411,6 +427,12 @@ impl<'a> Session<'a> {
     }
 }
 
+mod batch;
+
+pub use batch::{Batch, Found, Trial, waiting};
+
+#[cfg(test)]
+mod batch_tests;
 #[cfg(test)]
 mod bills_tests;
 #[cfg(test)]

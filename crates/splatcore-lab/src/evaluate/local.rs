@@ -1,5 +1,6 @@
 //! Judges candidates on this machine, with workers.
 
+mod again;
 mod planted;
 mod races;
 mod repeated;
@@ -18,7 +19,7 @@ use super::settings::Settings;
 use super::suite::{Judge, Suite};
 use super::toolbox::{FrameKind, Role, Toolbox};
 use super::turns::{Turn, Turns};
-use super::{Broken, Evaluator, Outcome};
+use super::{Already, Broken, Evaluator, Outcome};
 use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::machine_code::{self, Compiled};
 use crate::gates::result::{TestScene, Wanted, hostile, random, wanted};
@@ -54,6 +55,8 @@ pub struct Local<'a> {
     sandbox: String,
     device_seconds: f64,
     evaluated: u64,
+    /// What is known of the candidate in work.
+    already: Already,
 }
 
 impl<'a> Local<'a> {
@@ -118,6 +121,7 @@ impl<'a> Local<'a> {
             sandbox,
             device_seconds: 0.0,
             evaluated: 0,
+            already: Already::default(),
         })
     }
 
@@ -391,14 +395,7 @@ impl<'a> Local<'a> {
             let scenes = self.scenes.len();
             passed.extend(of_times.map(|gate| format!("{gate}: {scenes} scenes")));
         }
-        match self.races(&candidate.changed, &mut passed) {
-            Err(Stop::NotRun(why)) => not_run.push(NotRun {
-                gate: Gate::Races,
-                why,
-            }),
-            other => other?,
-        }
-        self.sanitize(&candidate.changed, &mut passed, not_run)?;
+        self.last_gates(&candidate.changed, &verdict, &mut passed, not_run)?;
         log(Event::Checked(Checked { id, passed }));
         Ok(verdict)
     }
@@ -460,6 +457,19 @@ impl Evaluator for Local<'_> {
             Err(Stop::Broken(broken)) => return Err(broken),
         };
         Ok(Outcome { verdict, not_run })
+    }
+
+    fn evaluate_again(
+        &mut self,
+        candidate: &Candidate,
+        already: Already,
+        known: &dyn Fn(&str) -> Option<Outcome>,
+        log: &mut dyn FnMut(Event),
+    ) -> Result<Outcome, Broken> {
+        self.already = already;
+        let outcome = self.evaluate(candidate, known, log);
+        self.already = Already::default();
+        outcome
     }
 
     fn take_device_seconds(&mut self) -> f64 {

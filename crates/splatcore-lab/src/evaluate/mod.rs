@@ -41,6 +41,16 @@ pub struct Outcome {
 #[error("{0}")]
 pub struct Broken(pub String);
 
+/// What was found of a candidate before, so that it need not be looked for again.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Already {
+    /// The emulator found no race.
+    pub no_races: bool,
+    /// The time over the baseline's of the fastest candidate so far. A slower one cannot win:
+    /// compute-sanitizer, which takes longest, does not look at it.
+    pub fastest: Option<f64>,
+}
+
 /// Judges candidates.
 pub trait Evaluator {
     /// What judges, in words: device, driver, compiler.
@@ -77,6 +87,19 @@ pub trait Evaluator {
         known: &dyn Fn(&str) -> Option<Outcome>,
         log: &mut dyn FnMut(Event),
     ) -> Result<Outcome, Broken>;
+    /// Judges a candidate for its times that passed where nothing could be timed.
+    ///
+    /// # Errors
+    /// As [`Evaluator::evaluate`].
+    fn evaluate_again(
+        &mut self,
+        candidate: &Candidate,
+        _already: Already,
+        known: &dyn Fn(&str) -> Option<Outcome>,
+        log: &mut dyn FnMut(Event),
+    ) -> Result<Outcome, Broken> {
+        self.evaluate(candidate, known, log)
+    }
     /// Seconds of the device used since the last call.
     fn take_device_seconds(&mut self) -> f64;
 }

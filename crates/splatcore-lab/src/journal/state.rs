@@ -5,7 +5,7 @@ use crate::candidate::{Candidate, Id, Texts};
 use crate::gates::Verdict;
 use crate::gates::result::Wanted;
 use crate::propose::{History, Judged};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
 /// An experiment as its journal leaves it.
@@ -17,6 +17,8 @@ pub struct State {
     pub pending: Option<Candidate>,
     /// Candidates by the digest of their machine code, the first of each.
     pub by_code: HashMap<String, Id>,
+    /// What the kernels of a candidate that differ from the baseline's take of the card, as text.
+    pub resources: HashMap<Id, BTreeMap<String, String>>,
     /// Gates that were not run, by judged candidate.
     pub not_run: HashMap<Id, Vec<NotRun>>,
     /// Counterexamples of a second model, each once, the first `MAX_COUNTEREXAMPLES`: tests of
@@ -81,6 +83,8 @@ impl State {
             Event::Compiled(code) => {
                 let first = self.by_code.entry(code.code.clone());
                 first.or_insert_with(|| code.id.clone());
+                self.resources
+                    .insert(code.id.clone(), code.resources.clone());
             }
             Event::Judged {
                 id,

@@ -187,10 +187,15 @@ impl<'a, 'b> Desk<'a, 'b> {
             .and_then(|()| self.session.submit(candidate, self.evaluator, self.watch))
             .map_err(|error| error.to_string())?;
         self.client.judged();
-        let judged = self.session.state().history.find(&id);
-        judged
-            .map(|judged| format!("candidate {id}: {}", judged.verdict))
-            .ok_or_else(|| format!("candidate {id} has no verdict"))
+        let state = self.session.state();
+        let Some(judged) = state.history.find(&id) else {
+            return Err(format!("candidate {id} has no verdict"));
+        };
+        let mut answer = format!("candidate {id}: {}", judged.verdict);
+        for (kernel, takes) in state.resources.get(&id).into_iter().flatten() {
+            answer.push_str(&format!("\n{kernel}: {takes}"));
+        }
+        Ok(answer)
     }
 
     fn candidates(&self) -> String {

@@ -4,7 +4,7 @@ use super::Local;
 use crate::candidate::Texts;
 use crate::evaluate::scene::Scene;
 use crate::evaluate::suite::Suite;
-use crate::evaluate::{FrameKind, Role, Settings, Toolbox, Turns};
+use crate::evaluate::{Already, FrameKind, Role, Settings, Toolbox, Turns};
 use crate::gates::Rejection;
 use crate::gates::machine_code::Compiled;
 use crate::gates::sanitizer::Tool;
@@ -60,6 +60,7 @@ impl Shells {
             sandbox: String::new(),
             device_seconds: 0.0,
             evaluated: 0,
+            already: Already::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `splatcore lab mcp`: an experiment at the service of a coding agent.
 
 use super::device::DeviceArgs;
-use super::opening::Opening;
+use super::opening::{Opening, Past};
 use super::run::Lines;
 use crate::interrupt;
 use anyhow::Result;
@@ -30,8 +30,8 @@ pub fn run(args: Args) -> Result<()> {
     let opening = Opening::new(&args.device, &experiment)?;
     opening.check_journal(&folder)?;
     let baseline = opening.baseline(&experiment)?;
-    let profile = super::profile::of(&opening.build, &experiment)?;
-    let mut evaluator = opening.evaluator(&folder)?;
+    let profile = super::profile::kept(&opening.build, &experiment, &args.folder)?;
+    let mut evaluator = opening.evaluator(&Past::of(&folder)?)?;
     let opened = opening.opened(&experiment, &evaluator);
     let guard = interrupt::Guard::start_searching()?;
     let mut watch = Lines { guard: &guard };

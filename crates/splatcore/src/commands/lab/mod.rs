@@ -20,6 +20,7 @@ mod scenes;
 #[cfg(test)]
 mod starts_tests;
 mod status;
+mod time;
 mod toolbox;
 mod worker;
 
@@ -45,6 +46,8 @@ enum Command {
     /// Search until a budget is spent, nothing is left to try, or Ctrl-C
     #[command(visible_alias = "resume")]
     Run(run::Args),
+    /// On a card, judge and time the candidates that passed their gates without one
+    Time(time::Args),
     /// Say where an experiment stands
     Status(status::Args),
     /// Serve an experiment to a coding agent, over the Model Context Protocol
@@ -77,6 +80,7 @@ pub fn run(args: Args) -> Result<()> {
     match args.command {
         Command::New(args) => new::run(args),
         Command::Run(args) => run::run(args),
+        Command::Time(args) => time::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Mcp(args) => mcp::run(args),
         Command::Profile(args) => profile::run(&args),

@@ -2,7 +2,7 @@
 
 use super::check::read;
 use super::device::DeviceArgs;
-use super::opening::Opening;
+use super::opening::{Opening, Past};
 use crate::output;
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<()> {
         None => Texts::new(),
     };
     let plan = &folder.experiment.timing;
-    let mut evaluator = opening.evaluator(&folder)?;
+    let mut evaluator = opening.evaluator(&Past::of(&folder)?)?;
     let mut record = Record {
         device: opening.build.describe(),
         version: super::toolbox::version(),

@@ -17,6 +17,35 @@ pub struct Opening {
     pub build: Build,
 }
 
+/// What evaluators need to know of an experiment.
+pub struct Past {
+    /// What is searched.
+    pub experiment: Experiment,
+    /// Everything so far, with no text of the baseline.
+    pub state: State,
+    /// How earlier runs began.
+    opened: Vec<Opened>,
+}
+
+impl Past {
+    /// What a folder says.
+    ///
+    /// # Errors
+    /// If a text that the journal names is missing.
+    pub fn of(folder: &Folder) -> Result<Self> {
+        let entries = folder.journal.entries();
+        let opened = entries.iter().filter_map(|entry| match &entry.event {
+            Event::Opened(opened) => Some(opened.clone()),
+            _ => None,
+        });
+        Ok(Self {
+            experiment: folder.experiment.clone(),
+            state: State::replay(Texts::new(), entries, &folder.blobs)?,
+            opened: opened.collect(),
+        })
+    }
+}
+
 impl Opening {
     /// This build on a device, with the kernels that an experiment starts from.
     ///
@@ -43,21 +72,21 @@ impl Opening {
     ///
     /// # Errors
     /// If a scene cannot be read, or the baseline does not pass its own gates.
-    pub fn evaluator(&self, folder: &Folder) -> Result<Local<'_>> {
-        let experiment = &folder.experiment;
-        let state = State::replay(Texts::new(), folder.journal.entries(), &folder.blobs)?;
-        let settings = settings(&self.build, experiment, state.counterexamples)?;
+    pub fn evaluator(&self, past: &Past) -> Result<Local<'_>> {
+        let experiment = &past.experiment;
+        let more = past.state.counterexamples.clone();
+        let settings = settings(&self.build, experiment, more)?;
         let scenes = match self.build.turns().is_some() {
             true => scenes::read(&experiment.scenes.search, settings.pipeline)?,
             false => vec![],
         };
         let here = self.build.describe();
         // A run begins with this event once the baseline has passed.
-        let passed = folder.journal.entries().iter().any(|entry| {
-            matches!(&entry.event, Event::Opened(opened) if opened.device == here
+        let passed = past.opened.iter().any(|opened| {
+            opened.device == here
                 && opened.version == version()
                 && opened.kernels == experiment.kernels
-                && opened.settings == Some(experiment.identity()))
+                && opened.settings == Some(experiment.identity())
         });
         Ok(match passed && settings.more.is_empty() {
             true => Local::known(&self.build, settings, scenes)?,

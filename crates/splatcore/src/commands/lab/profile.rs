@@ -69,7 +69,7 @@ pub fn kept(build: &Build, experiment: &Experiment, folder: &Path) -> Result<Pro
     let other = match known {
         None => None,
         Some(Err(_)) => Some("is not what this build writes"),
-        Some(Ok(known)) if known.profile.device != build.describe() => Some("is of another device"),
+        Some(Ok(known)) if is_of_another(&known.profile, build) => Some("is of another device"),
         Some(Ok(known)) if known.kernels != kernels => Some("is of other kernels"),
         Some(Ok(known)) if known.experiment != identity => {
             Some("is of another pipeline, other scenes or other settings")
@@ -89,6 +89,12 @@ pub fn kept(build: &Build, experiment: &Experiment, folder: &Path) -> Result<Pro
     file.persist(&path)
         .with_context(|| path.display().to_string())?;
     Ok(known.profile)
+}
+
+/// Whether a profile is of another device than a build's. The emulator's has no times, so that there
+/// the profile of any card is kept.
+fn is_of_another(profile: &Profile, build: &Build) -> bool {
+    profile.device != build.describe() && (build.turns().is_some() || profile.stages.is_empty())
 }
 
 /// The profile of an experiment's baseline.

@@ -2,7 +2,7 @@
 
 use super::device::DeviceArgs;
 use super::new::seconds;
-use super::opening::Opening;
+use super::opening::{Opening, Past};
 use crate::interrupt;
 use crate::output::WrongUsage;
 use anyhow::{Result, bail};
@@ -77,7 +77,7 @@ pub fn run(args: Args) -> Result<()> {
         false => (None, None),
     };
     let mut proposer = proposers.make(model, experiment.seed);
-    let mut evaluator = opening.evaluator(&folder)?;
+    let mut evaluator = opening.evaluator(&Past::of(&folder)?)?;
     let opened = opening.opened(&experiment, &evaluator);
     let mut watch = Lines { guard: &guard };
     let ended = campaign::run(
@@ -130,12 +130,11 @@ pub struct Lines<'a> {
 
 impl Watch for Lines<'_> {
     fn proposed(&mut self, state: &State, candidate: &Candidate) {
-        eprint!(
-            "{:>4} {}  {}: ",
-            state.history.proposed,
-            candidate.id(),
-            candidate.described()
-        );
+        let mut judged = state.history.judged.iter();
+        let before = judged.position(|judged| judged.candidate.id() == candidate.id());
+        let number = before.map_or(state.history.proposed, |at| at as u64 + 1);
+        let (id, about) = (candidate.id(), candidate.described());
+        eprint!("{number:>4} {id}  {about}: ");
     }
 
     fn fruitless(&mut self, reason: &str) {
