@@ -118,10 +118,6 @@ impl<F: Real> Intrinsics<F> {
     }
 }
 
-/// What gsplat adds to a fisheye's s. Half a turn from the axis it moves pixels by 4e-7 of their
-/// distance from the centre, which is more than gsplat's own tests allow.
-const APART: f64 = 1e-7;
-
 /// How a model projects about its axis: the pixel of (x, y, z) is (x, y) g for focal lengths of 1,
 /// with g a function of rho = x² + y² and z, and with c = 2 dg/drho the Jacobian has the rows (g +
 /// x² c, x y c, x dg/dz) and (x y c, g + y² c, y dg/dz).
@@ -173,7 +169,7 @@ impl<F: Real> Radial<F> {
         let (stretch, bend, bend_rho) = if z > F::zero() && square < F::of(0.05) {
             near_axis(z, square)
         } else {
-            let s = rho.sqrt() + F::of(APART);
+            let s = rho.sqrt();
             let theta = s.atan2(z);
             let bend = (z * s * inverse - theta) / (rho * s);
             // d(z s / r² - theta)/drho = -s z / r⁴.

@@ -70,8 +70,8 @@ struct Radial {
 // tan^2 theta below which series take the place of differences that cancel.
 #define NEAR_AXIS 0.05f
 #define SERIES_TERMS 8
-// What gsplat adds to s. Half a turn from the axis it moves pixels by 4e-7 of their distance from
-// the centre, which is more than gsplat's own tests allow.
+// What gsplat adds to s, in f32 several roundings of it. Half a turn from the axis it moves pixels
+// by 4e-7 of their distance from the centre, which is more than gsplat's own tests allow.
 #define APART 1e-7f
 
 __device__ __forceinline__ Radial fisheye_of(float x, float y, float z) {
