@@ -19,10 +19,8 @@ pub fn programs() -> Vec<Program> {
     all.push(directions::program());
     all.push(rasterize::indices_program());
     all.push(tile_pairs::program());
-    all.push(projection::program());
-    all.push(projection::backward_program());
+    all.extend(projection::programs());
     all.push(projection::simple_program());
-    all.extend(projection::lens_programs());
     all.push(quat_scale::program());
     all.push(selective_adam::program());
     all.push(relocation::program());

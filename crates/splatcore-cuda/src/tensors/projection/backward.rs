@@ -1,58 +1,15 @@
 //! Gradients of the projection: launches projection_backward.cu.
 
+use super::kernels::{BACKWARD_BLOCK as BLOCK, ProjectionBackwardParams, backward_program};
 use super::lens;
-use super::scene::{GaussianGradients, Model, Scene, Shapes, SplatGradients};
-use crate::device::Program;
+use super::scene::{GaussianGradients, Scene, Shapes, SplatGradients};
 use crate::device::error::device_error;
-use crate::device::params::{Address, Params, kernel_params};
-use crate::ops::sources;
+use crate::ops::camera::KernelCamera;
+use crate::ops::lens::{KernelLens, LensKind};
 use crate::tensors::OnStream;
 use crate::tensors::slice::optional;
+use bytemuck::Zeroable;
 use splatcore_core::BackendError;
-
-kernel_params! {
-    /// Parameters of `projection_backward` (projection_backward.cu).
-    pub struct ProjectionBackwardParams {
-        means: Address,
-        covars: Address,
-        quats: Address,
-        scales: Address,
-        viewmats: Address,
-        ks: Address,
-        batches: u32,
-        cameras: u32,
-        gaussians: u32,
-        width: u32,
-        height: u32,
-        eps2d: f32,
-        camera_model: u32,
-        radii: Address,
-        conics: Address,
-        compensations: Address,
-        v_means2d: Address,
-        v_depths: Address,
-        v_conics: Address,
-        v_compensations: Address,
-        v_means: Address,
-        v_covars: Address,
-        v_quats: Address,
-        v_scales: Address,
-        v_viewmats: Address,
-        v_ks: Address,
-    }
-}
-
-/// Threads of a block: fewer than elsewhere, as each needs many registers.
-const BLOCK: u32 = 128;
-
-/// What [`backward`] launches.
-pub(in crate::tensors) fn program() -> Program {
-    sources::program(
-        "projection_backward.cu",
-        vec![("BLOCK", BLOCK.to_string())],
-        [ProjectionBackwardParams::kernel("projection_backward")],
-    )
-}
 
 /// Gradients of [`super::forward`]: those of Gaussians summed over cameras, those of cameras over
 /// Gaussians, in an order that changes from call to call.
@@ -69,10 +26,7 @@ pub fn backward(
         splats.v_compensations.is_some() && splats.compensations.is_none(),
         "v_compensations is given, but compensations is not",
     )?;
-    let model = match scene.model {
-        Model::Ewa(model) => model,
-        Model::Unscented(cameras) => return lens::backward(on, scene, cameras, splats, out),
-    };
+    let lenses = lens::checked(scene)?;
     let [means, viewmats, ks] = scene.addresses()?;
     let [covars, quats, scales] = scene.shapes.addresses(scene.rows())?;
     let [batches, cameras, gaussians, width, height] = scene.words()?;
@@ -101,7 +55,8 @@ pub fn backward(
         width,
         height,
         eps2d: scene.eps2d,
-        camera_model: model as u32,
+        camera_model: scene.model.number(),
+        adds: 0,
         radii: splats.radii.with_len("radii", 2 * count)?,
         conics: splats.conics.with_len("conics", 3 * count)?,
         compensations: optional(splats.compensations, "compensations", count)?,
@@ -115,13 +70,31 @@ pub fn backward(
         v_scales,
         v_viewmats: optional(out.v_viewmats, "v_viewmats", 16 * all_cameras)?,
         v_ks: optional(out.v_ks, "v_Ks", 9 * all_cameras)?,
+        camera: KernelCamera::zeroed(),
+        lens: KernelLens::zeroed(),
     };
-    let sums = [out.v_viewmats, out.v_ks];
-    for zeroed in sums.into_iter().chain(others).flatten() {
-        on.zero(zeroed)?;
+    let mut zeroed = vec![out.v_viewmats, out.v_ks, others[0], others[1]];
+    if lenses.as_ref().is_some_and(Vec::is_empty) {
+        zeroed.extend([out.v_means, out.v_quats, out.v_scales]);
     }
-    let blocks = scene.gaussians.div_ceil(BLOCK as usize) * scene.batches;
-    on.launch_one(&program(), blocks, BLOCK, &params)
+    let mut zeroed = zeroed.into_iter().flatten();
+    zeroed.try_for_each(|slice| on.zero(slice))?;
+    let blocks = scene.gaussians.div_ceil(BLOCK as usize);
+    let Some(lenses) = lenses else {
+        let program = backward_program(LensKind::Pinhole, false);
+        return on.launch_one(&program, blocks * scene.batches, BLOCK, &params);
+    };
+    for (image, (camera, lens)) in lenses.into_iter().enumerate() {
+        let of_image = ProjectionBackwardParams {
+            camera,
+            lens,
+            adds: (image % scene.cameras != 0).into(),
+            ..params.of_image(scene, image)
+        };
+        let program = backward_program(lens.kind(), params.v_ks != 0);
+        on.launch_one(&program, blocks, BLOCK, &of_image)?;
+    }
+    Ok(())
 }
 
 /// An error if a gradient is asked for what is not given.

@@ -1,22 +1,24 @@
 // projection: splats of Gaussians in world space for each camera (gsplat's
-// fully_fused_projection, forward).
+// fully_fused_projection and fully_fused_projection_with_ut, forward).
 //
 // Contract. For each camera of a batch and each of its Gaussians: the mean in the image, the depth,
 // the inverse of the covariance J R C R^T J^T + eps2d I, radii, and sqrt(det / det with eps2d)
 // (Mip-Splatting) if asked for. Radii by `radius_rule`: for each axis as far as alpha can reach
 // MIN_ALPHA, at most MAX_DEVIATIONS standard deviations (StopThePop, Radl et al. 2024, appendix
 // B.2), or three standard deviations along the longer axis for both (INRIA's code). Splats that are
-// culled, or not numbers, have zeros.
+// culled, or not numbers, have zeros. With LENS mean, covariance and depth are those of the
+// engine's unscented transform (unscented.cuh), for one camera of one batch.
+//
+// Constants. LENS 1: `camera` has a lens, 2: a rolling shutter; 0: a `camera_model`.
 //
 // Launch. A thread for each camera and Gaussian, blocks of BLOCK.
 //
-// Bound. Memory: 40 to 56 bytes in for a Gaussian, 36 out for a splat.
+// Bound. Memory: 40 to 56 bytes in for a Gaussian, 36 out for a splat. With LENS instructions.
 //
-// Now. 9 us for fox_220k on an H100 (docs/results/python.md).
+// Now. 9 us for fox_220k without LENS on an H100 (docs/results/python.md).
 
-#include "camera_models.cuh"
-#include "covariance.cuh"
 #include "make_splat.cuh"
+#include "before_camera.cuh"
 
 // Parameters of `projection`; in Rust by the same name. B batches, C cameras, N Gaussians.
 struct ProjectionParams {
@@ -36,8 +38,26 @@ struct ProjectionParams {
     float* depths;         // [B][C][N]
     float* conics;         // [B][C][N][3]
     float* compensations;  // [B][C][N] or null
+    Camera camera;         // with LENS
+    Lens lens;
 };
 
+#if LENS
+__device__ __forceinline__ bool project(const ProjectionParams& args, u64 gaussian, u64,
+                                        Splat2D& splat) {
+    Geometry g = geometry_of(load_vec3(args.means + 3 * gaussian),
+                             load_quaternion(args.quats + 4 * gaussian),
+                             load_vec3(args.scales + 3 * gaussian), args.camera);
+    float depth = lens_depth(args.lens, g.view);
+    if (!(depth >= args.near_plane && depth <= args.far_plane)) return false;
+    Unscented u = make_unscented(g, args.camera, args.lens);
+    if (!u.seen) return false;
+    float sharp[3] = {u.sharp_xx, u.xy, u.sharp_yy};
+    float mean2d[2] = {u.mean.x + args.camera.centre[0], u.mean.y + args.camera.centre[1]};
+    const float* opacity = args.opacities ? args.opacities + gaussian : nullptr;
+    return make_splat(args, sharp, mean2d, depth, opacity, splat);
+}
+#else
 // The splat of a Gaussian (its index in [B][N]) for a camera (in [B][C]); false if it is culled.
 __device__ __forceinline__ bool project(const ProjectionParams& args, u64 gaussian, u64 camera,
                                         Splat2D& splat) {
@@ -58,6 +78,7 @@ __device__ __forceinline__ bool project(const ProjectionParams& args, u64 gaussi
     const float* opacity = args.opacities ? args.opacities + gaussian : nullptr;
     return make_splat(args, of_sharp, seen.mean2d, mean.z, opacity, splat);
 }
+#endif
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     projection(const __grid_constant__ ProjectionParams args) {

@@ -21,9 +21,19 @@ pub enum Model<'a> {
     /// EWA splatting by a camera model, of `viewmats` and `ks`.
     Ewa(CameraModel),
     /// The unscented transform of the engine (ops/shared/unscented.cuh), of these cameras, `[B,
-    /// C]`: `viewmats` and `ks` are not read. Through a fisheye depths are distances from the
-    /// camera. Shapes must be quaternions and scales.
+    /// C]`: `viewmats` and `ks` are not read. Through a wide fisheye depths are distances from
+    /// the camera. Shapes must be quaternions and scales.
     Unscented(&'a [Camera]),
+}
+
+impl Model<'_> {
+    /// `camera_model` of kernels.
+    pub(super) fn number(&self) -> u32 {
+        match self {
+            Self::Ewa(model) => *model as u32,
+            Self::Unscented(_) => 0,
+        }
+    }
 }
 
 /// How far a splat reaches from its mean; the numbers of make_splat.cuh.

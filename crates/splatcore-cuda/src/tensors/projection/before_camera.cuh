@@ -1,9 +1,12 @@
-// A Gaussian of tensors in front of a camera with a lens (LENS 1) or a rolling shutter (LENS 2), as
-// the engine's unscented transform takes it.
+// A Gaussian of tensors in front of a camera: of a model (LENS 0), or with a lens (LENS 1) or a
+// rolling shutter (LENS 2), as the engine's unscented transform takes it.
 
 #pragma once
 #include "covariance.cuh"
 #include "unscented.cuh"
+#if !LENS
+#include "camera_models.cuh"
+#else
 
 // What `make_unscented` and its gradient read of a Geometry.
 __device__ __forceinline__ Geometry geometry_of(Vec3 mean, Quaternion quat, Vec3 scales,
@@ -20,3 +23,4 @@ __device__ __forceinline__ Geometry geometry_of(Vec3 mean, Quaternion quat, Vec3
     g.scales = scales;
     return g;
 }
+#endif
