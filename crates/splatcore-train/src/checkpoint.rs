@@ -5,20 +5,19 @@
 mod colour;
 mod columns;
 mod file;
-mod intrinsics;
 mod moments;
 mod motion;
 mod narrow;
-mod poses;
+mod refined;
 mod sky;
 
 pub use file::{FORMAT, VERSION};
 
 use crate::budget::Spending;
-use crate::intrinsics::IntrinsicsState;
+use crate::intrinsics::{self, IntrinsicsState};
 use crate::motion::MotionState;
 use crate::observer::CurvePoint;
-use crate::poses::PoseState;
+use crate::poses::{self, PoseState};
 use crate::schedule::Course;
 use crate::view_order::ViewOrder;
 use file::{Reader, Tensor};
@@ -82,8 +81,8 @@ impl Checkpoint {
         let mut tensors = self.scene_tensors();
         tensors.extend(colour::tensors(&self.state.colours));
         tensors.extend(sky::tensors(&self.state.sky));
-        tensors.extend(poses::tensors(&self.poses));
-        tensors.extend(intrinsics::tensors(&self.intrinsics));
+        tensors.extend(refined::tensors(&poses::NAMES, &self.poses));
+        tensors.extend(refined::tensors(&intrinsics::NAMES, &self.intrinsics));
         tensors.extend(motion::tensors(&self.motion));
         tensors.extend(self.other_tensors());
         // Wide numbers first, so that all lie at multiples of their size.
@@ -258,8 +257,8 @@ fn read_all(file: &Reader<'_>) -> Result<Checkpoint, DataError> {
             sky: sky::read(file)?,
             columns: columns::read(file, n)?,
         },
-        poses: poses::read(file)?,
-        intrinsics: intrinsics::read(file)?,
+        poses: refined::read(file, &poses::NAMES)?,
+        intrinsics: refined::read(file, &intrinsics::NAMES)?,
         motion: motion::read(file)?,
         order: ViewOrder {
             order,

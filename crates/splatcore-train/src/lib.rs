@@ -33,6 +33,7 @@ pub mod motion;
 pub mod observer;
 pub mod poses;
 pub mod prune;
+pub mod refined;
 mod saver;
 pub mod schedule;
 pub mod together;

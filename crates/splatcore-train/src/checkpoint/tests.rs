@@ -24,7 +24,7 @@ fn intrinsics(rng: &mut Rng) -> IntrinsicsState {
         (0..count).map(|_| row()).collect()
     };
     IntrinsicsState {
-        changes: rows(2),
+        values: rows(2),
         first: rows(2),
         second: rows(2),
         moves: vec![std::array::from_fn(|i| 3 * u32::from(i < 4)), [9; _]],
@@ -116,10 +116,10 @@ fn example(n: usize, degree: u8) -> Checkpoint {
                 .collect()
         };
         checkpoint.poses = Some(PoseState {
-            offsets: vec![Offset::NONE.turned([0.1, -0.2, 0.3]); 7],
+            values: vec![Offset::NONE.turned([0.1, -0.2, 0.3]); 7],
             first: six(7),
             second: six(7),
-            seen: (0..7).collect(),
+            moves: (0..7).map(|seen| [seen]).collect(),
             limited: vec![0, 1, 0, 0, 0, 0, 0],
             waiting_views: vec![3, 3],
             waiting: six(2),
@@ -316,7 +316,7 @@ fn files_with_ten_numbers_of_intrinsics_load() {
         [&row[..4], &polynomial.coefficients()].concat()
     };
     for (read, written) in [
-        (&read.changes, &written.changes),
+        (&read.values, &written.values),
         (&read.first, &written.first),
         (&read.second, &written.second),
         (&read.waiting, &written.waiting),

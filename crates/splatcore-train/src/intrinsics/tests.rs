@@ -93,7 +93,7 @@ fn what_waits_stays_and_limits_cut() {
     let pull = || vec![(0, gradient([-1.0; _]))];
     lenses.note(pull());
     assert!(lenses.step([1e-3, 0.0, 0.0]).is_empty());
-    assert_eq!(lenses.state().changes[0][2..], [0.0; 27]);
+    assert_eq!(lenses.state().values[0][2..], [0.0; 27]);
     assert_eq!(lenses.state().moves[0][..4], [1, 1, 0, 0]);
     lenses.note(pull());
     assert_eq!(lenses.step([0.2, 0.0, 0.0]), [0]);

@@ -86,7 +86,7 @@ impl Search {
         } else if loss < *lowest {
             *lowest = loss;
             self.best.camera = self.poses.cameras().swap_remove(0);
-            self.offset = self.poses.state().offsets[0];
+            self.offset = self.poses.state().values[0];
             self.since = 0;
         } else {
             self.since += 1;

@@ -14,6 +14,7 @@ pub use held_out::{Fit, Fitted, ROUNDS, fit};
 pub use offset::Offset;
 
 use crate::config::PoseSettings;
+use crate::refined::{Names, Refined};
 use splatcore_core::{Camera, PoseGradient};
 
 /// Steps between two moves of the cameras: the device has to be waited for, and a photo is rarely
@@ -33,43 +34,16 @@ pub const AFTER_RESET: f64 = 0.25;
 /// follows such a turn, but for the parallax of its depth, so photos hardly see it, and whatever is
 /// not learnt yet pulls that way.
 const HELD: f64 = 0.9;
-/// Adam's decays. A photo is seen some hundred times: the second moment must forget sooner than
-/// that of the Gaussians.
-const BETAS: [f64; 2] = [0.9, 0.99];
-const EPSILON: f64 = 1e-15;
+/// What a run knows of its photos' poses besides the dataset, a row for each view: offsets from the
+/// dataset's poses, moved by rotations and translations in the camera's axes.
+pub type PoseState = Refined<Offset, 6, 1>;
 
-/// What a run knows of its photos' poses besides the dataset; one of each for each view.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PoseState {
-    /// From the dataset's pose to the present one.
-    pub offsets: Vec<Offset>,
-    /// Adam's first moments: rotation, translation, the camera's axes.
-    pub first: Vec<[f64; 6]>,
-    /// Adam's second moments.
-    pub second: Vec<[f64; 6]>,
-    /// Steps taken, the exponent of Adam's bias correction.
-    pub seen: Vec<u32>,
-    /// Not 0 if the offset has been at a limit.
-    pub limited: Vec<u32>,
-    /// Views of the gradients that wait for the next move.
-    pub waiting_views: Vec<u32>,
-    /// Those gradients.
-    pub waiting: Vec<[f64; 6]>,
-}
-
-impl PoseState {
-    fn fresh(views: usize) -> Self {
-        Self {
-            offsets: vec![Offset::NONE; views],
-            first: vec![[0.0; 6]; views],
-            second: vec![[0.0; 6]; views],
-            seen: vec![0; views],
-            limited: vec![0; views],
-            waiting_views: Vec::new(),
-            waiting: Vec::new(),
-        }
-    }
-}
+/// [`PoseState`] in a checkpoint.
+pub(crate) const NAMES: Names = Names {
+    table: "pose",
+    values: "offsets",
+    moves: "seen",
+};
 
 /// How a photo's pose has changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,7 +90,7 @@ impl Poses {
         settings: PoseSettings,
     ) -> Self {
         Self {
-            state: PoseState::fresh(given.len()),
+            state: PoseState::fresh(given.len(), Offset::NONE),
             given,
             together,
             extent,
@@ -127,16 +101,7 @@ impl Poses {
     /// As it left off; none if the state is of another number of photos.
     pub fn with_state(self, state: PoseState) -> Option<Self> {
         let n = self.given.len();
-        let fits = [
-            state.offsets.len(),
-            state.first.len(),
-            state.second.len(),
-            state.seen.len(),
-            state.limited.len(),
-        ] == [n; 5]
-            && state.waiting.len() == state.waiting_views.len()
-            && state.waiting_views.iter().all(|&view| (view as usize) < n);
-        fits.then_some(Self { state, ..self })
+        state.fits(n, n).then_some(Self { state, ..self })
     }
 
     /// What a checkpoint holds.
@@ -146,26 +111,21 @@ impl Poses {
 
     /// The cameras as they are now.
     pub fn cameras(&self) -> Vec<Camera> {
-        let all = self.given.iter().zip(&self.state.offsets);
+        let all = self.given.iter().zip(&self.state.values);
         all.map(|(camera, offset)| offset.of(camera)).collect()
     }
 
     /// Puts a view's pose somewhere, and forgets what its gradients were.
     fn begin_at(&mut self, view: usize, offset: Offset) {
-        let state = &mut self.state;
-        state.offsets[view] = offset;
-        (state.first[view], state.second[view]) = ([0.0; 6], [0.0; 6]);
-        state.seen[view] = 0;
+        self.state.begin_at(view, offset);
     }
 
     /// Keeps gradients for the next move. One that is not finite is left out.
     pub fn note(&mut self, gradients: Vec<(usize, PoseGradient)>) {
         for (view, gradient) in gradients {
             let ([a, b, c], [x, y, z]) = (gradient.rotation, gradient.translation);
-            let six = [a, b, c, x, y, z];
-            if six.iter().all(|g| g.is_finite()) && view < self.given.len() {
-                self.state.waiting_views.push(view as u32);
-                self.state.waiting.push(six);
+            if view < self.given.len() {
+                self.state.note(view, [a, b, c, x, y, z]);
             }
         }
     }
@@ -173,43 +133,24 @@ impl Poses {
     /// Moves the photos whose gradients wait, by at most about `rate` radians each, and times the
     /// extent in world units. Returns those that come to a limit for the first time.
     pub fn step(&mut self, rate: f64) -> Vec<usize> {
-        let views = std::mem::take(&mut self.state.waiting_views);
-        let gradients = std::mem::take(&mut self.state.waiting);
+        let shift = rate * self.extent;
+        let rates = [rate, rate, rate, shift, shift, shift].map(Some);
         let mut limited = Vec::new();
-        let before = gauge::common_turn(&self.given, &self.state.offsets, &self.together);
-        for (view, gradient) in views.into_iter().zip(gradients) {
-            let view = view as usize;
-            let step = self.adam(view, &gradient, rate);
-            let offset = &mut self.state.offsets[view];
+        let before = gauge::common_turn(&self.given, &self.state.values, &self.together);
+        for (view, gradient) in self.state.take_waiting() {
+            let step = self.state.adam(view, &gradient, rates);
+            let offset = &mut self.state.values[view];
             *offset = offset.moved(&self.given[view], step);
-            if self.limit(view) && self.state.limited[view] == 0 {
-                self.state.limited[view] = 1;
+            if self.limit(view) && self.state.note_limit(view) {
                 limited.push(view);
             }
         }
-        let offsets = &mut self.state.offsets;
+        let offsets = &mut self.state.values;
         let after = gauge::common_turn(&self.given, offsets, &self.together);
         let back = std::array::from_fn(|k| HELD * (before[k] - after[k]));
         gauge::turn_each(&self.given, offsets, &self.together, back);
         gauge::remove(&self.given, offsets, &self.together);
         limited
-    }
-
-    /// Adam's step of one view: a motion of view space.
-    fn adam(&mut self, view: usize, gradient: &[f64; 6], rate: f64) -> [f64; 6] {
-        let state = &mut self.state;
-        state.seen[view] = state.seen[view].saturating_add(1);
-        let taken = state.seen[view].min(1 << 20) as i32;
-        let corrections = BETAS.map(|beta| 1.0 - beta.powi(taken));
-        let (first, second) = (&mut state.first[view], &mut state.second[view]);
-        std::array::from_fn(|k| {
-            let g = gradient[k];
-            first[k] = BETAS[0] * first[k] + (1.0 - BETAS[0]) * g;
-            second[k] = BETAS[1] * second[k] + (1.0 - BETAS[1]) * g * g;
-            let rate = if k < 3 { rate } else { rate * self.extent };
-            let root = (second[k] / corrections[1]).sqrt();
-            -rate * first[k] / corrections[0] / (root + EPSILON)
-        })
     }
 
     /// Cuts an offset to the limits; whether it was beyond one.
@@ -218,7 +159,7 @@ impl Poses {
             self.settings.max_degrees.to_radians(),
             self.settings.max_shift * self.extent,
         );
-        let offset = &mut self.state.offsets[view];
+        let offset = &mut self.state.values[view];
         let beyond = offset.angle() > angle || offset.distance() > distance;
         *offset = offset.within(angle, distance);
         beyond

@@ -99,7 +99,7 @@ fn rotations_stay_rotations_and_the_gauge_stays() {
             }
         }
     }
-    let offsets = &poses.state().offsets;
+    let offsets = &poses.state().values;
     let turned = mean(offsets.iter().map(Offset::vector));
     let shifted = mean(offsets.iter().map(|offset| offset.shift));
     assert!(turned < 1e-12 && shifted < 1e-12, "{turned} {shifted}");
@@ -150,10 +150,10 @@ fn limits_hold_and_are_told_once() {
         told.extend(poses.step(1e-3));
     }
     assert_eq!(told, [1]);
-    let offset = poses.state().offsets[1];
+    let offset = poses.state().values[1];
     assert!(offset.angle().to_degrees() < 5.0 + 1e-9, "{offset:?}");
     assert!((offset.distance() - 0.2).abs() < 1e-9, "{offset:?}");
-    assert_eq!(poses.state().offsets[0], Offset::NONE);
+    assert_eq!(poses.state().values[0], Offset::NONE);
 }
 
 #[test]

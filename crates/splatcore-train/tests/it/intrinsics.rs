@@ -85,5 +85,5 @@ fn a_resumed_run_ends_where_it_would_have() {
     let disturb = |capture: &Capture| wrong(&disturbed(&capture.train, capture.extent));
     let moved = end_of_resumed(disturb, config, other, "refine-intrinsics");
     let moved = moved.intrinsics.unwrap();
-    assert!(moved.changes.len() == 1 && moved.changes[0][..4].iter().all(|&n| n != 0.0));
+    assert!(moved.values.len() == 1 && moved.values[0][..4].iter().all(|&n| n != 0.0));
 }
