@@ -129,7 +129,7 @@ mod tests {
         let large = view(1600, 1200, Lens::Pinhole);
         let map = depths_of_points(&large, &[[0.0; 3]]).unwrap();
         assert_eq!([map.width, map.height], [640, 480]);
-        let fisheye = view(
+        let mut fisheye = view(
             96,
             64,
             Lens::Fisheye {
@@ -138,6 +138,8 @@ mod tests {
                 s: [0.0; 2],
             },
         );
+        // Wide enough for points beside the camera.
+        (fisheye.camera.fx, fisheye.camera.fy) = (30.0, 30.0);
         let map = depths_of_points(&fisheye, &[[1.0, 0.0, 0.0]]).unwrap();
         let found = map.inverse.iter().copied().fold(0.0, f32::max);
         assert!((found - 1.0 / 17f32.sqrt()).abs() < 1e-6);
