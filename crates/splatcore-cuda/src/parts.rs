@@ -7,7 +7,10 @@
 //! (`spatial_order.rs`). In contrast to training every array is divided, and nothing waits
 //! for numbers that only a device knows: the host reads how many splats each part has.
 
+mod exchanged;
+
 use crate::backend::{CudaBackend, OpenError, Options};
+use crate::device::error::failed;
 use crate::device::{Buffer, Device};
 use crate::learner::memory::first_splats;
 use crate::ops::row_blocks::RowBlocks;
@@ -19,6 +22,7 @@ use crate::peers::nccl::{Id, nccl};
 use crate::peers::{Peers, Piece, exchange, piece};
 use crate::renderer::CudaRenderer;
 use crate::spatial_order::spatial_order;
+use exchanged::exchanged;
 use splatcore_core::backend::{
     Backend, BackendError, Cotangents, FrameCounts, Learner, MemoryPlan, Ranks, RenderOptions,
     Rendered, Renderer, Scored, StageTimes, TileCounts, Timed, Visibility,
@@ -29,7 +33,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// How long devices may take to come together, or for an exchange through the host's memory.
+/// How long devices may take to come together, or for an exchange.
 const DEADLINE: Duration = Duration::from_secs(300);
 
 /// A device, and what moves its splats to the others.
@@ -161,7 +165,8 @@ impl Part {
         Ok(())
     }
 
-    /// Gives the own splats to the first device, which also takes those of all.
+    /// Gives the own splats to the first device, which also takes those of all, and waits until
+    /// that is done.
     fn exchange(&self, take: &[Piece]) -> Result<(), BackendError> {
         let splats = self.splats.given().into_iter().zip(SPLAT_ROWS);
         let mut give = vec![piece(0, (self.splats.counts(), SHARD_COUNTS))];
@@ -172,7 +177,12 @@ impl Part {
         };
         let queue = self.renderer.passes().queue();
         // SAFETY: the pieces are of buffers of this renderer, which are released behind the queue.
-        unsafe { exchange(&*self.peers, queue, &give, take) }
+        unsafe { exchange(&*self.peers, queue, &give, take)? };
+        // Here it is known whether the exchange ends at all, in front of what waits for it.
+        let passed = queue.device.record().map_err(failed)?;
+        let waited = queue.device.wait(&passed).map_err(failed);
+        queue.device.discard(passed);
+        waited
     }
 }
 
@@ -202,7 +212,7 @@ impl PartsRenderer {
                 Some(order) => places.map(|place| order[place]).collect(),
                 None => places.map(|place| place as u32).collect(),
             };
-            Ok(Part {
+            Ok::<_, BackendError>(Part {
                 renderer: backend.renderer_in_this_order(&scene.in_order(&rows))?,
                 peers: Arc::clone(peers),
                 splats: ShardSplats::new(backend.device())?,
@@ -253,7 +263,10 @@ impl PartsRenderer {
             passes.reserve_parts(frame(scene), camera, &options)
         })?;
         let take = self.arrivals(to, &firsts);
-        at_once(&mut self.parts, |part| part.exchange(&take))?;
+        let peers: Vec<_> = self.parts.iter().map(|part| part.peers.clone()).collect();
+        exchanged(&mut self.parts, &peers, DEADLINE, |part| {
+            part.exchange(&take)
+        })?;
         let gathered = Gathered {
             ranks: self.parts.len(),
             room: splats,

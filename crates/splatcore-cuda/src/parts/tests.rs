@@ -173,3 +173,71 @@ fn what_a_scene_in_parts_cannot_is_said() {
     );
     assert_contains!(backend.describe(), "2 cards with a part of the scene each");
 }
+
+/// Peers whose exchanges never end by themselves.
+struct Stuck {
+    given_up: std::sync::Mutex<bool>,
+    changed: std::sync::Condvar,
+    met: Option<&'static str>,
+}
+
+impl Peers for Stuck {
+    fn ranks(&self) -> Ranks {
+        Ranks::of(1, 2)
+    }
+    unsafe fn begin(
+        &self,
+        _: &dyn Device,
+        _: Vec<Piece>,
+        _: Vec<Piece>,
+    ) -> Result<crate::peers::Begun, crate::device::DeviceError> {
+        let waits = |given_up: &mut bool| !*given_up;
+        let guard = self.given_up.lock().unwrap();
+        drop(self.changed.wait_while(guard, waits).unwrap());
+        Err(crate::device::DeviceError::Failed("aborted".into()))
+    }
+    fn end(
+        &self,
+        _: &dyn Device,
+        _: crate::peers::Begun,
+    ) -> Result<(), crate::device::DeviceError> {
+        Ok(())
+    }
+    fn is_behind(&self) -> Result<bool, crate::device::DeviceError> {
+        let met = self
+            .met
+            .map(|met| crate::device::DeviceError::Failed(met.into()));
+        met.map_or(Ok(true), Err)
+    }
+    fn give_up(&self) {
+        *self.given_up.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+}
+
+/// An exchange that fails under way, or never ends, ends with an error.
+#[test]
+fn exchanges_that_never_end_are_given_up() {
+    let Some(device) = device() else { return };
+    for (met, wanted) in [
+        (Some("the link is down"), "the link is down"),
+        (None, "within 0.2 s"),
+    ] {
+        let stuck = || {
+            Arc::new(Stuck {
+                given_up: false.into(),
+                changed: std::sync::Condvar::new(),
+                met,
+            })
+        };
+        let peers: Vec<Arc<dyn Peers>> = vec![stuck(), stuck()];
+        let mut parts = peers.clone();
+        let deadline = Duration::from_millis(200);
+        let error = exchanged(&mut parts, &peers, deadline, |peers| {
+            // SAFETY: no piece is given or taken.
+            let begun = unsafe { peers.begin(&*device, Vec::new(), Vec::new()) };
+            begun.map(drop).map_err(failed)
+        });
+        assert_contains!(error.unwrap_err().to_string(), wanted);
+    }
+}

@@ -62,4 +62,8 @@ impl Peers for Counted {
     fn is_behind(&self) -> Result<bool, DeviceError> {
         self.peers.is_behind()
     }
+
+    fn give_up(&self) {
+        self.peers.give_up();
+    }
 }

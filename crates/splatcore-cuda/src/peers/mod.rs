@@ -75,6 +75,9 @@ pub trait Peers: Send + Sync {
     fn is_behind(&self) -> Result<bool, DeviceError> {
         Ok(false)
     }
+    /// Ends what is under way without its result, and refuses all that follows. Any thread may ask
+    /// for it.
+    fn give_up(&self) {}
 }
 
 /// Begins an exchange whose pieces may be empty or go from this rank to itself. `None` if no other

@@ -41,6 +41,7 @@ struct Functions {
     send: Move,
     receive: Move,
     failed: unsafe extern "C" fn(*mut c_void, *mut Status) -> Status,
+    abort: unsafe extern "C" fn(*mut c_void) -> Status,
 }
 
 /// The opened library.
@@ -69,6 +70,7 @@ impl NcclLibrary {
                 send: *library.get(b"ncclSend")?,
                 receive: *library.get(b"ncclRecv")?,
                 failed: *library.get(b"ncclCommGetAsyncError")?,
+                abort: *library.get(b"ncclCommAbort")?,
             };
             let get_version: unsafe extern "C" fn(*mut c_int) -> Status =
                 *library.get(b"ncclGetVersion")?;
@@ -134,6 +136,14 @@ impl NcclLibrary {
             IN_PROGRESS => Ok(()),
             met => self.checked("an exchange failed while it was under way", met),
         }
+    }
+
+    /// Ends what is under way, without its result. The communicator must not be used again.
+    pub(super) fn abort(&self, communicator: &Communicator) {
+        // SAFETY: the caller's promise.
+        let status = unsafe { (self.functions.abort)(communicator.0) };
+        // What stopped it has been said.
+        let _ = status;
     }
 
     /// Queues an exchange as one group: pieces of one pair of ranks go in their order, all others
@@ -229,6 +239,9 @@ mod tests {
             unsafe { *met = *communicator.cast() };
             SUCCESS
         }
+        unsafe extern "C" fn abort(_: *mut c_void) -> Status {
+            SUCCESS
+        }
         NcclLibrary {
             functions: Functions {
                 words,
@@ -239,6 +252,7 @@ mod tests {
                 send: go,
                 receive: go,
                 failed,
+                abort,
             },
             path: PathBuf::new(),
             version: "2.28.9".into(),

@@ -27,6 +27,8 @@ pub struct Nccl {
     stream: SecondStream,
     /// In a call of NCCL, which may wait for another rank by itself.
     calls: AtomicBool,
+    /// It was aborted, and must not be used.
+    given_up: AtomicBool,
 }
 
 // SAFETY: NCCL's calls of one communicator are made from one thread at a time: the learner's. Its
@@ -88,7 +90,15 @@ impl Nccl {
             communicator: receive.recv_timeout(deadline).map_err(late)??,
             stream,
             calls: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
         })
+    }
+
+    fn check_sound(&self) -> Result<(), DeviceError> {
+        match self.given_up.load(Ordering::Relaxed) {
+            true => Err(DeviceError::Failed("exchanges were given up".into())),
+            false => Ok(()),
+        }
     }
 }
 
@@ -103,6 +113,7 @@ impl Peers for Nccl {
         give: Vec<Piece>,
         take: Vec<Piece>,
     ) -> Result<Begun, DeviceError> {
+        self.check_sound()?;
         self.stream.follow()?;
         self.calls.store(true, Ordering::Relaxed);
         // SAFETY: the caller's promise; the stream is of the device.
@@ -120,7 +131,14 @@ impl Peers for Nccl {
     }
 
     fn is_behind(&self) -> Result<bool, DeviceError> {
+        self.check_sound()?;
         self.library.sound(&self.communicator)?;
         Ok(self.calls.load(Ordering::Relaxed) || self.stream.is_behind())
+    }
+
+    fn give_up(&self) {
+        if !self.given_up.swap(true, Ordering::Relaxed) {
+            self.library.abort(&self.communicator);
+        }
     }
 }
