@@ -12,6 +12,7 @@ pub use restore::RestoreContext;
 pub use second::SecondStream;
 
 use cudarc::driver::{result, sys};
+use std::mem::MaybeUninit;
 
 /// Least compute capability: the products of `blend_splatcore` need Turing's matrix units.
 pub const MIN_CAPABILITY: u32 = 75;
@@ -87,7 +88,13 @@ pub fn identity(ordinal: usize) -> Option<String> {
     }
     result::init().ok()?;
     let device = result::device::get(i32::try_from(ordinal).ok()?).ok()?;
-    let uuid = result::device::get_uuid(device).ok()?;
+    let card = result::device::get_uuid(device).ok()?;
+    let uuid = part_of(device).unwrap_or(card);
+    let kind = if uuid.bytes == card.bytes {
+        "GPU"
+    } else {
+        "MIG"
+    };
     // SAFETY: the device is the driver's own.
     let place = |which| unsafe { result::device::get_attribute(device, which) }.ok();
     use sys::CUdevice_attribute::*;
@@ -96,15 +103,38 @@ pub fn identity(ordinal: usize) -> Option<String> {
         place(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?,
         place(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?,
     ];
-    Some(in_words(uuid.bytes.map(|byte| byte as u8), places))
+    Some(in_words((kind, uuid.bytes.map(|byte| byte as u8)), places))
 }
 
-/// As nvidia-smi has them: a card's UUID, and domain, bus and device of PCI.
-fn in_words(uuid: [u8; 16], [domain, bus, device]: [i32; 3]) -> String {
+/// The first version of CUDA whose driver tells parts of a card by MIG from each other.
+const TELLS_PARTS: i32 = 11_040;
+
+/// The UUID of a card, or of the part of one by MIG that this is; `None` if the driver does not
+/// tell them apart.
+fn part_of(device: sys::CUdevice) -> Option<sys::CUuuid> {
+    let (mut version, mut uuid) = (0, MaybeUninit::uninit());
+    // SAFETY: the driver writes its version.
+    unsafe { sys::cuDriverGetVersion(&mut version) }
+        .result()
+        .ok()?;
+    if version < TELLS_PARTS {
+        return None;
+    }
+    // SAFETY: the driver writes an UUID where it succeeds.
+    unsafe { sys::cuDeviceGetUuid_v2(uuid.as_mut_ptr(), device) }
+        .result()
+        .ok()?;
+    // SAFETY: it did.
+    Some(unsafe { uuid.assume_init() })
+}
+
+/// As nvidia-smi has them: the UUID of a card or of a part of one, and domain, bus and device of
+/// PCI.
+fn in_words((kind, uuid): (&str, [u8; 16]), [domain, bus, device]: [i32; 3]) -> String {
     let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
     format!(
-        "GPU-{} at PCI {domain:04x}:{bus:02x}:{device:02x}",
+        "{kind}-{} at PCI {domain:04x}:{bus:02x}:{device:02x}",
         parts.join("-")
     )
 }
@@ -152,7 +182,7 @@ mod tests {
     fn cards_are_told_apart_as_nvidia_smi_does() {
         let uuid = std::array::from_fn(|k| 0x10 * k as u8 + 1);
         assert_eq!(
-            in_words(uuid, [0, 0x18, 0]),
+            in_words(("GPU", uuid), [0, 0x18, 0]),
             "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1 at PCI 0000:18:00"
         );
     }
