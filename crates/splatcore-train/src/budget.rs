@@ -240,7 +240,7 @@ impl Account {
         (step > before).then(|| (more - fewer) / f64::from(step - before))
     }
 
-    /// What the first plan is made of, for people.
+    /// What a plan is made of, for people.
     pub fn told(&self, schedule: &Schedule, step: u32, gaussians: usize) -> Planned {
         let config = schedule.config();
         Planned {

@@ -96,7 +96,7 @@ pub enum Event<'a> {
     },
     /// A checkpoint could not be written; training goes on, and the next one is tried in its turn.
     NotSaved(&'a DataError),
-    /// The first plan of a run with a budget.
+    /// The plan of a run with a budget: the first one, and others by which its steps change much.
     Planned(Planned),
     /// These photos' poses came to a limit of what they may change, for the first time.
     PoseLimits {

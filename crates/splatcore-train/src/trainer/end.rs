@@ -26,6 +26,8 @@ const ONE_OF: usize = 4;
 const FEWEST: usize = 3;
 /// In dB: by so much a few views may mislead before all were measured.
 const MISLEADING: f64 = 0.5;
+/// A plan is told again once its steps have changed by more than one of so many.
+const TOLD_AGAIN: u32 = 10;
 /// Once the quality is reached, so many of the steps taken follow, in which the rates fall.
 const LAST_STEPS: f64 = 0.05;
 
@@ -182,8 +184,10 @@ impl Trainer {
             return Ok(());
         };
         self.schedule = account.plan(&self.schedule, step, gaussians, cap);
-        if first {
-            let planned = account.told(&self.schedule, step, gaussians);
+        let planned = account.told(&self.schedule, step, gaussians);
+        let moved = |told: u32| told.abs_diff(planned.iterations) > told / TOLD_AGAIN;
+        if self.ends.told.is_none_or(moved) {
+            self.ends.told = Some(planned.iterations);
             observer.note(&Event::Planned(planned));
         }
         Ok(())

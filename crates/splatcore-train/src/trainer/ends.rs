@@ -19,6 +19,8 @@ pub(super) struct Ends {
     pub(super) spending: Spending,
     pub(super) afterwards: Option<Afterwards>,
     pub(super) asked: usize,
+    /// Steps of the plan that was told last.
+    pub(super) told: Option<u32>,
     pub(super) held_out: Arc<Vec<View>>,
     pub(super) checks: Checks,
 }
@@ -44,6 +46,7 @@ impl Ends {
             spending,
             afterwards: None,
             asked: 0,
+            told: None,
             held_out: Arc::default(),
             checks: Checks::default(),
         }

@@ -94,7 +94,8 @@ pub fn in_a_line(accounts: &[Account]) -> Option<String> {
     let fullest = fullest.max_by(|a, b| share(a.1).total_cmp(&share(b.1)));
     let fullest = fullest.map(|(account, (bytes, all))| {
         format!(
-            "{} is the fullest: {} of {}",
+            "the card of rank {} ({}) is the fullest: {} of {}",
+            account.rank,
             account.place(),
             Bytes(bytes),
             Bytes(all)
@@ -131,14 +132,17 @@ mod tests {
         assert_eq!(
             in_a_line(&all).unwrap(),
             "rank 1 (card 1 of node1) computes longest: 3.00 ms a step, and 0.50 in exchanges; \
-             card 2 of node1 is the fullest: 3.0 GiB of 4.0 GiB"
+             the card of rank 2 (card 2 of node1) is the fullest: 3.0 GiB of 4.0 GiB"
         );
         let short = all.map(|account| Account {
             work_seconds: None,
             ..account
         });
         let line = in_a_line(&short).unwrap();
-        assert!(line.starts_with("card 2 of node1 is the fullest"), "{line}");
+        assert!(
+            line.starts_with("the card of rank 2 (card 2 of node1) is the fullest"),
+            "{line}"
+        );
         assert_eq!(in_a_line(&[Account::default()]), None);
     }
 }

@@ -240,7 +240,7 @@ fn offloaded(bytes: u64) -> String {
     )
 }
 
-/// The first plan of a run with a budget.
+/// The plan of a run with a budget.
 fn in_words(planned: &Planned) -> String {
     if planned.left <= 0.0 {
         return format!(
