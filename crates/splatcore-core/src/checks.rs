@@ -3,7 +3,7 @@
 use crate::backend::LearnerState;
 use crate::choice::Choice;
 use crate::colour::{ColourState, camera_count};
-use crate::{BackendError, Camera, Gaussians, Lens, Pipeline, View, sh, sky};
+use crate::{BackendError, Camera, Gaussians, Lens, Photo, Pipeline, View, sh, sky};
 
 /// Arrays of different lengths in a scene.
 ///
@@ -95,12 +95,7 @@ pub fn views(views: &[View]) -> Result<(), BackendError> {
         let (camera, photo) = (&view.camera, &view.photo);
         let pixels = camera.width as usize * camera.height as usize;
         if [camera.width, camera.height] != [photo.width, photo.height]
-            || photo.rgb.len() != 3 * pixels
-            || photo.mask.as_ref().is_some_and(|mask| mask.len() != pixels)
-            || photo
-                .alpha
-                .as_ref()
-                .is_some_and(|alpha| alpha.len() != pixels)
+            || (photo.elsewhere.is_none() && !fills(photo, pixels))
         {
             return Err(BackendError::Input(format!(
                 "{}: the photo is {}x{}, its camera {}x{}",
@@ -116,6 +111,12 @@ pub fn views(views: &[View]) -> Result<(), BackendError> {
         }
     }
     Ok(())
+}
+
+/// Whether pixels, mask and alpha of a photo are so many.
+fn fills(photo: &Photo, pixels: usize) -> bool {
+    let full = |plane: &Option<Vec<u8>>| plane.as_ref().is_none_or(|plane| plane.len() == pixels);
+    photo.rgb.len() == 3 * pixels && full(&photo.mask) && full(&photo.alpha)
 }
 
 /// Cameras in place of others that differ in more than their poses.

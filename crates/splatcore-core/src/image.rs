@@ -1,7 +1,10 @@
 //! Images: rendered (f32) and photographed (8 bit).
 
+pub mod elsewhere;
+
 use crate::Camera;
 use crate::depth::DepthMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// A linear array of f32 colours, `[height][width][3]`, row by row from the top left. Values are
@@ -41,7 +44,8 @@ pub fn to_bytes(colour: [f32; 3]) -> [u8; 3] {
     colour.map(|v| (v.clamp(0.0, 1.0) * 255.0 + 0.5) as u8)
 }
 
-/// A photo as the trainer keeps it: 8 bits a channel, `[height][width][3]`.
+/// A photo as the trainer keeps it: 8 bits a channel, `[height][width][3]`. Where pixels are read
+/// of a photo that may not hold them ([`Photo::elsewhere`]), [`Photo::held`] comes first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Photo {
     /// Width in pixels.
@@ -57,6 +61,9 @@ pub struct Photo {
     pub alpha: Option<Vec<u8>>,
     /// What is known of its depths, if anything.
     pub depth: Option<Arc<DepthMap>>,
+    /// Where its pixels are if they are not held: then `rgb` is empty, and `mask` and `alpha` are
+    /// `None`.
+    pub elsewhere: Option<Box<Elsewhere>>,
 }
 
 impl Photo {
@@ -66,9 +73,7 @@ impl Photo {
             width,
             height,
             rgb,
-            mask: None,
-            alpha: None,
-            depth: None,
+            ..Self::default()
         }
     }
 
@@ -89,6 +94,9 @@ impl Photo {
     /// The photo on a colour, opaque: rgb + (1 - alpha) colour, rounded. All in integers, so that
     /// every backend gets the same bytes.
     pub fn on(&self, colour: [u8; 3]) -> Self {
+        if let Some(elsewhere) = &self.elsewhere {
+            return self.on_elsewhere(elsewhere, colour);
+        }
         let mut rgb = self.rgb.clone();
         for (pixel, &alpha) in rgb.chunks_exact_mut(3).zip(self.alpha.iter().flatten()) {
             for (value, colour) in pixel.iter_mut().zip(colour) {
@@ -103,21 +111,74 @@ impl Photo {
             mask: self.mask.clone(),
             alpha: None,
             depth: self.depth.clone(),
+            elsewhere: None,
         }
     }
 
-    /// Bytes of pixels, mask and alpha.
+    /// Bytes of pixels, mask and alpha, held or not.
     pub fn bytes(&self) -> usize {
+        if let Some(elsewhere) = &self.elsewhere {
+            return elsewhere.bytes;
+        }
         let plane = |plane: &Option<Vec<u8>>| plane.as_ref().map_or(0, Vec::len);
         self.rgb.len() + plane(&self.mask) + plane(&self.alpha)
     }
 
     /// Pixels that count: all of them, or those with a nonzero mask.
     pub fn counted_pixels(&self) -> usize {
+        if let Some(elsewhere) = &self.elsewhere {
+            return elsewhere.counted;
+        }
         match &self.mask {
             None => self.width as usize * self.height as usize,
             Some(mask) => mask.iter().filter(|&&m| m != 0).count(),
         }
+    }
+}
+
+/// Pixels of a photo that are not held cannot be read, or are others than before: one line that
+/// names the photo.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct PhotoError(pub String);
+
+/// Gives pixels of photos that are not held, the same at every call.
+pub trait PhotoSource: fmt::Debug + Send + Sync {
+    /// The pixels of a photo, with its mask and alpha, without depths. Waits until they are there.
+    ///
+    /// # Errors
+    /// One line that names the photo and says what is wrong with it.
+    fn pixels(&self, index: usize) -> Result<Arc<Photo>, String>;
+
+    /// Which photos are asked for next: `now` at once, then `next`, in this order. The source may
+    /// get them ready, and may forget all others.
+    fn expect(&self, now: &[usize], next: &[usize]);
+}
+
+/// What is known of a photo whose pixels are not held.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// Gives the pixels.
+    pub source: Arc<dyn PhotoSource>,
+    /// The photo's number there.
+    pub index: usize,
+    /// Bytes of pixels, mask and alpha.
+    pub bytes: usize,
+    /// Pixels that count.
+    pub counted: usize,
+    /// Whether there is a mask.
+    pub masked: bool,
+    /// Whether there is an alpha.
+    pub transparent: bool,
+    /// [`Photo::fingerprint`].
+    pub fingerprint: u64,
+    /// The colour that is behind what the source gives ([`Photo::on`]).
+    pub behind: Option<[u8; 3]>,
+}
+
+impl PartialEq for Elsewhere {
+    fn eq(&self, other: &Self) -> bool {
+        self.index == other.index && self.fingerprint == other.fingerprint
     }
 }
 

@@ -93,6 +93,19 @@ pub fn mix(x: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// A hash of bytes and of their number: eight at a time by [`mix`].
+pub fn hash_bytes(bytes: &[u8]) -> u64 {
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    };
+    let length = mix(bytes.len() as u64);
+    bytes
+        .chunks(8)
+        .fold(length, |hash, bytes| mix(hash ^ word(bytes)))
+}
+
 /// Uniform in [0, 1) for (seed, step, index, lane).
 pub fn uniform_at(seed: u64, step: u64, index: u64, lane: u64) -> f32 {
     let bits = mix(mix(mix(seed ^ (step << 32)) ^ index) ^ lane);

@@ -72,8 +72,8 @@ impl Camera {
 }
 
 impl Photo {
-    /// The photo with each side divided by `divisor`. A pixel of it counts if all pixels that it
-    /// covers count.
+    /// The photo, which holds its pixels, with each side divided by `divisor`. A pixel of it counts
+    /// if all pixels that it covers count.
     pub fn reduced(&self, divisor: u32) -> Self {
         let from = [self.width, self.height];
         let to = from.map(|length| side(length, divisor));
@@ -92,6 +92,7 @@ impl Photo {
                 .as_ref()
                 .map(|alpha| averages::<1>(alpha, from, to)),
             depth: self.depth.clone(),
+            elsewhere: None,
         }
     }
 

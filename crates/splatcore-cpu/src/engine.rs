@@ -137,7 +137,7 @@ impl Engine for CpuLearner {
         let (view, look) = (view_of(&views, frame)?, self.look(frame));
         let (camera, index) = (self.step.camera()?, frame.view());
         let behind = colour::background(look.as_ref(), plan.render.background);
-        let photo = self.reduced.get(index, view, plan.scale, behind);
+        let photo = self.reduced.get(index, view, plan.scale, behind)?;
         let (loss, coloured, rendered) = (&mut self.loss, &mut self.coloured, &mut self.frame);
         self.workers.pool.install(|| {
             if let Some(look) = &look {

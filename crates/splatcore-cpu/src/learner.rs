@@ -14,8 +14,8 @@ use crate::step_buffers::StepBuffers;
 use crate::workers::Workers;
 use splatcore_core::backend::{
     BackendError, Cotangents, Deferred, FrameCounts, Learner, LearnerState, Posed, Profile,
-    Profiled, Refine, RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes,
-    StepPlan, Surrounded, TileCounts, Timed, Visibility, take_step,
+    Profiled, Ranks, Refine, RefineReport, RenderOptions, Rendered, Renderer, Scored, StageTimes,
+    StepPlan, Surrounded, TileCounts, Timed, Visibility, read_ahead, take_step,
 };
 use splatcore_core::colour::{ColourState, cameras_of};
 use splatcore_core::columns::Column;
@@ -188,6 +188,7 @@ impl Surrounded for CpuLearner {
 
 impl Learner for CpuLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        read_ahead(&self.views, Ranks::ALONE, plan)?;
         take_step(self, plan)
     }
 

@@ -208,7 +208,7 @@ impl Drawing<'_> {
                 let rows = &mut Rows::new(&mut out);
                 rows_backward(level, frame, view, camera, options, rows);
             });
-            Ok(())
+            Ok::<(), BackendError>(())
         })?;
         Ok(out)
     }

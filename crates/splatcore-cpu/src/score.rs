@@ -48,7 +48,7 @@ pub(crate) fn score(
         let look = model.map(|model| Look::of(model, colours, view, camera_of[view]));
         let behind = colour::background(look.as_ref(), scoring.render.background);
         let camera = &cameras[view].reduced(scoring.scale);
-        let photo = reduced.get(view, &views[view], scoring.scale, behind);
+        let photo = reduced.get(view, &views[view], scoring.scale, behind)?;
         let degree = scoring.render.sh_degree;
         let scene = Scene::with_smoothing(
             &state.gaussians,

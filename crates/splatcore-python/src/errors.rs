@@ -44,7 +44,7 @@ pub fn training(error: &TrainError) -> PyErr {
         TrainError::Backend(error) => backend(error),
         TrainError::Data(error) => data(error),
         TrainError::Config(error) => config(error),
-        TrainError::OutOfMemory { step, source } => Error::new_err(format!(
+        TrainError::Saved { step, source } => Error::new_err(format!(
             "{}; the state after step {step} is in the checkpoint, resume=True goes on from it",
             of_backend(source)
         )),
@@ -92,7 +92,9 @@ fn of_backend(error: &BackendError) -> String {
         BackendError::OutOfMemory { depends_on, .. }
         | BackendError::Unsupported { depends_on, .. }
         | BackendError::TooLarge { depends_on, .. } => with_remedy(error.to_string(), depends_on),
-        BackendError::Input(_) | BackendError::Device { .. } => error.to_string(),
+        BackendError::Input(_) | BackendError::Photo(_) | BackendError::Device { .. } => {
+            error.to_string()
+        }
     }
 }
 

@@ -74,12 +74,12 @@ pub enum TrainError {
         /// Step of the refinement.
         step: u32,
     },
-    /// Memory ran out; a checkpoint was saved.
+    /// Memory ran out, or a photo could not be read; a checkpoint was saved.
     #[error("{source}; the state after step {step} is saved")]
-    OutOfMemory {
+    Saved {
         /// Steps taken.
         step: u32,
-        /// What did not fit.
+        /// What stopped the run.
         source: BackendError,
     },
     /// Another process that trains the scene is gone, or says that it cannot go on.

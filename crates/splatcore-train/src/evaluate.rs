@@ -168,8 +168,10 @@ pub fn evaluate_over(
             .and_then(|map| DepthError::of(&rendered, map));
         let geometry = Geometry {
             depth: error,
-            region: (extras.region)
-                .and_then(|region| RegionScore::of(&rendered, view, region, MAX_PSNR)),
+            region: match extras.region {
+                Some(region) => RegionScore::of(&rendered, &*view.held()?, region, MAX_PSNR),
+                None => None,
+            },
         };
         Ok((rendered.image, geometry))
     };
@@ -268,7 +270,7 @@ impl Batch<'_> {
     }
 
     fn score_one(&self, i: usize, lpips: Option<f64>) -> Result<ViewScore, BackendError> {
-        let view = self.views[i];
+        let view = &*self.views[i].held()?;
         let Some((image, geometry)) = self.images[i].get() else {
             return Err(BackendError::Input(format!(
                 "view '{}' has no image",
@@ -292,7 +294,7 @@ impl Batch<'_> {
         let pairs = self.views.iter().zip(images);
         pairs
             .map(|(view, (image, _))| {
-                let score = lpips.score(image, &view.photo);
+                let score = lpips.score(image, &*view.photo.held()?);
                 score.map_err(|error| error.of_view(&view.name))
             })
             .collect()
@@ -304,8 +306,9 @@ impl Batch<'_> {
 /// takes most of its time.
 ///
 /// # Errors
-/// [`BackendError::Input`] when their sizes differ.
+/// [`BackendError::Input`] when their sizes differ; if the photo is not held and cannot be read.
 pub fn psnr(view: &View, image: &Image) -> Result<f64, BackendError> {
+    let view = &*view.held()?;
     check_size(view, image)?;
     Ok(decibels(metrics::psnr(image, &view.photo)))
 }
@@ -314,8 +317,9 @@ pub fn psnr(view: &View, image: &Image) -> Result<f64, BackendError> {
 /// colours fitted to it.
 ///
 /// # Errors
-/// [`BackendError::Input`] when their sizes differ.
+/// As [`psnr`].
 pub fn score(view: &View, image: &Image, align_colour: bool) -> Result<ViewScore, BackendError> {
+    let view = &*view.held()?;
     let photo = &view.photo;
     let psnr = psnr(view, image)?;
     let parts = (0..metrics::ssim_parts(image)).into_par_iter();

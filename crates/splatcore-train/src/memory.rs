@@ -19,7 +19,7 @@ pub struct Memory {
     pub limited: bool,
     /// The learner's share at `expected`.
     pub plan: MemoryPlan,
-    /// Photos and masks, bytes.
+    /// Photos and masks that are held, bytes.
     pub photos: u64,
     /// A checkpoint's copy of parameters and moments, bytes; 0 if it is made in other memory than
     /// the backend's.
@@ -78,7 +78,10 @@ pub fn plan(
             0
         },
         plan,
-        photos: views.map(|view| view.photo.bytes() as u64).sum(),
+        photos: views
+            .filter(|view| view.photo.elsewhere.is_none())
+            .map(|view| view.photo.bytes() as u64)
+            .sum(),
         available: if on_host { available() } else { None },
     }
 }

@@ -324,6 +324,7 @@ impl Schedule {
             pose_gradients: self.refines_poses(step),
             intrinsics_gradients: self.refines_intrinsics(step),
             seed: c.seed,
+            upcoming: Vec::new(),
         }
     }
 

@@ -5,8 +5,8 @@ use crate::Checkpoint;
 use crate::error::{Difference, TrainError};
 use rayon::prelude::*;
 use splatcore_core::depth::DepthMap;
-use splatcore_core::random::mix;
-use splatcore_core::{Camera, Photo, View};
+use splatcore_core::random::{hash_bytes as of_bytes, mix};
+use splatcore_core::{Camera, View};
 use std::sync::{Arc, OnceLock};
 
 /// Indices of the views whose mask leaves a pixel to learn from.
@@ -15,12 +15,13 @@ pub(crate) fn usable_views(views: &[View]) -> Result<Vec<u32>, TrainError> {
         let (photo, camera) = (&view.photo, &view.camera);
         let pixels = photo.width as usize * photo.height as usize;
         let mask = photo.mask.as_ref().map_or(pixels, Vec::len);
+        let full = photo.rgb.len() == 3 * pixels && mask == pixels;
         let problem = if (photo.width, photo.height) != (camera.width, camera.height) {
             format!(
                 "the photo is {}x{}, its camera {}x{}",
                 photo.width, photo.height, camera.width, camera.height
             )
-        } else if photo.rgb.len() != 3 * pixels || mask != pixels {
+        } else if photo.elsewhere.is_none() && !full {
             format!(
                 "its pixels or its mask do not fill {}x{}",
                 photo.width, photo.height
@@ -53,6 +54,8 @@ pub(crate) struct PhotoSet {
     pub photos: String,
     /// By their cameras, as the dataset has them.
     pub cameras: String,
+    /// Whether the pixels of some are not held.
+    pub read_ahead: bool,
     views: Arc<Vec<View>>,
     contents: OnceLock<Contents>,
 }
@@ -72,6 +75,7 @@ impl PhotoSet {
         Self {
             photos: names(views),
             cameras: of_all(views, |view| of_camera(&view.camera)),
+            read_ahead: views.iter().any(|view| view.photo.elsewhere.is_some()),
             views: Arc::clone(views),
             contents: OnceLock::new(),
         }
@@ -82,7 +86,7 @@ impl PhotoSet {
         self.contents.get_or_init(|| {
             let has_depths = self.views.iter().any(|view| view.photo.depth.is_some());
             Contents {
-                pixels: of_all(&self.views, |view| of_pixels(&view.photo)),
+                pixels: of_all(&self.views, |view| view.photo.fingerprint()),
                 depths: has_depths
                     .then(|| of_all(&self.views, |view| of_depth(view.photo.depth.as_deref()))),
             }
@@ -125,13 +129,6 @@ fn of_all(views: &[View], hash: impl Fn(&View) -> u64 + Send + Sync) -> String {
     format!("{hash:016x}")
 }
 
-fn of_pixels(photo: &Photo) -> u64 {
-    let layers = [photo.mask.as_ref(), photo.alpha.as_ref()];
-    let layers = layers.map(|layer| layer.map_or(0, |bytes| of_bytes(bytes)));
-    let rgb = of_bytes(&photo.rgb);
-    layers.into_iter().fold(rgb, |all, one| mix(all ^ one))
-}
-
 fn of_depth(depth: Option<&DepthMap>) -> u64 {
     let Some(depth) = depth else {
         return 0;
@@ -169,16 +166,4 @@ fn of_camera(camera: &Camera) -> u64 {
     let name = of_bytes(camera.lens.name().as_bytes());
     // -0 is 0.
     numbers.fold(name, |hash, number| mix(hash ^ (number + 0.0).to_bits()))
-}
-
-fn of_bytes(bytes: &[u8]) -> u64 {
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        u64::from_le_bytes(word)
-    };
-    let length = mix(bytes.len() as u64);
-    bytes
-        .chunks(8)
-        .fold(length, |hash, bytes| mix(hash ^ word(bytes)))
 }

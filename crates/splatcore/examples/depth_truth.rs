@@ -182,7 +182,7 @@ fn learned(
     };
     let test: Vec<View> = load(&test, &truth.resolve()?)?;
     let points = match at_depths {
-        true => &points_of(&train, 20_000, seed),
+        true => &points_of(&train, 20_000, seed)?,
         false => &dataset.points,
     };
     let extent = splatcore::core::camera::extent(train.iter().map(|view| &view.camera));

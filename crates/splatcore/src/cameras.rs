@@ -360,6 +360,7 @@ impl CameraArgs {
                 max_size: self.max_size,
                 background,
                 keep_lens: source.keep_lens(self.lens),
+                memory: Some(u64::MAX),
                 ..LoadOptions::default()
             },
         )?;

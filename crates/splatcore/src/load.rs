@@ -8,11 +8,14 @@ use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split, read_poi
 use splatcore_data::scene::{self, spz::SpzAxes};
 use splatcore_train::ResolvedConfig;
 use splatcore_train::config::Background;
+use splatcore_train::memory::{self, Bytes};
 use std::path::Path;
 
 /// Of a file of points so many are used at most: more cost a run time and memory before it has
 /// found out where they are needed.
 const MAX_POINTS: usize = 1_000_000;
+/// Photos take at most one of so many parts of the memory that is free.
+const SHARE_OF_PHOTOS: u64 = 2;
 /// So many names or warnings are printed; `splatcore info` has them all.
 const SHOWN: usize = 10;
 
@@ -178,24 +181,67 @@ pub fn train_and_test(
     let mut train = views(dataset, &indices, options)?;
     let mut test = train.split_off(trained);
     for view in &mut test {
-        if view.photo.alpha.is_some() {
+        if view.photo.has_alpha() {
             view.photo = view.photo.on(to_bytes(options.background));
         }
     }
     Ok([train, test])
 }
 
-/// Decodes photos with a progress bar.
+/// How many bytes of photos are held.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct PhotoMemoryArgs {
+    /// Hold at most so many bytes of decoded photos in the computer's memory, for example 8G [half
+    /// of what is free]. Photos beyond it are decoded each time that they are needed, some of them
+    /// ahead, by all threads. The result is the same, bit for bit. Depth maps, normals and masks of
+    /// the sky are always held. Each of several ranks holds so much
+    #[arg(long, value_name = "SIZE")]
+    pub photo_memory: Option<Bytes>,
+}
+
+impl PhotoMemoryArgs {
+    /// The limit in bytes, for one of so many processes of this machine; `None` where nothing was
+    /// typed and the system does not say how much is free.
+    pub fn limit(self, processes: usize) -> Option<u64> {
+        let share = |free: u64| free / SHARE_OF_PHOTOS / processes.max(1) as u64;
+        let typed = self.photo_memory.map(|Bytes(bytes)| bytes);
+        typed.or_else(|| memory::available().map(share))
+    }
+}
+
+/// Decodes photos with a progress bar. Without a limit in the options, they are held in the share
+/// of memory that is theirs.
 pub fn views(dataset: &Dataset, indices: &[usize], options: &LoadOptions) -> Result<Vec<View>> {
+    let limit = options.memory.or(PhotoMemoryArgs::default().limit(1));
+    let options = LoadOptions {
+        memory: limit,
+        ..options.clone()
+    };
     let progress = Progress::new("loading photos", indices.len() as u64);
-    let (views, warnings) = dataset.load_fitting(indices, options, &|done, _| {
+    let (views, warnings) = dataset.load_fitting(indices, &options, &|done, _| {
         progress.update(done as u64, String::new)
     })?;
     progress.finish();
     for warning in warnings {
         eprintln!("warning: {warning}");
     }
+    say_held(&views);
     Ok(views)
+}
+
+/// Says how many photos are not held, if there are some.
+fn say_held(views: &[View]) {
+    let held = views.iter().filter(|view| view.photo.elsewhere.is_none());
+    let held: Vec<u64> = held.map(|view| view.photo.bytes() as u64).collect();
+    if held.len() < views.len() {
+        eprintln!(
+            "photos: {} of {} are held in memory, {}; the others are decoded when they are needed \
+             (--photo-memory)",
+            held.len(),
+            views.len(),
+            Bytes(held.iter().sum())
+        );
+    }
 }
 
 /// A background to render on. Only training can have `random`.

@@ -204,6 +204,15 @@ impl Rank {
         self.ranks.rank == 0
     }
 
+    /// How many ranks run on this machine; all of them where the launcher does not say.
+    pub fn of_this_machine(&self) -> usize {
+        let said = ["LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"].into_iter();
+        let said = said.filter_map(|name| std::env::var(name).ok()?.parse().ok());
+        said.min()
+            .unwrap_or(self.ranks.count)
+            .clamp(1, self.ranks.count)
+    }
+
     /// Opens the card together with the other ranks.
     ///
     /// # Errors

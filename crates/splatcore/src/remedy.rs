@@ -65,7 +65,7 @@ fn of_training(error: &TrainError) -> Option<String> {
         TrainError::Backend(error) => return of_backend(error),
         TrainError::Data(error) => return of_data(error),
         TrainError::Config(error) => return of_config(error),
-        TrainError::OutOfMemory { source, .. } => {
+        TrainError::Saved { source, .. } => {
             let remedy = of_backend(source).map(|remedy| format!("; {remedy}"));
             let remedy = remedy.unwrap_or_default();
             return Some(format!("--resume goes on from it{remedy}"));
@@ -103,7 +103,7 @@ fn of_backend(error: &BackendError) -> Option<String> {
         BackendError::OutOfMemory { depends_on, .. }
         | BackendError::Unsupported { depends_on, .. }
         | BackendError::TooLarge { depends_on, .. } => of_choices(depends_on),
-        BackendError::Input(_) | BackendError::Device { .. } => None,
+        BackendError::Input(_) | BackendError::Photo(_) | BackendError::Device { .. } => None,
     }
 }
 
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_training_is_gone_on_with() {
-        let saved = TrainError::OutOfMemory {
+        let saved = TrainError::Saved {
             step: 3,
             source: out_of_memory(&[Choice::PhotoSize]),
         };

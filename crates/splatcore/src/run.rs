@@ -231,8 +231,9 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
         false => None,
     };
     facts::of_run(job, &files, init.as_ref(), &mut dataset)?;
-    let photos = load_photos(&mut dataset, job, config)?;
+    let photos = load_photos(&mut dataset, job, config, Some(rank))?;
     rank.same("photos", &photos.fingerprint())?;
+    let photos = photos.without_held_out();
     let first = match (&checkpoint, begin) {
         (None, None) => Some(of_points(config, &dataset, &photos.train)),
         (_, scene) => scene.map(|(scene, _)| scene),

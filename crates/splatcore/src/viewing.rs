@@ -168,7 +168,8 @@ pub fn shrunk(view: &View, size: u32) -> Result<(Vec<u8>, u32, u32), String> {
     let (width, height) = (view.photo.width, view.photo.height);
     let scale = (f64::from(size) / f64::from(width.max(height))).min(1.0);
     let side = |pixels: u32| ((f64::from(pixels) * scale).round() as u32).max(1);
-    let picture = image::RgbImage::from_raw(width, height, view.photo.rgb.clone());
+    let photo = view.photo.held().map_err(|error| error.to_string())?;
+    let picture = image::RgbImage::from_raw(width, height, photo.rgb.clone());
     let picture = picture.ok_or("the photo is damaged")?;
     let small = image::imageops::thumbnail(&picture, side(width), side(height));
     Ok((small.into_raw(), side(width), side(height)))

@@ -1,6 +1,7 @@
 //! What can go wrong in a backend.
 
 use crate::Choice;
+use crate::image::PhotoError;
 
 /// What can go wrong in a backend.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,9 @@ pub enum BackendError {
     /// Inputs that contradict each other (an image of another size than its camera, for example).
     #[error("{0}")]
     Input(String),
+    /// The pixels of a photo that are not held cannot be read, or are others than before.
+    #[error(transparent)]
+    Photo(#[from] PhotoError),
     /// The device failed.
     #[error("{backend}: {message}")]
     Device {

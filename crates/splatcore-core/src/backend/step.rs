@@ -103,6 +103,9 @@ pub struct StepPlan {
     pub intrinsics_gradients: bool,
     /// Seed of the run, for the noise.
     pub seed: u64,
+    /// The views of the steps that follow, one step's after the other, as far as they are known:
+    /// photos that are not held are read ahead by it. No bit depends on it.
+    pub upcoming: Vec<usize>,
 }
 
 impl StepPlan {
@@ -132,6 +135,7 @@ impl StepPlan {
             pose_gradients: false,
             intrinsics_gradients: false,
             seed: 0,
+            upcoming: Vec::new(),
         }
     }
 }

@@ -62,7 +62,7 @@ impl CudaLearner {
         {
             more.push(colour::program(model));
         }
-        let has_alpha = self.photos.views()[comparison.view].photo.alpha.is_some();
+        let has_alpha = self.photos.views()[comparison.view].photo.has_alpha();
         if (comparison.scale != 1 || has_alpha) && !self.photo.is_compiled() {
             more.push(photo::program());
         }

@@ -17,7 +17,8 @@ use crate::ops::row_blocks::OwnRows;
 use crate::ops::sky;
 use crate::passes::InferencePass;
 use splatcore_core::backend::{
-    CameraGradients, Engine, Exchange, Guided, Ranks, Statistic, StepFrame, StepPlan, take_step,
+    CameraGradients, Engine, Exchange, Guided, Ranks, Statistic, StepFrame, StepPlan, read_ahead,
+    take_step,
 };
 use splatcore_core::depth::DepthPlan;
 use splatcore_core::depth::normals::PixelRays;
@@ -294,6 +295,9 @@ impl CudaLearner {
     /// As [`CudaLearner::launch`]; if memory is short for as many Gaussians as there may be, for as
     /// many as there are.
     pub(super) fn launch_or_synchronise(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
+        if !self.photos.resident() {
+            read_ahead(self.photos.views(), self.ranks_of(plan), plan)?;
+        }
         if self.sharing.is_some() {
             // Others go on with a step that was begun; each call finds memory by itself.
             return self.launch(plan);

@@ -1,14 +1,18 @@
 //! The photos to learn from, 8 bits a channel: on the device if they fit in a share of its memory,
-//! else brought there one by one through pinned memory.
+//! else brought there one by one through pinned memory. The host need not hold them either
+//! ([`splatcore_core::Photo::elsewhere`]).
 
 use crate::device::error::{device_error, failed};
 use crate::device::{Buffer, Device, Event, Pinned};
 use crate::ops::photo::DevicePhoto;
+use splatcore_core::image::elsewhere::expect;
 use splatcore_core::{BackendError, View};
 use std::sync::Arc;
 
 /// Photos on their way at a time.
 const RING: usize = 4;
+/// While all photos are brought to the device, so many may be read ahead.
+const AHEAD: usize = 64;
 
 struct Slot {
     pinned: Pinned,
@@ -59,18 +63,23 @@ impl Photos {
         let total: usize = views.iter().map(|view| view.photo.bytes()).sum();
         let store = if total as f64 <= share * device.memory().0 as f64 {
             let mut resident = Vec::with_capacity(views.len());
-            for view in views.iter() {
-                let rgb = Buffer::from_slice(device, "photos", &view.photo.rgb)?;
+            let places: Vec<usize> = (0..views.len()).collect();
+            for (place, view) in views.iter().enumerate() {
+                let ahead = places.len().min(place + AHEAD);
+                expect(&views, &[place], &places[place + 1..ahead.max(place + 1)]);
+                let photo = view.photo.held()?;
+                let rgb = Buffer::from_slice(device, "photos", &photo.rgb)?;
                 let plane = |name, plane: &Option<Vec<u8>>| {
                     let upload = |plane| Buffer::from_slice(device, name, plane);
                     plane.as_deref().map(upload).transpose()
                 };
                 resident.push(Kept {
                     rgb,
-                    mask: plane("masks", &view.photo.mask)?,
-                    alpha: plane("alpha of the photos", &view.photo.alpha)?,
+                    mask: plane("masks", &photo.mask)?,
+                    alpha: plane("alpha of the photos", &photo.alpha)?,
                 });
             }
+            expect(&views, &[], &[]);
             Store::Resident(resident)
         } else {
             let largest = views
@@ -132,7 +141,7 @@ impl Photos {
                 if let Some(event) = &slot.passed {
                     self.device.wait(event).map_err(failed)?;
                 }
-                let photo = &self.views[index].photo;
+                let photo = self.views[index].photo.held()?;
                 let bytes = photo.bytes();
                 if bytes > slot.buffer.bytes() {
                     return Err(device_error(format!(

@@ -1,5 +1,6 @@
 //! [`Finding`]: a value of a dataset that is wrong or unlikely, as plain data and in words.
 
+use crate::DataError;
 use serde::Serialize;
 use std::fmt;
 
@@ -144,6 +145,31 @@ fn short(text: &str) -> &str {
 pub fn place(p: [f64; 3]) -> String {
     let [x, y, z] = p.map(number);
     format!("({x}, {y}, {z})")
+}
+
+/// What to add to the error of the first of some photos: which others have the same defect, and
+/// which another one.
+pub(super) fn others_too(failed: &[(&str, &DataError)]) -> String {
+    const SHOWN: usize = 5;
+    let Some(((_, first), others)) = failed.split_first() else {
+        return String::new();
+    };
+    // Sizes differ from photo to photo.
+    let kind = |error: &DataError| error.problem.replace(|c: char| c.is_ascii_digit(), "");
+    let (same, different): (Vec<_>, Vec<_>) = others
+        .iter()
+        .partition(|(_, error)| kind(error) == kind(first));
+    let listed = |what: &str, of: &[&(&str, &DataError)]| {
+        let names: Vec<&str> = of.iter().map(|(name, _)| *name).take(SHOWN).collect();
+        let names = names.join(", ");
+        let more = if of.len() > SHOWN { ", ..." } else { "" };
+        match of.len() {
+            0 => String::new(),
+            1 => format!(" ({what} {names})"),
+            n => format!(" ({what} {n} others: {names}{more})"),
+        }
+    };
+    listed("the same goes for", &same) + &listed("another defect is that of", &different)
 }
 
 #[cfg(test)]

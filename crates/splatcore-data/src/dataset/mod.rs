@@ -22,6 +22,7 @@
 //! | which points has a file that somebody names | `points_file.rs` |
 
 pub mod arkit;
+mod as_needed;
 mod below;
 pub mod bundler;
 pub mod colmap;

@@ -1,8 +1,9 @@
 //! From entries to views: decode, remove distortion, scale.
 
+use super::as_needed::{Decode, Holding};
 use super::depth::{self, DepthOptions, NormalOptions, Unfit};
-use super::finding::{self, Finding};
-use super::{Dataset, Entry, photo, resize, undistort};
+use super::finding::{self, Finding, others_too};
+use super::{Dataset, Entry, Points, photo, resize, undistort};
 use crate::{DataError, Place};
 use image::imageops::{self, FilterType};
 use image::metadata::Orientation;
@@ -35,6 +36,10 @@ pub struct LoadOptions {
     /// Also which pixels show the sky, by masks in this folder below the dataset's; `None` for
     /// none.
     pub sky_masks: Option<PathBuf>,
+    /// Pixels, masks and alpha of all photos take at most so many bytes: where that is too little,
+    /// some photos are decoded again whenever they are needed ([`Photo::elsewhere`]), a few of them
+    /// ahead. `None` holds all. What is known of depths is always held.
+    pub memory: Option<u64>,
 }
 
 impl Dataset {
@@ -99,12 +104,22 @@ impl Dataset {
             depth::check(self, depths)?;
         }
         let done = AtomicUsize::new(0);
+        let holding = options.memory.map(|limit| {
+            let entries = indices.iter().map(|&index| self.entries[index].clone());
+            Holding::new(entries.collect(), self.pixels_of(options), limit)
+        });
         let loaded: Vec<Result<Loaded, DataError>> = indices
             .par_iter()
-            .map(|&index| {
-                let views = load(self, &self.entries[index], options);
+            .enumerate()
+            .map(|(place, &index)| {
+                let loaded = load(self, &self.entries[index], options);
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1, indices.len());
-                views
+                let (views, unfit) = loaded?;
+                let views = match &holding {
+                    Some(holding) => holding.keep(place, views),
+                    None => views,
+                };
+                Ok((views, unfit))
             })
             .collect();
         let views = indices.iter().zip(&loaded);
@@ -119,8 +134,27 @@ impl Dataset {
             error
         })?;
         let (views, unfit): (Vec<_>, Vec<_>) = views.into_iter().unzip();
-        let (views, unfit) = (views.concat(), unfit.concat());
-        Ok((views, unfit))
+        let views = match holding {
+            Some(holding) => holding.settle(views),
+            None => views.into_iter().flatten().collect(),
+        };
+        Ok((views, unfit.concat()))
+    }
+
+    /// Decodes photos again as these options say, without what is known of depths, which is held.
+    fn pixels_of(&self, options: &LoadOptions) -> Decode {
+        let dataset = Self {
+            entries: Vec::new(),
+            points: Points::default(),
+            ..self.clone()
+        };
+        let options = LoadOptions {
+            depths: None,
+            normals: None,
+            sky_masks: None,
+            ..options.clone()
+        };
+        Box::new(move |entry| Ok(load(&dataset, entry, &options)?.0))
     }
 
     /// Refuses views of which nothing is known that was asked for.
@@ -217,31 +251,6 @@ type Loaded = (Vec<View>, Vec<Unfit>);
 
 fn knows_depths(view: &View) -> bool {
     view.photo.depth.as_ref().is_some_and(|map| map.known() > 0)
-}
-
-/// What to add to the error of the first of some photos: which others have the same defect, and
-/// which another one.
-fn others_too(failed: &[(&str, &DataError)]) -> String {
-    const SHOWN: usize = 5;
-    let Some(((_, first), others)) = failed.split_first() else {
-        return String::new();
-    };
-    // Sizes differ from photo to photo.
-    let kind = |error: &DataError| error.problem.replace(|c: char| c.is_ascii_digit(), "");
-    let (same, different): (Vec<_>, Vec<_>) = others
-        .iter()
-        .partition(|(_, error)| kind(error) == kind(first));
-    let listed = |what: &str, of: &[&(&str, &DataError)]| {
-        let names: Vec<&str> = of.iter().map(|(name, _)| *name).take(SHOWN).collect();
-        let names = names.join(", ");
-        let more = if of.len() > SHOWN { ", ..." } else { "" };
-        match of.len() {
-            0 => String::new(),
-            1 => format!(" ({what} {names})"),
-            n => format!(" ({what} {n} others: {names}{more})"),
-        }
-    };
-    listed("the same goes for", &same) + &listed("another defect is that of", &different)
 }
 
 fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Loaded, DataError> {
@@ -374,7 +383,7 @@ fn view(name: String, camera: Camera, (rgb, alpha, mask): Pixels) -> View {
             rgb: rgb.into_raw(),
             mask: mask.map(|mask| mask.into_raw().iter().map(|&m| (m >= 128) as u8).collect()),
             alpha: alpha.map(|alpha| alpha.pixels().map(|pixel| pixel.0[0]).collect()),
-            depth: None,
+            ..Photo::default()
         },
         camera,
     }

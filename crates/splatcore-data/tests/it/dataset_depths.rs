@@ -384,7 +384,7 @@ fn another_unit_shows() {
         ..DepthOptions::default()
     };
     let views = load(&open(root), of_unit(None)).unwrap();
-    let points = points_of(&views, 80, 3).positions;
+    let points = points_of(&views, 80, 3).unwrap().positions;
     for (unit, wanted) in [(None, 1.0), (Some(0.01), 0.1)] {
         let views = load(&open(root), of_unit(unit)).unwrap();
         let factor = depth_factor(&views, &points).unwrap();
@@ -405,10 +405,10 @@ fn points_lie_where_the_depths_say() {
         save(png16(), &root.join(format!("depths/{name}.png")));
     }
     let views = load(&open(root), DepthOptions::default()).unwrap();
-    let points = points_of(&views, 40, 3);
+    let points = points_of(&views, 40, 3).unwrap();
     assert_eq!((points.positions.len(), points.colours.len()), (40, 40));
-    assert!(!points.random && points == points_of(&views, 40, 3));
-    assert!(points != points_of(&views, 40, 4));
+    assert!(!points.random && points == points_of(&views, 40, 3).unwrap());
+    assert!(points != points_of(&views, 40, 4).unwrap());
     for (i, position) in points.positions.iter().enumerate() {
         let view = &views[i / 20];
         let position = position.map(f64::from);
@@ -422,7 +422,7 @@ fn points_lie_where_the_depths_say() {
         assert_eq!(points.colours[i], view.photo.rgb[at..at + 3]);
     }
     // No more than there are.
-    assert_eq!(points_of(&views, 1000, 3).positions.len(), 2 * 47);
+    assert_eq!(points_of(&views, 1000, 3).unwrap().positions.len(), 2 * 47);
 }
 
 /// A phone's capture with LiDAR.

@@ -4,6 +4,7 @@
 #[macro_use]
 extern crate splatcore_test_support;
 
+mod dataset_as_needed;
 mod dataset_as_taken;
 mod dataset_bad_input;
 mod dataset_bundler;

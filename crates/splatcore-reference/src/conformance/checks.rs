@@ -3,8 +3,8 @@
 use super::outcome::Outcome;
 use super::{
     batches, colour, depth, depth_gradients, depth_guide, determinism, errors, forward, gradients,
-    intrinsics, learned_masks, lenses, poses, refine, shutters, sky, smoothing, step, step_options,
-    strips, visibility,
+    intrinsics, learned_masks, lenses, photos_elsewhere, poses, refine, shutters, sky, smoothing,
+    step, step_options, strips, visibility,
 };
 use splatcore_core::backend::Backend;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -216,6 +216,14 @@ pub const CHECKS: &[Check] = &[
     ),
     ("opacity reset caps", refine::opacity_reset_caps),
     ("opacity fades", refine::opacity_fades),
+    (
+        "photos may be elsewhere",
+        photos_elsewhere::steps_are_those_of_held_photos,
+    ),
+    (
+        "a photo that is gone stops a step",
+        photos_elsewhere::a_photo_that_is_gone_stops_a_step,
+    ),
     ("adc draws by the budget", refine::adc_draws_by_the_budget),
     (
         "filters stay with their Gaussians",

@@ -30,6 +30,7 @@ pub mod intrinsics;
 pub mod learned_masks;
 mod lenses;
 mod outcome;
+pub mod photos_elsewhere;
 pub mod poses;
 pub mod refine;
 pub mod scenes;

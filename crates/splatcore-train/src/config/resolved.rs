@@ -323,6 +323,7 @@ impl ResolvedConfig {
             depths: self.depth.options(),
             normals: self.depth.normals.options(),
             sky_masks: self.sky.masks.clone(),
+            memory: None,
         }
     }
 

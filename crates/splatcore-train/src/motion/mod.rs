@@ -92,10 +92,11 @@ impl Motions {
         rounds: u32,
         renderer: &mut dyn Renderer,
         options: &RenderOptions,
-        views: impl Iterator<Item = (usize, Camera, Photo)>,
+        views: impl Iterator<Item = Result<(usize, Camera, Photo), BackendError>>,
     ) -> Result<(), BackendError> {
         let mut moved = Vec::new();
-        for (view, camera, photo) in views {
+        for view in views {
+            let (view, camera, photo) = view?;
             let given = &self.given[view];
             if let Some(found) = step(renderer, options, &camera, given, &photo)? {
                 moved.push((view, camera, found));
@@ -167,7 +168,10 @@ pub fn fit(
     progress: &dyn Fn(usize),
 ) -> Result<Vec<Camera>, BackendError> {
     let fitted = |(index, view): (usize, &View)| {
-        let (given, photo) = (numbers(&view.camera), compared(&view.photo, options));
+        let (given, photo) = (
+            numbers(&view.camera),
+            compared(&*view.photo.held()?, options),
+        );
         let mut camera = view.camera.clone();
         for _ in 0..FIT_STEPS {
             match step(renderer, options, &camera, &given, &photo)? {

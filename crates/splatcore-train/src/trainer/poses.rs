@@ -67,8 +67,8 @@ impl Trainer {
         if let Some(motion) = &mut self.motion {
             let views = self.order.order.iter().map(|&view| view as usize);
             let views = views.map(|view| {
-                let photo = motion::compared(&self.views[view].photo, &options);
-                (view, cameras[view].clone(), photo)
+                let photo = motion::compared(&*self.views[view].photo.held()?, &options);
+                Ok((view, cameras[view].clone(), photo))
             });
             motion.round(due, &mut *self.learner, &options, views)?;
         }

@@ -100,7 +100,7 @@ impl Trainer {
 impl Compared<'_> {
     /// `None` where no pixel counts.
     fn psnr(&self, view: &View, mut rendered: Rendered) -> Result<Option<f64>, BackendError> {
-        let mut photo = view.photo.reduced(self.reduced_by);
+        let mut photo = view.photo.held()?.reduced(self.reduced_by);
         let mut behind = self.options.background;
         if let Some(look) = &self.look {
             rendered.image = look.image(&rendered.image);

@@ -8,9 +8,9 @@ use splatcore_core::backend::BackendError;
 use std::time::Instant;
 
 impl Trainer {
-    /// After memory ran out: the state goes to disk if the learner still gives it. A photo of which
-    /// the step was left out comes next when the run is resumed; a round of densification that
-    /// failed stays undone.
+    /// After memory ran out, or a photo could not be read: the state goes to disk if the learner
+    /// still gives it. A photo of which the step was left out comes next when the run is resumed; a
+    /// round of densification that failed stays undone.
     pub(super) fn save_what_there_is(
         &mut self,
         error: BackendError,
@@ -26,7 +26,7 @@ impl Trainer {
             && self.save(observer).is_ok()
             && self.wait_saved(observer).is_ok();
         match saved {
-            true => TrainError::OutOfMemory {
+            true => TrainError::Saved {
                 step: self.step,
                 source: error,
             },

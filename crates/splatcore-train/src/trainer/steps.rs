@@ -12,6 +12,9 @@ use splatcore_core::backend::{
 };
 use std::sync::Arc;
 
+/// Of photos that are not held, about so many are read ahead, if there is room for them.
+const READ_AHEAD: u32 = 64;
+
 /// What one call of [`Trainer::run_ahead`] remembers from step to step.
 pub(super) struct Stretch {
     pub(super) first_step: u32,
@@ -48,7 +51,8 @@ impl Trainer {
     /// [`TrainError::NotFinite`] within [`SAMPLE_EVERY`] steps of the loss becoming infinite or not
     /// a number (nothing is saved then: the last checkpoint is from before), [`TrainError::Empty`]
     /// when every Gaussian was pruned, [`TrainError::Diverged`] when none is finite at a
-    /// checkpoint, [`TrainError::OutOfMemory`] (the state is saved, if it still can be had), and
+    /// checkpoint, [`TrainError::Saved`] (memory ran out, or a photo cannot be read; the state is
+    /// saved, if it still can be had), and
     /// what the backend or the disk report.
     pub fn run_ahead(&mut self, observer: &mut dyn Observer) -> Result<Outcome, TrainError> {
         let outcome = self.run_unsaved(observer)?;
@@ -80,15 +84,13 @@ impl Trainer {
         saved.map_err(|error| self.saved_if_short(error, observer))
     }
 
-    /// Saves the state if an error says that memory is short.
+    /// Saves the state if an error says that memory is short, or that a photo cannot be read.
     fn saved_if_short(&mut self, error: TrainError, observer: &mut dyn Observer) -> TrainError {
         match error {
             // A process alone cannot fetch the state from the others.
-            TrainError::Backend(error @ BackendError::OutOfMemory { .. })
-                if self.together.is_none() =>
-            {
-                self.save_what_there_is(error, observer)
-            }
+            TrainError::Backend(
+                error @ (BackendError::OutOfMemory { .. } | BackendError::Photo(_)),
+            ) if self.together.is_none() => self.save_what_there_is(error, observer),
             error => error,
         }
     }
@@ -205,6 +207,7 @@ impl Trainer {
         let views = self.order.next_views(batch).ok_or(TrainError::NoViews)?;
         let mut plan = self.schedule.plan(step, views);
         plan.render.sky = self.given_sky.clone();
+        plan.upcoming = self.upcoming();
         // Not the first step of its options, for which kernels may have to be compiled.
         let warm = self.step > first_step
             && RenderOptions {
@@ -212,12 +215,29 @@ impl Trainer {
                 sky: plan.render.sky.clone(),
                 ..self.schedule.render(self.step)
             } == plan.render;
-        match warm && is_profiled(step, self.schedule.config().iterations) {
-            true => self.learner.profiled_step(&plan)?,
-            false => self.learner.step(&plan)?,
+        let taken = match warm && is_profiled(step, self.schedule.config().iterations) {
+            true => self.learner.profiled_step(&plan),
+            false => self.learner.step(&plan),
+        };
+        if let Err(BackendError::Photo(_)) = taken {
+            for &view in plan.views.iter().rev() {
+                self.order.put_back(view);
+            }
         }
+        taken?;
         self.step = step;
         Ok(plan.views)
+    }
+
+    /// The views of the next steps, if photos are read ahead.
+    fn upcoming(&self) -> Vec<usize> {
+        if !self.photos.read_ahead {
+            return Vec::new();
+        }
+        let batch = self.schedule.config().batch.views;
+        let steps = READ_AHEAD.div_ceil(batch).max(2);
+        let views = self.order.clone().next_views(steps.saturating_mul(batch));
+        views.unwrap_or_default()
     }
 
     /// Fetches the loss; some samples are points of the curve.

@@ -6,6 +6,7 @@
 extern crate splatcore_test_support;
 
 mod antialias;
+mod as_needed;
 mod blobs;
 mod colours;
 mod common;

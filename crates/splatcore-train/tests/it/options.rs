@@ -34,19 +34,15 @@ pub fn photos(backend: &CpuBackend, n: usize, alpha: bool) -> Arc<Vec<View>> {
             name: format!("{i:03}.png"),
             camera,
             photo: Photo {
-                width: 40,
-                height: 28,
-                rgb: rendered.image.to_bytes(),
-                mask: None,
                 alpha: alpha.then(|| rendered.transmittance.iter().map(opaque).collect()),
-                depth: None,
+                ..Photo::opaque(40, 28, rendered.image.to_bytes())
             },
         }
     };
     Arc::new((0..n).map(view).collect())
 }
 
-fn all_options(strategy: Strategy) -> Config {
+pub fn all_options(strategy: Strategy) -> Config {
     Config {
         optimizer: Some(Optimizer::SparseAdam),
         resolution_schedule: Some(ResolutionSchedule::CoarseToFine),

@@ -107,6 +107,7 @@ pub fn run(args: Args) -> Result<()> {
         device: None,
         memory: None,
         memory_files: None,
+        photo_memory: crate::load::PhotoMemoryArgs::default(),
         folder: folder.clone(),
         config: config(&args)?,
         resume: false,

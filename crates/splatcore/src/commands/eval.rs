@@ -2,6 +2,7 @@
 
 use crate::backends::cards::{self, CardsArgs};
 use crate::backends::{BackendArgs, note_depth_method};
+use crate::load::PhotoMemoryArgs;
 use crate::looks::{self, LookArgs, Shown};
 use crate::output::{self, WrongUsage, counted};
 use crate::progress::Progress;
@@ -89,6 +90,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    photos: PhotoMemoryArgs,
+    #[command(flatten)]
     cards: CardsArgs,
     #[command(flatten)]
     backend: BackendArgs,
@@ -128,6 +131,7 @@ pub fn run(args: Args) -> Result<()> {
         max_size: args.max_size.or(own),
         background: background_colour,
         keep_lens: source.keep_lens(args.lens),
+        memory: args.photos.limit(1),
         ..LoadOptions::default()
     };
     let views = load::views(&dataset, &indices, &options)?;

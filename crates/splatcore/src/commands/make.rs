@@ -297,6 +297,7 @@ impl Make {
             device: asked.device,
             memory: None,
             memory_files: None,
+            photo_memory: load::PhotoMemoryArgs::default(),
             resume,
             overwrite: !resume,
             // A run that goes on knows it.

@@ -1,6 +1,7 @@
 //! `splatcore train`: photos to a scene.
 
 use crate::backends::{Card, DeviceArgs};
+use crate::load::PhotoMemoryArgs;
 use crate::output::{self, WrongUsage, counted, duration, quote};
 use crate::ranks::{self, Cards};
 use crate::run::{self, Files, Finished, Init, Job, Show, Written};
@@ -108,6 +109,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     memory_files: Option<PathBuf>,
     #[command(flatten)]
+    photos: PhotoMemoryArgs,
+    #[command(flatten)]
     settings: Flags,
 }
 
@@ -148,6 +151,7 @@ pub fn run(args: Args) -> Result<()> {
             memory: args.memory,
             files: args.memory_files.as_deref(),
         },
+        args.photos,
         (args.cards, args.split_photos),
     );
     let job = Job {
@@ -158,6 +162,7 @@ pub fn run(args: Args) -> Result<()> {
         device: args.device.device,
         memory: args.memory,
         memory_files: args.memory_files,
+        photo_memory: args.photos,
         cards: args.cards,
         split_photos: args.split_photos,
         config,
@@ -291,6 +296,7 @@ fn resume_command(
     folder: &Path,
     images: Option<&str>,
     card: Card<'_>,
+    photos: PhotoMemoryArgs,
     (cards, split_photos): (Option<Cards>, bool),
 ) -> String {
     let quoted = |path: &Path| quote(&path.to_string_lossy());
@@ -305,10 +311,13 @@ fn resume_command(
     let files = files.map_or(String::new(), |folder| {
         format!(" --memory-files {}", quoted(folder))
     });
+    let photos = photos.photo_memory.map_or(String::new(), |size| {
+        format!(" --photo-memory {}", size.typed())
+    });
     let cards = cards.map_or(String::new(), |cards| format!(" --cards {cards}"));
     let split = if split_photos { " --split-photos" } else { "" };
     format!(
-        "splatcore train {} -o {}{images}{device}{memory}{files}{cards}{split} --resume",
+        "splatcore train {} -o {}{images}{device}{memory}{files}{photos}{cards}{split} --resume",
         quoted(dataset),
         quoted(folder)
     )
@@ -322,7 +331,8 @@ mod tests {
     fn the_resume_command_survives_a_shell() {
         let any = Card::default();
         let one = (None, false);
-        let command = resume_command(Path::new("my photos"), Path::new("out"), None, any, one);
+        let (data, out) = (Path::new("my photos"), Path::new("out"));
+        let command = resume_command(data, out, None, any, PhotoMemoryArgs::default(), one);
         assert_eq!(command, "splatcore train 'my photos' -o out --resume");
         let command = resume_command(
             Path::new("it's"),
@@ -333,13 +343,17 @@ mod tests {
                 memory: Some(Bytes(3 << 29)),
                 files: Some(Path::new("/nvme/it's")),
             },
+            PhotoMemoryArgs {
+                photo_memory: Some(Bytes(8 << 30)),
+            },
             (Some(Cards::Count(2)), true),
         );
         assert_eq!(
             command,
             concat!(
                 r"splatcore train 'it'\''s' -o a/b --images images_4 --device 1 --memory 1536M ",
-                r"--memory-files '/nvme/it'\''s' --cards 2 --split-photos --resume"
+                r"--memory-files '/nvme/it'\''s' --photo-memory 8G --cards 2 --split-photos ",
+                r"--resume"
             )
         );
     }

@@ -37,7 +37,7 @@ pub fn afterwards(
     (trained, budget): (usize, f64),
 ) -> Afterwards {
     let tried = views.iter().find(|view| view.photo.counted_pixels() > 0);
-    let tried = tried.map(|view| (view.camera.clone(), reduced(view)));
+    let tried = tried.and_then(|view| Some((view.camera.clone(), reduced(&*view.held().ok()?))));
     Box::new(move |renderer, options, gaussians| {
         let count = gaussians as f64;
         let scene = SCENE_BYTES * count / BYTES_A_SECOND;

@@ -1,6 +1,7 @@
 //! What to train, and the folder that the result goes to.
 
 use crate::backends::Card;
+use crate::load::PhotoMemoryArgs;
 use crate::output;
 use crate::ranks::Cards;
 use crate::scene_source::{Files, SceneSource};
@@ -51,6 +52,8 @@ pub struct Job {
     pub memory: Option<Bytes>,
     /// Where what it has no memory for lies in files; in the computer's memory if not given.
     pub memory_files: Option<PathBuf>,
+    /// How much of the photos is held.
+    pub photo_memory: PhotoMemoryArgs,
     /// Which cards train together; one if not given.
     pub cards: Option<Cards>,
     /// Cards render a photo together where a step has fewer photos than cards.

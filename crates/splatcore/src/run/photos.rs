@@ -3,10 +3,12 @@
 use super::job::{Init, Job};
 use crate::load;
 use crate::output::{self, counted};
+use crate::ranks::Rank;
 use anyhow::{Result, bail};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use splatcore_core::{View, panorama};
+use splatcore_core::image::PhotoSource;
+use splatcore_core::{Photo, View, panorama};
 use splatcore_data::dataset::{
     Dataset, Entry, LoadOptions, Points, Split, depth_factor, depths_of_points, points_of,
 };
@@ -34,6 +36,34 @@ impl Photos {
     }
 }
 
+impl Photos {
+    /// Without the pixels of the photos held out, which rank 0 alone reads.
+    pub fn without_held_out(self) -> Self {
+        let nowhere: Arc<dyn PhotoSource> = Arc::new(AtRankZero);
+        let released = |(index, view): (usize, &View)| View {
+            photo: view.photo.clone().released(Arc::clone(&nowhere), index),
+            ..view.clone()
+        };
+        let test = self.test.iter().enumerate().map(released).collect();
+        Self {
+            test: Arc::new(test),
+            ..self
+        }
+    }
+}
+
+/// Stands for photos that only rank 0 reads.
+#[derive(Debug)]
+struct AtRankZero;
+
+impl PhotoSource for AtRankZero {
+    fn pixels(&self, _: usize) -> std::result::Result<Arc<Photo>, String> {
+        Err("a photo that is held out is read by rank 0 alone".into())
+    }
+
+    fn expect(&self, _: &[usize], _: &[usize]) {}
+}
+
 /// So many names are listed.
 const SHOWN: usize = 5;
 
@@ -44,8 +74,13 @@ const OTHER_UNIT: f64 = 1.5;
 const DEPTH_POINTS: usize = 100_000;
 
 /// Decodes them. A run that starts from their depths, because it is to or because the dataset has
-/// no points, gets points of these in the dataset.
-pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) -> Result<Photos> {
+/// no points, gets points of these in the dataset. Ranks of one machine share its memory.
+pub fn load_photos(
+    dataset: &mut Dataset,
+    job: &Job,
+    config: &ResolvedConfig,
+    rank: Option<&Rank>,
+) -> Result<Photos> {
     let every = config.data.test_every as usize;
     let indices = dataset.select(Split::Train, every);
     if indices.is_empty() {
@@ -66,7 +101,7 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
     let usual = Config::UNSET.complete().data.test_every;
     let unusual = Some(config.data.test_every).filter(|every| *every != usual);
     load::say_declared(dataset, unusual);
-    let options = config.load_options();
+    let options = options(job, config, rank);
     about_panoramas(dataset, config)?;
     let asked = config.loss.exif_exposure && config.loss.colour.is_some();
     let exposures = asked.then(|| exposures(dataset, &indices, &options));
@@ -92,19 +127,11 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
         );
     }
     if config.depth.normals.from != Depths::None {
-        let known = |view: &&View| {
-            let map = view.photo.depth.as_ref();
-            map.is_some_and(|map| !map.normals.is_empty())
-        };
-        let count = train.iter().filter(known).count();
-        eprintln!(
-            "normals of {count} of {} to train on",
-            counted(train.len(), "photo")
-        );
+        say_normals(&train);
     }
     let has_points = !dataset.points.random || job.init.is_some();
     if matches!(job.init, Some(Init::Depths)) || (reads_depths && !has_points) {
-        dataset.points = points_of(&train, DEPTH_POINTS, config.seed);
+        dataset.points = points_of(&train, DEPTH_POINTS, config.seed)?;
     }
     let sizes = train
         .iter()
@@ -123,6 +150,15 @@ pub fn load_photos(dataset: &mut Dataset, job: &Job, config: &ResolvedConfig) ->
         test: Arc::new(test),
         exposures,
     })
+}
+
+/// How photos are decoded, and how much of them is held by one of the ranks of this machine.
+fn options(job: &Job, config: &ResolvedConfig, rank: Option<&Rank>) -> LoadOptions {
+    let ranks = rank.map_or(1, Rank::of_this_machine);
+    LoadOptions {
+        memory: job.photo_memory.limit(ranks),
+        ..config.load_options()
+    }
 }
 
 /// Gives views the depths of the dataset's points.
@@ -226,6 +262,19 @@ fn say_unit(train: &[View], points: &Points) {
             if factor > 1.0 { "far" } else { "near" }
         );
     }
+}
+
+/// Says of how many photos normals are known.
+fn say_normals(train: &[View]) {
+    let known = |view: &&View| {
+        let map = view.photo.depth.as_ref();
+        map.is_some_and(|map| !map.normals.is_empty())
+    };
+    let count = train.iter().filter(known).count();
+    eprintln!(
+        "normals of {count} of {} to train on",
+        counted(train.len(), "photo")
+    );
 }
 
 /// Says of how many photos depths are known, and how far away they are.

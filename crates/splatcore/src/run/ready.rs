@@ -127,7 +127,7 @@ fn read(
     // The others take the settings as they are.
     let keeps_size = checkpoint.is_some() || rank.is_some();
     let load = |config: &ResolvedConfig, dataset: &mut Dataset| -> Result<_> {
-        let photos = timeline.time("decode photos", || load_photos(dataset, job, config))?;
+        let photos = timeline.time("decode photos", || load_photos(dataset, job, config, rank))?;
         let start = match (&checkpoint, &scene) {
             (None, None) => Some(timeline.time("make the first Gaussians", || {
                 of_points(config, dataset, &photos.train)
@@ -219,6 +219,7 @@ mod tests {
             device: None,
             memory: None,
             memory_files: None,
+            photo_memory: load::PhotoMemoryArgs::default(),
             cards: None,
             split_photos: false,
             resume: false,

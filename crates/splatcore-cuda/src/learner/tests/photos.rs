@@ -6,6 +6,7 @@ use crate::tests::support::watched::{Watched, view};
 use splatcore_core::backend::Backend;
 use splatcore_core::{Pipeline, View};
 use splatcore_reference::conformance::determinism::state_bits;
+use splatcore_reference::conformance::photos_elsewhere::elsewhere;
 use splatcore_reference::conformance::scenes::{odd_camera, random_scene};
 use splatcore_reference::conformance::step::plan;
 use std::sync::Arc;
@@ -83,7 +84,7 @@ fn training_through_the_ring_gives_the_same_bits() {
         };
         let views = views(160, masks);
         let scene = random_scene(31, 60, 1);
-        let train = || {
+        let train = |views: &Arc<Vec<View>>| {
             let mut learner = watched.backend().learner(&scene, views.clone()).unwrap();
             // Some twice in a row, and once around.
             for step in 1..=14 {
@@ -96,7 +97,7 @@ fn training_through_the_ring_gives_the_same_bits() {
             let loss = learner.last_loss().unwrap();
             (state_bits(&learner.snapshot().unwrap()), loss.to_bits())
         };
-        let resident = train();
+        let resident = train(&views);
         // The learner's view of the counters and of the refinements' numbers.
         let before = watched.watch().pinned;
         assert_eq!(before, 2);
@@ -105,11 +106,16 @@ fn training_through_the_ring_gives_the_same_bits() {
         watched
             .device
             .set_memory_limit((photos as f64 / 0.45) as u64);
-        let streamed = train();
+        let streamed = train(&views);
         assert!(
             watched.watch().pinned > 2 * before,
             "the photos were not streamed"
         );
         assert!(resident == streamed, "masks {masks}");
+        let elsewhere = Arc::new(elsewhere(&views).0);
+        let as_needed = train(&elsewhere);
+        assert!(resident == as_needed, "read as needed, masks {masks}");
+        watched.device.set_memory_limit(1 << 36);
+        assert!(resident == train(&elsewhere), "read once, masks {masks}");
     }
 }

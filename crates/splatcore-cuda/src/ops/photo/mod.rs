@@ -9,6 +9,7 @@ use crate::device::{Buffer, Device, Kernel, Program};
 use crate::ops::sources;
 use splatcore_core::{BackendError, Photo, reduce};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 kernel_params! {
@@ -129,10 +130,13 @@ impl StepPhoto {
         };
         if scale != 1 {
             made.counted = match masked {
-                true => *self
-                    .counted
-                    .entry((index, scale))
-                    .or_insert_with(|| photo.counted_pixels_reduced(scale) as u64),
+                true => match self.counted.entry((index, scale)) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(unknown) => {
+                        let counted = photo.held()?.counted_pixels_reduced(scale);
+                        *unknown.insert(counted as u64)
+                    }
+                },
                 false => pixels as u64,
             };
         }

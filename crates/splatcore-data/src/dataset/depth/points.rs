@@ -2,11 +2,19 @@
 
 use crate::dataset::found::Points;
 use splatcore_core::View;
+use splatcore_core::image::PhotoError;
 use splatcore_core::random::Rng;
 
 /// About so many points of the depths of these views, as many of each view, at random places, with
 /// the photos' colours. The same seed gives the same points.
-pub fn points_of<'a>(views: impl IntoIterator<Item = &'a View>, count: usize, seed: u64) -> Points {
+///
+/// # Errors
+/// If a photo is not held and cannot be read.
+pub fn points_of<'a>(
+    views: impl IntoIterator<Item = &'a View>,
+    count: usize,
+    seed: u64,
+) -> Result<Points, PhotoError> {
     let views: Vec<&View> = views.into_iter().collect();
     let with_depths = views.iter().filter(|view| view.photo.depth.is_some());
     let of_view = count.div_ceil(with_depths.count().max(1));
@@ -16,6 +24,7 @@ pub fn points_of<'a>(views: impl IntoIterator<Item = &'a View>, count: usize, se
             continue;
         };
         let is_distance = view.camera.depth_is_distance();
+        let photo = view.photo.held()?;
         let known = (0..map.inverse.len()).filter(|&i| map.inverse[i] > 0.0);
         let mut known: Vec<usize> = known.collect();
         Rng::new(seed, index as u64).shuffle(&mut known);
@@ -30,11 +39,9 @@ pub fn points_of<'a>(views: impl IntoIterator<Item = &'a View>, count: usize, se
                 let [x, y] = pixel.map(|v| v as usize);
                 let at = 3 * (y * view.photo.width as usize + x);
                 points.positions.push(position.map(|v| v as f32));
-                points
-                    .colours
-                    .push([0, 1, 2].map(|c| view.photo.rgb[at + c]));
+                points.colours.push([0, 1, 2].map(|c| photo.rgb[at + c]));
             }
         }
     }
-    points
+    Ok(points)
 }
