@@ -70,7 +70,7 @@ const FIRST: [(&str, &str); 13] = [
 const HEADINGS: [(&str, &str); 3] = [
     (
         "Computing",
-        "backend device memory threads half_scene deterministic moments",
+        "backend device memory photo_memory threads half_scene deterministic moments",
     ),
     (
         "Viewer",

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use splatcore_core::backend::Renderer;
 use splatcore_core::{Backend, Gaussians};
 use splatcore_cuda::device::driver::driver_info;
-use splatcore_cuda::{CudaBackend, PartsBackend};
+use splatcore_cuda::{CudaBackend, Options, PartsBackend};
 use splatcore_train::config::BackendChoice;
 use splatcore_train::memory::Bytes;
 use std::ops::Range;
@@ -16,14 +16,20 @@ use std::ops::Range;
 #[derive(clap::Args)]
 pub struct CardsArgs {
     /// Spread the pictures over NVIDIA cards of this machine: the first N, or all [one]. Where the
-    /// scene does not fit one of them, `eval` and `render` divide it over the cards, which then
-    /// make one picture after the other together. Pictures and numbers are those of one card of the
-    /// same model
+    /// scene does not fit one of them, `eval`, `render` and `view` divide it over the cards, which
+    /// then make one picture after the other together; where it does, `view` uses one. Pictures and
+    /// numbers are those of one card of the same model
     #[arg(long, value_name = "N|all", conflicts_with = "device")]
     cards: Option<Cards>,
 }
 
 impl CardsArgs {
+    /// The flag as it was typed, for messages.
+    fn typed(&self) -> String {
+        self.cards
+            .map_or(String::new(), |cards| format!("--cards {cards}"))
+    }
+
     /// Whether the flag is.
     pub fn are_given(&self) -> bool {
         self.cards.is_some()
@@ -78,21 +84,78 @@ impl BackendArgs {
         half_scene: bool,
         scene: Option<&Gaussians>,
     ) -> Result<Option<Box<dyn Backend>>> {
-        let (Some(cards), Some(scene)) = (cards.cards, scene) else {
+        let Some(scene) = scene else {
             return Ok(None);
         };
-        let options = numbers(cards)?.map(|card| self.options(Some(card), half_scene));
+        let lacking = self.lacking(cards, half_scene, scene)?;
+        let parts = lacking.map(|cards| PartsBackend::open(&cards)).transpose();
+        let parts = parts.map_err(|error| anyhow!("{}: {error}", cards.typed()))?;
+        Ok(parts.map(|parts| Box::new(parts) as Box<dyn Backend>))
+    }
+
+    /// The cards, if there are several and one of them does not hold this scene.
+    fn lacking(
+        &self,
+        cards: &CardsArgs,
+        half_scene: bool,
+        scene: &Gaussians,
+    ) -> Result<Option<Vec<Options>>> {
+        let Some(count) = cards.cards else {
+            return Ok(None);
+        };
+        let options = numbers(count)?.map(|card| self.options(Some(card), half_scene));
         let options: Vec<_> = options.collect();
-        let failed = |error| anyhow!("--cards {cards}: {error}");
         let mut holds = true;
         for &options in &options {
-            holds &= CudaBackend::open(options).map_err(failed)?.holds(scene);
+            let opened = CudaBackend::open(options);
+            let opened = opened.map_err(|error| anyhow!("{}: {error}", cards.typed()))?;
+            holds &= opened.holds(scene);
         }
-        if holds || options.len() < 2 {
-            return Ok(None);
+        Ok(Some(options).filter(|options| !holds && options.len() > 1))
+    }
+
+    /// For frames of one scene that are made one after the other: the cards, each with a part of
+    /// it, if one of them does not hold it; else the first.
+    ///
+    /// # Errors
+    /// As [`BackendArgs::open_cards`].
+    pub fn open_for_one(&self, cards: &CardsArgs, scene: &Gaussians) -> Result<Box<dyn Backend>> {
+        self.check_cards(cards)?;
+        match self.in_parts(cards, false, Some(scene))? {
+            Some(parts) => {
+                eprintln!("backend: {}", parts.describe());
+                Ok(parts)
+            }
+            None => {
+                if cards.are_given() {
+                    eprintln!(
+                        "{}: one card holds the scene and makes all frames",
+                        cards.typed()
+                    );
+                }
+                Ok(self.choose(false)?.announce())
+            }
         }
-        let parts = PartsBackend::open(&options).map_err(failed)?;
-        Ok(Some(Box::new(parts)))
+    }
+
+    /// Says so if a scene would be divided over the cards, by whoever measures frames of one card.
+    ///
+    /// # Errors
+    /// As [`BackendArgs::open_cards`].
+    pub fn say_undivided(
+        &self,
+        cards: &CardsArgs,
+        half_scene: bool,
+        scene: &Gaussians,
+    ) -> Result<()> {
+        if self.lacking(cards, half_scene, scene)?.is_some() {
+            eprintln!(
+                "warning: a card has no room for this scene, and `bench` divides none over cards: \
+                 each frame reads harmonics from the computer's memory, and the times are of that \
+                 (`eval` and `render` divide the scene)"
+            );
+        }
+        Ok(())
     }
 
     /// As [`BackendArgs::open_cards`] without a word: the same once more.

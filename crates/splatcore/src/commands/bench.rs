@@ -71,11 +71,18 @@ pub fn run(mut args: Args) -> Result<()> {
     }
 }
 
+/// Cards that each keep the whole scene, as far as they have room for it.
+fn opened(args: &Args, scene: &Gaussians) -> Result<Vec<Box<dyn Backend>>> {
+    let half_scene = args.half.half_scene;
+    args.backend.say_undivided(&args.cards, half_scene, scene)?;
+    args.backend.open_cards(&args.cards, half_scene, None)
+}
+
 fn run_pipelines(args: &Args, source: &SceneSource) -> Result<()> {
     args.cameras.check_given(source)?;
     let (scene, antialias) = source.load()?;
     let half_scene = args.half.half_scene;
-    let mut backends = args.backend.open_cards(&args.cards, half_scene, None)?;
+    let mut backends = opened(args, &scene)?;
     let (cameras, background) = args.cameras.resolve(source, &scene)?;
     // A card without a view has nothing to do.
     backends.truncate(cameras.len().max(1));

@@ -1,6 +1,7 @@
 //! `splatcore view`: a scene, a finished run or a dataset in the browser.
 
 use crate::backends::BackendArgs;
+use crate::backends::cards::CardsArgs;
 use crate::cameras::NamedCamera;
 use crate::looks::LookArgs;
 use crate::output::{counted, one_line};
@@ -50,6 +51,8 @@ pub struct Args {
     #[command(flatten)]
     look: LookArgs,
     #[command(flatten)]
+    cards: CardsArgs,
+    #[command(flatten)]
     backend: BackendArgs,
     /// With --listen: browsers of other machines may edit and save the scene, too
     #[arg(long, requires = "listen")]
@@ -58,6 +61,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
+    args.backend.check_cards(&args.cards)?;
     let images = args.images.as_deref();
     let typed = Typed::of(&args.path)?;
     let source = match &typed {
@@ -75,7 +79,8 @@ pub fn run(args: Args) -> Result<()> {
             (gaussians, antialias, photos_of(source, &args)?)
         }
     };
-    let backend = looks::through(args.backend.open()?, look);
+    let opened = args.backend.open_for_one(&args.cards, &gaussians)?;
+    let backend = looks::through(opened, look);
     let cameras = match &dataset {
         Some(dataset) => of_dataset(dataset),
         // Without photos, from where the run's were taken.

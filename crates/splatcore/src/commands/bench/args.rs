@@ -18,7 +18,9 @@ use std::str::FromStr;
 /// both are wall-clock time. `frame_ms` is wall-clock time of whole frames asked for one after the
 /// other, the images left where they are. Counts are means over the cameras, of the kernels that
 /// were timed. The pipelines take turns, a pass each. With --cards the views are spread over cards
-/// that are at work at the same time: every time is still that of a frame on one card.
+/// that are at work at the same time: every time is still that of a frame on one card. A scene that
+/// one card does not hold is not divided, as the time of a frame would then be that of the way
+/// between the cards; harmonics are read from the computer's memory.
 ///
 /// With --paper the tables of a paper, its numbers beside those measured here. Of several scenes
 /// each has its own columns, and the mean of all has some too; --dataset is then given once for
