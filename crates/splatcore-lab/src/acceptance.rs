@@ -94,6 +94,7 @@ mod tests {
             verdict: Some(Verdict::Faster(ratio(0.9, 0.01))),
             not_run: vec![],
             scenes: vec![],
+            looked: None,
         };
         let evidence = Evidence {
             search: ratio(0.95, 0.002),

@@ -2,7 +2,7 @@
 //! somebody interrupts.
 
 use crate::candidate::{Bill, Candidate, Id, Texts};
-use crate::evaluate::{Broken, Evaluator, Outcome};
+use crate::evaluate::{Already, Broken, Evaluator, Outcome};
 use crate::experiment::{Budget, ExperimentError, Folder};
 use crate::gates::{Gate, Rejection, Verdict};
 use crate::journal::{CrossChecked, Event, JournalError, Opened, Proposed, State, seconds_now};
@@ -348,7 +348,9 @@ impl<'a> Session<'a> {
         let mut events = Vec::new();
         let outcome = {
             let known = |code: &str| self.known(&id, code);
-            evaluator.evaluate(candidate, &known, &mut |event| events.push(event))?
+            evaluator.evaluate(candidate, Already::default(), &known, &mut |event| {
+                events.push(event)
+            })?
         };
         self.write_all(&id, events)?;
         self.settle(candidate, outcome, evaluator.take_device_seconds(), watch)

@@ -32,6 +32,7 @@ fn row(name: &str, guided: Option<(Guided, usize)>, verdict: Verdict) -> Row {
         verdict: Some(verdict),
         not_run: vec![],
         scenes: vec![("room".into(), 0.5), ("garden".into(), 0.8)],
+        looked: None,
     }
 }
 

@@ -111,6 +111,8 @@ pub struct Row {
     pub not_run: Vec<NotRun>,
     /// The median ratio of times, scene by scene.
     pub scenes: Vec<(String, f64)>,
+    /// Its time over the baseline's at a first look.
+    pub looked: Option<f64>,
 }
 
 impl Row {
@@ -151,6 +153,7 @@ impl Summary {
                 verdict: None,
                 not_run: vec![],
                 scenes: vec![],
+                looked: None,
             }),
             Event::Answered(bill) => {
                 let known = self.models.iter().position(|asked| asked.is_of(bill));
@@ -184,6 +187,17 @@ impl Summary {
                 if let Some(row) = self.row(id) {
                     row.verdict = Some(verdict.clone());
                     row.not_run = not_run.clone();
+                    row.device_seconds += device_seconds;
+                }
+            }
+            Event::Looked {
+                id,
+                ratio,
+                device_seconds,
+            } => {
+                self.device_seconds += device_seconds;
+                if let Some(row) = self.row(id) {
+                    row.looked = Some(*ratio);
                     row.device_seconds += device_seconds;
                 }
             }

@@ -3,10 +3,11 @@
 
 use super::{CampaignError, Session, Watch};
 use crate::candidate::{Candidate, Id};
-use crate::evaluate::{Already, Broken, Evaluator, Outcome};
+use crate::evaluate::{Already, Broken, Evaluator, Look, Outcome};
 use crate::gates::{Gate, Verdict};
 use crate::journal::{Event, State, Timed};
 use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -105,7 +106,7 @@ impl Batch {
             let id = candidate.id();
             let known = |code: &str| self.known(&id, code);
             let mut log = |event| events.push(event);
-            let outcome = evaluator.evaluate_again(&candidate, already, &known, &mut log);
+            let outcome = evaluator.evaluate(&candidate, already, &known, &mut log);
             let device_seconds = evaluator.take_device_seconds();
             self.spend(device_seconds);
             let trial = outcome.map(|outcome| Trial {
@@ -121,21 +122,62 @@ impl Batch {
     }
 }
 
-/// The candidates that passed their gates and were not timed, in the order of their proposal.
+/// The candidates that passed their gates and were not timed: the fastest at a first look first,
+/// then the others in the order of their proposal.
 pub fn waiting(state: &State) -> Vec<Candidate> {
     let judged = state.history.judged.iter();
     let untimed = judged.filter(|judged| judged.verdict == Verdict::Untimed);
-    untimed.map(|judged| judged.candidate.clone()).collect()
+    let mut waiting: Vec<Candidate> = untimed.map(|judged| judged.candidate.clone()).collect();
+    let time = |one: &Candidate| state.looked.get(&one.id()).copied();
+    waiting.sort_by(|a, b| {
+        let [a, b] = [a, b].map(|one| time(one).unwrap_or(f64::INFINITY));
+        a.total_cmp(&b)
+    });
+    waiting
 }
 
 impl Session<'_> {
-    /// Opens a batch of the candidates that wait, and takes in what evaluators find until they are
-    /// judged or a budget is spent. `found` ends when no evaluator is left.
+    /// Looks at the times of all that waits and was not looked at, some at once; `tell` hears each.
+    ///
+    /// # Errors
+    /// See [`CampaignError`].
+    pub fn look(
+        &mut self,
+        look: &mut Look<'_>,
+        at_once: NonZeroUsize,
+        tell: &mut dyn FnMut(&Candidate, Option<f64>),
+        watch: &dyn Watch,
+    ) -> Result<(), CampaignError> {
+        let mut new = waiting(&self.state);
+        new.retain(|one| !self.state.looked.contains_key(&one.id()));
+        for some in new.chunks(at_once.get()) {
+            if self.spent(watch).is_some() {
+                break;
+            }
+            let looked = look.at(some)?;
+            let device_seconds = looked.device_seconds / some.len() as f64;
+            for (candidate, ratio) in some.iter().zip(looked.ratios) {
+                tell(candidate, ratio);
+                if let Some(ratio) = ratio {
+                    self.write(Event::Looked {
+                        id: candidate.id(),
+                        ratio,
+                        device_seconds,
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a batch of the first `most` candidates that wait, and takes in what evaluators find
+    /// until they are judged or a budget is spent. `found` ends when no evaluator is left.
     ///
     /// # Errors
     /// See [`CampaignError`].
     pub fn time(
         &mut self,
+        most: usize,
         batch: &Batch,
         found: &Receiver<Found>,
         watch: &mut dyn Watch,
@@ -144,7 +186,7 @@ impl Session<'_> {
             batch.end();
             return Ok(reason);
         }
-        batch.open(self.shared());
+        batch.open(self.shared(most));
         let (mut count, mut ended) = (0, None);
         for one in found {
             let Trial {
@@ -163,15 +205,17 @@ impl Session<'_> {
                 batch.end();
             }
         }
-        Ok(ended.unwrap_or_else(|| format!("{count} candidates were timed; none waits")))
+        let left = waiting(&self.state).len();
+        let all = format!("{count} candidates were judged with times; {left} wait");
+        Ok(ended.unwrap_or(all))
     }
 
-    fn shared(&self) -> Shared {
+    fn shared(&self, most: usize) -> Shared {
         let races = |id: &Id| {
             let not_run = self.state.not_run.get(id).map_or(&[][..], Vec::as_slice);
             not_run.iter().any(|not_run| not_run.gate == Gate::Races)
         };
-        let waiting = waiting(&self.state).into_iter();
+        let waiting = waiting(&self.state).into_iter().take(most);
         let (_, before) = self.before;
         let whole = self.folder.experiment.budget.device_seconds - self.state.device_seconds;
         let here = self.limits.device_seconds - (self.state.device_seconds - before);

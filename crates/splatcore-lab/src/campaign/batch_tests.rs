@@ -10,7 +10,7 @@ use std::sync::mpsc;
 /// Passes every second candidate without a time, as an emulator does; with a card times it.
 struct Judge {
     card: bool,
-    seen: Vec<crate::evaluate::Already>,
+    seen: Vec<Already>,
 }
 
 fn number(candidate: &Candidate) -> u64 {
@@ -27,9 +27,14 @@ impl Evaluator for Judge {
     fn evaluate(
         &mut self,
         candidate: &Candidate,
+        already: Already,
         _: &dyn Fn(&str) -> Option<Outcome>,
         _: &mut dyn FnMut(Event),
     ) -> Result<Outcome, Broken> {
+        if self.card {
+            assert_ne!(already.no_races, number(candidate).is_multiple_of(4));
+            self.seen.push(already);
+        }
         let number = number(candidate);
         let ratio = 0.5 + number as f64 / 512.0;
         let verdict = match (number % 2, self.card) {
@@ -50,17 +55,6 @@ impl Evaluator for Judge {
             false => vec![],
         };
         Ok(Outcome { verdict, not_run })
-    }
-    fn evaluate_again(
-        &mut self,
-        candidate: &Candidate,
-        already: crate::evaluate::Already,
-        known: &dyn Fn(&str) -> Option<Outcome>,
-        log: &mut dyn FnMut(Event),
-    ) -> Result<Outcome, Broken> {
-        assert_ne!(already.no_races, number(candidate).is_multiple_of(4));
-        self.seen.push(already);
-        self.evaluate(candidate, known, log)
     }
     fn take_device_seconds(&mut self) -> f64 {
         if self.card { 1.0 } else { 0.0 }
@@ -114,7 +108,9 @@ fn timed(folder: &mut Folder, threads: usize, device_seconds: f64) -> (String, V
         };
         let threads: Vec<_> = (0..threads).map(|_| work()).collect();
         drop(sender);
-        let ended = session.time(&batch, &found, &mut watch).unwrap();
+        let ended = session
+            .time(usize::MAX, &batch, &found, &mut watch)
+            .unwrap();
         let judges = threads.into_iter().map(|thread| thread.join().unwrap());
         (ended, judges.collect())
     });
@@ -137,7 +133,7 @@ fn what_waits_is_timed_once_by_all_evaluators() {
     let (ended, judges) = timed(&mut folder, 3, f64::INFINITY);
     assert_eq!(
         ended,
-        format!("{} candidates were timed; none waits", waits.len())
+        format!("{} candidates were judged with times; 0 wait", waits.len())
     );
     let after = state(&folder);
     assert_eq!(waiting(&after).len(), 0);
@@ -149,7 +145,7 @@ fn what_waits_is_timed_once_by_all_evaluators() {
     assert_eq!(seen, waits.len());
     // Nothing is left.
     let (ended, _) = timed(&mut folder, 2, f64::INFINITY);
-    assert_eq!(ended, "0 candidates were timed; none waits");
+    assert_eq!(ended, "0 candidates were judged with times; 0 wait");
 }
 
 #[test]
@@ -181,7 +177,9 @@ fn an_evaluator_that_breaks_ends_the_batch() {
     let mut session = Session::open(&mut folder, opened(), Texts::new()).unwrap();
     let (batch, (sender, found)) = (Batch::default(), mpsc::channel());
     sender.send(Err(Broken("the card is gone".into()))).unwrap();
-    let error = session.time(&batch, &found, &mut watch).unwrap_err();
+    let error = session
+        .time(usize::MAX, &batch, &found, &mut watch)
+        .unwrap_err();
     assert_eq!(error.to_string(), "the card is gone");
     let mut late = judge(true);
     batch.work(&mut late, &sender);

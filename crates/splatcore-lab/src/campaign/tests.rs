@@ -230,6 +230,7 @@ fn fifty_faulty_candidates_do_not_stop_a_run() {
         fn evaluate(
             &mut self,
             candidate: &Candidate,
+            _: Already,
             _: &dyn Fn(&str) -> Option<Judged>,
             _: &mut dyn FnMut(Event),
         ) -> Result<Judged, Broken> {
@@ -343,11 +344,12 @@ impl Evaluator for Testing {
     fn evaluate(
         &mut self,
         candidate: &Candidate,
+        already: Already,
         known: &dyn Fn(&str) -> Option<Outcome>,
         log: &mut dyn FnMut(Event),
     ) -> Result<Outcome, Broken> {
         self.judged += 1;
-        self.inner.evaluate(candidate, known, log)
+        self.inner.evaluate(candidate, already, known, log)
     }
     fn take_device_seconds(&mut self) -> f64 {
         self.inner.take_device_seconds()

@@ -445,10 +445,12 @@ impl Evaluator for Local<'_> {
     fn evaluate(
         &mut self,
         candidate: &Candidate,
+        already: Already,
         known: &dyn Fn(&str) -> Option<Outcome>,
         log: &mut dyn FnMut(Event),
     ) -> Result<Outcome, Broken> {
         self.evaluated += 1;
+        self.already = already;
         let mut not_run = Vec::new();
         let verdict = match self.judge(candidate, known, &mut not_run, log) {
             Ok(verdict) => verdict,
@@ -457,19 +459,6 @@ impl Evaluator for Local<'_> {
             Err(Stop::Broken(broken)) => return Err(broken),
         };
         Ok(Outcome { verdict, not_run })
-    }
-
-    fn evaluate_again(
-        &mut self,
-        candidate: &Candidate,
-        already: Already,
-        known: &dyn Fn(&str) -> Option<Outcome>,
-        log: &mut dyn FnMut(Event),
-    ) -> Result<Outcome, Broken> {
-        self.already = already;
-        let outcome = self.evaluate(candidate, known, log);
-        self.already = Already::default();
-        outcome
     }
 
     fn take_device_seconds(&mut self) -> f64 {

@@ -3,6 +3,7 @@
 mod blame;
 mod gradients;
 mod local;
+mod look;
 mod recorded;
 mod reference;
 mod sanitize;
@@ -15,6 +16,7 @@ mod used;
 
 pub use blame::blame;
 pub use local::Local;
+pub use look::{Look, Looked};
 pub use recorded::{Answered, Recorded};
 pub use sanitize::REPORT;
 pub use scene::{Expected, Scene};
@@ -78,28 +80,17 @@ pub trait Evaluator {
     }
     /// Judges a candidate. One that compiled to the same machine code as another
     /// gets the other's verdict, which `known` gives for the digest of the code.
+    /// `already` says what may be left out.
     ///
     /// # Errors
     /// If the run cannot go on.
     fn evaluate(
         &mut self,
         candidate: &Candidate,
+        already: Already,
         known: &dyn Fn(&str) -> Option<Outcome>,
         log: &mut dyn FnMut(Event),
     ) -> Result<Outcome, Broken>;
-    /// Judges a candidate for its times that passed where nothing could be timed.
-    ///
-    /// # Errors
-    /// As [`Evaluator::evaluate`].
-    fn evaluate_again(
-        &mut self,
-        candidate: &Candidate,
-        _already: Already,
-        known: &dyn Fn(&str) -> Option<Outcome>,
-        log: &mut dyn FnMut(Event),
-    ) -> Result<Outcome, Broken> {
-        self.evaluate(candidate, known, log)
-    }
     /// Seconds of the device used since the last call.
     fn take_device_seconds(&mut self) -> f64;
 }

@@ -1,6 +1,6 @@
 //! Verdicts from a record: for tests of searches, without card and kernels.
 
-use super::{Broken, Evaluator, Outcome};
+use super::{Already, Broken, Evaluator, Outcome};
 use crate::candidate::Candidate;
 use crate::gates::{Gate, Ratio, Rejection, Verdict};
 use crate::journal::Event;
@@ -45,6 +45,7 @@ impl<F: FnMut(&Candidate) -> Answered> Evaluator for Recorded<F> {
     fn evaluate(
         &mut self,
         candidate: &Candidate,
+        _already: Already,
         _known: &dyn Fn(&str) -> Option<Outcome>,
         _log: &mut dyn FnMut(Event),
     ) -> Result<Outcome, Broken> {

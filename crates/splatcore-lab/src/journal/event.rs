@@ -53,6 +53,15 @@ pub enum Event {
         /// Seconds of the device that it took.
         device_seconds: f64,
     },
+    /// A candidate was timed shortly beside the baseline, to know when to judge it.
+    Looked {
+        /// The candidate.
+        id: Id,
+        /// Its time over the baseline's, without an interval.
+        ratio: f64,
+        /// Seconds of the device that it took.
+        device_seconds: f64,
+    },
     /// The baseline was timed against itself: the interval is what noise makes.
     Noise(Timed),
     /// The run ended.

@@ -19,6 +19,8 @@ pub struct State {
     pub by_code: HashMap<String, Id>,
     /// What the kernels of a candidate that differ from the baseline's take of the card, as text.
     pub resources: HashMap<Id, BTreeMap<String, String>>,
+    /// Times over the baseline's at a first look.
+    pub looked: HashMap<Id, f64>,
     /// Gates that were not run, by judged candidate.
     pub not_run: HashMap<Id, Vec<NotRun>>,
     /// Counterexamples of a second model, each once, the first `MAX_COUNTEREXAMPLES`: tests of
@@ -95,6 +97,14 @@ impl State {
                 self.device_seconds += device_seconds;
                 self.not_run.insert(id.clone(), not_run.clone());
                 self.judge(id, verdict.clone());
+            }
+            Event::Looked {
+                id,
+                ratio,
+                device_seconds,
+            } => {
+                self.device_seconds += device_seconds;
+                self.looked.insert(id.clone(), *ratio);
             }
             Event::Opened(_)
             | Event::SameCode { .. }

@@ -56,15 +56,10 @@ impl Http {
         format!("{base}/chat/completions")
     }
 
-    /// Sends a request once and waits at most `limit` for the answer.
-    fn send(
-        &self,
-        request: &Request,
-        key: Option<&Key>,
-        limit: Duration,
-    ) -> Result<Reply, Failure> {
+    /// Sends a request once and waits at most `most` for the answer.
+    fn send(&self, request: &Request, key: Option<&Key>, most: Duration) -> Result<Reply, Failure> {
         let post = self.agent.post(self.url()).config();
-        let mut post = post.timeout_global(Some(limit)).build();
+        let mut post = post.timeout_global(Some(most)).build();
         if let Some(key) = key {
             post = post.header("Authorization", key.header());
         }
@@ -405,16 +400,13 @@ mod tests {
 
     #[test]
     fn a_run_that_ends_does_not_wait_for_a_slow_endpoint() {
-        for attempts in [1, 5] {
-            let server = failing("1=slow:20");
-            let more = format!("timeout_s = 600\nattempts = {attempts}");
-            let (mut http, _) = client(&server.base_url(), &more);
-            let start = Instant::now();
-            http.pause = Pause::default().until(Some(start + Duration::from_millis(500)));
-            let error = http.ask(&request(0, "hello")).unwrap_err();
-            assert_eq!(error, ModelError::Stopped(Role::Coder));
-            assert!(start.elapsed() < Duration::from_secs(10));
-        }
+        let server = failing("1=slow:20");
+        let (mut http, _) = client(&server.base_url(), "timeout_s = 600\nattempts = 1");
+        let start = Instant::now();
+        http.pause = Pause::default().until(Some(start + Duration::from_millis(500)));
+        let error = http.ask(&request(0, "hello")).unwrap_err();
+        assert_eq!(error, ModelError::Stopped(Role::Coder));
+        assert!(start.elapsed() < Duration::from_secs(10));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::protocol::Tools;
 use crate::campaign::{Session, Watch};
 use crate::candidate::{Candidate, Edit, Guided, Operator, Origin, Texts, apply, parse};
 use crate::evaluate::Evaluator;
+use crate::gates::Verdict;
 use crate::propose::Judged;
 use serde_json::{Value, json};
 
@@ -199,12 +200,23 @@ impl<'a, 'b> Desk<'a, 'b> {
     }
 
     fn candidates(&self) -> String {
-        let ratio = |j: &Judged| j.verdict.ratio().map_or(f64::INFINITY, |ratio| ratio.ratio);
-        let mut judged: Vec<&Judged> = self.session.state().history.judged.iter().collect();
+        let state = self.session.state();
+        let looked = |j: &Judged| state.looked.get(&j.candidate.id()).copied();
+        let ratio = |j: &Judged| match (&j.verdict, j.verdict.ratio()) {
+            (_, Some(ratio)) => ratio.ratio,
+            (Verdict::Untimed, None) => looked(j).unwrap_or(f64::INFINITY),
+            _ => f64::INFINITY,
+        };
+        let mut judged: Vec<&Judged> = state.history.judged.iter().collect();
         judged.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
         let lines = judged.iter().map(|j| {
-            let about = j.candidate.described();
-            format!("{} {}: {about}\n", j.candidate.id(), j.verdict)
+            let (id, verdict, about) = (j.candidate.id(), &j.verdict, j.candidate.described());
+            match looked(j).filter(|_| j.verdict == Verdict::Untimed) {
+                Some(ratio) => {
+                    format!("{id} {ratio:.4} of the baseline's time at a first look: {about}\n")
+                }
+                None => format!("{id} {verdict}: {about}\n"),
+            }
         });
         let lines: String = lines.collect();
         match lines.is_empty() {

@@ -11,5 +11,6 @@ mod paired;
 mod verdict;
 
 pub use paired::{Contestants, TimedScene, clocks_agree, round};
+pub(crate) use paired::{drawn, turn};
 
 pub use verdict::{PROCESSES, Plan, ROUNDS, Standing, interval, margin, noise, settle};

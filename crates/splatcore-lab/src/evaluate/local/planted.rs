@@ -5,7 +5,7 @@ use super::{Local, NO_COMPILER, Stop};
 use crate::candidate::{Candidate, Texts};
 use crate::evaluate::blame::blame;
 use crate::evaluate::scene::{Scene, expected};
-use crate::evaluate::{Broken, Evaluator, Role};
+use crate::evaluate::{Already, Broken, Evaluator, Role};
 use crate::gates::result::of_timed_size;
 use crate::gates::{Gate, Rejection, Verdict};
 use crate::timing::TimedScene;
@@ -38,7 +38,7 @@ impl Local<'_> {
             if gate == Some(Gate::Deadline) {
                 self.settings.limits.answer = usual.min(ENDLESS);
             }
-            let outcome = self.evaluate(candidate, &|_| None, &mut |_| {});
+            let outcome = self.evaluate(candidate, Already::default(), &|_| None, &mut |_| {});
             self.settings.limits.answer = usual;
             match outcome?.verdict {
                 Verdict::Rejected(rejection) => return Ok(Some(rejection)),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use similar::TextDiff;
 use splatcore_cuda::ops::op_of;
 use splatcore_lab::acceptance::{Evidence, accept};
-use splatcore_lab::evaluate::{Evaluator, Local, Toolbox};
+use splatcore_lab::evaluate::{Already, Evaluator, Local, Toolbox};
 use splatcore_lab::experiment::{Experiment, Folder, Scene, Task};
 use splatcore_lab::gates::Ratio;
 use splatcore_lab::gates::result::Wanted;
@@ -131,11 +131,16 @@ impl Again<'_> {
         let scenes = scenes::read(list, settings.pipeline)?;
         let mut local = Local::new(self.build, settings, scenes)?;
         let mut series = None;
-        let outcome = local.evaluate(self.candidate, &|_| None, &mut |event| {
-            if let Event::Timed(Timed { series: found, .. }) = event {
-                series = Some(found);
-            }
-        })?;
+        let outcome = local.evaluate(
+            self.candidate,
+            Already::default(),
+            &|_| None,
+            &mut |event| {
+                if let Event::Timed(Timed { series: found, .. }) = event {
+                    series = Some(found);
+                }
+            },
+        )?;
         not_run.extend(outcome.not_run);
         let verdict = &outcome.verdict;
         let (Some(series), Some(_)) = (series, verdict.ratio()) else {

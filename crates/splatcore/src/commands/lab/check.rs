@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use splatcore_core::Pipeline;
 use splatcore_cuda::device::Replacements;
 use splatcore_cuda::ops::SOURCES;
-use splatcore_lab::evaluate::{Evaluator, Local, Settings, Toolbox};
+use splatcore_lab::evaluate::{Already, Evaluator, Local, Settings, Toolbox};
 use splatcore_lab::journal::Event;
 use splatcore_lab::timing::Plan;
 use splatcore_lab::{Candidate, Operator, Texts};
@@ -75,7 +75,7 @@ pub fn run(args: Args) -> Result<()> {
                 .for_each(|line| println!("passed   {line}"));
         }
     };
-    let outcome = local.evaluate(&candidate, &|_| None, &mut log)?;
+    let outcome = local.evaluate(&candidate, Already::default(), &|_| None, &mut log)?;
     for not_run in &outcome.not_run {
         println!("not run  {}: {}", not_run.gate, not_run.why);
     }

@@ -6,6 +6,7 @@ use super::run::Lines;
 use crate::interrupt;
 use anyhow::Result;
 use splatcore_lab::campaign::Session;
+use splatcore_lab::evaluate::Evaluator;
 use splatcore_lab::experiment::Folder;
 use splatcore_lab::mcp::{Desk, serve};
 use std::io::{stdin, stdout};
@@ -32,7 +33,7 @@ pub fn run(args: Args) -> Result<()> {
     let baseline = opening.baseline(&experiment)?;
     let profile = super::profile::kept(&opening.build, &experiment, &args.folder)?;
     let mut evaluator = opening.evaluator(&Past::of(&folder)?)?;
-    let opened = opening.opened(&experiment, &evaluator);
+    let opened = opening.opened(&experiment, &evaluator.sandbox());
     let guard = interrupt::Guard::start_searching()?;
     let mut watch = Lines { guard: &guard };
     let mut session = Session::open(&mut folder, opened, baseline)?;

@@ -6,7 +6,7 @@ use super::toolbox::{Build, digest, version};
 use anyhow::{Result, bail};
 use splatcore_core::Pipeline;
 use splatcore_lab::Texts;
-use splatcore_lab::evaluate::{Evaluator, Local, Settings, Toolbox};
+use splatcore_lab::evaluate::{Local, Settings, Toolbox};
 use splatcore_lab::experiment::{Experiment, Folder, Workload};
 use splatcore_lab::gates::result::Wanted;
 use splatcore_lab::journal::{Event, Opened, State};
@@ -122,12 +122,12 @@ impl Opening {
     }
 
     /// The first event of a run.
-    pub fn opened(&self, experiment: &Experiment, evaluator: &Local) -> Opened {
+    pub fn opened(&self, experiment: &Experiment, sandbox: &str) -> Opened {
         Opened {
             version: version(),
             kernels: experiment.kernels.clone(),
-            device: evaluator.describe(),
-            sandbox: evaluator.sandbox(),
+            device: self.build.describe(),
+            sandbox: sandbox.to_owned(),
             settings: Some(experiment.identity()),
         }
     }

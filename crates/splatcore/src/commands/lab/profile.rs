@@ -91,8 +91,8 @@ pub fn kept(build: &Build, experiment: &Experiment, folder: &Path) -> Result<Pro
     Ok(known.profile)
 }
 
-/// Whether a profile is of another device than a build's. The emulator's has no times, so that there
-/// the profile of any card is kept.
+/// Whether a profile is of another device than a build's. The emulator keeps the profile of a card,
+/// since its own has no times.
 fn is_of_another(profile: &Profile, build: &Build) -> bool {
     profile.device != build.describe() && (build.turns().is_some() || profile.stages.is_empty())
 }

@@ -8,7 +8,7 @@ use crate::output::WrongUsage;
 use anyhow::{Result, bail};
 use splatcore_lab::Candidate;
 use splatcore_lab::campaign::{self, Beginning, CampaignError, Watch};
-use splatcore_lab::evaluate::Outcome;
+use splatcore_lab::evaluate::{Evaluator, Outcome};
 use splatcore_lab::experiment::{Budget, Experiment, Folder};
 use splatcore_lab::journal::State;
 use splatcore_lab::llm::pause::Pause;
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> Result<()> {
     };
     let mut proposer = proposers.make(model, experiment.seed);
     let mut evaluator = opening.evaluator(&Past::of(&folder)?)?;
-    let opened = opening.opened(&experiment, &evaluator);
+    let opened = opening.opened(&experiment, &evaluator.sandbox());
     let mut watch = Lines { guard: &guard };
     let ended = campaign::run(
         &mut folder,

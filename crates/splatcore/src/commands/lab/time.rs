@@ -2,12 +2,14 @@
 
 use super::device::DeviceArgs;
 use super::new::seconds;
-use super::opening::{Opening, Past};
+use super::opening::{Opening, Past, settings};
 use super::run::Lines;
+use super::scenes;
 use crate::interrupt;
 use anyhow::{Result, bail};
-use splatcore_lab::campaign::{Batch, CampaignError, Found, Session, waiting};
-use splatcore_lab::evaluate::{Broken, Toolbox};
+use splatcore_lab::Candidate;
+use splatcore_lab::campaign::{Batch, Found, Session, waiting};
+use splatcore_lab::evaluate::{Broken, Look, Toolbox};
 use splatcore_lab::experiment::{Budget, Folder};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -16,13 +18,18 @@ use std::sync::mpsc::{Sender, channel};
 /// On a card, judge and time the candidates that passed their gates without one.
 ///
 /// `lab run --on emulator` and `lab mcp --on emulator` make candidates that are "passed, not
-/// timed". This command gives each of them its verdict, in one go. Races count as looked for, since
-/// the emulator has looked; compute-sanitizer looks at candidates that are the fastest so far.
+/// timed". This command first looks at the times of all of them, about a second each. Then it gives
+/// verdicts, with all gates, the fastest candidate first. Races count as looked for, since the
+/// emulator has looked; compute-sanitizer looks at candidates that are the fastest so far.
 #[derive(clap::Args)]
 pub struct Args {
     /// Folder of the experiment
     folder: PathBuf,
-    /// Candidates that are looked at side by side; times are taken in turns
+    /// Give a verdict to so many, the fastest at the first look [all]
+    #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
+    verdicts: usize,
+    /// Candidates that are looked at, or judged, side by side: each takes memory of the card; times
+    /// are taken in turns
     #[arg(long, value_name = "N", default_value = "4")]
     jobs: NonZeroUsize,
     /// End after so many seconds of the device; the next call goes on
@@ -54,8 +61,8 @@ pub fn run(args: &Args) -> Result<()> {
         );
     }
     let past = Past::of(&folder)?;
-    let jobs = args.jobs.get().min(waiting(&past.state).len());
-    if jobs == 0 {
+    let waiting = waiting(&past.state).len();
+    if waiting == 0 {
         println!("no candidate waits for its time");
         return super::status::print(folder.journal.entries());
     }
@@ -67,42 +74,70 @@ pub fn run(args: &Args) -> Result<()> {
     };
     let guard = interrupt::Guard::start_searching()?;
     let mut watch = Lines { guard: &guard };
-    let (batch, (sender, found)) = (Batch::default(), channel());
-    let ended = std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            let sender = sender.clone();
-            scope.spawn(|| take_part(&opening, &past, &batch, sender));
-        }
-        drop(sender);
-        let session = || -> Result<String> {
-            let mut evaluator = opening.evaluator(&past)?;
-            let opened = opening.opened(&experiment, &evaluator);
-            let mut session = Session::open(&mut folder, opened, baseline)?.within(limits);
-            let ended = session
-                .begin(&mut evaluator, &mut watch)
-                .and_then(|()| session.time(&batch, &found, &mut watch));
-            session.close(said(&ended))?;
-            Ok(ended?)
-        };
-        let ended = session();
-        batch.end();
-        ended
-    });
+    let settings = settings(&opening.build, &experiment, vec![])?;
+    let scenes = scenes::read(&experiment.scenes.search, settings.pipeline)?;
+    let (build, training) = (&opening.build, settings.training);
+    let mut look = Look::start(build, settings.limits, &scenes, training, settings.seed)?;
+    let opened = opening.opened(&experiment, look.sandbox());
+    let mut session = Session::open(&mut folder, opened, baseline)?.within(limits);
+    let looked = session.look(&mut look, args.jobs, &mut tell, &watch);
+    drop(look);
+    let most = args.verdicts.min(waiting);
+    let ended = match looked {
+        Ok(()) if most > 0 => verdicts(
+            &opening,
+            &past,
+            &mut session,
+            [most, args.jobs.get()],
+            &mut watch,
+        ),
+        Ok(()) => Ok(format!("{waiting} candidates were looked at")),
+        Err(error) => Err(error.into()),
+    };
+    session.close(match &ended {
+        Ok(reason) => reason.clone(),
+        Err(error) => format!("{error:#}"),
+    })?;
     println!("{}", ended?);
     super::status::print(folder.journal.entries())
 }
 
-fn said(ended: &Result<String, CampaignError>) -> String {
-    match ended {
-        Ok(reason) => reason.clone(),
-        Err(error) => error.to_string(),
+fn tell(candidate: &Candidate, ratio: Option<f64>) {
+    let (id, about) = (candidate.id(), candidate.described());
+    match ratio {
+        Some(ratio) => eprintln!("{ratio:.4} {id}  {about}"),
+        None => eprintln!("failed {id}  {about}"),
     }
 }
 
+/// Judges the first `most` candidates, some side by side.
+fn verdicts(
+    opening: &Opening,
+    past: &Past,
+    session: &mut Session<'_>,
+    [most, jobs]: [usize; 2],
+    watch: &mut Lines<'_>,
+) -> Result<String> {
+    let (batch, (sender, found)) = (Batch::default(), channel());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.min(most) {
+            let (sender, batch) = (sender.clone(), &batch);
+            scope.spawn(move || take_part(opening, past, batch, &sender));
+        }
+        drop(sender);
+        let judged = opening.evaluator(past).and_then(|mut evaluator| {
+            session.begin(&mut evaluator, watch)?;
+            Ok(session.time(most, &batch, &found, watch)?)
+        });
+        batch.end();
+        judged
+    })
+}
+
 /// Judges candidates of a batch in this thread, with an evaluator of its own.
-fn take_part(opening: &Opening, past: &Past, batch: &Batch, found: Sender<Found>) {
+fn take_part(opening: &Opening, past: &Past, batch: &Batch, found: &Sender<Found>) {
     match opening.evaluator(past) {
-        Ok(mut evaluator) => batch.work(&mut evaluator, &found),
+        Ok(mut evaluator) => batch.work(&mut evaluator, found),
         Err(error) => {
             // A batch that is over needs nobody.
             let _ = found.send(Err(Broken(format!("{error:#}"))));
