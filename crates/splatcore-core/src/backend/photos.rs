@@ -27,3 +27,83 @@ pub fn read_ahead(views: &[View], ranks: Ranks, plan: &StepPlan) -> Result<(), B
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::RenderOptions;
+    use crate::image::PhotoSource;
+    use crate::{Camera, Photo};
+    use std::sync::{Arc, Mutex};
+
+    /// Remembers what it was told and asked for.
+    #[derive(Debug, Default)]
+    struct Told {
+        expected: Mutex<[Vec<usize>; 2]>,
+        read: Mutex<Vec<usize>>,
+    }
+
+    impl PhotoSource for Told {
+        fn pixels(&self, index: usize) -> Result<Arc<Photo>, String> {
+            self.read.lock().unwrap().push(index);
+            match index {
+                9 => Err("photo 9 is gone".into()),
+                _ => Ok(Arc::new(Photo::opaque(1, 1, vec![0; 3]))),
+            }
+        }
+
+        fn expect(&self, now: &[usize], next: &[usize]) {
+            *self.expected.lock().unwrap() = [now.to_vec(), next.to_vec()];
+        }
+    }
+
+    /// Ten views, of which those at 2 and 3 hold their pixels.
+    fn views(source: &Arc<Told>) -> Vec<View> {
+        let view = |index: usize| {
+            let photo = Photo::opaque(1, 1, vec![0; 3]);
+            View {
+                name: index.to_string(),
+                camera: Camera::look_at([0.0; 3], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0], 1.0, 1, 1),
+                photo: match index {
+                    2 | 3 => photo,
+                    _ => photo.released(source.clone(), index),
+                },
+            }
+        };
+        (0..10).map(view).collect()
+    }
+
+    #[test]
+    fn a_rank_reads_the_photos_that_it_renders() {
+        let plan = StepPlan {
+            upcoming: vec![4, 5, 6, 7, 8, 0, 1, 2],
+            ..StepPlan::of(1, vec![0, 1, 2, 3], RenderOptions::default())
+        };
+        let told = |ranks: Ranks| {
+            let source = Arc::new(Told::default());
+            read_ahead(&views(&source), ranks, &plan).unwrap();
+            let [now, next] = source.expected.lock().unwrap().clone();
+            assert_eq!(*source.read.lock().unwrap(), now);
+            [now, next]
+        };
+        let all = vec![4, 5, 6, 7, 8, 0, 1];
+        assert_eq!(told(Ranks::ALONE), [vec![0, 1], all]);
+        assert_eq!(told(Ranks::of(0, 2)), [vec![0], vec![4, 6, 8, 1]]);
+        assert_eq!(told(Ranks::of(1, 2)), [vec![1], vec![5, 7, 0]]);
+        assert_eq!(told(Ranks::of(2, 3)), [vec![], vec![6, 1]]);
+    }
+
+    #[test]
+    fn a_photo_that_is_gone_is_met_before_the_step() {
+        let source = Arc::new(Told::default());
+        let step = |ranks, view| {
+            let plan = StepPlan::of(1, vec![0, view], RenderOptions::default());
+            read_ahead(&views(&source), ranks, &plan)
+        };
+        let error = step(Ranks::ALONE, 9).unwrap_err().to_string();
+        assert_eq!(error, "photo 9 is gone");
+        assert!(step(Ranks::of(0, 2), 9).is_ok() && step(Ranks::of(1, 2), 9).is_err());
+        // Whoever takes the step refuses what there is not.
+        assert!(step(Ranks::ALONE, 10).is_ok());
+    }
+}
