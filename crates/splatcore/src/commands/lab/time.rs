@@ -7,13 +7,15 @@ use super::run::Lines;
 use super::scenes;
 use crate::interrupt;
 use anyhow::{Result, bail};
-use splatcore_lab::Candidate;
 use splatcore_lab::campaign::{Batch, Found, Session, waiting};
-use splatcore_lab::evaluate::{Broken, Look, Toolbox};
+use splatcore_lab::evaluate::{Broken, Evaluator, Look, Toolbox};
 use splatcore_lab::experiment::{Budget, Folder};
+use splatcore_lab::journal::Opened;
+use splatcore_lab::{Candidate, Texts};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Instant;
 
 /// On a card, judge and time the candidates that passed their gates without one.
 ///
@@ -67,39 +69,73 @@ pub fn run(args: &Args) -> Result<()> {
         return super::status::print(folder.journal.entries());
     }
     super::profile::kept(&opening.build, &experiment, &args.folder)?;
-    let limits = Budget {
-        candidates: u64::MAX,
-        device_seconds: args.device_seconds,
-        wall_seconds: args.wall_seconds,
-    };
     let guard = interrupt::Guard::start_searching()?;
     let mut watch = Lines { guard: &guard };
+    let (start, mut limits) = (Instant::now(), args.limits());
+    let looked = look(
+        &opening,
+        &mut folder,
+        (&baseline, limits),
+        args.jobs,
+        &watch,
+    )?;
+    limits.device_seconds -= looked;
+    limits.wall_seconds -= start.elapsed().as_secs_f64();
+    let most = args.verdicts.min(waiting);
+    if most > 0 && !interrupt::stop_requested() {
+        let counts = [most, args.jobs.get()];
+        println!(
+            "{}",
+            verdicts(
+                &opening,
+                &mut folder,
+                (baseline, limits),
+                counts,
+                &mut watch
+            )?
+        );
+    }
+    super::status::print(folder.journal.entries())
+}
+
+impl Args {
+    fn limits(&self) -> Budget {
+        Budget {
+            candidates: u64::MAX,
+            device_seconds: self.device_seconds,
+            wall_seconds: self.wall_seconds,
+        }
+    }
+}
+
+/// Looks at the times of what waits; returns the seconds of the device. The session says nothing of
+/// settings, since the baseline's own gates are not run.
+fn look(
+    opening: &Opening,
+    folder: &mut Folder,
+    (baseline, limits): (&Texts, Budget),
+    jobs: NonZeroUsize,
+    watch: &Lines<'_>,
+) -> Result<f64> {
+    let experiment = folder.experiment.clone();
     let settings = settings(&opening.build, &experiment, vec![])?;
     let scenes = scenes::read(&experiment.scenes.search, settings.pipeline)?;
     let (build, training) = (&opening.build, settings.training);
     let mut look = Look::start(build, settings.limits, &scenes, training, settings.seed)?;
-    let opened = opening.opened(&experiment, look.sandbox());
-    let mut session = Session::open(&mut folder, opened, baseline)?.within(limits);
-    let looked = session.look(&mut look, args.jobs, &mut tell, &watch);
-    drop(look);
-    let most = args.verdicts.min(waiting);
-    let ended = match looked {
-        Ok(()) if most > 0 => verdicts(
-            &opening,
-            &past,
-            &mut session,
-            [most, args.jobs.get()],
-            &mut watch,
-        ),
-        Ok(()) => Ok(format!("{waiting} candidates were looked at")),
-        Err(error) => Err(error.into()),
+    let opened = Opened {
+        settings: None,
+        ..opening.opened(&experiment, look.sandbox())
     };
-    session.close(match &ended {
-        Ok(reason) => reason.clone(),
-        Err(error) => format!("{error:#}"),
+    let mut session = Session::open(folder, opened, baseline.clone())?.within(limits);
+    let before = session.state().device_seconds;
+    let looked = session.look(&mut look, jobs, &mut tell, watch);
+    let seconds = session.state().device_seconds - before;
+    session.close(match &looked {
+        Ok(()) => "what waits was looked at".into(),
+        Err(error) => error.to_string(),
     })?;
-    println!("{}", ended?);
-    super::status::print(folder.journal.entries())
+    looked?;
+    Ok(seconds)
 }
 
 fn tell(candidate: &Candidate, ratio: Option<f64>) {
@@ -113,11 +149,12 @@ fn tell(candidate: &Candidate, ratio: Option<f64>) {
 /// Judges the first `most` candidates, some side by side.
 fn verdicts(
     opening: &Opening,
-    past: &Past,
-    session: &mut Session<'_>,
+    folder: &mut Folder,
+    (baseline, limits): (Texts, Budget),
     [most, jobs]: [usize; 2],
     watch: &mut Lines<'_>,
 ) -> Result<String> {
+    let past = &Past::of(folder)?;
     let (batch, (sender, found)) = (Batch::default(), channel());
     std::thread::scope(|scope| {
         for _ in 0..jobs.min(most) {
@@ -125,10 +162,20 @@ fn verdicts(
             scope.spawn(move || take_part(opening, past, batch, &sender));
         }
         drop(sender);
-        let judged = opening.evaluator(past).and_then(|mut evaluator| {
-            session.begin(&mut evaluator, watch)?;
-            Ok(session.time(most, &batch, &found, watch)?)
-        });
+        let judged = || -> Result<String> {
+            let mut evaluator = opening.evaluator(past)?;
+            let opened = opening.opened(&past.experiment, &evaluator.sandbox());
+            let mut session = Session::open(folder, opened, baseline)?.within(limits);
+            let ended = session
+                .begin(&mut evaluator, watch)
+                .and_then(|()| session.time(most, &batch, &found, watch));
+            session.close(match &ended {
+                Ok(reason) => reason.clone(),
+                Err(error) => error.to_string(),
+            })?;
+            Ok(ended?)
+        };
+        let judged = judged();
         batch.end();
         judged
     })
