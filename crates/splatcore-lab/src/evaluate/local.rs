@@ -7,7 +7,7 @@ mod repeated;
 mod results;
 mod sanitized;
 #[cfg(all(test, unix))]
-mod shells;
+pub(super) mod shells;
 mod started;
 mod stop;
 

@@ -154,3 +154,65 @@ fn ready(child: &mut Child, scenes: &[Scene], training: bool) -> Result<(), Work
     }
     Ok(())
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::local::shells::Shells;
+    use super::*;
+    use crate::candidate::Operator;
+    use crate::gates::result::of_timed_size;
+    use crate::timing::TimedScene;
+    use splatcore_core::Pipeline;
+    use std::path::Path;
+
+    /// Takes the seconds that the text of its kernel says, 2 without one; ends where it says `no`.
+    const SCRIPT: &str = r#"time=2.0
+        [ -e "$1/blend.cu" ] && time=$(cat "$1/blend.cu")
+        [ "$time" = no ] && exit 1
+        echo '{"answer":"ready","device":"a shell","sandbox":"a box"}'
+        while read -r ask; do
+            case $ask in
+                *'"time"'*)
+                    echo '{"answer":"timed","device":'$time',"clock":'$time',"stages":[]}' ;;
+                *) echo '{"answer":"done"}' ;;
+            esac
+        done"#;
+
+    fn candidate(text: &str) -> Candidate {
+        Candidate {
+            parents: vec![],
+            operator: Operator::Manual,
+            origin: None,
+            changed: Texts::from([("blend.cu".into(), text.into())]),
+            about: String::new(),
+        }
+    }
+
+    #[test]
+    fn all_are_timed_beside_the_baseline_and_one_that_fails_has_no_time() {
+        let shells = Shells::new(SCRIPT, Path::new("sh"));
+        let drawn = of_timed_size(1, Pipeline::VANILLA);
+        let timed = TimedScene {
+            name: drawn.name,
+            frames: drawn.frames,
+            reach: 0.0,
+        };
+        let scenes = [Scene {
+            scene: drawn.scene,
+            timed,
+            expected: None,
+        }];
+        let mut look = Look::start(&shells, Limits::default(), &scenes, false, 1).unwrap();
+        assert_eq!(look.sandbox(), "a box");
+        let candidates = ["1.0", "no", "3.0"].map(candidate);
+        let looked = look.at(&candidates).unwrap();
+        let ratios: Vec<_> = looked
+            .ratios
+            .iter()
+            .map(|r| r.map(|r| (r * 1e6).round()))
+            .collect();
+        assert_eq!(ratios, [Some(5e5), None, Some(1.5e6)]);
+        assert!(looked.device_seconds > 0.0);
+        assert_eq!(look.at(&[]).unwrap().ratios, []);
+    }
+}

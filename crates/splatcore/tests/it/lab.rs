@@ -150,6 +150,8 @@ fn an_experiment_is_begun_packed_and_merged() {
     succeeds(&["lab", "report", &experiment]);
     let report = std::fs::read_to_string(root.path().join("experiment/report.html")).unwrap();
     assert!(report.contains("aabb+scalar"));
+    let error = fails(&["lab", "time", &experiment, "--on", "emulator"]);
+    assert_contains!(error, "times need a card");
     // No card has run: the paper's numbers stand alone.
     assert_eq!(report.matches("Here: not measured").count(), 6);
     succeeds(&["lab", "pack", &experiment, &at("packed")]);
