@@ -2,7 +2,7 @@
 
 /// Settings that [`super::Config::complete`] derives from the number of steps where they are not
 /// given. The limit of Gaussians is among them for runs with a budget alone.
-const FROM_STEPS: [&str; 12] = [
+const FROM_STEPS: [&str; 14] = [
     "iterations",
     "coarse_until",
     "max_gaussians",
@@ -15,6 +15,8 @@ const FROM_STEPS: [&str; 12] = [
     "prune_every",
     "growth",
     "init_scale",
+    "lr_means",
+    "lr_means_final",
 ];
 
 /// Whether the field of this name is one of them.

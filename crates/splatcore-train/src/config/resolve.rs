@@ -47,6 +47,11 @@ const SMALL_START_ITERATIONS: f64 = 6000.0;
 /// splatcore: opacities are halved as often as this in a whole run, if no other interval is given.
 const HALVINGS: u32 = 14;
 
+/// splatcore: in runs of fewer iterations means have higher rates, in proportion ...
+const HASTE_ITERATIONS: f64 = 7000.0;
+/// ... but never higher than so many times (docs/log/training-recipe.md has 2 and 4 times).
+const MAX_HASTE: f64 = 4.0;
+
 /// A step of the 30,000-iteration schedule in a run of `iterations`: rounded, at least 1.
 pub fn scaled_steps(steps: u32, iterations: u32) -> u32 {
     let scaled = (steps as f64 * iterations as f64 / REFERENCE_ITERATIONS as f64).round();
@@ -92,6 +97,9 @@ impl Config {
     /// Gaussians that start at a tenth of their distance need ln 10 / `lr-scales`, some 460 steps,
     /// to close the gaps between them. In runs of fewer than 6000 iterations the logarithm of
     /// `init-scale` shrinks in proportion, so that this takes no more than a thirteenth of any run.
+    ///
+    /// The rates of the means of the default strategy are those of a long run times 7000 /
+    /// `iterations` in runs of fewer than 7000, up to four times.
     ///
     /// With a `budget` the number of steps is not known: settings are those of a run of 30,000
     /// until [`ResolvedConfig::planned`] makes those of another number. Those of a preset do not
@@ -193,7 +201,9 @@ impl Preset {
 
 /// Settings whose defaults follow from `iterations`, `strategy` or another setting. Their help says
 /// how.
-const FOLLOWING: [&str; 21] = [
+const FOLLOWING: [&str; 23] = [
+    "lr_means",
+    "lr_means_final",
     "resolution_schedule",
     "lr_final_share",
     "densify_growth",
@@ -300,8 +310,8 @@ impl Given {
     fn rates(&self) -> Rates {
         let c = &self.config;
         Rates {
-            means: c.lr_means.unwrap_or(1.6e-4),
-            means_final: c.lr_means_final.unwrap_or(1.6e-6),
+            means: c.lr_means.unwrap_or(1.6e-4 * self.haste()),
+            means_final: c.lr_means_final.unwrap_or(1.6e-6 * self.haste()),
             sh_base: c.lr_sh_base.unwrap_or(2.5e-3),
             sh_rest: c.lr_sh_rest.unwrap_or(2.5e-3 / 20.0),
             opacity: c.lr_opacity.unwrap_or(self.by_strategy(0.025, 0.05)),
@@ -312,6 +322,13 @@ impl Given {
             exposure_final: c.lr_exposure_final.unwrap_or(0.001),
             masks: c.lr_masks.unwrap_or(0.01),
         }
+    }
+
+    /// By how much more means move a step than in a run of the reference length: those of a short
+    /// run have as far to go.
+    fn haste(&self) -> f64 {
+        let factor = HASTE_ITERATIONS / f64::from(self.iterations.max(1));
+        self.own(factor.clamp(1.0, MAX_HASTE), 1.0)
     }
 
     fn loss(&self) -> Loss {
