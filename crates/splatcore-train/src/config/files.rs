@@ -26,7 +26,7 @@ const HEADER: &str = "\
 # --time-limit.
 # What follows from `iterations` is written out: when you change it, delete those lines
 # (coarse-until, sh-every, densify-from, densify-until, densify-every, opacity-reset-every,
-# prune-every, growth, init-scale) to let them follow again.
+# prune-every, growth, init-scale, lr-means, lr-means-final) to let them follow again.
 ";
 
 impl Config {

@@ -23,8 +23,8 @@ pub const UNTIL: f64 = 0.95;
 pub const FINAL_SHARE: f64 = 0.01;
 /// Focal lengths whose ratio is nearer to 1 than this are one number: pixels are square.
 const SQUARE: f64 = 0.01;
-/// What a run knows of its lenses besides the dataset, a row for each lens: changes of the dataset's
-/// numbers, each of which counts its own moves.
+/// What a run knows of its lenses besides the dataset, a row for each lens: changes of the
+/// dataset's numbers, each of which counts its own moves.
 pub type IntrinsicsState =
     Refined<Numbers, { IntrinsicsGradient::NUMBERS }, { IntrinsicsGradient::NUMBERS }>;
 
