@@ -6,7 +6,7 @@ use super::choices::{
 };
 use super::depth::DepthSettings;
 use super::error::ConfigError;
-use super::from_steps::follows_from_steps;
+use super::from_steps::{FOLLOWING, follows_from_steps};
 use super::interval::Interval;
 use super::preset::Preset;
 use super::resolved::{
@@ -198,34 +198,6 @@ impl Preset {
         }
     }
 }
-
-/// Settings whose defaults follow from `iterations`, `strategy` or another setting. Their help says
-/// how.
-const FOLLOWING: [&str; 23] = [
-    "lr_means",
-    "lr_means_final",
-    "resolution_schedule",
-    "lr_final_share",
-    "densify_growth",
-    "opacity_halving_every",
-    "prune_scale",
-    "coarse_until",
-    "lr_opacity",
-    "opacity_regulariser",
-    "scale_regulariser",
-    "sh_every",
-    "densify_from",
-    "densify_until",
-    "densify_every",
-    "densify_gradient",
-    "prune_floaters",
-    "max_scale",
-    "prune_every",
-    "opacity_reset_every",
-    "growth",
-    "init_opacity",
-    "init_scale",
-];
 
 /// What is given, and what most other settings follow from.
 struct Given {

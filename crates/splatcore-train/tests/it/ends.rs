@@ -80,6 +80,23 @@ impl Observer for Notes {
     }
 }
 
+/// Rates of means fall to a hundredth. Of the default strategy, plans before growth begins make
+/// them higher where they expect few steps: 7000 over one of these numbers, up to 4 times.
+fn assert_fallen(name: &str, config: &Config, plans: &[u32], rates: &[f32]) {
+    let [first, last] = [rates[0], rates[rates.len() - 1]].map(f64::from);
+    let share = last / first / 0.01;
+    let haste = |steps: &u32| match config.strategy {
+        Some(Strategy::Adc | Strategy::Mcmc) => 1.0,
+        _ => (7000.0 / f64::from(*steps)).clamp(1.0, 4.0),
+    };
+    let near = |steps| (share / haste(steps) - 1.0).abs() < 0.06;
+    assert!(plans.iter().any(near), "{name}: {first} {last}");
+    let highest = rates.iter().copied().fold(0.0, f32::max);
+    let from = rates.iter().position(|&rate| rate == highest).unwrap();
+    assert!(rates[from..].is_sorted_by(|a, b| a >= b), "{name}");
+    assert!(from <= 200, "{name}: {from}");
+}
+
 /// The steps with their rates, and the last step of growth and of a reset.
 fn course(mock: &Mock) -> (Vec<f32>, u32, u32) {
     let log = mock.log.lock().unwrap();
@@ -155,12 +172,8 @@ fn a_run_ends_on_time_with_its_schedules_complete() {
         assert!((0.5..2.0).contains(&planned), "{name}: {planned}");
         let (rates, grown, reset) = course(&run.mock);
         assert_eq!(rates.len(), steps as usize);
-        let [first, last] = [rates[0], rates[rates.len() - 1]].map(f64::from);
-        assert!(
-            (last / first / 0.01 - 1.0).abs() < 0.06,
-            "{name}: {first} {last}"
-        );
-        assert!(rates.is_sorted_by(|a, b| a >= b), "{name}");
+        let plans = notes.planned.iter().take(3).map(|told| told.iterations);
+        assert_fallen(name, &config, &plans.collect::<Vec<_>>(), &rates);
         if steps > 1000 {
             let [grown, reset] = [grown, reset].map(|at| f64::from(at) / f64::from(steps));
             assert!(
@@ -223,8 +236,8 @@ fn time_that_is_over_is_not_overdrawn_much() {
     let spent = *run.time.lock().unwrap();
     assert!(spent < 3.75, "{spent}");
     let (rates, ..) = course(&run.mock);
-    let ratio = rates[rates.len() - 1] / rates[0];
-    assert!(ratio < 0.0107, "{ratio}");
+    let plans = [rates.len() as u32, 1700];
+    assert_fallen("stalls", &budget(3.0), &plans, &rates);
     // Nothing is left after loading: the run says so and comes to its end.
     let mut run = begin(&budget(1.0), card, 0.02, None);
     run.trainer.has_spent(2.0);
@@ -243,8 +256,7 @@ fn iterations_bound_a_budget() {
     run.trainer.run(&mut ()).unwrap();
     assert_eq!(run.trainer.step(), 700);
     assert!(*run.time.lock().unwrap() < 2.0);
-    let (rates, ..) = course(&run.mock);
-    assert!(f64::from(rates[699] / rates[0]) < 0.0102);
+    assert_fallen("700 steps", &config, &[700], &course(&run.mock).0);
 }
 
 #[test]
