@@ -22,15 +22,13 @@ use crate::peers::nccl::{Id, nccl};
 use crate::peers::{Peers, Piece, exchange, piece};
 use crate::renderer::CudaRenderer;
 use crate::spatial_order::spatial_order;
-use exchanged::exchanged;
+use exchanged::{at_once, exchanged};
 use splatcore_core::backend::{
     Backend, BackendError, Cotangents, FrameCounts, Learner, MemoryPlan, Ranks, RenderOptions,
     Rendered, Renderer, Scored, StageTimes, TileCounts, Timed, Visibility,
 };
 use splatcore_core::{Camera, Choice, Gaussians, View};
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 /// How long devices may take to come together, or for an exchange.
@@ -88,25 +86,6 @@ impl PartsBackend {
     fn first(&self) -> &CudaBackend {
         &self.devices[0].0
     }
-}
-
-/// Does something with each of them at once.
-fn at_once<T: Send, R: Send, E: Send>(
-    all: &mut [T],
-    act: impl Fn(&mut T) -> Result<R, E> + Sync,
-) -> Result<Vec<R>, E> {
-    let act = &act;
-    thread::scope(|scope| {
-        let threads: Vec<_> = all
-            .iter_mut()
-            .map(|one| scope.spawn(move || act(one)))
-            .collect();
-        let done = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        // All of them are waited for.
-        done.collect::<Vec<_>>().into_iter().collect()
-    })
 }
 
 impl Backend for PartsBackend {

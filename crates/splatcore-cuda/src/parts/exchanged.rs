@@ -1,5 +1,5 @@
-//! An exchange between devices of one process, none of which waits for ever: an exchange of NCCL
-//! that has failed never ends by itself.
+//! What devices of one process do at once. In an exchange none of them waits for ever: an exchange
+//! of NCCL that has failed never ends by itself.
 
 use crate::device::DeviceError;
 use crate::device::error::failed;
@@ -14,6 +14,25 @@ use std::time::{Duration, Instant};
 /// How often it is asked whether an exchange has failed.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
+/// Does something with each of them at once.
+pub(super) fn at_once<T: Send, R: Send, E: Send>(
+    all: &mut [T],
+    act: impl Fn(&mut T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let act = &act;
+    thread::scope(|scope| {
+        let threads: Vec<_> = all
+            .iter_mut()
+            .map(|one| scope.spawn(move || act(one)))
+            .collect();
+        let done = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        // All of them are waited for.
+        done.collect::<Vec<_>>().into_iter().collect()
+    })
+}
+
 /// Lets each of some devices take its part in an exchange, on a thread of its own, until all are
 /// done. If one of them says that an exchange has failed, or they are not done by the deadline, the
 /// exchange is given up on all.
@@ -26,30 +45,24 @@ pub(super) fn exchanged<T: Send>(
     deadline: Duration,
     act: impl Fn(&mut T) -> Result<(), BackendError> + Sync,
 ) -> Result<(), BackendError> {
-    let act = &act;
     thread::scope(|scope| {
         let (send, done) = mpsc::channel();
-        let start = |part| {
-            let send = send.clone();
-            scope.spawn(move || {
-                let acted = act(part);
-                let _ = send.send(());
-                acted
-            })
-        };
-        let threads: Vec<_> = parts.iter_mut().map(start).collect();
-        drop(send);
-        let watched = watch(&done, threads.len(), peers, deadline);
-        if watched.is_err() {
-            peers.iter().for_each(|peers| peers.give_up());
-        }
-        let acted = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        // All of them are waited for.
-        let acted: Vec<_> = acted.collect();
+        let count = parts.len();
+        let watcher = scope.spawn(move || {
+            let watched = watch(&done, count, peers, deadline);
+            if watched.is_err() {
+                peers.iter().for_each(|peers| peers.give_up());
+            }
+            watched
+        });
+        let acted = at_once(parts, |part| {
+            let acted = act(part);
+            let _ = send.send(());
+            acted
+        });
+        let watched = watcher.join().unwrap_or_else(|panic| resume_unwind(panic));
         watched.map_err(failed)?;
-        acted.into_iter().collect()
+        acted.map(drop)
     })
 }
 
