@@ -5,6 +5,7 @@ mod cheats;
 mod check;
 mod code;
 mod device;
+mod limits;
 mod mcp;
 mod model;
 mod new;

@@ -1,7 +1,7 @@
 //! `splatcore lab run` and `resume`.
 
 use super::device::DeviceArgs;
-use super::new::seconds;
+use super::limits::LimitArgs;
 use super::opening::{Opening, Past};
 use crate::interrupt;
 use crate::output::WrongUsage;
@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use splatcore_lab::Candidate;
 use splatcore_lab::campaign::{self, Beginning, CampaignError, Watch};
 use splatcore_lab::evaluate::{Evaluator, Outcome};
-use splatcore_lab::experiment::{Budget, Experiment, Folder};
+use splatcore_lab::experiment::{Experiment, Folder};
 use splatcore_lab::journal::State;
 use splatcore_lab::llm::pause::Pause;
 use splatcore_lab::proposers::Proposers;
@@ -33,14 +33,8 @@ pub struct Args {
     /// End this run after so many candidates; the next one goes on
     #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
     candidates: u64,
-    /// End this run after so many seconds of the device; the next one goes on
-    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY)]
-    #[arg(value_parser = seconds, hide_default_value = true)]
-    device_seconds: f64,
-    /// End this run after so many seconds of the clock; the next one goes on
-    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY)]
-    #[arg(value_parser = seconds, hide_default_value = true)]
-    wall_seconds: f64,
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(flatten)]
     model: super::model::ModelArgs,
     #[command(flatten)]
@@ -54,11 +48,7 @@ pub fn run(args: Args) -> Result<()> {
     let opening = Opening::new(&args.device, &experiment)?;
     opening.check_journal(&folder)?;
     let baseline = opening.baseline(&experiment)?;
-    let limits = Budget {
-        candidates: args.candidates,
-        device_seconds: args.device_seconds,
-        wall_seconds: args.wall_seconds,
-    };
+    let limits = args.limits.budget(args.candidates);
     // A reply that does not come must not hold a run beyond its time.
     let time = limits.wall_seconds.min(experiment.budget.wall_seconds);
     let end = Duration::try_from_secs_f64(time).ok();

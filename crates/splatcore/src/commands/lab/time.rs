@@ -1,7 +1,7 @@
 //! `splatcore lab time`: a card for a few minutes, for candidates that were prepared without one.
 
 use super::device::DeviceArgs;
-use super::new::seconds;
+use super::limits::LimitArgs;
 use super::opening::{Opening, Past, settings};
 use super::run::Lines;
 use super::scenes;
@@ -34,14 +34,8 @@ pub struct Args {
     /// are taken in turns
     #[arg(long, value_name = "N", default_value = "4")]
     jobs: NonZeroUsize,
-    /// End after so many seconds of the device; the next call goes on
-    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY)]
-    #[arg(value_parser = seconds, hide_default_value = true)]
-    device_seconds: f64,
-    /// End after so many seconds of the clock; the next call goes on
-    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY)]
-    #[arg(value_parser = seconds, hide_default_value = true)]
-    wall_seconds: f64,
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(flatten)]
     device: DeviceArgs,
 }
@@ -71,7 +65,7 @@ pub fn run(args: &Args) -> Result<()> {
     super::profile::kept(&opening.build, &experiment, &args.folder)?;
     let guard = interrupt::Guard::start_searching()?;
     let mut watch = Lines { guard: &guard };
-    let (start, mut limits) = (Instant::now(), args.limits());
+    let (start, mut limits) = (Instant::now(), args.limits.budget(u64::MAX));
     let looked = look(
         &opening,
         &mut folder,
@@ -96,16 +90,6 @@ pub fn run(args: &Args) -> Result<()> {
         );
     }
     super::status::print(folder.journal.entries())
-}
-
-impl Args {
-    fn limits(&self) -> Budget {
-        Budget {
-            candidates: u64::MAX,
-            device_seconds: self.device_seconds,
-            wall_seconds: self.wall_seconds,
-        }
-    }
 }
 
 /// Looks at the times of what waits; returns the seconds of the device. The session says nothing of
