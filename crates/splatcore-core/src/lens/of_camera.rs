@@ -40,8 +40,8 @@ impl Camera {
     /// ([`Projection::depth_is_distance`]).
     pub fn depth_is_distance(&self) -> bool {
         // Quick for cameras of which it is known by the lens.
-        let lens = self.lens;
-        (lens.is_fisheye() || lens == Lens::Equirectangular)
+        let polynomial = self.lens.polynomial();
+        polynomial.is_some_and(|polynomial| polynomial.plane.shows_behind())
             && Projection::new(self).is_some_and(|projection| projection.depth_is_distance())
     }
 

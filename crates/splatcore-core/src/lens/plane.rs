@@ -40,9 +40,8 @@ impl Plane {
         }
     }
 
-    /// Points beside the camera and behind it have a place, so that the depth of a point may be its
-    /// distance from the camera.
-    pub fn depth_is_distance(self) -> bool {
+    /// Points beside the camera and behind it have a place.
+    pub fn shows_behind(self) -> bool {
         match self {
             Plane::Image | Plane::Parallel => false,
             Plane::Angle | Plane::Sphere => true,

@@ -143,7 +143,7 @@ impl Projection {
     /// the camera or behind it may be drawn. With z the order of splats, and so the scene, is that
     /// of pinholes, through which others look at it.
     pub fn depth_is_distance(&self) -> bool {
-        self.polynomial.plane.depth_is_distance() && self.centre_cosine < 0.0
+        self.polynomial.plane.shows_behind() && self.centre_cosine < 0.0
     }
 
     /// What splats are sorted by, and what must be beyond the near plane: z, or the distance from

@@ -150,7 +150,7 @@ impl Lens {
     pub fn image(&self, [x, y, z]: [f64; 3]) -> Option<Point> {
         let polynomial = self.polynomial().unwrap_or_default();
         if let Some((place, _)) = polynomial.plane.place([x, y, z]) {
-            let behind = z <= 0.0 && !polynomial.plane.depth_is_distance();
+            let behind = z <= 0.0 && !polynomial.plane.shows_behind();
             return (!behind && place.iter().all(|v| v.is_finite())).then_some(place);
         }
         if polynomial.plane == Plane::Angle {
