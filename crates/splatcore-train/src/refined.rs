@@ -14,6 +14,9 @@ pub struct Names {
     pub values: &'static str,
     /// Of [`Refined::moves`].
     pub moves: &'static str,
+    /// Where the numbers of a row of earlier files are among those of today; empty if they were as
+    /// many.
+    pub earlier: &'static [usize],
 }
 
 /// Rows of values `V`, which N numbers move by Adam; M counts of moves, one for all numbers or one

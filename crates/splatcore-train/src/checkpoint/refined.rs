@@ -6,10 +6,6 @@ use bytemuck::Pod;
 use safetensors::Dtype;
 use splatcore_data::DataError;
 
-/// Where the numbers of earlier files' intrinsics are among those of today: focal lengths,
-/// principal point, four radial and two tangential coefficients. The others were held then.
-const EARLIER: [usize; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 19, 20];
-
 /// None of a run that refines none.
 pub(super) fn tensors<'a, V: Pod, const N: usize, const M: usize>(
     names: &Names,
@@ -51,16 +47,16 @@ pub(super) fn read<V: Pod, const N: usize, const M: usize>(
         return Ok(None);
     }
     let rows = |name: &str| -> Result<Vec<[f64; N]>, DataError> {
-        let flat = numbers(file, &named(name), Dtype::F64, N)?;
+        let flat = numbers(file, names, name, Dtype::F64, N)?;
         Ok(flat.as_chunks().0.to_vec())
     };
     let counts = |name: &str| file.array(&named(name), Dtype::U32, &[]);
     let width = size_of::<V>() / 8;
-    let values: Vec<f64> = numbers(file, &named(names.values), Dtype::F64, width)?;
+    let values: Vec<f64> = numbers(file, names, names.values, Dtype::F64, width)?;
     let values = values.chunks_exact(width);
     let moves: Vec<u32> = match M {
         1 => counts(names.moves)?,
-        _ => numbers(file, &named(names.moves), Dtype::U32, M)?,
+        _ => numbers(file, names, names.moves, Dtype::U32, M)?,
     };
     Ok(Some(Refined {
         values: values
@@ -78,21 +74,21 @@ pub(super) fn read<V: Pod, const N: usize, const M: usize>(
 /// Rows of so many numbers, of which those that an earlier file lacks are 0.
 fn numbers<T: Pod>(
     file: &Reader<'_>,
+    names: &Names,
     name: &str,
     dtype: Dtype,
     width: usize,
 ) -> Result<Vec<T>, DataError> {
+    let (name, places) = (&format!("{}.{name}", names.table), names.earlier);
     let found = file.shape(name).and_then(|shape| shape.get(1));
-    if found != Some(&EARLIER.len()) || EARLIER.iter().any(|&k| k >= width) {
+    if places.is_empty() || found != Some(&places.len()) {
         return file.array(name, dtype, &[width]);
     }
-    let earlier: Vec<T> = file.array(name, dtype, &[EARLIER.len()])?;
-    let mut all = vec![T::zeroed(); earlier.len() / EARLIER.len() * width];
-    let rows = all
-        .chunks_mut(width)
-        .zip(earlier.chunks_exact(EARLIER.len()));
-    for (row, earlier) in rows {
-        for (&k, &number) in EARLIER.iter().zip(earlier) {
+    let earlier: Vec<T> = file.array(name, dtype, &[places.len()])?;
+    let mut all = vec![T::zeroed(); earlier.len() / places.len() * width];
+    let rows = all.chunks_mut(width);
+    for (row, earlier) in rows.zip(earlier.chunks_exact(places.len())) {
+        for (&k, &number) in places.iter().zip(earlier) {
             row[k] = number;
         }
     }

@@ -33,6 +33,9 @@ pub(crate) const NAMES: Names = Names {
     table: "intrinsics",
     values: "changes",
     moves: "moves",
+    // Focal lengths, principal point, four radial and two tangential coefficients; the others were
+    // held then.
+    earlier: &[0, 1, 2, 3, 4, 5, 6, 7, 19, 20],
 };
 
 /// Rates of focal lengths, principal points and coefficients; 0 of what stays as it is.

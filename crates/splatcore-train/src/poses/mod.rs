@@ -43,6 +43,7 @@ pub(crate) const NAMES: Names = Names {
     table: "pose",
     values: "offsets",
     moves: "seen",
+    earlier: &[],
 };
 
 /// How a photo's pose has changed.
