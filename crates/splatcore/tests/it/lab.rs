@@ -210,6 +210,15 @@ fn a_program_proposes_and_its_record_repeats_it() {
     assert_contains!(report, "<td>neither</td><td>2</td>", "try 0: edits");
     let error = fails(&["lab", "run", &second, "--on", "emulator", "--llm", "http"]);
     assert_contains!(error, "no model is set for the coder");
+    // A checker that objects to everything raises a false alarm at what the gates let pass.
+    let script = "#!/bin/sh\ncat > /dev/null\necho '{\"equivalent\": false}'\n";
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (checker, record) = (format!("command:{program}"), at("checked.jsonl"));
+    let ask = ["lab", "cheats", "--on", "emulator", "--llm", &checker];
+    let said = succeeds(&[&ask[..], &["--record", &record, "--of", &first]].concat());
+    assert!(said.starts_with("false alarm"), "{said}");
+    assert_contains!(said, "0 of 1 honest ones called equivalent");
 }
 
 /// Whoever answers from a start reads the start's file and no other, and may use names of others.

@@ -1,17 +1,13 @@
 //! `splatcore lab cheats`: the gates are tried with planted changes.
 
+use super::asker::Asker;
 use super::device::DeviceArgs;
-use super::model;
 use super::toolbox::Build;
 use anyhow::{Error, Result, bail};
-use splatcore_lab::cheats::{self, Cheat, Tried};
+use splatcore_lab::Rejection;
+use splatcore_lab::cheats::{self, Tried};
 use splatcore_lab::evaluate::{Broken, Toolbox};
-use splatcore_lab::experiment::Workload;
-use splatcore_lab::llm::checker::Opinion;
-use splatcore_lab::llm::pause::Pause;
-use splatcore_lab::llm::question::Setting;
 use splatcore_lab::llm::source::Source;
-use splatcore_lab::{Rejection, Texts};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,6 +25,10 @@ pub struct Args {
     /// A file for questions and replies; what it holds is not asked again
     #[arg(long, value_name = "FILE", requires = "llm")]
     record: Option<PathBuf>,
+    /// Ask about the candidates of this experiment in place of planted changes: those that passed,
+    /// and those that a gate which looks at results has stopped
+    #[arg(long, value_name = "EXP", requires = "llm")]
+    of: Option<PathBuf>,
     #[command(flatten)]
     device: DeviceArgs,
 }
@@ -36,6 +36,10 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
     let first = Build::new(&args.device)?;
+    if let (Some(source), Some(record), Some(of)) = (&args.llm, &args.record, &args.of) {
+        let asker = Asker::new(source, record.clone())?;
+        return asker.about_candidates(of, args.only.as_deref(), first);
+    }
     let mut chosen = cheats::all().map_err(Error::msg)?;
     if let Some(only) = &args.only {
         chosen.retain(|cheat| cheat.name.contains(only.as_str()));
@@ -44,7 +48,7 @@ pub fn run(args: Args) -> Result<()> {
         bail!("no planted change has that in its name");
     }
     if let (Some(source), Some(record)) = (&args.llm, args.record) {
-        return ask(&chosen, source, record, first.kernels());
+        return Asker::new(source, record)?.about_planted(&chosen, first.kernels());
     }
     let names = chosen.iter().map(|cheat| cheat.name.chars().count());
     let width = names.max().unwrap_or(0);
@@ -79,49 +83,5 @@ pub fn run(args: Args) -> Result<()> {
         bail!("{wrong} of {tried} not as planted");
     }
     println!("{ok} of {tried} as planted, {not_run} not run");
-    Ok(())
-}
-
-/// Asks a model about planted changes.
-fn ask(chosen: &[Cheat], source: &Source, record: PathBuf, kernels: &Texts) -> Result<()> {
-    let (endpoints, limits) = Default::default();
-    let pause = Pause::new(crate::interrupt::stop_requested);
-    let (mut model, parameters) = model::recorded(source, &endpoints, limits, record, &pause)?;
-    let names = chosen.iter().map(|cheat| cheat.name.chars().count());
-    let width = names.max().unwrap_or(0);
-    let (mut right, mut asked) = ([0; 2], [0; 2]);
-    for cheat in chosen {
-        let workload = match cheat.training {
-            true => Workload::Step,
-            false => Workload::Frame,
-        };
-        let pipeline = cheat.pipeline.to_string();
-        let mut setting = Setting::new(model::task(&pipeline, workload, &cheat.files));
-        setting.parameters = parameters.clone();
-        let Some(opinion) = cheats::ask(cheat, kernels, &mut model, &setting)? else {
-            continue;
-        };
-        let honest = cheat.gate.is_none();
-        let (said, words) = match &opinion {
-            Opinion::Equivalent => (Some(true), String::new()),
-            Opinion::Differs { place, .. } => (Some(false), place.replace('\n', " ")),
-            Opinion::Unreadable => (None, "an answer that cannot be read".into()),
-        };
-        let verdict = match (honest, said) {
-            (_, None) => "no answer",
-            (true, Some(true)) => "agreed",
-            (true, Some(false)) => "false alarm",
-            (false, Some(true)) => "missed",
-            (false, Some(false)) => "found",
-        };
-        asked[usize::from(honest)] += 1;
-        right[usize::from(honest)] += usize::from(said == Some(honest));
-        let gate = cheat.gate.map_or("honest".into(), |gate| gate.to_string());
-        println!("{verdict:<11} {:<width$}  {gate:<12}  {words}", cheat.name);
-    }
-    println!(
-        "{} of {} wrong changes found, {} of {} honest ones called equivalent",
-        right[0], asked[0], right[1], asked[1]
-    );
     Ok(())
 }

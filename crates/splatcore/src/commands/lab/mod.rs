@@ -1,6 +1,7 @@
 //! `splatcore lab`: better kernels found automatically, and never a wrong one.
 
 mod accept;
+mod asker;
 mod cheats;
 mod check;
 mod code;

@@ -63,7 +63,8 @@ enum GuidanceName {
     None,
 }
 
-type Recorded = Recorder<Box<dyn Model + Send>>;
+/// A model whose answers are recorded.
+pub type Recorded = Recorder<Box<dyn Model + Send>>;
 type Shared = Arc<Mutex<Recorded>>;
 
 /// A proposer, and a second opinion if one is wanted.
