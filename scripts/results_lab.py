@@ -3,6 +3,7 @@
 import math
 from statistics import median
 
+from results_lab_long import bests, long, speed_up
 from results_raw import ROOT, json_lines, lines_of, load, source
 from results_tables import table
 
@@ -55,10 +56,6 @@ def candidates(name):
         elif event["what"] == "same-code":
             found[event["id"]]["same"] = True
     return [one for one in found.values() if "verdict" in one]
-
-
-def speed_up(ratio):
-    return f"{1 / ratio:.2f}"
 
 
 def experiments():
@@ -184,89 +181,6 @@ def live():
     head = ["start", "try", "change", "predicted, %", "speed-up", "time over the start's"]
     body = table(head, rows, ["left", "right", "left"] + ["right"] * 3)
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in LIVE])])
-
-
-# The long run of a live model.
-LONG = "live-literal-3"
-
-
-def long_tries():
-    """Its tries in order, with the ratio of a verdict, else of a first look, and the batch."""
-    found, batch, is_card = {}, 0, False
-    for line in lines(f"{LONG}.jsonl"):
-        event = line["event"]
-        what = event["what"]
-        if what == "opened":
-            batch += is_card and event["device"] == "the emulator"
-            is_card = event["device"] != "the emulator"
-        elif what == "proposed":
-            found[event["id"]] = {"about": event["about"], "batch": batch + 1, "device": 0.0}
-        elif what in ["judged", "looked"]:
-            one = found[event["id"]]
-            one["device"] += event["device_seconds"]
-            if what == "looked":
-                one["ratio"], one["how"] = event["ratio"], "first look"
-            else:
-                one["verdict"] = event["verdict"]
-                if "ratio" in event["verdict"]:
-                    verdict = event["verdict"]
-                    one["ratio"] = verdict["ratio"]
-                    one["how"] = f"{verdict['low']:.4f} to {verdict['high']:.4f}"
-    return list(found.values())
-
-
-def long_batches(tries):
-    """What each batch brought: the tries that were timed before the next ones were written."""
-    rows, best, count = [], 1.0, 0
-    for batch in sorted({one["batch"] for one in tries}):
-        own = [one for one in tries if one["batch"] == batch]
-        ratios = sorted(one["ratio"] for one in own if "ratio" in one)
-        rejected = sum(one["verdict"]["verdict"] == "rejected" for one in own)
-        count += len(own)
-        best = min([best, *ratios])
-        cells = [speed_up(median(ratios)), speed_up(ratios[0])] if ratios else ["-", "-"]
-        device = sum(one["device"] for one in own)
-        rows.append([batch, len(own), count, rejected, *cells, speed_up(best), f"{device:.1f}"])
-    head = ["batch", "tries", "in all", "rejected", "median", "best", "best so far", "device, s"]
-    return table(head, rows)
-
-
-def long_bests(tries):
-    """The tries that were faster than all before."""
-    best, rows = 1.0, []
-    for number, one in enumerate(tries, 1):
-        if one.get("ratio", 1.0) < best:
-            best = one["ratio"]
-            rows.append([number, one["batch"], one["about"], speed_up(best), one["how"]])
-    head = ["try", "batch", "change", "speed-up", "time over the start's"]
-    return table(head, rows, ["right", "right", "left", "right", "right"])
-
-
-def long():
-    """The long run of a live model: its batches, and its curve as the tries that raised it."""
-    tries = long_tries()
-    gates = {}
-    for one in tries:
-        if one["verdict"]["verdict"] == "rejected":
-            gate = one["verdict"]["gate"]
-            gates[gate] = gates.get(gate, 0) + 1
-    bills = [line["event"] for line in lines(f"{LONG}.jsonl") if line["event"]["what"] == "answered"]
-    told, wrote = (sum(bill[key] for bill in bills) for key in ["tokens_in", "tokens_out"])
-    rejected = sum(gates.values())
-    by_gate = ", ".join(f"{count} by `{gate}`" for gate, count in sorted(gates.items())) or "none"
-    best, curve = 1.0, []
-    for one in tries:
-        best = min(best, one.get("ratio", 1.0))
-        curve.append(1 / best)
-    marks = [n for n in [1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100] if n <= len(curve)]
-    after = ", ".join(f"{curve[n - 1]:.2f} after {n}" for n in marks)
-    note = (
-        f"Rejected: {rejected} of {len(tries)}, {by_gate}.\n\n"
-        f"Best so far: {after}; {curve[-1]:.2f} at the end.\n\n"
-        f"Tokens, estimated from what passed through the lab's tools:\n{told:,} read, {wrote:,} written."
-    )
-    parts = [long_batches(tries), long_bests(tries), note, source(f"lab/{LONG}.jsonl")]
-    return "\n\n".join(parts)
 
 
 REPLIES = "lab/live-replies.jsonl"
@@ -499,6 +413,7 @@ def lab():
         "lab-live": live(),
         "lab-live-scenes": live_scenes(),
         "lab-long": long(),
+        "lab-long-bests": bests(),
         "lab-costs": costs(),
         "lab-noise": noise(),
         "lab-searches": searches(),
