@@ -37,11 +37,14 @@ pub enum EditError {
         known: String,
     },
     /// The passage does not stand in the file.
-    #[error("{file}: the passage to replace is not there; the nearest lines are\n{nearest}")]
+    #[error(
+        "{file}: the passage to replace is not there, in the text that is edited (the baseline's, \
+         or the parent's if one is named); {nearest}"
+    )]
     NotFound {
         /// The file.
         file: String,
-        /// Lines of the file most like the passage.
+        /// Where lines of the file that are most like the passage differ from it.
         nearest: String,
     },
     /// The passage stands there more than once.
@@ -53,6 +56,9 @@ pub enum EditError {
         times: usize,
     },
 }
+
+/// Lines that are shown before and after the first that differs.
+const AROUND: usize = 3;
 
 const SEARCH: &str = "<<<<<<< SEARCH";
 const DIVIDER: &str = "=======";
@@ -167,10 +173,10 @@ pub fn apply(texts: &Texts, edits: &[Edit]) -> Result<Texts, EditError> {
     Ok(texts)
 }
 
-/// The lines of `text` that have most words in common with the passage.
+/// Where the lines of `text` that have most words in common with the passage differ from it.
 fn nearest(text: &str, passage: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    let wanted: Vec<&str> = passage.lines().collect();
+    let wanted: Vec<&str> = passage.trim_end_matches('\n').lines().collect();
     let height = wanted.len().clamp(1, lines.len().max(1));
     let alike = |window: &[&str]| -> usize {
         let both = window.iter().zip(&wanted);
@@ -184,7 +190,24 @@ fn nearest(text: &str, passage: &str) -> String {
         .windows(height)
         .enumerate()
         .max_by_key(|(at, window)| (alike(window), std::cmp::Reverse(*at)));
-    best.map_or(String::new(), |(_, window)| window.join("\n"))
+    let (Some((top, window)), false) = (best, wanted.is_empty()) else {
+        return "the passage or the file is empty".into();
+    };
+    let same = window.iter().zip(&wanted).take_while(|(a, b)| a == b);
+    let at = same.count();
+    let Some(want) = wanted.get(at) else {
+        return format!(
+            "at line {} it is, but for what it ends with: leave out empty lines there",
+            top + 1
+        );
+    };
+    let around = window[at.saturating_sub(AROUND)..(at + AROUND + 1).min(height)].join("\n");
+    format!(
+        "of the nearest lines, which begin at line {}, the first {at} are those of the passage, \
+         whose line {} is\n{want}\nand the file has there\n{around}",
+        top + 1,
+        at + 1
+    )
 }
 
 #[cfg(test)]
@@ -235,8 +258,22 @@ mod tests {
         else {
             panic!("found");
         };
-        assert_eq!(nearest, "int two = 2;");
+        assert_eq!(
+            nearest,
+            "of the nearest lines, which begin at line 2, the first 0 are those of the passage, \
+             whose line 1 is\nint two = 3;\nand the file has there\nint two = 2;"
+        );
         assert!(matches!(made("", ""), Err(EditError::NotFound { .. })));
+        // The passage is longer than the file, and then by an empty line at its end.
+        let Err(EditError::NotFound { nearest, .. }) = made("a\nb\nc\nd\ne\n", "b\nc\nd\ne\n\n")
+        else {
+            panic!("found");
+        };
+        assert!(nearest.starts_with("at line 2 it is"), "{nearest}");
+        assert!(matches!(
+            made("a\n", "a\nb\n"),
+            Err(EditError::NotFound { .. })
+        ));
         let other = Edit {
             file: "sort.cu".into(),
             ..edit("a")

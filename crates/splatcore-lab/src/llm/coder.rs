@@ -237,7 +237,7 @@ mod tests {
         assert!(candidate.is_ok());
         let told = |at: usize| &asked[at].messages[asked[at].messages.len() - 1].content;
         assert!(
-            told(1).contains("the nearest lines are\nint one = 1;"),
+            told(1).contains("and the file has there\nint one = 1;"),
             "{}",
             told(1)
         );

@@ -211,11 +211,13 @@ impl<'a, 'b> Desk<'a, 'b> {
         judged.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
         let lines = judged.iter().map(|j| {
             let (id, verdict, about) = (j.candidate.id(), &j.verdict, j.candidate.described());
+            let parents = j.candidate.parents.iter();
+            let of: String = parents.map(|parent| format!(" (of {parent})")).collect();
             match looked(j).filter(|_| j.verdict == Verdict::Untimed) {
                 Some(ratio) => {
-                    format!("{id} {ratio:.4} of the baseline's time at a first look: {about}\n")
+                    format!("{id}{of} {ratio:.4} of the baseline's time at a first look: {about}\n")
                 }
-                None => format!("{id} {verdict}: {about}\n"),
+                None => format!("{id}{of} {verdict}: {about}\n"),
             }
         });
         let lines: String = lines.collect();
