@@ -15,7 +15,8 @@ pub(super) fn reference_of(pipeline: Pipeline) -> Option<Pipeline> {
     })
 }
 
-/// The reference's image of a frame; `pipeline` is one of [`reference_of`].
+/// The reference's image of a frame, and its inverse depth if the frame wants that, else its
+/// transmittance; `pipeline` is one of [`reference_of`].
 ///
 /// # Errors
 /// The backend's words.
@@ -23,8 +24,10 @@ pub(super) fn render(
     renderer: &mut dyn Renderer,
     frame: &FrameSpec,
     pipeline: Pipeline,
-) -> Result<Image, String> {
+) -> Result<(Image, Vec<f32>), String> {
     let options = frame.with_pipeline(pipeline).options()?;
     let rendered = renderer.render(&frame.camera(), &options);
-    Ok(rendered.map_err(|error| error.to_string())?.image)
+    let rendered = rendered.map_err(|error| error.to_string())?;
+    let fourth = rendered.inverse_depth.unwrap_or(rendered.transmittance);
+    Ok((rendered.image, fourth))
 }

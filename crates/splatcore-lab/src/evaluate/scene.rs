@@ -103,7 +103,8 @@ pub(super) fn expected(
                 let found = ExpectedGradients::new(&frame, &mut *renderer, pipeline, baseline);
                 gradients = Some(found.map_err(|e| broken(&e))?);
             }
-            reference::render(&mut *renderer, &frame, pipeline).map_err(|e| broken(&e))?
+            let rendered = reference::render(&mut *renderer, &frame, pipeline);
+            rendered.map_err(|e| broken(&e))?.0
         }
         None => image.clone(),
     };

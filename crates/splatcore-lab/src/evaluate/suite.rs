@@ -41,14 +41,35 @@ pub(super) struct Case {
 
 pub(super) struct Expected {
     image: Image,
-    /// Transmittance as the baseline has it, or inverse depth of a frame with that, as an image of
-    /// one value.
+    /// Transmittance, or inverse depth of a frame with that, as an image of one value.
     fourth: Image,
     /// What the fourth channel is multiplied by: inverse depth depends on the unit of length.
     unit: f32,
-    baseline: ImageError,
+    /// Errors of the baseline's image and of its fourth channel.
+    baseline: [ImageError; 2],
     /// Whether the baseline gives the same bits twice.
     repeats: bool,
+}
+
+impl Expected {
+    /// Holds an image and its fourth channel to the reference, each no further from it than the
+    /// baseline's.
+    fn judge(
+        &self,
+        name: &str,
+        frame: &FrameSpec,
+        (image, fourth): (&Image, &[f32]),
+    ) -> Result<(), Rejection> {
+        let [baseline, baseline_behind] = &self.baseline;
+        judge_image(name, &image_error(image, &self.image), baseline)?;
+        let found = as_image(frame, fourth, self.unit);
+        let behind = image_error(&found, &self.fourth);
+        let what = match frame.inverse_depth {
+            true => "inverse depth",
+            false => "transmittance",
+        };
+        judge_image(&format!("{name}, {what}"), &behind, baseline_behind)
+    }
 }
 
 /// Who says what is right, and for which pipeline.
@@ -88,18 +109,25 @@ impl Case {
                 false => 1.0,
             };
             let again = baseline.render(frame).map_err(|e| broken(&e))?;
-            let expected = match &mut right {
+            let repeats = same_bits((&image, &fourth), (&again.0, &again.1));
+            let behind = as_image(frame, &fourth, unit);
+            let (right_image, right_behind) = match &mut right {
                 Some((right, pipeline)) => {
-                    reference::render(&mut **right, frame, *pipeline).map_err(|e| broken(&e))?
+                    let found = reference::render(&mut **right, frame, *pipeline);
+                    let (image, fourth) = found.map_err(|e| broken(&e))?;
+                    (image, as_image(frame, &fourth, unit))
                 }
-                None => image.clone(),
+                None => (image.clone(), behind.clone()),
             };
             frames.push(Expected {
-                baseline: image_error(&image, &expected),
-                repeats: same_bits((&image, &fourth), (&again.0, &again.1)),
-                fourth: as_image(frame, &fourth, unit),
+                baseline: [
+                    image_error(&image, &right_image),
+                    image_error(&behind, &right_behind),
+                ],
+                repeats,
+                fourth: right_behind,
                 unit,
-                image: expected,
+                image: right_image,
             });
         }
         let mut gradients = Vec::new();
@@ -141,17 +169,8 @@ impl Case {
         expected: &Expected,
         worker: &mut Child,
     ) -> Result<(Image, Vec<f32>), Rejection> {
-        let name = self.name_of(frame);
         let (image, fourth) = worker.render(frame).map_err(blame)?;
-        let error = image_error(&image, &expected.image);
-        judge_image(&name, &error, &expected.baseline)?;
-        let found = as_image(frame, &fourth, expected.unit);
-        let behind = image_error(&found, &expected.fourth);
-        let what = match frame.inverse_depth {
-            true => "inverse depth",
-            false => "transmittance",
-        };
-        judge_image(&format!("{name}, {what}"), &behind, &expected.baseline)?;
+        expected.judge(&self.name_of(frame), frame, (&image, &fourth))?;
         Ok((image, fourth))
     }
 }
@@ -344,5 +363,41 @@ fn as_image(frame: &FrameSpec, values: &[f32], unit: f32) -> Image {
         width: frame.size[0],
         height: frame.size[1],
         data: values.iter().map(|&v| [unit * v; 3]).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gates::result::random;
+
+    /// The fourth channel is held to the reference and not to the baseline: one that is off as much
+    /// on the other side is as exact.
+    #[test]
+    fn a_fourth_channel_is_as_exact_as_the_baseline_s() {
+        let frame = random(1, Pipeline::default()).remove(0).frames.remove(0);
+        let pixels = (frame.size[0] * frame.size[1]) as usize;
+        let image = Image::filled(frame.size[0], frame.size[1], [0.5; 3]);
+        let fourth = |off: f32| vec![0.5 + off; pixels];
+        let right = as_image(&frame, &fourth(0.0), 1.0);
+        let expected = Expected {
+            image: image.clone(),
+            baseline: [
+                image_error(&image, &image),
+                image_error(&as_image(&frame, &fourth(1e-4), 1.0), &right),
+            ],
+            fourth: right,
+            unit: 1.0,
+            repeats: true,
+        };
+        let judge = |off: f32| expected.judge("scene", &frame, (&image, &fourth(off)));
+        assert_eq!(judge(-1e-4), Ok(()));
+        let rejected = judge(-1.1e-4).unwrap_err();
+        assert_eq!(rejected.gate, Gate::Precision);
+        assert!(
+            rejected.reason.contains("transmittance"),
+            "{}",
+            rejected.reason
+        );
     }
 }
