@@ -5,7 +5,7 @@ use super::blame::blame;
 use super::gradients::{ExpectedGradients, gradient_of_image};
 use super::reference::{self, reference_of};
 use crate::gates::result::{
-    ImageError, TestScene, bits, check_metamorphic, image_error, judge_image,
+    ImageError, Losses, TestScene, bits, check_metamorphic, image_error, judge_image,
 };
 use crate::gates::{Gate, Rejection};
 use crate::worker::{Child, FrameSpec, WorkerError};
@@ -59,16 +59,21 @@ impl Expected {
         name: &str,
         frame: &FrameSpec,
         (image, fourth): (&Image, &[f32]),
+        losses: &mut Losses,
     ) -> Result<(), Rejection> {
         let [baseline, baseline_behind] = &self.baseline;
-        judge_image(name, &image_error(image, &self.image), baseline)?;
+        let error = image_error(image, &self.image);
+        judge_image(name, &error, baseline)?;
+        losses.push(&error, baseline);
         let found = as_image(frame, fourth, self.unit);
         let behind = image_error(&found, &self.fourth);
         let what = match frame.inverse_depth {
             true => "inverse depth",
             false => "transmittance",
         };
-        judge_image(&format!("{name}, {what}"), &behind, baseline_behind)
+        judge_image(&format!("{name}, {what}"), &behind, baseline_behind)?;
+        losses.push(&behind, baseline_behind);
+        Ok(())
     }
 }
 
@@ -168,9 +173,10 @@ impl Case {
         frame: &FrameSpec,
         expected: &Expected,
         worker: &mut Child,
+        losses: &mut Losses,
     ) -> Result<(Image, Vec<f32>), Rejection> {
         let (image, fourth) = worker.render(frame).map_err(blame)?;
-        expected.judge(&self.name_of(frame), frame, (&image, &fourth))?;
+        expected.judge(&self.name_of(frame), frame, (&image, &fourth), losses)?;
         Ok((image, fourth))
     }
 }
@@ -223,10 +229,11 @@ impl Suite {
     /// The rejection. `Ok` says what was looked at.
     pub fn check(&self, worker: &mut Child) -> Result<Vec<String>, Rejection> {
         let (mut images, mut gradients, mut checkpoints, mut repeated) = (0, 0, 0, 0);
+        let mut losses = Losses::default();
         for case in &self.cases {
             worker.load(&case.test.scene).map_err(blame)?;
             for (frame, expected) in case.test.frames.iter().zip(&case.frames) {
-                let (image, transmittance) = case.judge(frame, expected, worker)?;
+                let (image, transmittance) = case.judge(frame, expected, worker, &mut losses)?;
                 images += 1;
                 if expected.repeats {
                     let (again, behind) = worker.render(frame).map_err(blame)?;
@@ -248,6 +255,7 @@ impl Suite {
                 checkpoints += 1;
             }
         }
+        losses.judge()?;
         let launches = self.check_launches(worker)?;
         let mut passed = vec![
             format!("{}: {images} images", Gate::Result),
@@ -274,7 +282,7 @@ impl Suite {
         let mut judge = |case: &Case| {
             worker.load(&case.test.scene).map_err(blame)?;
             if let Some((frame, expected)) = case.test.frames.first().zip(case.frames.first()) {
-                case.judge(frame, expected, worker)?;
+                case.judge(frame, expected, worker, &mut Losses::default())?;
             }
             if let Some((expected, frame)) = case.gradients.first().zip(case.test.frames.first()) {
                 expected.judge(&case.test.name, frame, worker)?;
@@ -313,7 +321,7 @@ impl Suite {
         if let Some(after) = &self.after {
             worker.load(&after.test.scene).map_err(blame)?;
             for (frame, expected) in after.test.frames.iter().zip(&after.frames) {
-                after.judge(frame, expected, worker)?;
+                after.judge(frame, expected, worker, &mut Losses::default())?;
             }
         }
         Ok(LAUNCHES)
@@ -390,7 +398,10 @@ mod tests {
             unit: 1.0,
             repeats: true,
         };
-        let judge = |off: f32| expected.judge("scene", &frame, (&image, &fourth(off)));
+        let judge = |off: f32| {
+            let losses = &mut Losses::default();
+            expected.judge("scene", &frame, (&image, &fourth(off)), losses)
+        };
         assert_eq!(judge(-1e-4), Ok(()));
         let rejected = judge(-1.1e-4).unwrap_err();
         assert_eq!(rejected.gate, Gate::Precision);

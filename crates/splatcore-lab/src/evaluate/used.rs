@@ -5,6 +5,7 @@ use super::Broken;
 use super::blame::blame;
 use super::gradients::gradient_of_image;
 use super::suite::{Case, STEPS, Suite};
+use crate::gates::result::Losses;
 use crate::gates::{Gate, Rejection};
 use crate::worker::{Answer, Ask, Child, FrameSpec, WorkerError};
 use splatcore_core::Gaussians;
@@ -117,13 +118,14 @@ fn check_case(case: &Case, worker: &mut Child) -> Result<(), Rejection> {
     } else {
         worker.load(&case.test.scene).map_err(blame)?;
     }
-    case.judge(frame, expected, worker)?;
+    case.judge(frame, expected, worker, &mut Losses::default())?;
     let other = FrameSpec {
         background: frame.background.map(|c| 0.75 - 0.5 * c),
         ..frame.clone()
     };
     worker.render(&other).map_err(blame)?;
-    case.judge(frame, expected, worker).map(drop)
+    case.judge(frame, expected, worker, &mut Losses::default())
+        .map(drop)
 }
 
 /// The scene in colours of its own: all that lists are made of is as it was.

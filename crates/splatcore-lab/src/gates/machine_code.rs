@@ -26,6 +26,8 @@ pub struct Program {
 /// A kernel's resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kernel {
+    /// The most threads of a block, by `__launch_bounds__`; 0 if there are none.
+    pub most_threads: u32,
     /// Registers of a thread.
     pub registers: u32,
     /// Bytes of a thread's stack: spilled registers, arrays that are indexed.
@@ -44,7 +46,8 @@ impl Kernel {
     /// In words.
     pub fn described(&self) -> String {
         format!(
-            "{} registers, {} B shared, {} B stack, {} instructions ({})",
+            "{} registers, {} B shared, {} B of stack (spilled registers, indexed arrays), \
+             {} instructions in the text of its machine code ({})",
             self.registers, self.shared_bytes, self.stack_bytes, self.instructions, self.mix
         )
     }

@@ -62,7 +62,7 @@ fn kernels(profile: &Profile, text: &mut String) {
         return;
     }
     text.push_str(
-        "| kernel | threads a block | registers | shared bytes | spilled bytes |\n\
+        "| kernel | threads a block | registers | shared bytes | bytes of stack |\n\
          | --- | ---: | ---: | ---: | ---: |\n",
     );
     let shown = |value: Option<u32>| value.map_or("?".to_owned(), |value| value.to_string());

@@ -3,7 +3,7 @@
 use splatcore_core::{Gaussians, Image};
 
 /// How far an image is from the reference.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ImageError {
     /// The largest error of a channel; infinite if a value is not a number.
     pub worst: f64,
@@ -15,7 +15,13 @@ pub struct ImageError {
     /// PSNR in dB, unclamped, without the few worst pixels: a fragment at a threshold is no loss of
     /// precision. At most 200.
     pub psnr: f64,
+    /// Squared errors, without those pixels, summed over squares of [`SIDE`] pixels, row by row.
+    squares: Vec<f64>,
 }
+
+/// Pixels of a side of the squares over which errors are summed: roundings of neighbours are alike,
+/// those of one square and another less so.
+const SIDE: usize = 8;
 
 /// The bits of an image's values, in the order of its pixels: equal where images are.
 pub fn bits(image: &Image) -> Vec<u32> {
@@ -51,6 +57,14 @@ pub fn image_error(image: &Image, reference: &Image) -> ImageError {
     let (worst, i) = errors.first().copied().unwrap_or_default();
     let width = (reference.width as usize).max(1);
     let counted = &errors[left_out(errors.len())..];
+    let across = width.div_ceil(SIDE);
+    let mut squares = vec![0.0; across * (reference.height as usize).div_ceil(SIDE)];
+    for (error, i) in counted {
+        let square = i / width / SIDE * across + i % width / SIDE;
+        if let Some(sum) = squares.get_mut(square) {
+            *sum += error * error;
+        }
+    }
     let square: f64 = counted.iter().map(|(error, _)| error * error).sum();
     let psnr = -10.0 * (square / counted.len().max(1) as f64).log10();
     ImageError {
@@ -58,6 +72,24 @@ pub fn image_error(image: &Image, reference: &Image) -> ImageError {
         at: [i % width, i / width],
         largest: largest(reference),
         psnr: psnr.min(BEST),
+        squares,
+    }
+}
+
+impl ImageError {
+    /// How much more squared error this has than `baseline`, as a share of the baseline's, and the
+    /// standard error of that share: how far it is by chance from 0 where both have roundings of
+    /// one size. Infinite where the baseline has none.
+    pub fn growth(&self, baseline: &Self) -> (f64, f64) {
+        let differences = self.squares.iter().zip(&baseline.squares);
+        let differences: Vec<f64> = differences.map(|(a, b)| a - b).collect();
+        let count = differences.len() as f64;
+        let sum: f64 = differences.iter().sum();
+        let spread: f64 = differences.iter().map(|d| (d - sum / count).powi(2)).sum();
+        // The error of a sum of `count` values.
+        let error = (count / (count - 1.0).max(1.0) * spread).sqrt();
+        let of: f64 = baseline.squares.iter().sum();
+        (sum / of, error / of)
     }
 }
 

@@ -186,6 +186,7 @@ fn program(cubin: Cubin) -> machine_code::Program {
             code.name,
             Kernel {
                 registers: code.registers,
+                most_threads: code.most_threads,
                 stack_bytes: code.stack_bytes,
                 shared_bytes: code.shared_bytes,
                 instructions: code.mix.total(),

@@ -156,6 +156,7 @@ fn kernels(
                 registers: Some(kernel.registers),
                 shared_bytes: Some(kernel.shared_bytes),
                 spill_bytes: Some(kernel.stack_bytes),
+                block_threads: Some(kernel.most_threads).filter(|&threads| threads > 0),
                 ..Kernel::default()
             });
         }
