@@ -6,10 +6,6 @@ use crate::ops::state::State;
 use splatcore_core::{BackendError, Choice};
 use std::sync::Arc;
 
-/// An array larger than this share of the state grows by way of the host, so that two of it never
-/// lie on the device.
-const SHARE_ON_DEVICE: usize = 10;
-
 /// What takes no more than this part of the memory that is free is no reason to be thrifty.
 const PLENTY: u64 = 8;
 
@@ -21,10 +17,9 @@ pub(super) fn is_plenty(device: &Arc<dyn Device>, bytes: u64) -> bool {
 /// Makes room for `rows` Gaussians: nothing if there is, else more than asked, but no more than
 /// `limit` needs. What the state holds stays.
 ///
-/// Where memory is plenty there is then room for twice as many, and arrays are copied on the
-/// device. Elsewhere there is room for a tenth more; arrays that are a small part of the state are
-/// copied on the device, the others by way of the host: slower (some 10 GB/s), but the peak stays
-/// near the size of the state.
+/// Where memory is plenty there is then room for twice as many, elsewhere for a tenth more. An
+/// array is copied on the device if that has memory for both, else by way of the host, which is
+/// slower by far.
 ///
 /// # Errors
 /// If memory is short; the state is as before then.
@@ -41,7 +36,6 @@ pub fn reserve(
     let roomy = if plenty { 2 * rows } else { rows + rows / 10 };
     let capacity = roomy.min(limit).max(rows);
     let (count, division) = (state.count, state.division.clone());
-    let in_all: usize = arrays(state).map(|array| array.buffer.bytes()).sum();
     for array in arrays(state) {
         let here = |rows: usize| match division.as_ref().filter(|_| array.divided) {
             Some(division) => division.own(rows).count,
@@ -54,12 +48,7 @@ pub fn reserve(
         if array.buffer.bytes() >= bytes {
             continue;
         }
-        let on_device = array.buffer.place() == Place::Device;
-        if bytes > in_all / SHARE_ON_DEVICE && !plenty && on_device {
-            grow_by_host(array.buffer, used, bytes)?;
-        } else {
-            grow(array.buffer, used, bytes)?;
-        }
+        grow(array.buffer, used, bytes)?;
     }
     let bytes = capacity * size_of::<u32>();
     for statistic in [&mut state.gradient_sum, &mut state.seen] {
@@ -71,7 +60,17 @@ pub fn reserve(
 
 /// Replaces a buffer by a larger one in the same memory, with its first `used` bytes.
 fn grow(buffer: &mut Buffer, used: usize, bytes: usize) -> Result<(), BackendError> {
-    let grown = buffer.new_like(bytes)?;
+    let on_device = buffer.place() == Place::Device;
+    if on_device && bytes as u64 > buffer.device().memory().0 {
+        return grow_by_host(buffer, used, bytes);
+    }
+    let grown = match buffer.new_like(bytes) {
+        // What is free is not in one piece.
+        Err(BackendError::OutOfMemory { .. }) if on_device => {
+            return grow_by_host(buffer, used, bytes);
+        }
+        grown => grown?,
+    };
     grown.copy_from(buffer, used)?;
     *buffer = grown;
     Ok(())

@@ -436,6 +436,32 @@ fn growth_keeps_the_state_and_fails_cleanly() {
     );
 }
 
+/// An array goes by way of the host only if the device has no memory for two of it.
+#[test]
+fn growth_stays_on_the_device_if_it_can() {
+    let Some(watched) = Watched::new() else {
+        return;
+    };
+    let shared: Arc<dyn Device> = watched.clone();
+    let before = state(10, 1000, 3);
+    let grown = |room: usize| {
+        let mut held = State::upload(&shared, &before).unwrap();
+        // Harmonics have the largest rows, 180 bytes of 716.
+        watched.watch().limit = Some(held.bytes() as usize + 100 * 716 + room);
+        watched.watch().said_free = Some(room as u64);
+        watched.watch().moved = 0;
+        reserve(&shared, &mut held, 1100, 1100).unwrap();
+        let moved = watched.watch().moved;
+        watched.watch().plenty();
+        assert!(held.capacity == 1100 && held.download(None).unwrap() == before);
+        moved
+    };
+    assert_eq!(grown(1100 * 192), 0);
+    // No more than the statistics want at the end.
+    let by_host = grown(4 * 1100);
+    assert!(by_host >= 3 * 2 * 1000 * 180, "{by_host}");
+}
+
 /// When memory is plenty, capacity doubles, nothing goes by way of the host, and later refinements
 /// allocate nothing.
 #[test]
