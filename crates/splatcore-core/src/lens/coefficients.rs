@@ -1,7 +1,7 @@
 //! The coefficients of polynomial lenses as one list: those by which the gradient of a camera's
 //! intrinsics is ([`crate::IntrinsicsGradient`]).
 
-use super::{Lens, Polynomial};
+use super::polynomial::Polynomial;
 
 /// Numbers of [`Polynomial::coefficients`].
 pub const COEFFICIENTS: usize = 25;
@@ -86,57 +86,5 @@ impl Polynomial {
         .bend(at);
         (out[23], out[24]) = ([bent_y, 0.0], [0.0, bent_x]);
         out
-    }
-}
-
-impl Lens {
-    /// The lens whose polynomial has these added to its [`Polynomial::coefficients`]; what the
-    /// model has no coefficient for is left out.
-    pub fn adjusted(self, by: &[f64; COEFFICIENTS]) -> Self {
-        let add = |k: &mut [f64], by: &[f64]| {
-            k.iter_mut().zip(by).for_each(|(k, more)| *k += more);
-        };
-        let (radial, odd, divisor) = (&by[..6], &by[6..12], &by[12..15]);
-        let (tangential, growth, prism, skew_by) =
-            (&by[15..17], &by[17..19], &by[19..23], &by[23..]);
-        let swapped = [tangential[1], tangential[0]];
-        let mut lens = self;
-        match &mut lens {
-            Lens::OpenCv { k, p, s } => {
-                add(&mut k[..3], radial);
-                add(&mut k[3..], divisor);
-                add(p, tangential);
-                add(s, prism);
-            }
-            Lens::Brown { k, p, skew, .. } => {
-                add(k, radial);
-                add(&mut p[..2], &swapped);
-                add(&mut p[2..], growth);
-                *skew += skew_by[0];
-            }
-            Lens::Fisheye { k, p, s } => {
-                add(k, radial);
-                add(p, tangential);
-                add(s, &[prism[0], prism[2]]);
-            }
-            Lens::RadTanThinPrism { k, p, s } => {
-                add(k, radial);
-                add(p, &swapped);
-                add(s, prism);
-            }
-            Lens::FTheta { k, skew, .. } => {
-                for (i, pair) in k.chunks_mut(2).enumerate() {
-                    add(pair, &[odd[i], radial[i]]);
-                }
-                add(skew, skew_by);
-            }
-            Lens::Pinhole
-            | Lens::Fov { .. }
-            | Lens::Division { .. }
-            | Lens::Eucm { .. }
-            | Lens::Equirectangular
-            | Lens::Orthographic => {}
-        }
-        lens
     }
 }

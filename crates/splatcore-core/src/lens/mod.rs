@@ -6,15 +6,16 @@
 //! | in which planes do lenses act, and where in them is a point | `plane.rs` |
 //! | where does a ray land, which ray lands here, where does a lens fold | `rays.rs` |
 //! | what do the models have in common that are polynomials | `polynomial.rs` |
-//! | which coefficients have they, how does the image change with these | `coefficients.rs` |
+//! | how does the image change with the coefficients | `coefficients.rs` |
 //! | which lens is an f-theta camera whose polynomial is of pixels | `f_theta.rs` |
 //! | what does a camera with a lens see | `of_camera.rs` |
 //! | where in the image is a point, and how does that change with the point | `projection.rs` |
 //! | the same where rows are read while the camera moves | `moving.rs`, `rolling.rs` |
 //! | which splat is a Gaussian there | `unscented.rs` |
 //!
-//! A new model is a variant here; one that is no polynomial in a known plane is a plane too, in
-//! `plane.rs` and in the CUDA crate's `ops/shared/lens.cuh`. Backends know planes, not models.
+//! A new model is a variant here. All that names models is in this file and, for models that are no
+//! polynomial, in `rays.rs`. A model that acts in no known plane is a plane too, in `plane.rs` and
+//! in the CUDA crate's `ops/shared/lens.cuh`. Backends know planes, not models.
 
 mod coefficients;
 mod f_theta;
@@ -277,6 +278,56 @@ impl Lens {
             },
             Lens::Fov { .. } | Lens::Division { .. } | Lens::Eucm { .. } => return None,
         })
+    }
+
+    /// The lens whose polynomial has these added to its [`Polynomial::coefficients`]; what the
+    /// model has no coefficient for is left out.
+    pub fn adjusted(self, by: &[f64; COEFFICIENTS]) -> Self {
+        let add = |k: &mut [f64], by: &[f64]| {
+            k.iter_mut().zip(by).for_each(|(k, more)| *k += more);
+        };
+        let (radial, odd, divisor) = (&by[..6], &by[6..12], &by[12..15]);
+        let (tangential, growth, prism, skew_by) =
+            (&by[15..17], &by[17..19], &by[19..23], &by[23..]);
+        let swapped = [tangential[1], tangential[0]];
+        let mut lens = self;
+        match &mut lens {
+            Lens::OpenCv { k, p, s } => {
+                add(&mut k[..3], radial);
+                add(&mut k[3..], divisor);
+                add(p, tangential);
+                add(s, prism);
+            }
+            Lens::Brown { k, p, skew, .. } => {
+                add(k, radial);
+                add(&mut p[..2], &swapped);
+                add(&mut p[2..], growth);
+                *skew += skew_by[0];
+            }
+            Lens::Fisheye { k, p, s } => {
+                add(k, radial);
+                add(p, tangential);
+                add(s, &[prism[0], prism[2]]);
+            }
+            Lens::RadTanThinPrism { k, p, s } => {
+                add(k, radial);
+                add(p, &swapped);
+                add(s, prism);
+            }
+            Lens::FTheta { k, skew, .. } => {
+                for (i, pair) in k.chunks_mut(2).enumerate() {
+                    add(pair, &[odd[i], radial[i]]);
+                }
+                add(skew, skew_by);
+            }
+            Lens::Pinhole
+            | Lens::Fov { .. }
+            | Lens::Division { .. }
+            | Lens::Eucm { .. }
+            | Lens::Equirectangular
+            | Lens::Orthographic => {}
+        }
+        lens
     }
 
     /// What makes the coefficients unusable, or `None`.

@@ -48,6 +48,16 @@ impl Plane {
         }
     }
 
+    /// The largest angle from the axis, in radians, at which what is drawn lies: of planes that a
+    /// polynomial bends, at which the polynomial is used.
+    pub(super) fn max_angle(self) -> f64 {
+        match self {
+            Plane::Image => 1.48,
+            Plane::Angle => 2.8,
+            Plane::Parallel | Plane::Sphere => PI,
+        }
+    }
+
     /// Places repeat along x after so much; 0 if they do not.
     pub fn period(self) -> f64 {
         match self {

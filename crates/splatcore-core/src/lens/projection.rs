@@ -4,21 +4,18 @@
 use super::rolling::Rolling;
 use super::{COEFFICIENTS, Plane, Polynomial};
 use crate::camera::Camera;
+use std::f64::consts::PI;
 
 /// The lens is continued beyond the farthest corner of the image by this share of its angle.
 /// Further out its polynomial means nothing: the image grows in proportion to the angle from there.
 const MARGIN: f64 = 0.15;
-/// The largest angle from the axis at which a lens that acts in the image plane is used, radians.
-const MAX_PERSPECTIVE: f64 = 1.48;
-/// The largest angle of a fisheye.
-const MAX_FISHEYE: f64 = 2.8;
 /// Beyond `max_angle`, a Gaussian's centre may lie by this share of what is left to the axis behind
 /// the camera, and its sigma points by that.
 const CENTRE_SHARE: f64 = 0.25;
 const SIGMA_SHARE: f64 = 0.5;
 /// Beyond `max_angle` the image grows with the angle at least by this share of its mean growth.
 const MIN_GROWTH: f64 = 0.1;
-/// Less than the cosine of any angle: of planes in which every point has a place.
+/// Less than the cosine of any angle.
 const ANY_COSINE: f64 = -2.0;
 
 /// A camera's projection of points in its axes (x right, y down, z forward) to pixels, by a
@@ -27,7 +24,7 @@ const ANY_COSINE: f64 = -2.0;
 /// A point at an angle of more than `max_angle` from the axis is where the point at `max_angle` of
 /// the same azimuth is, and further out by `slope` times the rest of the angle. So every point has
 /// a place, but for those on the axis behind the camera. In planes in which every point has a place
-/// anyway (`Plane::Parallel`, `Plane::Sphere`) `max_angle` is pi and nothing is beyond.
+/// anyway (`Plane::is_straight`) nothing is beyond `max_angle`, which is the plane's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
     /// The lens.
@@ -74,26 +71,26 @@ impl Projection {
     pub fn new(camera: &Camera) -> Option<Self> {
         let polynomial = camera.lens.polynomial()?;
         let (focal, centre) = ([camera.fx, camera.fy], [camera.cx, camera.cy]);
+        let limit = polynomial.plane.max_angle();
         if polynomial.plane.is_straight() {
+            let cosine = |angle: f64| match angle < PI {
+                true => angle.cos(),
+                false => ANY_COSINE,
+            };
             return Some(Self {
                 polynomial,
                 focal,
                 centre,
-                max_angle: std::f64::consts::PI,
-                edge: std::f64::consts::PI,
+                max_angle: limit,
+                edge: limit,
                 slope: 0.0,
-                centre_cosine: ANY_COSINE,
-                sigma_cosine: ANY_COSINE,
+                centre_cosine: cosine(limit),
+                sigma_cosine: cosine(limit + SIGMA_SHARE * (PI - limit)),
                 period: polynomial.plane.period() * camera.fx,
                 rolling: Rolling::of(camera),
             });
         }
         let in_angles = polynomial.plane == Plane::Angle;
-        let limit = if in_angles {
-            MAX_FISHEYE
-        } else {
-            MAX_PERSPECTIVE
-        };
         let to_plane = |angle: f64| if in_angles { angle } else { angle.tan() };
         let to_angle = |plane: f64| if in_angles { plane } else { plane.atan() };
         let fold = to_angle(polynomial.fold(to_plane(limit)));
@@ -105,7 +102,7 @@ impl Projection {
         };
         let (w, h) = (f64::from(camera.width), f64::from(camera.height));
         let corners = [(0.0, 0.0), (w, 0.0), (0.0, h), (w, h)].map(|(x, y)| corner(x, y));
-        let most = polynomial.max_radius.map_or(std::f64::consts::PI, to_angle);
+        let most = polynomial.max_radius.map_or(PI, to_angle);
         let farthest = corners
             .iter()
             .try_fold(0.0f64, |farthest, c| c.map(|c| farthest.max(c)))
@@ -120,7 +117,7 @@ impl Projection {
             true => by_plane,
         };
         // What lies beyond a fold is not drawn: the model does not know where it would be.
-        let rest = std::f64::consts::PI - max_angle;
+        let rest = PI - max_angle;
         let centre_angle = match farthest {
             Some(_) => max_angle + CENTRE_SHARE * rest,
             None => max_angle,
