@@ -128,3 +128,26 @@ def test_autocast_changes_no_gradient(packed):
         found.append([parts[name].grad for name in names])
     for name, plain, cast in zip(names, *found, strict=True):
         assert torch.equal(plain, cast), name
+
+
+# What torch imports for derivatives forwards warns of its own.
+@pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning")
+@pytest.mark.parametrize("packed", [False, True])
+def test_without_gradients_images_are_the_same(packed):
+    given = small(degree=1, cameras=1)
+    call = {"width": SIZE[0], "height": SIZE[1], "sh_degree": 1, "packed": packed}
+    image, alphas, _ = gsplat.rasterization(**given, **call)
+    assert image.requires_grad
+    with torch.no_grad():
+        same = gsplat.rasterization(**given, **call)
+    constants = {name: part.detach() for name, part in given.items()}
+    for other in (same, gsplat.rasterization(**constants, **call)):
+        assert torch.equal(other[0], image) and torch.equal(other[1], alphas)
+        assert not other[0].requires_grad and not other[2]["means2d"].requires_grad
+    # There are no derivatives forwards, with gradients or without, and none are left out in silence.
+    for enabled in (True, False):
+        with torch.autograd.forward_ad.dual_level(), torch.set_grad_enabled(enabled):
+            means = constants["means"]
+            dual = torch.autograd.forward_ad.make_dual(means, torch.ones_like(means))
+            with pytest.raises(RuntimeError, match="jvp"):
+                gsplat.rasterization(**{**constants, "means": dual}, **call)

@@ -12,6 +12,7 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.autograd.function import once_differentiable
 
 from . import _ops, _tiles
@@ -42,11 +43,33 @@ is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
 _has_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
+class _NoContext:
+    """The context of a call whose gradients nobody wants: keeps nothing."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """What a function keeps beside tensors."""
+
+    def save_for_backward(self, *tensors: MaybeTensor) -> None: ...
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None: ...
+
+    def set_materialize_grads(self, value: bool) -> None: ...
+
+
+_NO_CONTEXT = _NoContext()
+
+
 def apply(function: type[torch.autograd.Function], *args: Any) -> Any:
     """``function.apply``, without what torch's takes to look through arguments for remains of
-    ``torch.func``: half of a call. Where one of its transforms is active, torch refuses."""
+    ``torch.func``: half of a call. Where one of its transforms is active, torch refuses. Under
+    ``torch.no_grad`` the function is called as it is."""
     if is_compiling() or _has_transforms():
         return function.apply(*args)
+    # Of derivatives forwards torch says that there are none.
+    if not torch.is_grad_enabled() and getattr(forward_ad, "_current_level", 0) < 0:
+        return function.forward(_NO_CONTEXT, *args)
     return super(torch.autograd.Function, function).apply(*args)
 
 

@@ -108,10 +108,10 @@ def new_images(
     height and width."""
     shape = (*dims, *size)
     new = like.new_empty
-    images = new((*shape, channels)), new((*shape, 1))
+    images = new(*shape, channels), new(*shape, 1)
     if not kept.halves:
-        return (*images, new(shape, dtype=torch.int32))
-    return (*images, new((*dims, channels, *size)) if kept.for_gradients else None)
+        return (*images, new(*shape, dtype=torch.int32))
+    return (*images, new(*dims, channels, *size) if kept.for_gradients else None)
 
 
 def rasterize_forward(
@@ -177,7 +177,7 @@ def draw_forward(
     new = splats.means2d.new_empty
     counted, dims = drawing.counted, drawing.dims
     (width, height), (columns, rows) = drawing.size, drawing.tiles
-    offsets = new((*dims, rows, columns), dtype=torch.int32)
+    offsets = new(*dims, rows, columns, dtype=torch.int32)
     channels = splats.colors.shape[-1]
     found = new_images(splats.means2d, dims, (height, width), channels, drawing.kept)
     total, _ = counted.totals()

@@ -68,13 +68,12 @@ class Lens(NamedTuple):
     viewmats_rs: MaybeTensor  # [..., C, 4, 4]
 
 
-NO_LENS = Lens(None, None, None, None, RollingShutterType.GLOBAL, None)
-
-
 def without_ut(lens: Lens) -> None:
     """Raises ValueError if there is something that only the unscented transform has."""
-    for name, value in lens._asdict().items():
-        if value is not None and getattr(value, "name", None) != "GLOBAL":
+    for name, value in zip(lens._fields, lens):
+        if value is None or value is RollingShutterType.GLOBAL:
+            continue
+        if getattr(value, "name", None) != "GLOBAL":
             raise ValueError(f"{name} needs with_ut=True")
 
 

@@ -137,7 +137,10 @@ def _checked(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str,
     try:
         if not _fit(given, options):
             _check(given, options)
-        return _draw(given, options)
+        if not torch.is_grad_enabled() or _are_wanted(given):
+            return _draw(given, options)
+        with torch.no_grad():
+            return _draw(given, options)
     except (AttributeError, TypeError, ValueError) as error:
         wrong = error
     # What is wrong is told by the arguments' own names.
@@ -289,7 +292,7 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
     upper = None if covars is None else covars[..., UPPER[0], UPPER[1]]
     is_one = math.prod(batch) * c == 1
     # Without gradients the splats of one image are packed behind it, while a card draws.
-    later = options.packed and is_one and not _are_wanted(given)
+    later = options.packed and is_one and not torch.is_grad_enabled()
     packs = options.packed and not later
     counted = _ops.Counted(tile_size, settings.exact_tiles, not packs)
     found: Any = apply(
@@ -343,10 +346,8 @@ def _draw(given: Given, options: _Options) -> tuple[Tensor, Tensor, dict[str, An
 
 
 def _are_wanted(given: Given) -> bool:
-    """Whether gradients of any of these are."""
-    return torch.is_grad_enabled() and any(
-        part is not None and part.requires_grad for part in given
-    )
+    """Whether gradients of any of these are, where they are enabled."""
+    return any(part is not None and part.requires_grad for part in given)
 
 
 def _pack(
