@@ -22,6 +22,10 @@ EXPERIMENTS = [
     ("live-tc-gs-1", "`exact+tc-gs`, blend", "live model, seed 0"),
     ("live-splatcore-1", "`exact+splatcore`, blend", "live model, seed 0"),
     ("live-literal-3", "`aabb+literal`, blend", "live model, seed 3, in batches"),
+    ("live-literal-4", "`aabb+literal`, blend", "live model, seed 4, in batches"),
+    ("live-seele-3", "`exact+seele`, blend", "live model, seed 3, in batches"),
+    ("live-tc-gs-3", "`exact+tc-gs`, blend", "live model, seed 3, in batches"),
+    ("live-splatcore-3", "`exact+splatcore`, blend", "live model, seed 3, in one batch"),
 ]
 
 CHEATS = ROOT / "crates/splatcore-lab/cheats"
@@ -53,6 +57,8 @@ def candidates(name):
             found[event["id"]] = {"about": event["about"], "origin": event.get("origin")}
         elif event["what"] == "judged":
             found[event["id"]]["verdict"] = event["verdict"]
+        elif event["what"] == "looked":
+            found[event["id"]]["looked"] = event["ratio"]
         elif event["what"] == "same-code":
             found[event["id"]]["same"] = True
     return [one for one in found.values() if "verdict" in one]
@@ -70,6 +76,8 @@ def experiments():
             count[kind] = count.get(kind, 0) + 1
         inherited = [c for c in found if c.get("same") and c["verdict"]["verdict"] == "faster"]
         ratios = [one["verdict"]["ratio"] for one in found if "ratio" in one["verdict"]]
+        looks = [one["looked"] for one in found if "looked" in one]
+        best = speed_up(min(ratios)) if ratios else f"{speed_up(min(looks))}, first look"
         evidence = accepted.get(name)
         held_out = evidence["held_out"]["ratio"] if evidence else alone.get(name)
         rows.append(
@@ -80,7 +88,7 @@ def experiments():
                 count.get("faster", 0),
                 len(inherited),
                 count.get("rejected", 0),
-                speed_up(min(ratios)),
+                best,
                 speed_up(evidence["search"]["ratio"]) if evidence else "-",
                 speed_up(held_out) if held_out else "-",
             ]
@@ -93,8 +101,8 @@ def experiments():
     note = (
         "Replies of the rows *model* were written before the run by a model that had seen this\n"
         "repository's other blends. Winners of a live model were timed on held-out scenes without the\n"
-        "rest of `lab accept`. In the last row most candidates had a first look at their times and no\n"
-        "verdict; it counts verdicts."
+        "rest of `lab accept`. In the rows *in batches* most candidates had a first look at their times\n"
+        "and no verdict; *faster* counts verdicts."
     )
     return "\n\n".join([table(head, rows, align), note, source(*names)])
 
