@@ -1,9 +1,13 @@
 //! How much memory a learner needs.
 
 use crate::ops::adam::moments::Moments;
+use crate::ops::blend_backward::{CHECKPOINT_BYTES, SUM_BYTES};
+use crate::ops::constants::PART;
 use crate::ops::offload::{self, Headroom};
 use crate::ops::shards::Shards;
+use crate::passes::capacity;
 use splatcore_core::backend::MemoryPlan;
+use splatcore_core::semantics::TILE;
 use splatcore_core::{BackendError, Choice, View};
 
 /// Bytes of keys, order and index that every frame has for each Gaussian, in view or not, with the
@@ -13,8 +17,15 @@ const A_GAUSSIAN: u64 = 14;
 const STATISTICS: u64 = 8;
 /// Bytes for each pixel of the largest photo: planes of image, gradient and the loss's derivatives.
 const A_PIXEL: u64 = 4 * (3 + 1 + 3 + 6);
-/// What a step needs for each splat: splats, sums; some 6 pairs with keys, orders and sums.
-const A_SPLAT: u64 = 54 + 36 + 54 + 6 * (20 + 48);
+/// What a step needs for each splat: splats and how many pairs they have (48 + 5), keys, orders and
+/// indices of the sort (32), sums (48).
+const A_SPLAT: u64 = 48 + 5 + 32 + 48;
+/// And for each pair: keys, orders and splats (20), a row of sums (48), its part of the states of
+/// pixels that are left behind every so many pairs (8).
+const A_PAIR: u64 = 20 + 48 + (CHECKPOINT_BYTES / PART) as u64;
+/// Gaussians that cover a pixel of a trained scene, in f32's fragments: 66 to 116 in
+/// docs/log/training-recipe.md. Their size follows from it.
+const COVER: f64 = 100.0;
 /// When memory is short, room is at first kept for one splat of so many Gaussians.
 const GAUSSIANS_A_SPLAT: usize = 16;
 /// And at least for so many.
@@ -24,7 +35,7 @@ const MIN_SPLATS: usize = 64;
 /// is room for twice the splats that a frame is at first expected to have.
 pub(crate) fn headroom(pixels: u64) -> Headroom {
     Headroom {
-        a_gaussian: A_GAUSSIAN + STATISTICS + 2 * A_SPLAT / GAUSSIANS_A_SPLAT as u64,
+        a_gaussian: A_GAUSSIAN + STATISTICS + 2 * (A_SPLAT + 6 * A_PAIR) / GAUSSIANS_A_SPLAT as u64,
         fixed: pixels * A_PIXEL,
     }
 }
@@ -67,9 +78,19 @@ pub(crate) fn first_splats(gaussians: usize) -> usize {
     (gaussians / GAUSSIANS_A_SPLAT).max(MIN_SPLATS)
 }
 
-/// What a step needs besides the state and the photos, with room for a splat of each Gaussian.
+/// What a step needs besides the state and the photos, if its photo shows every Gaussian of a scene
+/// that is trained: with room for a splat of each, and for their pairs.
 pub(crate) fn working_bytes(gaussians: usize, pixels: u64) -> u64 {
-    gaussians as u64 * A_SPLAT + pixels * A_PIXEL
+    // Sides of a splat in tiles: it lies in one more than that each way.
+    let area = COVER * pixels as f64 / (gaussians.max(1) as f64);
+    let pairs = gaussians as f64 * (1.0 + area.sqrt() / TILE as f64).powi(2);
+    let pairs = capacity::roomy(pairs as u64).max(capacity::roomy(capacity::guess(gaussians)));
+    // Where there are few pairs the sums still have a row a splat.
+    let rows = pairs.max(gaussians as u64);
+    gaussians as u64 * A_SPLAT
+        + pairs * (A_PAIR - SUM_BYTES as u64)
+        + rows * SUM_BYTES as u64
+        + pixels * A_PIXEL
 }
 
 /// Pixels of the largest photo.

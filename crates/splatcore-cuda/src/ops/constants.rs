@@ -12,3 +12,12 @@ pub(crate) fn float(name: &'static str, value: f64) -> (&'static str, String) {
 pub(crate) fn flag(name: &'static str, set: bool) -> (&'static str, String) {
     (name, (set as u8).to_string())
 }
+
+/// Splats of a part of a list, of which the backward pass `splatcore` takes one a block; in the
+/// kernels by the same name (ops/blend/training_weights.cuh).
+pub const PART: usize = 512;
+
+/// That constant of a program.
+pub fn part() -> (&'static str, String) {
+    ("PART", PART.to_string())
+}

@@ -63,8 +63,7 @@ impl Passes {
         if pairs <= before {
             return Ok(());
         }
-        let roomy = (pairs + pairs / 4).min(MAX_PAIRS as usize);
-        self.allocate_pairs(roomy)
+        self.allocate_pairs(roomy(pairs as u64) as usize)
             .or_else(|_| self.allocate_pairs(pairs))
             .or_else(|error| {
                 self.allocate_pairs(before)?;
@@ -72,14 +71,12 @@ impl Passes {
             })
     }
 
-    /// Room for the first sorted frame: a guess; the frame tells. A pair takes 68 bytes in
-    /// training, and the more Gaussians there are the smaller they are.
+    /// Room for the first sorted frame: a guess; the frame tells.
     pub(crate) fn reserve_first_pairs(&mut self, splats: usize) -> Result<(), BackendError> {
         if self.sorted.pair_capacity() > 0 {
             return Ok(());
         }
-        let guess = (8 * splats as u64).clamp(1 << 12, MAX_GUESS);
-        self.reserve_pairs(guess)
+        self.reserve_pairs(guess(splats))
             .or_else(|_| self.reserve_pairs(1 << 12))
     }
 
@@ -108,6 +105,17 @@ impl Passes {
     pub fn bytes(&self) -> u64 {
         self.work.bytes() + self.sorted.bytes() + self.inference.bytes() + self.training.bytes()
     }
+}
+
+/// Room that is made for so many pairs if there is memory: for a quarter more.
+pub(crate) fn roomy(pairs: u64) -> u64 {
+    (pairs + pairs / 4).min(MAX_PAIRS)
+}
+
+/// Pairs of the first frame of so many splats, as far as that is known: the more Gaussians there
+/// are the smaller they are.
+pub(crate) fn guess(splats: usize) -> u64 {
+    (8 * splats as u64).clamp(1 << 12, MAX_GUESS)
 }
 
 /// Refuses more pairs than can be numbered.

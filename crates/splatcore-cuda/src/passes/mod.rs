@@ -24,7 +24,7 @@
 
 mod binned_lists;
 mod both;
-mod capacity;
+pub(crate) mod capacity;
 mod gathered;
 mod gradients;
 mod inference;

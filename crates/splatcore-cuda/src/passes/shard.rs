@@ -131,10 +131,9 @@ impl ShardSplats {
 }
 
 impl TrainingPass {
-    /// Whether ranks that have strips can divide a frame: pairs have rows of sums, and the backward
-    /// pass reads nothing of the forward pass but the image.
+    /// Whether ranks that have strips can divide a frame: pairs have rows of sums.
     pub fn divides(&self, pipeline: Pipeline) -> bool {
-        self.strips.is_some() && self.has_pair_rows(pipeline) && !self.has_checkpoints(pipeline)
+        self.strips.is_some() && self.has_pair_rows(pipeline)
     }
 
     /// The programs that only ranks need.

@@ -11,8 +11,7 @@ use super::work::Work;
 use crate::device::{Address, Buffer, Device, Program};
 use crate::ops::blend::{self, BlendParams};
 use crate::ops::blend_backward::{
-    self, BUCKET, BlendBackwardParams, CHECKPOINT_BYTES, GatherSumsParams, SUM_BYTES,
-    SumPairsParams,
+    self, BlendBackwardParams, CHECKPOINT_BYTES, GatherSumsParams, SUM_BYTES, SumPairsParams,
 };
 use crate::ops::camera::KernelCamera;
 use crate::ops::counters::VISIBLE_AT;
@@ -54,8 +53,8 @@ pub struct TrainingPass {
     pub by_depth: bool,
     /// Every pair has a row of sums.
     pair_rows: bool,
-    /// Every bucket has a checkpoint.
-    checkpointed: bool,
+    /// Every bucket of so many splats has a checkpoint.
+    bucket: Option<usize>,
     /// Planar rgb, `[3][height * width]` f32.
     pub image: Buffer,
     pub(super) transmittance: Buffer,
@@ -87,14 +86,14 @@ impl TrainingPass {
             strips: None,
             by_depth: false,
             pair_rows: false,
-            checkpointed: false,
+            bucket: None,
             image: empty("image")?,
             transmittance: empty("transmittance")?,
             image_gradient: empty("gradient of the image")?,
             sums: empty("gradient sums")?,
             splat_sums: SplatSums::new(device)?,
             gradients: empty("gradients of the projected Gaussians")?,
-            checkpoints: empty("states of the pixels before each bucket")?,
+            checkpoints: empty("states of the pixels before buckets of pairs")?,
             stops: empty("where the pixels stopped")?,
             loaded: Loaded::default(),
         })
@@ -113,14 +112,16 @@ impl TrainingPass {
         blend_backward::has_pair_rows(self.backward_method(pipeline))
     }
 
-    pub(super) fn has_checkpoints(&self, pipeline: Pipeline) -> bool {
-        self.backward_method(pipeline) == Backward::GaussianParallel
+    /// Splats of a bucket, if the method wants the pixels' state in front of each.
+    fn bucket(&self, pipeline: Pipeline) -> Option<usize> {
+        blend_backward::bucket(self.backward_method(pipeline))
     }
 
     /// From now on pairs need what this pipeline wants for each: say so before room is made.
     pub fn expect(&mut self, pipeline: Pipeline) {
         self.pair_rows |= self.has_pair_rows(pipeline);
-        self.checkpointed |= self.has_checkpoints(pipeline);
+        let buckets = [self.bucket, self.bucket(pipeline)];
+        self.bucket = buckets.into_iter().flatten().min();
     }
 
     /// Gives back what has a place for each pair.
@@ -150,9 +151,9 @@ impl TrainingPass {
         if self.pair_rows {
             self.sums.reserve_exactly(SUM_BYTES * capacity)?;
         }
-        if self.checkpointed {
+        if let Some(bucket) = self.bucket {
             self.checkpoints
-                .reserve_exactly(CHECKPOINT_BYTES * (capacity / BUCKET))?;
+                .reserve_exactly(CHECKPOINT_BYTES * (capacity / bucket))?;
         }
         Ok(())
     }
@@ -180,9 +181,11 @@ impl TrainingPass {
         // Methods may change from frame to frame: the sums of splats fit too.
         self.sums.reserve_exactly(SUM_BYTES * rows.max(splats))?;
         self.splat_sums.reserve(splats)?;
-        if self.has_checkpoints(pipeline) {
-            let bytes = CHECKPOINT_BYTES * (pair_capacity / BUCKET);
+        if let Some(bucket) = self.bucket(pipeline) {
+            let bytes = CHECKPOINT_BYTES * (pair_capacity / bucket);
             self.checkpoints.reserve_exactly(bytes)?;
+        }
+        if self.backward_method(pipeline) == Backward::GaussianParallel {
             self.stops.reserve_exactly(4 * pixels)?;
         }
         Ok(())
@@ -190,9 +193,10 @@ impl TrainingPass {
 
     /// Buckets of a frame that leaves checkpoints.
     pub fn buckets(&self, pair_capacity: usize, view: &KernelCamera, pipeline: Pipeline) -> usize {
-        match self.has_checkpoints(pipeline) {
-            true => blend_backward::buckets(pair_capacity, view),
-            false => 0,
+        let method = self.backward_method(pipeline);
+        match blend_backward::bucket(method) {
+            Some(_) => blend_backward::buckets(method, pair_capacity, view),
+            None => 0,
         }
     }
 
@@ -435,7 +439,7 @@ impl TrainingPass {
         let pair_rows = blend_backward::has_pair_rows(method);
         let absolute = kind.statistic == Statistic::Absolute && pair_rows;
         let project = project::project(in_use, stored, pipeline.intersect);
-        let blend = blend::blend(pipeline.blend, false, self.has_checkpoints(pipeline));
+        let blend = blend::blend(pipeline.blend, false, self.bucket(pipeline).is_some());
         let project_backward = project_backward::project_backward(in_use, stored, absolute);
         let shard = |program| match kind.shard {
             true => project::of_shard(program),

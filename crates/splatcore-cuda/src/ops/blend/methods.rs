@@ -1,7 +1,7 @@
 //! Which kernel blends by a method: an entry each, every field given. What there is to know of a
 //! method besides is in the table of splatcore-core (`pipeline/methods.rs`).
 
-use super::super::constants::flag;
+use super::super::constants::{flag, part};
 use splatcore_core::pipeline::Blend;
 
 /// The kernel of a method.
@@ -77,7 +77,7 @@ pub(super) fn of(blend: Blend) -> Method {
         },
         Blend::Splatcore => Method {
             file: "blend_splatcore_training.cu",
-            constants: vec![],
+            constants: vec![part()],
             reads_rays: false,
             counts_contributors: false,
             has_switches: false,

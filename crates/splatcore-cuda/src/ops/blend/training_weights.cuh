@@ -27,6 +27,28 @@ struct Pixels {
     u32 finished;      // all pixels of the warp have stopped
 };
 
+#if !TENSORS
+// The backward pass differentiates a tile's list in parts of PART splats, a block each, so that a
+// long list is no longer way than a short one. Behind each full part the forward pass leaves the
+// pixels' state, if a pixel goes on there. The place of the part that begins at `first` in the
+// lists: full parts do not overlap, so no two share one.
+__device__ __forceinline__ u32 part_slot(u32 first) { return first / PART; }
+// Of `bucket_tiles[part_slot]`, which is the tile + 1 of a full part and 0 where there is none: the
+// state behind the part was left.
+#define IS_LEFT 0x80000000u
+
+// threadIdx.x in a register that no earlier one is.
+__device__ __forceinline__ u32 thread_anew() {
+#ifdef EMULATED
+    return threadIdx.x;
+#else
+    u32 thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+#endif
+}
+#endif
+
 // Writes a splat's row of halves; returns whether it can be used. The second columns of its
 // colours take the weights off the transmittance.
 __device__ __forceinline__ bool write_row(uint4* row, float4 mean2d, float4 conic, float4 colour,

@@ -15,8 +15,9 @@
 // dL/dcolour is scaled by a power of two to below 32 in its tile and rounded once to halves. CPU
 // twin in f32: splatcore-cpu/src/blend_backward.rs.
 //
-// Launch. One block of 256 threads a tile, lists of 256 splats, 48 KB of shared memory, 80
-// registers (5 values of the hot loop spill), 3 blocks a multiprocessor.
+// Launch. One block of 256 threads a part of a tile's list (training_weights.cuh), lists of 256
+// splats, 48 KB of shared memory, 80 registers (6 values spill, two are read in each batch), 3
+// blocks a multiprocessor.
 //
 // Bound. Instructions and barriers: 415 k batches x 345 + 70 M outside them, 210 M warp
 // instructions, half of the issue slots; a fifth of the time barriers, a fifth fixed latency
@@ -187,6 +188,57 @@ __device__ __forceinline__ u32 load_gradients(const Params& args, u32 image, u32
 }
 #endif
 
+#if !TENSORS
+// A part of a tile's list.
+struct Part {
+    u32 tile;
+    uint2 range;  // in `pairs`; empty if the block has no part
+    u32 before;   // the full part in front of it begins here
+    u32 number;   // of such parts in front of it
+};
+
+// The part of the block: first come the slots of full parts, then for each tile what is left of its
+// list. The longest begin first.
+__device__ __forceinline__ Part part_of_block(const Params& args) {
+    u32 tiles = args.camera.tiles_x * ((args.camera.height + TILE - 1) / TILE),
+        slots = gridDim.x - tiles, slot = blockIdx.x;
+    bool is_full = slot < slots;
+    Part part = {slot - slots, make_uint2(0, 0), 0, 0};
+    if (is_full) {
+        part.tile = (args.bucket_tiles[slot] & ~IS_LEFT) - 1;
+        if (part.tile == ~0u) return part;
+    }
+    uint2 list = list_range(args.ranges, part.tile);
+    part.number = is_full ? slot - part_slot(list.x) : (list.y - list.x) / PART;
+    u32 first = list.x + PART * part.number;
+    part.before = first - PART;
+    if (first < list.y) part.range = make_uint2(first, min(first + PART, list.y));
+    return part;
+}
+
+// The pixels behind the part in front; `colour`, a lane's channel of the image, becomes what comes
+// from there on.
+__device__ __forceinline__ void restore_pixels(const Params& args, const Part& part, u32 thread,
+                                               u32 member, Pixels& pixels, float (&colour)[4]) {
+    u32 slot = part_slot(part.before);
+    pixels.finished = 1;
+    if (!(args.bucket_tiles[slot] & IS_LEFT)) return;
+    float4 state = args.checkpoints[(u64)slot * BLOCK + thread];
+    float left[4] = {state.x, state.y, state.z, state.w};
+    bool all = true;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        if (member < 3) colour[k] -= left[k];
+        float transmittance = __shfl_sync(FULL_MASK, left[k], threadIdx.x % WARP | 3);
+        pixels.sums[k / 2][k % 2 * 2 + 1] = transmittance;
+        bool stopped = is_stopped(transmittance);
+        if (stopped && member == 3) pixels.basis[k / 2][k % 2] = 0x3c00u;
+        all = all && stopped;
+    }
+    pixels.finished = __all_sync(FULL_MASK, all);
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     blend_backward(const __grid_constant__ Params args) {
     begin_kernel();
@@ -208,7 +260,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     u32 block_x = tile.x, block_y = tile.y;
 #else
     const Camera& camera = args.camera;
-    u32 block_x = blockIdx.x % camera.tiles_x * TILE, block_y = blockIdx.x / camera.tiles_x * TILE;
+    const Part part = part_of_block(args);
+    if (part.range.y == 0) return;
+    u32 block_x = part.tile % camera.tiles_x * TILE, block_y = part.tile / camera.tiles_x * TILE;
 #endif
     u32 x0 = block_x + warp % COLUMNS * RECTANGLE_X, y0 = block_y + warp / COLUMNS * RECTANGLE_Y,
         x = x0 + group;
@@ -221,7 +275,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     const Splat* splats = args.lists.splats;
     u32 splat_index = range.x + thread < range.y ? args.lists.flatten_ids[range.x + thread] : 0;
 #else
-    uint2 range = list_range(args.ranges, blockIdx.x);
+    uint2 range = part.range;
     const Splat* splats = args.splats;
     u32 number = range.x + thread < range.y ? args.pairs[range.x + thread] : 0,
         splat_index = args.pair_splats[number];
@@ -243,6 +297,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         colour[k] = inside ? args.image[at] : 0.0f;
         largest = max(largest, __float_as_uint(own[k]) & 0x7fffffffu);
     }
+    if (part.number > 0) restore_pixels(args, part, thread, member, pixels, colour);
 #endif
     for (u32 offset = 16; offset > 0; offset /= 2)
         largest = max(largest, __shfl_xor_sync(FULL_MASK, largest, offset));

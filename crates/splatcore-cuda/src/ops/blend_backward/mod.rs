@@ -1,7 +1,7 @@
 //! `blend_backward`: from a pixel's gradient to sums for each (tile, splat) pair or splat;
 //! `sum_pairs` and `gather_sums`: from either to a row of sums for each splat.
 
-use super::constants::{WARP, flag};
+use super::constants::{PART, WARP, flag, part};
 use super::sources::program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
@@ -54,7 +54,7 @@ kernel_params! {
 /// Bytes of a row of sums. What `atomic` and its kin add to takes less.
 pub const SUM_BYTES: usize = 48;
 /// Splats of a bucket of `gaussian-parallel`, and threads of its blocks.
-pub const BUCKET: usize = WARP;
+const BUCKET: usize = WARP;
 /// Bytes of a tile's pixels in the checkpoint of a bucket.
 pub const CHECKPOINT_BYTES: usize = 16 * TILE * TILE;
 /// Threads of a block of the other methods, which blend a tile.
@@ -72,7 +72,7 @@ pub fn blend_backward(backward: Backward) -> Program {
         // A warp a bucket.
         Backward::GaussianParallel => ("blend_backward_gaussian_parallel.cu", vec![]),
         Backward::Subtile => ("blend_backward_subtile.cu", vec![block]),
-        Backward::Splatcore => ("blend_backward_splatcore.cu", vec![block]),
+        Backward::Splatcore => ("blend_backward_splatcore.cu", vec![block, part()]),
     };
     program(
         root,
@@ -112,9 +112,20 @@ pub fn gather_sums() -> Program {
 #[cfg(test)]
 mod tests;
 
-/// Numbers that the buckets of a view's lists can have; see blend_backward_gaussian_parallel.cu.
-pub fn buckets(pair_capacity: usize, view: &KernelCamera) -> usize {
-    pair_capacity / BUCKET + view.tile_count()
+/// Splats of the buckets that a method takes, with the state of the pixels in front of each, if it
+/// does: those of a tile's list are then differentiated side by side.
+pub fn bucket(method: Backward) -> Option<usize> {
+    match method {
+        Backward::GaussianParallel => Some(BUCKET),
+        Backward::Splatcore => Some(PART),
+        _ => None,
+    }
+}
+
+/// Numbers that the buckets of a view's lists can have, and blocks of a method that takes some; see
+/// blend_backward_gaussian_parallel.cu and blend_backward_splatcore.cu.
+pub fn buckets(method: Backward, pair_capacity: usize, view: &KernelCamera) -> usize {
+    bucket(method).map_or(0, |splats| pair_capacity / splats) + view.tile_count()
 }
 
 /// From the gradient of the image to the sums of pairs or of splats.
@@ -129,10 +140,11 @@ pub fn launch(
     params: &BlendBackwardParams,
 ) -> Result<(), BackendError> {
     let view = &params.camera;
-    let (blocks, threads) = match method {
-        Backward::GaussianParallel => (buckets(pair_capacity, view), BUCKET as u32),
-        _ => (view.tile_count(), BLOCK),
+    let threads = match method {
+        Backward::GaussianParallel => BUCKET as u32,
+        _ => BLOCK,
     };
+    let blocks = buckets(method, pair_capacity, view);
     queue.launch(kernel, blocks as u32, threads, params)
 }
 

@@ -2,8 +2,9 @@
 //
 // Contract. Every rank of a team has all splats of a frame and its whole tile lists, but blends and
 // differentiates the tiles of its own strip alone. `divide` makes two sets of ranges (list_range in
-// splat.cuh), in which tiles of other strips have no list: `forward` of equal rows of tiles,
-// `backward` of equal numbers of pairs. A splat's sums are made by the rank `index % strips` of the
+// splat.cuh), in which tiles of other strips have no list: `backward` of equal numbers of pairs,
+// `forward` of equal rows of tiles and what `backward` has (the backward pass reads what the
+// forward pass left of a tile). A splat's sums are made by the rank `index % strips` of the
 // team. So `divide` also sets the sort keys of the pairs to strip * strips + rank: sorted by them,
 // `pairs` are grouped by who makes their rows of sums (blend_backward.cuh) and who adds them up.
 // `tile_counts` of splats that others sum become 0. `move_rows` copies the rows of each group that
@@ -49,8 +50,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     };
     if (k < args.tiles) {
         const uint2 list = args.ranges[k];
-        args.forward[k] = k >= args.first && k < args.end ? list : none;
-        args.backward[k] = list.y && strip_of(list) == args.strip ? list : none;
+        const bool is_own = list.y && strip_of(list) == args.strip;
+        args.forward[k] = is_own || (k >= args.first && k < args.end) ? list : none;
+        args.backward[k] = is_own ? list : none;
     }
     if (k < pairs) {
         const u32 strip = strip_of(args.ranges[args.keys[k]]);

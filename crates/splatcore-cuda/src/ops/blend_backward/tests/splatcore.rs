@@ -4,6 +4,7 @@
 
 use crate::CudaBackend;
 use crate::device::Device;
+use crate::ops::constants::PART;
 use crate::tests::support::device::device;
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::{Gaussians, Image, Pipeline};
@@ -98,4 +99,48 @@ fn light_behind_the_last_fragment() {
         opacities.resize(3 + behind, 0.5);
         check(&device, &opacities, 1.0);
     }
+}
+
+/// A list of two parts and a bit, each a block's: gradients as in f32, pixels that stop early, in
+/// the middle or at the end of one among them.
+#[test]
+fn parts_of_a_long_list() {
+    let Some(device) = device() else { return };
+    let count = 2 * PART + 37;
+    for stop in [3, PART, PART + 100, count] {
+        // Not all rounded alike.
+        let faint = |i: usize| 0.0042 + 2e-5 * (i * 37 % 100) as f32;
+        let mut opacities: Vec<f32> = (0..count).map(faint).collect();
+        if stop < count {
+            opacities[stop - 3..stop].fill(0.98);
+        }
+        let mut scene = stack(&opacities);
+        for (i, sh) in scene.sh.iter_mut().enumerate() {
+            *sh = [0.3 * (i % 7) as f32 - 1.0, 0.4, 0.7 - 0.2 * (i % 5) as f32];
+        }
+        let [ours, f32s] = [Pipeline::AUTO, Pipeline::MEASURED]
+            .map(|pipeline| gradients(&device, &scene, pipeline, 0.5));
+        for rows in parts(count) {
+            let norm = |a: &[f32], b: &[f32]| {
+                let squares = a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2));
+                squares.sum::<f64>().sqrt()
+            };
+            let of = |g: &Gaussians| {
+                let mut all = g.opacity_logits[rows.clone()].to_vec();
+                all.extend(g.sh[rows.clone()].as_flattened());
+                all
+            };
+            let (ours, f32s) = (of(&ours), of(&f32s));
+            let (off, all) = (norm(&ours, &f32s), norm(&f32s, &vec![0.0; f32s.len()]));
+            assert!(off <= 5e-3 * all, "stop {stop}, {rows:?}: {off} of {all}");
+            assert_eq!(rows.start >= stop, all == 0.0, "stop {stop}, {rows:?}");
+        }
+    }
+}
+
+/// The rows of each part of a list.
+fn parts(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..count)
+        .step_by(PART)
+        .map(move |first| first..(first + PART).min(count))
 }
