@@ -66,6 +66,18 @@ const HALVING: Refine = Refine::FadeOpacity {
     floor: 1.0 / 128.0,
 };
 
+/// The angle of a pixel in the middle of a photo, radians: the median of the photos, infinite for
+/// none.
+fn median_pixel(views: &[&View]) -> f64 {
+    let angle = |view: &&View| 2.0 / (view.camera.fx + view.camera.fy);
+    let mut angles: Vec<f64> = views.iter().map(angle).collect();
+    angles.sort_by(f64::total_cmp);
+    angles
+        .get(angles.len() / 2)
+        .copied()
+        .unwrap_or(f64::INFINITY)
+}
+
 /// The schedule of one run.
 #[derive(Clone, Debug)]
 pub struct Schedule {
@@ -79,6 +91,8 @@ pub struct Schedule {
     pixels: u64,
     /// How many cameras took the photos.
     cameras: u32,
+    /// What a pixel of most photos covers in the middle, radians.
+    pixel: f64,
     /// A depth of about the scene's size, if depths of photos are known.
     depth_unit: Option<f32>,
     /// Where the set of Gaussians grows; `None` for everywhere.
@@ -99,6 +113,7 @@ impl Schedule {
             large_photos: None,
             pixels: 0,
             cameras: 1,
+            pixel: f64::INFINITY,
             depth_unit: None,
             region: None,
             course: None,
@@ -118,6 +133,7 @@ impl Schedule {
             large_photos: (2 * large > views.len()).then_some(usable),
             pixels: (views.iter().map(pixels).map(|n| n.min(MAX_PIXELS_A_PHOTO))).sum(),
             cameras: camera_count(views.iter().copied()).max(1) as u32,
+            pixel: median_pixel(&views),
             depth_unit: depth_unit::unit_of(&views),
             ..self
         }
@@ -231,13 +247,16 @@ impl Schedule {
     }
 
     /// The poses' rate at step `step`, radians: so that a photo whose gradients all agree goes as
-    /// far as the setting says in the whole run.
+    /// far as the setting says in the whole run; in short runs less far, as no move is larger than
+    /// [`poses::PIXELS_A_MOVE`].
     pub fn pose_rate(&self, step: u32) -> f64 {
         let share = poses::UNTIL - poses::FROM;
         let seen = share * f64::from(self.config.iterations) / f64::from(self.epoch);
         // Of a rate that falls exponentially, in the middle.
         let mean = (poses::FINAL_SHARE - 1.0) / poses::FINAL_SHARE.ln();
-        let first = self.config.poses.travel.to_radians() / (mean * seen.max(1.0));
+        let travel = self.config.poses.travel;
+        let wanted = travel.to_radians() / (mean * seen.max(1.0));
+        let first = wanted.min(travel * poses::PIXELS_A_MOVE * self.pixel);
         let t = (self.progress(step) - poses::FROM) / share;
         log_linear(first, first * poses::FINAL_SHARE, t)
     }

@@ -222,8 +222,9 @@ pub struct Config {
     pub refine_poses: Option<bool>,
     /// How far a pose can go in the whole run (with --refine-poses) if its photo always pulls the
     /// same way: degrees, and as an angle seen from the distance of the extent. Sets the learning
-    /// rate, which falls exponentially to a hundredth. Higher lets worse poses come right, too high
-    /// blurs. Quality only
+    /// rate, which falls exponentially to a hundredth; the first moves are at most an eighth of a
+    /// pixel for each degree, so that short runs go less far. Higher lets worse poses come right,
+    /// too high blurs. Quality only
     #[arg(long, value_name = "DEGREES", help_heading = "Poses")]
     pub pose_travel: Option<f64>,
     /// A pose turns by at most this many degrees from the dataset's. Higher lets worse poses come

@@ -27,6 +27,10 @@ pub const FROM: f64 = 0.2;
 pub const UNTIL: f64 = 0.95;
 /// What the rate has fallen to by then, exponentially.
 pub const FINAL_SHARE: f64 = 0.01;
+/// How far a move turns a photo at most at first, in pixels for each degree of `--pose-travel`.
+/// Adam's first moves are of full length whatever the gradient; where photos are seen so rarely
+/// that a run's travel would need longer ones, they blur the scene by more than they mend.
+pub const PIXELS_A_MOVE: f64 = 0.125;
 /// After adc has reset all opacities, this share of the time to the next reset passes without: the
 /// scene is a haze.
 pub const AFTER_RESET: f64 = 0.25;

@@ -1,4 +1,5 @@
 mod growth;
+mod pose_rates;
 mod refinements;
 mod region;
 
