@@ -129,7 +129,8 @@ pub fn check(
     let values = [
         ("task", setting.task.as_str()),
         ("files", &question::files(baseline)),
-        ("change", &question::diff(baseline, &after)),
+        // All of it: what is left out cannot be objected to.
+        ("change", &question::whole_diff(baseline, &after)),
     ];
     let messages = setting.prompts.messages(Prompt::Checker, &values);
     let request = setting.request(Role::Checker, 0, messages)?;
@@ -219,6 +220,21 @@ mod tests {
             &candidate(),
         )
         .unwrap()
+    }
+
+    /// A change of many lines is shown to its end.
+    #[test]
+    fn a_long_change_is_shown_whole() {
+        let mut candidate = candidate();
+        let lines: String = (0..4000).map(|line| format!("line {line}\n")).collect();
+        candidate.changed.insert("blend.cu".into(), lines);
+        let mut model = Answering(|request: &Request| {
+            assert!(request.messages[1].content.contains("+line 3999\n"));
+            Ok(reply("{\"equivalent\": true}"))
+        });
+        let baseline = Texts::from([("blend.cu".into(), "one\n".into())]);
+        let setting = Setting::new("the blend");
+        check(&mut model, &setting, &baseline, &candidate).unwrap();
     }
 
     #[test]

@@ -152,6 +152,11 @@ pub fn files(texts: &Texts) -> String {
 /// The changes from one set of files to another, as a unified diff of at most
 /// [`MAX_PART_BYTES`].
 pub fn diff(before: &Texts, after: &Texts) -> String {
+    first_bytes(&whole_diff(before, after), MAX_PART_BYTES)
+}
+
+/// The changes from one set of files to another, as a unified diff.
+pub fn whole_diff(before: &Texts, after: &Texts) -> String {
     let mut all = String::new();
     for (name, text) in after {
         let old = before.get(name).map_or("", String::as_str);
@@ -160,7 +165,7 @@ pub fn diff(before: &Texts, after: &Texts) -> String {
             all.push_str(&diff.unified_diff().header(name, name).to_string());
         }
     }
-    first_bytes(&all, MAX_PART_BYTES)
+    all
 }
 
 /// The first lines of a text, so that it has at most `limit` bytes with a note on what is missing.
