@@ -3,7 +3,7 @@
 pub mod elsewhere;
 
 use crate::Camera;
-use crate::depth::DepthMap;
+use crate::depth::{DepthMap, MapFacts};
 use std::fmt;
 use std::sync::Arc;
 
@@ -59,10 +59,10 @@ pub struct Photo {
     /// `[height * width]`, how opaque the photo is, 0 to 255, where a colour is still to be put
     /// behind it ([`Photo::on`]): `rgb` stands on black then. `None` when it is opaque.
     pub alpha: Option<Vec<u8>>,
-    /// What is known of its depths, if anything.
+    /// What is known of its depths, if anything and if it is held ([`Photo::depths`]).
     pub depth: Option<Arc<DepthMap>>,
-    /// Where its pixels are if they are not held: then `rgb` is empty, and `mask` and `alpha` are
-    /// `None`.
+    /// Where its pixels and depths are if they are not held: then `rgb` is empty, and `mask` and
+    /// `alpha` are `None`.
     pub elsewhere: Option<Box<Elsewhere>>,
 }
 
@@ -150,9 +150,15 @@ pub trait PhotoSource: fmt::Debug + Send + Sync {
     /// One line that names the photo and says what is wrong with it.
     fn pixels(&self, index: usize) -> Result<Arc<Photo>, String>;
 
-    /// Which photos are asked for next: `now` at once, then `next`, in this order. The source may
-    /// get them ready, and may forget all others.
-    fn expect(&self, now: &[usize], next: &[usize]);
+    /// What is known of the depths of a photo of which something is. Waits until it is there.
+    ///
+    /// # Errors
+    /// As [`PhotoSource::pixels`].
+    fn depths(&self, index: usize) -> Result<Arc<DepthMap>, String>;
+
+    /// Which photos are asked for next, with their depths or without: `now` at once, then `next`,
+    /// in this order. The source may get them ready, and may forget all others.
+    fn expect(&self, now: &[usize], next: &[usize], depths: bool);
 }
 
 /// What is known of a photo whose pixels are not held.
@@ -174,6 +180,8 @@ pub struct Elsewhere {
     pub fingerprint: u64,
     /// The colour that is behind what the source gives ([`Photo::on`]).
     pub behind: Option<[u8; 3]>,
+    /// Of the depths that the source gives, if there are any.
+    pub depth: Option<MapFacts>,
 }
 
 impl PartialEq for Elsewhere {

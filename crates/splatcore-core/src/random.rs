@@ -106,6 +106,18 @@ pub fn hash_bytes(bytes: &[u8]) -> u64 {
         .fold(length, |hash, bytes| mix(hash ^ word(bytes)))
 }
 
+/// As [`hash_bytes`], of the bytes of numbers, the lowest first.
+pub fn hash_floats(values: &[f32]) -> u64 {
+    let word = |pair: &[f32]| {
+        let bits = pair.iter().rev().map(|value| u64::from(value.to_bits()));
+        bits.fold(0, |word, bits| word << 32 | bits)
+    };
+    let length = mix(size_of_val(values) as u64);
+    values
+        .chunks(2)
+        .fold(length, |hash, pair| mix(hash ^ word(pair)))
+}
+
 /// Uniform in [0, 1) for (seed, step, index, lane).
 pub fn uniform_at(seed: u64, step: u64, index: u64, lane: u64) -> f32 {
     let bits = mix(mix(mix(seed ^ (step << 32)) ^ index) ^ lane);
@@ -153,6 +165,16 @@ mod tests {
         assert_ne!(drawn, draw_views(3, 700, 50, 10));
         assert_ne!(drawn, draw_views(4, 600, 50, 10));
         assert_eq!(draw_views(3, 600, 4, 10), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn hashes_of_floats_are_those_of_their_bytes() {
+        let values = [1.5f32, -0.0, f32::NAN, 3e-39, 7.0];
+        for count in 0..=values.len() {
+            let bytes = values[..count].iter().flat_map(|value| value.to_le_bytes());
+            let bytes: Vec<u8> = bytes.collect();
+            assert_eq!(hash_floats(&values[..count]), hash_bytes(&bytes));
+        }
     }
 
     #[test]

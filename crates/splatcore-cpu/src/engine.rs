@@ -78,15 +78,17 @@ impl CameraGradients for CpuLearner {
 impl Guided for CpuLearner {
     fn guide(&mut self, frame: StepFrame<'_>) -> Result<(), BackendError> {
         let (views, camera, level) = (self.views.clone(), self.step.camera()?, self.workers.level);
-        let known = &view_of(&views, frame)?.photo.depth;
-        let (Some(plan), Some(map)) = (frame.plan.depth, known) else {
+        let Some(plan) = frame.plan.depth else {
+            return Ok(());
+        };
+        let Some(map) = view_of(&views, frame)?.photo.depths()? else {
             return Ok(());
         };
         let (rendered, mut loss) = (&mut self.frame, 0.0);
         self.workers.pool.install(|| {
             let options = &frame.plan.render;
             backward_depth(level, rendered, &camera, options, |planes| {
-                let (value, gradients) = depth_loss(&plan, map, &camera, planes);
+                let (value, gradients) = depth_loss(&plan, &map, &camera, planes);
                 loss = value;
                 gradients
             })

@@ -188,7 +188,7 @@ impl Surrounded for CpuLearner {
 
 impl Learner for CpuLearner {
     fn step(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
-        read_ahead(&self.views, Ranks::ALONE, plan)?;
+        read_ahead(&self.views, Ranks::ALONE, plan, plan.depth.is_some())?;
         take_step(self, plan)
     }
 

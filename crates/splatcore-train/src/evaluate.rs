@@ -157,7 +157,7 @@ pub fn evaluate_over(
         .filter(|view| view.photo.counted_pixels() > 0)
         .collect();
     let render = |renderer: &mut &mut dyn Renderer, view: &&View| {
-        let known = &view.photo.depth;
+        let known = view.photo.depths()?;
         let options = RenderOptions {
             inverse_depth: known.is_some() || extras.region.is_some(),
             ..options.clone()

@@ -4,7 +4,7 @@
 use crate::Checkpoint;
 use crate::error::{Difference, TrainError};
 use rayon::prelude::*;
-use splatcore_core::depth::DepthMap;
+use splatcore_core::depth::Known;
 use splatcore_core::random::{hash_bytes as of_bytes, mix};
 use splatcore_core::{Camera, View};
 use std::sync::{Arc, OnceLock};
@@ -84,11 +84,14 @@ impl PhotoSet {
     /// Read when a run first asks: at its first checkpoint, or when it is resumed.
     pub fn contents(&self) -> &Contents {
         self.contents.get_or_init(|| {
-            let has_depths = self.views.iter().any(|view| view.photo.depth.is_some());
+            let known = |view: &View| view.photo.known_depths().map(Known::fingerprint);
+            let has_depths = self
+                .views
+                .iter()
+                .any(|view| view.photo.known_depths().is_some());
             Contents {
                 pixels: of_all(&self.views, |view| view.photo.fingerprint()),
-                depths: has_depths
-                    .then(|| of_all(&self.views, |view| of_depth(view.photo.depth.as_deref()))),
+                depths: has_depths.then(|| of_all(&self.views, |view| known(view).unwrap_or(0))),
             }
         })
     }
@@ -127,16 +130,6 @@ fn of_all(views: &[View], hash: impl Fn(&View) -> u64 + Send + Sync) -> String {
     let hashes: Vec<u64> = views.par_iter().map(hash).collect();
     let hash = hashes.into_iter().fold(0, |all, one| mix(all ^ one));
     format!("{hash:016x}")
-}
-
-fn of_depth(depth: Option<&DepthMap>) -> u64 {
-    let Some(depth) = depth else {
-        return 0;
-    };
-    let size = mix(u64::from(depth.width) << 32 | u64::from(depth.height));
-    let inverse = of_bytes(bytemuck::cast_slice(&depth.inverse));
-    let normals = of_bytes(bytemuck::cast_slice(&depth.normals));
-    mix(mix(size ^ inverse) ^ normals)
 }
 
 fn names(views: &[View]) -> String {

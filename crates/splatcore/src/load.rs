@@ -2,6 +2,7 @@
 
 use crate::progress::Progress;
 use anyhow::{Result, bail};
+use splatcore_core::depth::Known;
 use splatcore_core::image::to_bytes;
 use splatcore_core::{Gaussians, View};
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split, read_points};
@@ -193,8 +194,8 @@ pub fn train_and_test(
 pub struct PhotoMemoryArgs {
     /// Hold at most so many bytes of decoded photos in the computer's memory, for example 8G [half
     /// of what is free]. Photos beyond it are decoded each time that they are needed, some of them
-    /// ahead, by all threads. The result is the same, bit for bit. Depth maps, normals and masks of
-    /// the sky are always held. Each of several ranks holds so much
+    /// ahead, by all threads; and with them their depth maps, normals and masks of the sky. The
+    /// result is the same, bit for bit. Each of several ranks holds so much
     #[arg(long, value_name = "SIZE")]
     pub photo_memory: Option<Bytes>,
 }
@@ -232,7 +233,9 @@ pub fn views(dataset: &Dataset, indices: &[usize], options: &LoadOptions) -> Res
 /// Says how many photos are not held, if there are some.
 fn say_held(views: &[View]) {
     let held = views.iter().filter(|view| view.photo.elsewhere.is_none());
-    let held: Vec<u64> = held.map(|view| view.photo.bytes() as u64).collect();
+    let bytes =
+        |view: &View| view.photo.bytes() + view.photo.known_depths().map_or(0, Known::bytes);
+    let held: Vec<u64> = held.map(|view| bytes(view) as u64).collect();
     if held.len() < views.len() {
         eprintln!(
             "photos: {} of {} are held in memory, {}; the others are decoded when they are needed \

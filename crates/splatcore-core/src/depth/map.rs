@@ -1,5 +1,6 @@
 //! What is known of a photo's depths and normals.
 
+use crate::random::{hash_floats, mix};
 use crate::ranked::median;
 
 /// In place of an inverse depth: the pixel shows the sky, so nothing stands in its ray.
@@ -70,6 +71,115 @@ impl DepthMap {
     pub fn median(&self) -> Option<f32> {
         let known = self.inverse.iter().filter(|&&q| q > 0.0);
         median(known.map(|&q| q.into())).map(|inverse| 1.0 / inverse as f32)
+    }
+
+    /// Bytes of its values.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.inverse[..]) + size_of_val(&self.normals[..])
+    }
+
+    /// A hash of size and values.
+    pub fn fingerprint(&self) -> u64 {
+        let size = mix(u64::from(self.width) << 32 | u64::from(self.height));
+        let inverse = hash_floats(&self.inverse);
+        let normals = hash_floats(self.normals.as_flattened());
+        mix(mix(size ^ inverse) ^ normals)
+    }
+
+    /// What is to be known of a map that is not held.
+    pub fn facts(&self) -> MapFacts {
+        MapFacts {
+            known: self.known(),
+            median: self.median(),
+            has_sky: self.has_sky(),
+            has_normals: !self.normals.is_empty(),
+            bytes: self.bytes(),
+            fingerprint: self.fingerprint(),
+        }
+    }
+}
+
+/// What is known of a [`DepthMap`] without its values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MapFacts {
+    /// [`DepthMap::known`].
+    pub known: usize,
+    /// [`DepthMap::median`].
+    pub median: Option<f32>,
+    /// [`DepthMap::has_sky`].
+    pub has_sky: bool,
+    /// Whether normals of some pixels are known.
+    pub has_normals: bool,
+    /// [`DepthMap::bytes`].
+    pub bytes: usize,
+    /// [`DepthMap::fingerprint`].
+    pub fingerprint: u64,
+}
+
+/// What is known of a photo's depths: the map, or what is known of it if it is not held.
+#[derive(Clone, Copy, Debug)]
+pub enum Known<'a> {
+    /// The map.
+    Here(&'a DepthMap),
+    /// Its facts.
+    Elsewhere(&'a MapFacts),
+}
+
+impl Known<'_> {
+    /// [`DepthMap::known`].
+    pub fn known(self) -> usize {
+        match self {
+            Self::Here(map) => map.known(),
+            Self::Elsewhere(facts) => facts.known,
+        }
+    }
+
+    /// [`DepthMap::median`].
+    pub fn median(self) -> Option<f32> {
+        match self {
+            Self::Here(map) => map.median(),
+            Self::Elsewhere(facts) => facts.median,
+        }
+    }
+
+    /// [`DepthMap::has_sky`].
+    pub fn has_sky(self) -> bool {
+        match self {
+            Self::Here(map) => map.has_sky(),
+            Self::Elsewhere(facts) => facts.has_sky,
+        }
+    }
+
+    /// Whether normals of some pixels are known.
+    pub fn has_normals(self) -> bool {
+        match self {
+            Self::Here(map) => !map.normals.is_empty(),
+            Self::Elsewhere(facts) => facts.has_normals,
+        }
+    }
+
+    /// [`DepthMap::bytes`].
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Here(map) => map.bytes(),
+            Self::Elsewhere(facts) => facts.bytes,
+        }
+    }
+
+    /// [`DepthMap::fingerprint`].
+    pub fn fingerprint(self) -> u64 {
+        match self {
+            Self::Here(map) => map.fingerprint(),
+            Self::Elsewhere(facts) => facts.fingerprint,
+        }
+    }
+
+    /// [`DepthMap::facts`].
+    pub fn facts(self) -> MapFacts {
+        match self {
+            Self::Here(map) => map.facts(),
+            Self::Elsewhere(facts) => *facts,
+        }
     }
 }
 

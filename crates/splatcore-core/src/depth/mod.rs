@@ -25,7 +25,7 @@ pub mod normals;
 
 pub use entry::Entry;
 pub use error::DepthError;
-pub use map::{DepthMap, SKY};
+pub use map::{DepthMap, Known, MapFacts, SKY};
 
 use std::fmt;
 use std::str::FromStr;

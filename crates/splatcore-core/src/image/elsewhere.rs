@@ -1,6 +1,7 @@
 //! Photos whose pixels are not held: how they are read, and what is known without.
 
 use super::{Elsewhere, Photo, PhotoError, PhotoSource, View};
+use crate::depth::{DepthMap, Known};
 use crate::random::{hash_bytes, mix};
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -27,7 +28,7 @@ impl Deref for Held<'_> {
 }
 
 impl Photo {
-    /// The photo with its pixels. What it knows of depths stays with `self`.
+    /// The photo with its pixels. What is known of depths has [`Photo::depths`].
     ///
     /// # Errors
     /// If they are not held and cannot be read.
@@ -43,7 +44,29 @@ impl Photo {
         }))
     }
 
-    /// The photo without its pixels, which a source gives from now on.
+    /// What is known of its depths, held or not.
+    pub fn known_depths(&self) -> Option<Known<'_>> {
+        if let Some(map) = &self.depth {
+            return Some(Known::Here(map));
+        }
+        let elsewhere = self.elsewhere.as_ref()?;
+        elsewhere.depth.as_ref().map(Known::Elsewhere)
+    }
+
+    /// Its depths, if something is known of them.
+    ///
+    /// # Errors
+    /// If they are not held and cannot be read.
+    pub fn depths(&self) -> Result<Option<Arc<DepthMap>>, PhotoError> {
+        if self.depth.is_some() {
+            return Ok(self.depth.clone());
+        }
+        let elsewhere = self.elsewhere.as_ref().filter(|of| of.depth.is_some());
+        let read = elsewhere.map(|of| of.source.depths(of.index));
+        read.transpose().map_err(PhotoError)
+    }
+
+    /// The photo without its pixels and depths, which a source gives from now on.
     pub fn released(self, source: Arc<dyn PhotoSource>, index: usize) -> Self {
         let elsewhere = Elsewhere {
             source,
@@ -54,11 +77,11 @@ impl Photo {
             transparent: self.has_alpha(),
             fingerprint: self.fingerprint(),
             behind: None,
+            depth: self.known_depths().map(Known::facts),
         };
         Self {
             width: self.width,
             height: self.height,
-            depth: self.depth,
             elsewhere: Some(Box::new(elsewhere)),
             ..Self::default()
         }
@@ -129,9 +152,9 @@ impl View {
     }
 }
 
-/// Tells the sources of views which of them are asked for next: those at `now` at once, then those
-/// at `next`, in this order.
-pub fn expect(views: &[View], now: &[usize], next: &[usize]) {
+/// Tells the sources of views which of them are asked for next, with their depths or without: those
+/// at `now` at once, then those at `next`, in this order.
+pub fn expect(views: &[View], now: &[usize], next: &[usize], depths: bool) {
     let of = |&index: &usize| views.get(index)?.photo.elsewhere.as_deref();
     let (now, next): (Vec<_>, Vec<_>) = (
         now.iter().filter_map(of).collect(),
@@ -151,6 +174,6 @@ pub fn expect(views: &[View], now: &[usize], next: &[usize]) {
             let own = all.iter().filter(|one| Arc::ptr_eq(&one.source, source));
             own.map(|one| one.index).collect()
         };
-        source.expect(&own(&now), &own(&next));
+        source.expect(&own(&now), &own(&next), depths);
     }
 }

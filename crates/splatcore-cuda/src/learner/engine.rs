@@ -296,7 +296,8 @@ impl CudaLearner {
     /// many as there are.
     pub(super) fn launch_or_synchronise(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         if !self.photos.resident() {
-            read_ahead(self.photos.views(), self.ranks_of(plan), plan)?;
+            // What is known of depths lies on the device.
+            read_ahead(self.photos.views(), self.ranks_of(plan), plan, false)?;
         }
         if self.sharing.is_some() {
             // Others go on with a step that was begun; each call finds memory by itself.

@@ -66,7 +66,12 @@ impl Photos {
             let places: Vec<usize> = (0..views.len()).collect();
             for (place, view) in views.iter().enumerate() {
                 let ahead = places.len().min(place + AHEAD);
-                expect(&views, &[place], &places[place + 1..ahead.max(place + 1)]);
+                expect(
+                    &views,
+                    &[place],
+                    &places[place + 1..ahead.max(place + 1)],
+                    false,
+                );
                 let photo = view.photo.held()?;
                 let rgb = Buffer::from_slice(device, "photos", &photo.rgb)?;
                 let plane = |name, plane: &Option<Vec<u8>>| {
@@ -79,7 +84,7 @@ impl Photos {
                     alpha: plane("alpha of the photos", &photo.alpha)?,
                 });
             }
-            expect(&views, &[], &[]);
+            expect(&views, &[], &[], false);
             Store::Resident(resident)
         } else {
             let largest = views

@@ -1,9 +1,11 @@
-//! Photos that are decoded when they are needed: a few of them ahead, on threads of their own.
+//! Photos that are decoded when they are needed, with their depths or without: a few of them ahead,
+//! on threads of their own.
 
 use super::Entry;
 use crate::DataError;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use splatcore_core::depth::{DepthMap, Known};
 use splatcore_core::image::PhotoSource;
 use splatcore_core::{Photo, View};
 use std::collections::HashMap;
@@ -12,11 +14,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The pixels of an entry's views.
-type Decoded = Result<Vec<Arc<Photo>>, String>;
+/// The pixels of an entry's views, with what is known of depths if that was asked for.
+type Decoded = Result<Vec<Part>, String>;
+type Part = (Arc<Photo>, Option<Arc<DepthMap>>);
 
-/// Decodes the photo of an entry: its views.
-pub(super) type Decode = Box<dyn Fn(&Entry) -> Result<Vec<View>, DataError> + Send + Sync>;
+/// Decodes the photo of an entry, with its depths or without: its views.
+pub(super) type Decode = Box<dyn Fn(&Entry, bool) -> Result<Vec<View>, DataError> + Send + Sync>;
 
 /// The photos of some entries of a dataset. A view's number is its entry's place times
 /// [`MAX_PARTS`], plus its place among the entry's views.
@@ -35,13 +38,29 @@ const MAX_PARTS: usize = 16;
 struct Inner {
     entries: Vec<Entry>,
     decode: Decode,
-    /// Of each entry, once it is known: the bytes and the hashes of its views.
-    known: Vec<OnceLock<(usize, Vec<u64>)>>,
+    /// Of each entry, once it is known: what must be the same when it is decoded again.
+    known: Vec<OnceLock<Before>>,
     /// Most bytes that are decoded ahead.
     room: usize,
-    slots: Mutex<HashMap<usize, Option<Decoded>>>,
+    slots: Mutex<HashMap<usize, Slot>>,
     /// An entry is decoded.
     done: Condvar,
+}
+
+/// An entry as it was decoded first.
+struct Before {
+    /// Bytes of its views.
+    bytes: usize,
+    /// Of each view the hash of its pixels, and of its depths (0: nothing is known of them).
+    hashes: Vec<[u64; 2]>,
+}
+
+/// An entry that is decoded ahead.
+struct Slot {
+    /// With its depths.
+    depths: bool,
+    /// `None` until it is there.
+    decoded: Option<Decoded>,
 }
 
 impl fmt::Debug for Photos {
@@ -69,18 +88,42 @@ impl Photos {
         }
     }
 
-    /// The views of an entry without their pixels, which must be the same when they are decoded
-    /// again.
+    /// The views of an entry without their pixels and depths, which must be the same when they are
+    /// decoded again.
     fn release(self: &Arc<Self>, entry: usize, views: Vec<View>) -> Vec<View> {
         let release = |(part, view): (usize, View)| View {
             photo: view.photo.released(self.clone(), MAX_PARTS * entry + part),
             ..view
         };
         let views: Vec<View> = views.into_iter().enumerate().map(release).collect();
-        let bytes = views.iter().map(|view| view.photo.bytes()).sum();
-        let hashes = views.iter().map(|view| view.photo.fingerprint()).collect();
-        let _ = self.inner.known[entry].set((bytes, hashes));
+        let bytes = views.iter().map(|view| bytes_of(&view.photo)).sum();
+        let hashes = views.iter().map(|view| hashes(&view.photo)).collect();
+        let _ = self.inner.known[entry].set(Before { bytes, hashes });
         views
+    }
+
+    /// A view of an entry, with its depths if that is asked for.
+    fn part(&self, index: usize, depths: bool) -> Result<Part, String> {
+        let (entry, part) = (index / MAX_PARTS, index % MAX_PARTS);
+        let mut slots = self.inner.slots();
+        let decoded = loop {
+            match slots.get(&entry).filter(|slot| slot.depths || !depths) {
+                Some(Slot {
+                    decoded: Some(decoded),
+                    ..
+                }) => break decoded.clone(),
+                Some(_) => {
+                    let waited = self.inner.done.wait(slots);
+                    slots = waited.unwrap_or_else(PoisonError::into_inner);
+                }
+                None => {
+                    drop(slots);
+                    break self.inner.decode(entry, depths);
+                }
+            }
+        };
+        let found = decoded?.get(part).cloned();
+        found.ok_or_else(|| format!("there is no photo {index}"))
     }
 
     fn pool(&self) -> Option<&ThreadPool> {
@@ -148,33 +191,32 @@ impl Holding {
     }
 }
 
-/// Bytes of the pixels of views, held or not.
+/// Bytes of the pixels and depths of views, held or not.
 fn bytes(views: &[View]) -> u64 {
-    views.iter().map(|view| view.photo.bytes() as u64).sum()
+    views.iter().map(|view| bytes_of(&view.photo) as u64).sum()
+}
+
+fn bytes_of(photo: &Photo) -> usize {
+    photo.bytes() + photo.known_depths().map_or(0, Known::bytes)
+}
+
+/// See [`Before`].
+fn hashes(photo: &Photo) -> [u64; 2] {
+    let depths = photo.known_depths().map_or(0, Known::fingerprint);
+    [photo.fingerprint(), depths]
 }
 
 impl PhotoSource for Photos {
     fn pixels(&self, index: usize) -> Result<Arc<Photo>, String> {
-        let (entry, part) = (index / MAX_PARTS, index % MAX_PARTS);
-        let mut slots = self.inner.slots();
-        let decoded = loop {
-            match slots.get(&entry) {
-                Some(Some(decoded)) => break decoded.clone(),
-                Some(None) => {
-                    let waited = self.inner.done.wait(slots);
-                    slots = waited.unwrap_or_else(PoisonError::into_inner);
-                }
-                None => {
-                    drop(slots);
-                    break self.inner.decode(entry);
-                }
-            }
-        };
-        let photo = decoded?.get(part).cloned();
-        photo.ok_or_else(|| format!("there is no photo {index}"))
+        Ok(self.part(index, false)?.0)
     }
 
-    fn expect(&self, now: &[usize], next: &[usize]) {
+    fn depths(&self, index: usize) -> Result<Arc<DepthMap>, String> {
+        let depths = self.part(index, true)?.1;
+        depths.ok_or_else(|| format!("nothing is known of the depths of photo {index}"))
+    }
+
+    fn expect(&self, now: &[usize], next: &[usize], depths: bool) {
         let Some(pool) = self.pool() else {
             return;
         };
@@ -182,19 +224,21 @@ impl PhotoSource for Photos {
         let wanted = self.inner.fitting(now, next);
         slots.retain(|entry, _| wanted.contains(entry));
         for entry in wanted {
-            if slots.contains_key(&entry) {
+            if slots.get(&entry).is_some_and(|slot| slot.depths || !depths) {
                 continue;
             }
-            slots.insert(entry, None);
+            let decoded = None;
+            slots.insert(entry, Slot { depths, decoded });
             let inner = Arc::clone(&self.inner);
             pool.spawn_fifo(move || {
-                // One that is no longer wanted.
-                if !inner.slots().contains_key(&entry) {
+                // One that is no longer wanted, or with its depths now.
+                let is_wanted = |slot: &Slot| slot.depths == depths;
+                if !inner.slots().get(&entry).is_some_and(is_wanted) {
                     return;
                 }
-                let decoded = inner.decode(entry);
-                if let Some(slot) = inner.slots().get_mut(&entry) {
-                    *slot = Some(decoded);
+                let decoded = inner.decode(entry, depths);
+                if let Some(slot) = inner.slots().get_mut(&entry).filter(|slot| is_wanted(slot)) {
+                    slot.decoded = Some(decoded);
                 }
                 inner.done.notify_all();
             });
@@ -203,7 +247,7 @@ impl PhotoSource for Photos {
 }
 
 impl Inner {
-    fn slots(&self) -> MutexGuard<'_, HashMap<usize, Option<Decoded>>> {
+    fn slots(&self) -> MutexGuard<'_, HashMap<usize, Slot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -216,7 +260,7 @@ impl Inner {
             if wanted.contains(&entry) {
                 continue;
             }
-            bytes += self.known[entry].get().map_or(0, |(bytes, _)| *bytes);
+            bytes += self.known[entry].get().map_or(0, |before| before.bytes);
             if place > now.len() && bytes > self.room {
                 break;
             }
@@ -226,20 +270,38 @@ impl Inner {
     }
 
     /// Decodes the photos of an entry, and refuses those that are others than before.
-    fn decode(&self, entry: usize) -> Decoded {
+    fn decode(&self, entry: usize, depths: bool) -> Decoded {
         let Entry { name, image, .. } = &self.entries[entry];
-        let read = || (self.decode)(&self.entries[entry]);
+        let read = || (self.decode)(&self.entries[entry], depths);
         let views = catch_unwind(AssertUnwindSafe(read))
             .map_err(|_| format!("photo '{name}': cannot be decoded"))?
             .map_err(|error| format!("photo '{name}' can no longer be read: {error}"))?;
-        let hashes: Vec<u64> = views.iter().map(|view| view.photo.fingerprint()).collect();
-        let known = self.known[entry].get();
-        if known.is_some_and(|(_, known)| *known != hashes) {
-            return Err(format!(
-                "{}: photo '{name}' has changed since the run began; put it back as it was",
-                image.display()
-            ));
+        let now: Vec<[u64; 2]> = views.iter().map(|view| hashes(&view.photo)).collect();
+        if let Some(before) = self.known[entry].get() {
+            let same = |k: usize| {
+                before
+                    .hashes
+                    .iter()
+                    .map(|h| h[k])
+                    .eq(now.iter().map(|h| h[k]))
+            };
+            let what = match (same(0), same(1) || !depths) {
+                (false, _) => Some(""),
+                (true, false) => Some("the depths of "),
+                (true, true) => None,
+            };
+            if let Some(what) = what {
+                return Err(format!(
+                    "{}: {what}photo '{name}' changed since the run began; put all files back as \
+                     they were",
+                    image.display()
+                ));
+            }
         }
-        Ok(views.into_iter().map(|view| Arc::new(view.photo)).collect())
+        let part = |mut view: View| {
+            let depths = view.photo.depth.take();
+            (Arc::new(view.photo), depths)
+        };
+        Ok(views.into_iter().map(part).collect())
     }
 }

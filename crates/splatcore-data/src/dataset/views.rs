@@ -1,7 +1,7 @@
 //! From entries to views: decode, remove distortion, scale.
 
 use super::as_needed::{Decode, Holding};
-use super::depth::{self, DepthOptions, NormalOptions, Unfit};
+use super::depth::{self, DepthOptions, DepthValues, NormalOptions, Unfit};
 use super::finding::{self, Finding, others_too};
 use super::{Dataset, Entry, Points, photo, resize, undistort};
 use crate::{DataError, Place};
@@ -36,9 +36,9 @@ pub struct LoadOptions {
     /// Also which pixels show the sky, by masks in this folder below the dataset's; `None` for
     /// none.
     pub sky_masks: Option<PathBuf>,
-    /// Pixels, masks and alpha of all photos take at most so many bytes: where that is too little,
-    /// some photos are decoded again whenever they are needed ([`Photo::elsewhere`]), a few of them
-    /// ahead. `None` holds all. What is known of depths is always held.
+    /// Pixels, masks, alpha, depths and normals of all photos take at most so many bytes: where
+    /// that is too little, some photos are decoded again whenever they are needed
+    /// ([`Photo::elsewhere`]), a few of them ahead. `None` holds all.
     pub memory: Option<u64>,
 }
 
@@ -106,7 +106,7 @@ impl Dataset {
         let done = AtomicUsize::new(0);
         let holding = options.memory.map(|limit| {
             let entries = indices.iter().map(|&index| self.entries[index].clone());
-            Holding::new(entries.collect(), self.pixels_of(options), limit)
+            Holding::new(entries.collect(), self.decode_again(options), limit)
         });
         let loaded: Vec<Result<Loaded, DataError>> = indices
             .par_iter()
@@ -141,20 +141,29 @@ impl Dataset {
         Ok((views, unfit.concat()))
     }
 
-    /// Decodes photos again as these options say, without what is known of depths, which is held.
-    fn pixels_of(&self, options: &LoadOptions) -> Decode {
+    /// Decodes photos again as these options say.
+    fn decode_again(&self, options: &LoadOptions) -> Decode {
+        // Depths without a scale get it from the points.
+        let scaled = |depths: &DepthOptions| depths.values != DepthValues::Metric;
         let dataset = Self {
             entries: Vec::new(),
-            points: Points::default(),
+            points: match options.depths.as_ref().is_some_and(scaled) {
+                true => self.points.clone(),
+                false => Points::default(),
+            },
             ..self.clone()
         };
-        let options = LoadOptions {
+        let with_depths = options.clone();
+        let without = LoadOptions {
             depths: None,
             normals: None,
             sky_masks: None,
             ..options.clone()
         };
-        Box::new(move |entry| Ok(load(&dataset, entry, &options)?.0))
+        Box::new(move |entry, depths| {
+            let options = if depths { &with_depths } else { &without };
+            Ok(load(&dataset, entry, options)?.0)
+        })
     }
 
     /// Refuses views of which nothing is known that was asked for.
@@ -250,7 +259,7 @@ fn refuse(unfit: Vec<Unfit>) -> Result<(), DataError> {
 type Loaded = (Vec<View>, Vec<Unfit>);
 
 fn knows_depths(view: &View) -> bool {
-    view.photo.depth.as_ref().is_some_and(|map| map.known() > 0)
+    view.photo.known_depths().is_some_and(|map| map.known() > 0)
 }
 
 fn load(dataset: &Dataset, entry: &Entry, options: &LoadOptions) -> Result<Loaded, DataError> {

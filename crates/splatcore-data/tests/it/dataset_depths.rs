@@ -387,13 +387,13 @@ fn another_unit_shows() {
     let points = points_of(&views, 80, 3).unwrap().positions;
     for (unit, wanted) in [(None, 1.0), (Some(0.01), 0.1)] {
         let views = load(&open(root), of_unit(unit)).unwrap();
-        let factor = depth_factor(&views, &points).unwrap();
+        let factor = depth_factor(&views, &points).unwrap().unwrap();
         assert!(
             (factor / wanted - 1.0).abs() < 0.02,
             "{factor} for {wanted}"
         );
     }
-    assert_eq!(depth_factor(&views, &points[..5]), None);
+    assert_eq!(depth_factor(&views, &points[..5]).unwrap(), None);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use splatcore_core::{Gaussians, Pipeline, View, pose_gradient};
 use std::sync::Arc;
 
 /// Right, hardly off, far off, and unknown.
-const ALL_KINDS: [f32; 5] = [1.0, 1.004, 0.7, 1.9, 0.0];
+pub(super) const ALL_KINDS: [f32; 5] = [1.0, 1.004, 0.7, 1.9, 0.0];
 /// The pull of what is nearly right is in proportion to a difference of depths, which has fewer
 /// digits than they have.
 const FEWER_DIGITS: f64 = 3.0;
@@ -25,7 +25,7 @@ const FAR_OFF: [f32; 5] = [1.4, 0.7, 1.9, 0.5, 0.0];
 const NEAR: f64 = 0.03;
 
 /// The plan of a step that learns more from depths than from colours.
-fn guided(pipeline: Pipeline, loss: DepthLoss, views: &[usize]) -> StepPlan {
+pub(super) fn guided(pipeline: Pipeline, loss: DepthLoss, views: &[usize]) -> StepPlan {
     let (weight, unit, sky_weight) = (3.0, 2.5, 0.4);
     StepPlan {
         views: views.to_vec(),
@@ -43,7 +43,7 @@ fn guided(pipeline: Pipeline, loss: DepthLoss, views: &[usize]) -> StepPlan {
 /// A scene and views of which depths are known: of the first at each pixel, of the second at a
 /// third of its size, of the third none. Known are inverse depths times one of these numbers; where
 /// alpha is about [`MIN_ALPHA`] nothing is known. Every eighth column is said to show the sky.
-fn scene_and_depths(seed: u64, known_by: [f32; 5]) -> (Gaussians, Arc<Vec<View>>) {
+pub(super) fn scene_and_depths(seed: u64, known_by: [f32; 5]) -> (Gaussians, Arc<Vec<View>>) {
     let (scene, views) = scene_and_views(seed);
     let mut views = views.to_vec();
     for (view, divisor) in views.iter_mut().zip([1, 3]) {

@@ -1,11 +1,13 @@
 //! Photos whose pixels are not held: steps and scores are those of photos that are held, and a
 //! photo that cannot be read stops a step before it moves anything.
 
+use super::depth_guide::{ALL_KINDS, guided, scene_and_depths};
 use super::determinism::state_bits;
-use super::outcome::{Outcome, ensure, said};
+use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::transparent_views;
 use super::step::{plan, scene_and};
-use splatcore_core::backend::{Backend, BackendError, Refine, Scoring};
+use splatcore_core::backend::{Backend, BackendError, Refine, Scoring, StepPlan};
+use splatcore_core::depth::{DepthLoss, DepthMap};
 use splatcore_core::image::PhotoSource;
 use splatcore_core::{Gaussians, Learner, Photo, Pipeline, View};
 use std::sync::Arc;
@@ -29,7 +31,12 @@ impl PhotoSource for Stock {
         Ok(Arc::clone(&self.photos[index]))
     }
 
-    fn expect(&self, _: &[usize], _: &[usize]) {}
+    fn depths(&self, index: usize) -> Result<Arc<DepthMap>, String> {
+        let depths = self.photos[index].depth.clone();
+        depths.ok_or_else(|| format!("photo {index} has no depths"))
+    }
+
+    fn expect(&self, _: &[usize], _: &[usize], _: bool) {}
 }
 
 /// The views without their pixels, and their source.
@@ -54,15 +61,36 @@ fn learner(
     backend.learner(scene, Arc::new(views)).map_err(said)
 }
 
-/// Steps of one photo and of several, at each scale, with masks and alpha, and a refinement that
-/// scores by photos.
+/// Steps of one photo and of several, at each scale, with masks and alpha, or with depths, and a
+/// refinement that scores by photos.
 pub fn steps_are_those_of_held_photos(backend: &dyn Backend) -> Outcome {
-    let (scene, views) = scene_and(57, transparent_views());
+    gather([
+        same_as_held(backend, scene_and(57, transparent_views()), None),
+        same_as_held(
+            backend,
+            scene_and_depths(58, ALL_KINDS),
+            Some(DepthLoss::Log),
+        ),
+    ])
+}
+
+fn same_as_held(
+    backend: &dyn Backend,
+    (scene, views): (Gaussians, Arc<Vec<View>>),
+    depths: Option<DepthLoss>,
+) -> Outcome {
     let ends = [views.to_vec(), elsewhere(&views).0].map(|views| {
         let count = views.len();
         let mut learner = learner(backend, &scene, views)?;
         for step in 1..=6 {
-            let mut plan = plan(Pipeline::AUTO, step, step as usize % count);
+            let view = step as usize % count;
+            let mut plan = match depths {
+                Some(loss) => StepPlan {
+                    step,
+                    ..guided(Pipeline::AUTO, loss, &[view])
+                },
+                None => plan(Pipeline::AUTO, step, view),
+            };
             plan.scale = [1, 2, 4][step as usize % 3];
             if step > 3 {
                 plan.views.push((step as usize + 1) % count);

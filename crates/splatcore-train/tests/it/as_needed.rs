@@ -4,6 +4,7 @@ use crate::blobs::trainer;
 use crate::common::{StopAt, start};
 use crate::options::{all_options, photos};
 use crate::runs::{assert_same, end_of};
+use splatcore_core::depth::DepthMap;
 use splatcore_core::image::PhotoSource;
 use splatcore_core::{Photo, View};
 use splatcore_cpu::CpuBackend;
@@ -27,7 +28,11 @@ impl PhotoSource for Strict {
         Ok(Arc::clone(&self.photos[index]))
     }
 
-    fn expect(&self, now: &[usize], next: &[usize]) {
+    fn depths(&self, index: usize) -> Result<Arc<DepthMap>, String> {
+        Ok(self.photos[index].depth.clone().unwrap())
+    }
+
+    fn expect(&self, now: &[usize], next: &[usize], _: bool) {
         let mut expected = self.expected.lock().unwrap();
         // The photos of a step were expected before it, but for those of the first.
         let known = now.iter().all(|one| expected.contains(one));

@@ -139,7 +139,7 @@ pub fn run(args: Args) -> Result<()> {
         held_out::check(&source, views.iter().map(|view| &*view.name));
     }
     warn_of_size(&source, &views, options.max_size);
-    let with_depth = views.iter().any(|view| view.photo.depth.is_some());
+    let with_depth = views.iter().any(|view| view.photo.known_depths().is_some());
     if let Some(backend) = backends
         .first()
         .filter(|_| with_depth || args.region.is_some())

@@ -7,6 +7,7 @@ use crate::ranks::Rank;
 use anyhow::{Result, bail};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+use splatcore_core::depth::{DepthMap, Known};
 use splatcore_core::image::PhotoSource;
 use splatcore_core::{Photo, View, panorama};
 use splatcore_data::dataset::{
@@ -61,7 +62,11 @@ impl PhotoSource for AtRankZero {
         Err("a photo that is held out is read by rank 0 alone".into())
     }
 
-    fn expect(&self, _: &[usize], _: &[usize]) {}
+    fn depths(&self, index: usize) -> std::result::Result<Arc<DepthMap>, String> {
+        self.pixels(index).map(|_| Arc::default())
+    }
+
+    fn expect(&self, _: &[usize], _: &[usize], _: bool) {}
 }
 
 /// So many names are listed.
@@ -118,7 +123,7 @@ pub fn load_photos(
     if reads_depths {
         say_depths(&train, &test);
         if config.depth.kind == DepthKind::Metric && !dataset.points.random {
-            say_unit(&train, &dataset.points);
+            say_unit(&train, &dataset.points)?;
         }
     } else if let maps @ 1.. = dataset.depth_maps() {
         eprintln!(
@@ -251,8 +256,8 @@ fn about_panoramas(dataset: &Dataset, config: &ResolvedConfig) -> Result<()> {
 }
 
 /// Warns of depths in another unit than the points.
-fn say_unit(train: &[View], points: &Points) {
-    let factor = depth_factor(train, &points.positions);
+fn say_unit(train: &[View], points: &Points) -> Result<()> {
+    let factor = depth_factor(train, &points.positions)?;
     if let Some(factor) = factor.filter(|factor| !(1.0 / OTHER_UNIT..=OTHER_UNIT).contains(factor))
     {
         eprintln!(
@@ -262,14 +267,12 @@ fn say_unit(train: &[View], points: &Points) {
             if factor > 1.0 { "far" } else { "near" }
         );
     }
+    Ok(())
 }
 
 /// Says of how many photos normals are known.
 fn say_normals(train: &[View]) {
-    let known = |view: &&View| {
-        let map = view.photo.depth.as_ref();
-        map.is_some_and(|map| !map.normals.is_empty())
-    };
+    let known = |view: &&View| view.photo.known_depths().is_some_and(Known::has_normals);
     let count = train.iter().filter(known).count();
     eprintln!(
         "normals of {count} of {} to train on",
@@ -279,19 +282,20 @@ fn say_normals(train: &[View]) {
 
 /// Says of how many photos depths are known, and how far away they are.
 fn say_depths(train: &[View], test: &[View]) {
-    let maps = |views: &[View]| {
-        let maps = views.iter().filter_map(|view| view.photo.depth.clone());
-        let maps = maps.filter(|map| map.known() > 0);
-        maps.collect::<Vec<_>>()
+    let is_known = |view: &&View| {
+        let map = view.photo.known_depths();
+        map.is_some_and(|map| map.known() > 0)
     };
-    let (own, held_out) = (maps(train), maps(test));
-    let mut middles: Vec<f32> = own.iter().filter_map(|map| map.median()).collect();
+    let count = |views: &[View]| views.iter().filter(is_known).count();
+    let own = train.iter().filter(is_known);
+    let middles = own.filter_map(|view| view.photo.known_depths()?.median());
+    let mut middles: Vec<f32> = middles.collect();
     middles.sort_by(f32::total_cmp);
     let middle = middles.get(middles.len() / 2).copied().unwrap_or_default();
     eprintln!(
         "depths of {} of {} to train on, {} held out; the middle is {middle:.3} units away",
-        own.len(),
+        count(train),
         counted(train.len(), "photo"),
-        held_out.len()
+        count(test)
     );
 }

@@ -9,7 +9,8 @@ use crate::device::{Buffer, Device, Kernel, Kernels, Program};
 use crate::ops::constants::float;
 use crate::ops::sources;
 use splatcore_core::depth::normals::PixelRays;
-use splatcore_core::depth::{DepthLoss, DepthPlan, MIN_ALPHA, SMOOTH};
+use splatcore_core::depth::{DepthLoss, DepthMap, DepthPlan, MIN_ALPHA, SMOOTH};
+use splatcore_core::image::elsewhere::expect;
 use splatcore_core::{BackendError, View};
 use std::sync::Arc;
 
@@ -63,6 +64,9 @@ const BLOCK: u32 = 256;
 /// Pixels of a thread.
 const BATCH: u32 = 8;
 
+/// Maps that are not held are read ahead, as many as threads may be at work on.
+const AHEAD: usize = 64;
+
 /// Blocks for an image of this width and height.
 fn blocks_of([width, height]: [u32; 2]) -> u32 {
     (width * height).div_ceil(BLOCK * BATCH)
@@ -110,6 +114,18 @@ struct Map {
     size: [u32; 2],
 }
 
+impl Map {
+    fn upload(device: &Arc<dyn Device>, map: &DepthMap) -> Result<Self, BackendError> {
+        let normals = map.normals.as_flattened();
+        let upload = || Buffer::from_slice(device, "normals of the photos", normals);
+        Ok(Self {
+            inverse: Buffer::from_slice(device, "depths of the photos", &map.inverse)?,
+            normals: (!normals.is_empty()).then(upload).transpose()?,
+            size: [map.width, map.height],
+        })
+    }
+}
+
 /// What is known of the views' depths, on the device, and what lies between the kernels.
 pub struct Depths {
     maps: Vec<Option<Map>>,
@@ -121,26 +137,26 @@ impl Depths {
     /// Uploads what is known.
     ///
     /// # Errors
-    /// If memory is short.
+    /// If memory is short, or depths that are not held cannot be read.
     pub fn new(device: &Arc<dyn Device>, views: &[View]) -> Result<Self, BackendError> {
-        let upload = |view: &View| {
-            let map = view.photo.depth.as_ref();
-            let kept = map.map(|map| {
-                Ok::<_, BackendError>(Map {
-                    inverse: Buffer::from_slice(device, "depths of the photos", &map.inverse)?,
-                    normals: (!map.normals.is_empty())
-                        .then(|| {
-                            let normals = map.normals.as_flattened();
-                            Buffer::from_slice(device, "normals of the photos", normals)
-                        })
-                        .transpose()?,
-                    size: [map.width, map.height],
-                })
-            });
-            kept.transpose()
-        };
+        let known = |&place: &usize| views[place].photo.known_depths().is_some();
+        let with_depths: Vec<usize> = (0..views.len()).filter(known).collect();
+        let mut maps: Vec<Option<Map>> = views.iter().map(|_| None).collect();
+        for (done, &place) in with_depths.iter().enumerate() {
+            let ahead = with_depths.len().min(done + AHEAD);
+            expect(
+                views,
+                &[place],
+                &with_depths[done + 1..ahead.max(done + 1)],
+                true,
+            );
+            if let Some(map) = views[place].photo.depths()? {
+                maps[place] = Some(Map::upload(device, &map)?);
+            }
+        }
+        expect(views, &[], &[], false);
         Ok(Self {
-            maps: views.iter().map(upload).collect::<Result<_, _>>()?,
+            maps,
             kernels: None,
             partials: Buffer::new(device, "partial sums of the loss on depth", 0)?,
         })

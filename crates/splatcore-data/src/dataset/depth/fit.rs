@@ -6,7 +6,10 @@
 
 use super::super::undistort::pixel_at;
 use super::options::DepthValues;
+use rayon::prelude::*;
 use splatcore_core::camera::dot;
+use splatcore_core::depth::DepthMap;
+use splatcore_core::image::PhotoError;
 use splatcore_core::ranked::median;
 use splatcore_core::{Camera, Lens, View};
 use std::collections::HashMap;
@@ -56,12 +59,11 @@ pub(super) fn inverse_depths(
 
 /// How many times as far away as views' depth maps say these points are, in the middle of the
 /// views; `None` if no view shows enough of them. About 1 if both have one unit.
-pub fn depth_factor<'a>(
-    views: impl IntoIterator<Item = &'a View>,
-    points: &[[f32; 3]],
-) -> Option<f64> {
-    let factor = |view: &View| {
-        let map = view.photo.depth.as_ref()?;
+///
+/// # Errors
+/// If depths are not held and cannot be read.
+pub fn depth_factor(views: &[View], points: &[[f32; 3]]) -> Result<Option<f64>, PhotoError> {
+    let factor = |map: &DepthMap, view: &View| {
         let depths = |&inverse: &f32| if inverse > 0.0 { 1.0 / inverse } else { 0.0 };
         let depths: Vec<f32> = map.inverse.iter().map(depths).collect();
         let camera = view.camera.resized(map.width, map.height);
@@ -69,7 +71,12 @@ pub fn depth_factor<'a>(
         let pairs = pairs(&depths, &camera, points, is_distance);
         line(&pairs, false).map(|[factor, _]| factor)
     };
-    median(views.into_iter().filter_map(factor))
+    let of_view = |view: &View| {
+        let map = view.photo.depths()?;
+        Ok(map.and_then(|map| factor(&map, view)))
+    };
+    let factors: Result<Vec<Option<f64>>, _> = views.par_iter().map(of_view).collect();
+    Ok(median(factors?.into_iter().flatten()))
 }
 
 /// Factor and offset from the map's values to depths, or of disparities to inverse depths.

@@ -6,7 +6,7 @@ use crate::DataError;
 use crate::dataset::Entry;
 use crate::dataset::posed::Dataset;
 use splatcore_core::camera::dot;
-use splatcore_core::depth::DepthMap;
+use splatcore_core::depth::{DepthMap, Known};
 use splatcore_core::{Camera, Choice, Lens, View};
 
 /// Lengths that a normal has in files of 8 bits, which round; others say that nothing is known.
@@ -118,10 +118,7 @@ pub(crate) fn check_normals(
     options: &NormalOptions,
     views: &[View],
 ) -> Result<(), DataError> {
-    let has = |view: &View| {
-        let map = view.photo.depth.as_ref();
-        map.is_some_and(|map| !map.normals.is_empty())
-    };
+    let has = |view: &View| view.photo.known_depths().is_some_and(Known::has_normals);
     if views.iter().any(has) {
         return Ok(());
     }

@@ -16,11 +16,13 @@ pub fn points_of<'a>(
     seed: u64,
 ) -> Result<Points, PhotoError> {
     let views: Vec<&View> = views.into_iter().collect();
-    let with_depths = views.iter().filter(|view| view.photo.depth.is_some());
+    let with_depths = views
+        .iter()
+        .filter(|view| view.photo.known_depths().is_some());
     let of_view = count.div_ceil(with_depths.count().max(1));
     let mut points = Points::default();
     for (index, view) in views.iter().enumerate() {
-        let Some(map) = &view.photo.depth else {
+        let Some(map) = view.photo.depths()? else {
             continue;
         };
         let is_distance = view.camera.depth_is_distance();

@@ -4,7 +4,7 @@ use super::{Loaded, of_view};
 use crate::DataError;
 use crate::dataset::posed::Dataset;
 use crate::dataset::{Entry, folder, photo};
-use splatcore_core::depth::{DepthMap, SKY};
+use splatcore_core::depth::{DepthMap, Known, SKY};
 use splatcore_core::{Camera, Choice, View};
 use std::path::{Path, PathBuf};
 
@@ -65,7 +65,7 @@ pub(crate) fn with_sky(
 
 /// Refuses a folder in which no photo has a mask with sky.
 pub(crate) fn check_sky(dataset: &Dataset, masks: &Path, views: &[View]) -> Result<(), DataError> {
-    let shows = |view: &View| view.photo.depth.as_ref().is_some_and(|map| map.has_sky());
+    let shows = |view: &View| view.photo.known_depths().is_some_and(Known::has_sky);
     if views.iter().any(shows) {
         return Ok(());
     }
