@@ -11,7 +11,7 @@ use super::frames::{self, Frame, Kind};
 use super::lowered;
 use super::told::Told;
 use super::world::World;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 pub use hello::Hello;
 use meeting::{call, gather};
 use splatcore_core::backend::Ranks;
@@ -276,6 +276,18 @@ impl Link {
         }
     }
 
+    /// Says something to a rank that must hear it.
+    fn tell(&self, other: &Other, kind: Kind, content: &[u8]) -> Result<()> {
+        let told = frames::write(&other.stream, kind, content);
+        told.map_err(|_| {
+            // The thread that hears it ends this process in a moment, and may know more.
+            thread::sleep(BEAT);
+            let message = self.gone(other, "ended");
+            self.quit(&message);
+            anyhow!(message)
+        })
+    }
+
     fn hear(&self, other: &Other, kind: Kind) -> Result<Frame> {
         let frames = other.frames.lock().unwrap_or_else(PoisonError::into_inner);
         let frame = self.waiting.hearing(|| frames.recv());
@@ -314,7 +326,7 @@ impl Link {
     /// On every rank, which one has another value.
     pub fn same(&self, what: &str, value: &str) -> Result<()> {
         if self.ranks.rank > 0 {
-            frames::write(&self.others[0].stream, Kind::Same, value.as_bytes())?;
+            self.tell(&self.others[0], Kind::Same, value.as_bytes())?;
             return self.hear(&self.others[0], Kind::Agreed).map(drop);
         }
         for other in &self.others {
@@ -336,8 +348,7 @@ impl Link {
         if self.ranks.rank == 0 {
             let content = [&step.to_le_bytes()[..], &own.bytes()].concat();
             for other in &self.others {
-                frames::write(&other.stream, T::KIND, &content)
-                    .with_context(|| format!("{} is gone", other.name))?;
+                self.tell(other, T::KIND, &content)?;
             }
             return Ok(own);
         }
@@ -351,11 +362,7 @@ impl Link {
 
     /// Gives rank 0 what this rank says of itself.
     pub fn give_account(&self, own: &Account) -> Result<()> {
-        frames::write(
-            &self.others[0].stream,
-            Kind::Account,
-            &serde_json::to_vec(own)?,
-        )
+        self.tell(&self.others[0], Kind::Account, &serde_json::to_vec(own)?)
     }
 
     /// What the other ranks say of themselves, as far as they say it within [`SILENCE`].

@@ -129,6 +129,19 @@ fn a_rank_with_something_else_is_named() {
     }
 }
 
+/// Whoever meets a broken connection first says as much.
+#[test]
+fn a_rank_that_cannot_be_told_is_named() {
+    let ranks = three(SOON);
+    let link = &ranks[0].0;
+    let stream = &link.others[1].stream;
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let error = link.decide(41, Decision::default()).unwrap_err();
+    let error = error.to_string();
+    assert_contains!(error, "rank 2 (card 2 of here, process 7) ended", "step 41");
+    assert!(error.ends_with("go on"), "{error}");
+}
+
 /// As if it were killed: its connection breaks.
 #[test]
 fn a_rank_that_ends_ends_the_others() {
