@@ -25,6 +25,7 @@ mod sky;
 
 pub use course::Course;
 pub(crate) use exposures::starting_exposures;
+pub use growth::worth;
 
 use crate::config::{
     Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer,

@@ -7,7 +7,8 @@ mod sample;
 use crate::output::{about, thousands};
 use anyhow::Result;
 use probe::{Machine, StepTime};
-use splatcore_data::dataset::Dataset;
+use splatcore_data::dataset::{Dataset, Split};
+use splatcore_train::schedule::worth;
 use splatcore_train::{Config, ResolvedConfig};
 
 /// Sizes of photos that are tried, the largest first.
@@ -19,10 +20,16 @@ pub const GAUSSIANS: [f64; 2] = [20_000.0, 300_000.0];
 /// average over a run.
 pub const MEAN_PIXELS: f64 = 0.72;
 pub const MEAN_GAUSSIANS: f64 = 0.7;
+/// With a budget: the share of a step's time that goes with the number of Gaussians. With more,
+/// runs of equal time have too few steps, with less too few Gaussians
+/// (docs/log/training-recipe.md).
+const BALANCE: f64 = 0.6;
 /// With a budget, fewer steps than this at a size are not worth its detail.
 const MIN_STEPS: f64 = 500.0;
 /// Share of a budget that is planned with: the scene has to be written and measured, too.
 const PLANNED: f64 = 0.8;
+/// Rounds in which number and steps agree.
+const ROUNDS: usize = 16;
 
 /// Size and number that fit into a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,6 +80,22 @@ pub fn fit(typed: &Config, time: &StepTime, photo: [u32; 2], seconds: f64, enoug
     last
 }
 
+/// With as many Gaussians as steps pay for at this size, where each costs the other: of a step's
+/// time [`BALANCE`] goes with them. No more than the steps on `photos` photos are worth.
+fn balanced(found: Fit, time: &StepTime, photo: [u32; 2], photos: usize, seconds: f64) -> Fit {
+    let pixels = pixels_at(found.max_size, photo);
+    let rest = time.of(MEAN_PIXELS * pixels, 0.0);
+    let paid = BALANCE / (1.0 - BALANCE) * rest / (MEAN_GAUSSIANS * time.gaussian).max(1e-12);
+    let mut fit = found;
+    // More Gaussians leave fewer steps, which are worth fewer.
+    for _ in 0..ROUNDS {
+        let worth = worth(seconds / fit.step, photos as f64 * pixels);
+        fit.gaussians = paid.min(worth).max(GAUSSIANS[0]);
+        fit.step = time.of(MEAN_PIXELS * pixels, MEAN_GAUSSIANS * fit.gaussians);
+    }
+    fit
+}
+
 /// Pixels of a photo of at most this size.
 pub fn pixels_at(size: Option<u32>, photo: [u32; 2]) -> f64 {
     let longest = f64::from(photo[0].max(photo[1]));
@@ -104,7 +127,9 @@ pub fn for_budget(
         max_gaussians: None,
         ..given.clone()
     };
-    let mut found = fit(&open, &time, photo, seconds, MIN_STEPS);
+    let photos = dataset.select(Split::Train, config.data.test_every as usize);
+    let found = fit(&open, &time, photo, seconds, MIN_STEPS);
+    let mut found = balanced(found, &time, photo, photos.len(), seconds);
     if let Some(most) = given.max_gaussians {
         found.gaussians = found.gaussians.min(most as f64);
     }
@@ -145,6 +170,35 @@ fn chosen(config: &ResolvedConfig, found: &Fit, seconds: f64) -> (Config, u32) {
 mod tests {
     use super::*;
     use splatcore_train::config::{Preset, WallTime};
+
+    #[test]
+    fn gaussians_are_paid_for_by_the_time_that_they_take() {
+        let time = |gaussian: f64| StepTime {
+            fixed: 1e-3,
+            pixel: 150e-9,
+            gaussian,
+        };
+        let found = |gaussian: f64, seconds: f64| {
+            let time = time(gaussian);
+            let typed = Config {
+                max_size: Some(400),
+                ..Config::UNSET
+            };
+            let size = fit(&typed, &time, [1600, 1200], seconds, MIN_STEPS);
+            balanced(size, &time, [1600, 1200], 200, seconds)
+        };
+        let (cheap, dear) = (found(1e-7, 600.0), found(3e-7, 600.0));
+        for (fit, gaussian) in [(cheap, 1e-7), (dear, 3e-7)] {
+            let share = MEAN_GAUSSIANS * gaussian * fit.gaussians / fit.step;
+            assert!((share - BALANCE).abs() < 0.01, "{share}");
+        }
+        assert!(cheap.gaussians > 2.9 * dear.gaussians);
+        // A short run is worth fewer than it could pay for, and number and steps agree.
+        let short = found(1e-7, 5.0);
+        let worth = worth(5.0 / short.step, 200.0 * 400.0 * 300.0);
+        assert!(short.gaussians < 0.9 * cheap.gaussians, "{short:?}");
+        assert!((short.gaussians / worth - 1.0).abs() < 0.01, "{short:?}");
+    }
 
     #[test]
     fn few_steps_take_smaller_photos_and_what_is_given_stays() {

@@ -20,6 +20,13 @@ const STEPS_A_LARGE_PHOTO: f64 = 170.0;
 /// ... and never with more than this, which take 2 GB on a card. Who has more memory can say so.
 const MAX_USUAL: f64 = 4e6;
 
+/// Gaussians that so many steps on photos of so many pixels in all are worth.
+pub fn worth(steps: f64, pixels: f64) -> f64 {
+    let (gaussians, most, usual) = USUAL;
+    let share = steps.min(most) / most * pixels / usual;
+    (gaussians * share.sqrt()).min(MAX_USUAL)
+}
+
 impl Schedule {
     /// Most Gaussians of the run: what is given; without that, if growth is by a budget, what steps
     /// and photos are worth.
@@ -27,14 +34,12 @@ impl Schedule {
         let c = &self.config;
         match c.scene.max_gaussians {
             None if c.grows_by_budget() && self.pixels > 0 => {
-                let (gaussians, steps, pixels) = USUAL;
-                let most = match self.large_photos {
+                let steps = f64::from(c.iterations);
+                let steps = match self.large_photos {
                     Some(photos) => steps.min(STEPS_A_LARGE_PHOTO * photos as f64),
                     None => steps,
                 };
-                let length = f64::from(c.iterations).min(most) / steps;
-                let share = length * self.pixels as f64 / pixels;
-                (gaussians * share.sqrt()).min(MAX_USUAL).ceil() as usize
+                worth(steps, self.pixels as f64).ceil() as usize
             }
             _ => c.scene.most_gaussians(),
         }

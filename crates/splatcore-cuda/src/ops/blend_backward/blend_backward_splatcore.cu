@@ -23,7 +23,8 @@
 // instructions, half of the issue slots; a fifth of the time barriers, a fifth fixed latency
 // (fox_220k).
 //
-// Now. 400 us (fox_220k, 1080x1920, H200). History: docs/log/kernels/blend-backward.md
+// Now. 400 us before lists had parts (fox_220k, 1080x1920, H200); bonsai's trainings spend 0.6 of
+// what they spent before in it. History: docs/log/kernels/blend-backward.md
 
 #include "blend_backward.cuh"
 #include "training_weights.cuh"
