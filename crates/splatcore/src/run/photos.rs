@@ -221,9 +221,10 @@ fn exposures(dataset: &Dataset, indices: &[usize], options: &LoadOptions) -> Vec
 }
 
 /// The first names, and how many more there are.
-fn listed(names: &[String]) -> String {
-    let shown = names[..names.len().min(SHOWN)].join(", ");
-    match names.len() - names.len().min(SHOWN) {
+pub fn listed(names: &[impl AsRef<str>]) -> String {
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(AsRef::as_ref).collect();
+    let shown = shown.join(", ");
+    match names.len().saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

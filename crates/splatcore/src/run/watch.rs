@@ -1,6 +1,7 @@
 //! What happens beside the training.
 
 use super::metrics::Measured;
+use super::photos::listed;
 use super::timeline::Timeline;
 use crate::interrupt::Guard;
 use crate::output::{duration, thousands};
@@ -170,16 +171,12 @@ impl Observer for Watch<'_> {
             Event::NotSaved(error) => self.progress.note(&format!(
                 "warning: training goes on without this checkpoint: {error}"
             )),
-            Event::PoseLimits { names } => self.progress.note(&format!(
-                "warning: the pose of {} wants to go beyond its limit (--pose-degrees, \
-                 --pose-shift): check that photo, leave it out, or raise the limit",
-                names.join(", ")
-            )),
+            Event::PoseLimits { names } => self.progress.note(&at_pose_limits(names)),
             Event::IntrinsicsLimits { names } => self.progress.note(&format!(
                 "warning: the intrinsics of {} and its like want to go beyond their limit \
                  (--intrinsics-limit): check the camera that the dataset gives these photos, or \
                  raise the limit",
-                names.join(", ")
+                listed(names)
             )),
             Event::Offloaded { bytes } => self.progress.note(&offloaded(*bytes)),
             Event::Planned(planned) => self.progress.note(&in_words(planned)),
@@ -233,6 +230,24 @@ impl Observer for Follower<'_> {
     }
 }
 
+/// What to say of photos whose poses have come to a limit.
+fn at_pose_limits(names: &[&str]) -> String {
+    let (poses, which) = match names {
+        [_] => ("the pose of", "wants to go beyond its limit"),
+        _ => ("the poses of", "want to go beyond their limits"),
+    };
+    let photos = if names.len() == 1 {
+        "that photo, leave it"
+    } else {
+        "those photos, leave them"
+    };
+    format!(
+        "warning: {poses} {} {which} (--pose-degrees, --pose-shift): check {photos} out, or raise \
+         the limits",
+        listed(names)
+    )
+}
+
 fn offloaded(bytes: u64) -> String {
     format!(
         "memory: the card's is short, {} of the scene lie in the computer's",
@@ -262,4 +277,21 @@ fn in_words(planned: &Planned) -> String {
         duration(planned.before),
         duration(planned.after)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn photos_at_a_limit_are_told_in_one_line() {
+        let one = at_pose_limits(&["a.jpg"]);
+        assert!(one.contains("the pose of a.jpg wants"), "{one}");
+        assert!(one.contains("check that photo, leave it out"), "{one}");
+        let many = at_pose_limits(&["a", "b", "c", "d", "e", "f", "g"]);
+        assert!(
+            many.contains("the poses of a, b, c, d, e and 2 more want to"),
+            "{many}"
+        );
+    }
 }
