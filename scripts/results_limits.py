@@ -77,10 +77,10 @@ def searched():
     literal, seele = (row_of(FRAMES, pipeline) for pipeline in ["aabb+literal", "exact+seele"])
     tc_gs = row_of(FOX, "exact+tc-gs+")
     starts = [
-        ("`literal`, live model", literal, best("live-literal-1"), FRAGMENT),
+        ("`literal`, live model", literal, best("live-literal-3"), FRAGMENT),
         ("`literal`, replies written before", literal, before, FRAGMENT),
-        ("`seele`, live model", seele, best("live-seele-1"), FRAGMENT),
-        ("`tc-gs`, live model", tc_gs, best("live-tc-gs-1"), FRAGMENT - EXPONENT),
+        ("`seele`, live model", seele, best("live-seele-3"), FRAGMENT),
+        ("`tc-gs`, live model", tc_gs, best("live-tc-gs-3"), FRAGMENT - EXPONENT),
     ]
     for label, row, ratio, operations in starts:
         blended = row["fragments_blended"]
@@ -191,8 +191,8 @@ def searches():
         "leaves of it, on the search's scene. Of the way: from the start to the bound. Score:\n"
         "SOL-ExecBench's, 0.50 for the start and 1 at the bound."
     )
-    names = [FRAMES, FOX, "lab/accepted.jsonl", "lab/live-literal-1.jsonl"]
-    names += ["lab/live-seele-1.jsonl", "lab/live-tc-gs-1.jsonl"]
+    names = [FRAMES, FOX, "lab/accepted.jsonl", "lab/live-literal-3.jsonl"]
+    names += ["lab/live-seele-3.jsonl", "lab/live-tc-gs-3.jsonl"]
     return "\n\n".join([table(head, rows), note, source(*names)])
 
 
