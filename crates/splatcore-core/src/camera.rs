@@ -236,21 +236,25 @@ pub fn rotation_from_quaternion(q: [f64; 4]) -> Option<[[f64; 3]; 3]> {
 }
 
 /// Dot product.
+#[inline]
 pub fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 /// Difference of vectors.
+#[inline]
 pub fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     std::array::from_fn(|k| a[k] - b[k])
 }
 
 /// Euclidean length.
+#[inline]
 pub fn length(a: [f64; 3]) -> f64 {
     dot(a, a).sqrt()
 }
 
 /// Cross product.
+#[inline]
 pub fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [
         a[1] * b[2] - a[2] * b[1],
@@ -260,6 +264,7 @@ pub fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 }
 
 /// The vector at unit length, or `None` when it has (nearly) none.
+#[inline]
 pub fn normalize(a: [f64; 3]) -> Option<[f64; 3]> {
     let length = dot(a, a).sqrt();
     (length > 1e-12 && length.is_finite()).then(|| a.map(|v| v / length))
