@@ -391,28 +391,54 @@ def cheats():
     return "\n\n".join([table(head, rows), source("lab/cheats.txt")])
 
 
+def answers(name):
+    """What a model that checks said: verdict, of what, and the gate that stopped it or `honest`."""
+    verdicts = ("found", "missed", "agreed", "false alarm")
+    lines = [line for line in lines_of(name) if line.startswith(verdicts)]
+    return [(line[:11].strip(), *line[11:].split()[:2]) for line in lines]
+
+
+def judged_answers(label, said):
+    """A row of a table: how many answers were right, and which were not."""
+    right = sum(verdict in ["found", "agreed"] for verdict, _, _ in said)
+    wrong = [f"`{what}`" for verdict, what, _ in said if verdict in ["missed", "false alarm"]]
+    return [label, len(said), right, ", ".join(wrong) or "-"]
+
+
 def cross_check():
     """What a model that checks said of planted changes."""
-    verdicts = ["found", "missed", "agreed", "false alarm"]
-    lines = [line for line in lines_of("lab/cross-check.txt") if line.startswith(tuple(verdicts))]
-    said = [(line[:11].strip(), *line[11:].split()[:2]) for line in lines]
-    gates = sorted({gate for _, _, gate in said if gate != "honest"})
+    said = answers("lab/cross-check.txt")
     rows = []
-    for kind in gates + ["honest"]:
-        own = [(verdict, name) for verdict, name, gate in said if gate == kind]
-        right = sum(verdict in ["found", "agreed"] for verdict, _ in own)
-        wrong = [f"`{name}`" for verdict, name in own if verdict in ["missed", "false alarm"]]
+    for kind in sorted({gate for _, _, gate in said if gate != "honest"}) + ["honest"]:
         label = "honest: called equivalent" if kind == "honest" else f"stopped by {kind}: found"
-        rows.append([label, len(own), right, ", ".join(wrong) or "-"])
+        rows.append(judged_answers(label, [one for one in said if one[2] == kind]))
     head = ["planted change", "asked", "right", "wrong"]
     body = table(head, rows, ["left", "right", "right", "left"])
     return "\n\n".join([body, source("lab/cross-check.txt")])
+
+
+def cross_check_searches():
+    """What a model that checks said of candidates of searches."""
+    said = answers("lab/cross-check-searches.txt")
+    rows = []
+    for start in ["literal", "seele", "tc-gs", "splatcore"]:
+        own = [one for one in said if one[1].startswith(f"{start}-")]
+        passed = [one for one in own if one[2] == "honest"]
+        rows.append(judged_answers(f"from `{start}`, passed: called equivalent", passed))
+        stopped = [one for one in own if one[2] != "honest"]
+        if stopped:
+            label = f"from `{start}`, stopped by precision: found"
+            rows.append(judged_answers(label, stopped))
+    head = ["candidates", "asked", "right", "wrong"]
+    body = table(head, rows, ["left", "right", "right", "left"])
+    return "\n\n".join([body, source("lab/cross-check-searches.txt")])
 
 
 def lab():
     """Tables by name."""
     return {
         "lab-cross-check": cross_check(),
+        "lab-cross-check-searches": cross_check_searches(),
         "lab-cheats": cheats(),
         "lab-experiments": experiments(),
         "lab-literal": by_candidate("literal-model"),
