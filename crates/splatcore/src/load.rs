@@ -2,7 +2,6 @@
 
 use crate::progress::Progress;
 use anyhow::{Result, bail};
-use splatcore_core::depth::Known;
 use splatcore_core::image::to_bytes;
 use splatcore_core::{Gaussians, View};
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split, read_points};
@@ -233,9 +232,9 @@ pub fn views(dataset: &Dataset, indices: &[usize], options: &LoadOptions) -> Res
 /// Says how many photos are not held, if there are some.
 fn say_held(views: &[View]) {
     let held = views.iter().filter(|view| view.photo.elsewhere.is_none());
-    let bytes =
-        |view: &View| view.photo.bytes() + view.photo.known_depths().map_or(0, Known::bytes);
-    let held: Vec<u64> = held.map(|view| bytes(view) as u64).collect();
+    let held: Vec<u64> = held
+        .map(|view| view.photo.bytes_with_depths() as u64)
+        .collect();
     if held.len() < views.len() {
         eprintln!(
             "photos: {} of {} are held in memory, {}; the others are decoded when they are needed \

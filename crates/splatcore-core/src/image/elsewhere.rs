@@ -27,6 +27,10 @@ impl Deref for Held<'_> {
     }
 }
 
+/// Photos that are read ahead where many are taken up one after the other: as many as threads may
+/// be at work on.
+const AHEAD: usize = 64;
+
 impl Photo {
     /// The photo with its pixels. What is known of depths has [`Photo::depths`].
     ///
@@ -97,6 +101,11 @@ impl Photo {
     pub fn has_alpha(&self) -> bool {
         let elsewhere = self.elsewhere.as_ref();
         elsewhere.map_or(self.alpha.is_some(), |elsewhere| elsewhere.transparent)
+    }
+
+    /// As [`Photo::bytes`], with those of its depths.
+    pub fn bytes_with_depths(&self) -> usize {
+        self.bytes() + self.known_depths().map_or(0, Known::bytes)
     }
 
     /// A hash of pixels, mask and alpha.
@@ -176,4 +185,24 @@ pub fn expect(views: &[View], now: &[usize], next: &[usize], depths: bool) {
         };
         source.expect(&own(&now), &own(&next), depths);
     }
+}
+
+/// Takes up the views at `places` in this order, while the photos of those that follow are read
+/// ahead, with their depths or without.
+///
+/// # Errors
+/// Those of `take_up`.
+pub fn in_order<E>(
+    views: &[View],
+    places: &[usize],
+    depths: bool,
+    mut take_up: impl FnMut(usize, &View) -> Result<(), E>,
+) -> Result<(), E> {
+    for (done, &place) in places.iter().enumerate() {
+        let ahead = places.len().min(done + AHEAD);
+        expect(views, &[place], &places[done + 1..ahead], depths);
+        take_up(place, &views[place])?;
+    }
+    expect(views, &[], &[], false);
+    Ok(())
 }

@@ -5,14 +5,12 @@
 use crate::device::error::{device_error, failed};
 use crate::device::{Buffer, Device, Event, Pinned};
 use crate::ops::photo::DevicePhoto;
-use splatcore_core::image::elsewhere::expect;
+use splatcore_core::image::elsewhere::in_order;
 use splatcore_core::{BackendError, View};
 use std::sync::Arc;
 
 /// Photos on their way at a time.
 const RING: usize = 4;
-/// While all photos are brought to the device, so many may be read ahead.
-const AHEAD: usize = 64;
 
 struct Slot {
     pinned: Pinned,
@@ -64,14 +62,7 @@ impl Photos {
         let store = if total as f64 <= share * device.memory().0 as f64 {
             let mut resident = Vec::with_capacity(views.len());
             let places: Vec<usize> = (0..views.len()).collect();
-            for (place, view) in views.iter().enumerate() {
-                let ahead = places.len().min(place + AHEAD);
-                expect(
-                    &views,
-                    &[place],
-                    &places[place + 1..ahead.max(place + 1)],
-                    false,
-                );
+            in_order(&views, &places, false, |_, view| {
                 let photo = view.photo.held()?;
                 let rgb = Buffer::from_slice(device, "photos", &photo.rgb)?;
                 let plane = |name, plane: &Option<Vec<u8>>| {
@@ -83,8 +74,8 @@ impl Photos {
                     mask: plane("masks", &photo.mask)?,
                     alpha: plane("alpha of the photos", &photo.alpha)?,
                 });
-            }
-            expect(&views, &[], &[], false);
+                Ok::<_, BackendError>(())
+            })?;
             Store::Resident(resident)
         } else {
             let largest = views

@@ -96,7 +96,10 @@ impl Photos {
             ..view
         };
         let views: Vec<View> = views.into_iter().enumerate().map(release).collect();
-        let bytes = views.iter().map(|view| bytes_of(&view.photo)).sum();
+        let bytes = views
+            .iter()
+            .map(|view| view.photo.bytes_with_depths())
+            .sum();
         let hashes = views.iter().map(|view| hashes(&view.photo)).collect();
         let _ = self.inner.known[entry].set(Before { bytes, hashes });
         views
@@ -193,11 +196,10 @@ impl Holding {
 
 /// Bytes of the pixels and depths of views, held or not.
 fn bytes(views: &[View]) -> u64 {
-    views.iter().map(|view| bytes_of(&view.photo) as u64).sum()
-}
-
-fn bytes_of(photo: &Photo) -> usize {
-    photo.bytes() + photo.known_depths().map_or(0, Known::bytes)
+    views
+        .iter()
+        .map(|view| view.photo.bytes_with_depths() as u64)
+        .sum()
 }
 
 /// See [`Before`].

@@ -10,7 +10,7 @@ use crate::ops::constants::float;
 use crate::ops::sources;
 use splatcore_core::depth::normals::PixelRays;
 use splatcore_core::depth::{DepthLoss, DepthMap, DepthPlan, MIN_ALPHA, SMOOTH};
-use splatcore_core::image::elsewhere::expect;
+use splatcore_core::image::elsewhere::in_order;
 use splatcore_core::{BackendError, View};
 use std::sync::Arc;
 
@@ -63,9 +63,6 @@ kernel_params! {
 const BLOCK: u32 = 256;
 /// Pixels of a thread.
 const BATCH: u32 = 8;
-
-/// Maps that are not held are read ahead, as many as threads may be at work on.
-const AHEAD: usize = 64;
 
 /// Blocks for an image of this width and height.
 fn blocks_of([width, height]: [u32; 2]) -> u32 {
@@ -142,19 +139,12 @@ impl Depths {
         let known = |&place: &usize| views[place].photo.known_depths().is_some();
         let with_depths: Vec<usize> = (0..views.len()).filter(known).collect();
         let mut maps: Vec<Option<Map>> = views.iter().map(|_| None).collect();
-        for (done, &place) in with_depths.iter().enumerate() {
-            let ahead = with_depths.len().min(done + AHEAD);
-            expect(
-                views,
-                &[place],
-                &with_depths[done + 1..ahead.max(done + 1)],
-                true,
-            );
-            if let Some(map) = views[place].photo.depths()? {
-                maps[place] = Some(Map::upload(device, &map)?);
-            }
-        }
-        expect(views, &[], &[], false);
+        in_order(views, &with_depths, true, |place, view| {
+            let map = view.photo.depths()?;
+            let upload = |map| Map::upload(device, map);
+            maps[place] = map.as_deref().map(upload).transpose()?;
+            Ok::<_, BackendError>(())
+        })?;
         Ok(Self {
             maps,
             kernels: None,
