@@ -1,12 +1,11 @@
 //! What a model that checks says of changes whose verdict is known.
 
+use super::device::DeviceArgs;
 use super::model::{self, Recorded};
-use super::opening::{Past, check_build};
-use super::toolbox::Build;
+use super::opening::{Opening, Past};
 use anyhow::{Result, bail};
 use splatcore_lab::Texts;
 use splatcore_lab::cheats::{self, Cheat};
-use splatcore_lab::evaluate::Toolbox;
 use splatcore_lab::experiment::{Folder, Workload};
 use splatcore_lab::gates::{Gate, Verdict};
 use splatcore_lab::llm::Role;
@@ -76,21 +75,18 @@ impl Asker {
     /// those that passed, and those that a gate which looks at results has stopped.
     ///
     /// # Errors
-    /// Those of the model, and if `build` has other kernels than the experiment.
+    /// Those of the model, and if this build has other kernels than the experiment.
     pub fn about_candidates(
         mut self,
         folder: &Path,
         only: Option<&str>,
-        build: Build,
+        device: &DeviceArgs,
     ) -> Result<()> {
         let Past {
             experiment, state, ..
         } = Past::of(&Folder::open(folder)?)?;
-        let build = build.starting(&experiment.task)?;
-        check_build(&experiment, &build)?;
+        let baseline = Opening::new(device, &experiment)?.baseline(&experiment)?;
         let task = &experiment.task;
-        let mut baseline = build.kernels().clone();
-        baseline.retain(|name, _| task.files.contains(name));
         let setting = self.setting(&task.pipeline.to_string(), task.workload, &task.files);
         for judged in &state.history.judged {
             let gate = match &judged.verdict {

@@ -35,11 +35,11 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result<()> {
-    let first = Build::new(&args.device)?;
     if let (Some(source), Some(record), Some(of)) = (&args.llm, &args.record, &args.of) {
         let asker = Asker::new(source, record.clone())?;
-        return asker.about_candidates(of, args.only.as_deref(), first);
+        return asker.about_candidates(of, args.only.as_deref(), &args.device);
     }
+    let first = Build::new(&args.device)?;
     let mut chosen = cheats::all().map_err(Error::msg)?;
     if let Some(only) = &args.only {
         chosen.retain(|cheat| cheat.name.contains(only.as_str()));
