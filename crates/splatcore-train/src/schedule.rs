@@ -38,6 +38,7 @@ use splatcore_core::backend::{
 use splatcore_core::colour::camera_count;
 use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::random::uniform_at;
+use splatcore_core::ranked::median;
 use splatcore_core::semantics::Semantics;
 use splatcore_core::{Region, View};
 
@@ -71,12 +72,7 @@ const HALVING: Refine = Refine::FadeOpacity {
 /// none.
 fn median_pixel(views: &[&View]) -> f64 {
     let angle = |view: &&View| 2.0 / (view.camera.fx + view.camera.fy);
-    let mut angles: Vec<f64> = views.iter().map(angle).collect();
-    angles.sort_by(f64::total_cmp);
-    angles
-        .get(angles.len() / 2)
-        .copied()
-        .unwrap_or(f64::INFINITY)
+    median(views.iter().map(angle)).unwrap_or(f64::INFINITY)
 }
 
 /// The schedule of one run.

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use splatcore_core::depth::{DepthMap, Known};
 use splatcore_core::image::PhotoSource;
+use splatcore_core::ranked::median;
 use splatcore_core::{Photo, View, panorama};
 use splatcore_data::dataset::{
     Dataset, Entry, LoadOptions, Points, Split, depth_factor, depths_of_points, points_of,
@@ -290,9 +291,7 @@ fn say_depths(train: &[View], test: &[View]) {
     let count = |views: &[View]| views.iter().filter(is_known).count();
     let own = train.iter().filter(is_known);
     let middles = own.filter_map(|view| view.photo.known_depths()?.median());
-    let mut middles: Vec<f32> = middles.collect();
-    middles.sort_by(f32::total_cmp);
-    let middle = middles.get(middles.len() / 2).copied().unwrap_or_default();
+    let middle = median(middles.map(f64::from)).unwrap_or_default() as f32;
     eprintln!(
         "depths of {} of {} to train on, {} held out; the middle is {middle:.3} units away",
         count(train),

@@ -232,14 +232,17 @@ impl Observer for Follower<'_> {
 
 /// What to say of photos whose poses have come to a limit.
 fn at_pose_limits(names: &[&str]) -> String {
-    let (poses, which) = match names {
-        [_] => ("the pose of", "wants to go beyond its limit"),
-        _ => ("the poses of", "want to go beyond their limits"),
-    };
-    let photos = if names.len() == 1 {
-        "that photo, leave it"
-    } else {
-        "those photos, leave them"
+    let (poses, which, photos) = match names {
+        [_] => (
+            "the pose of",
+            "wants to go beyond its limit",
+            "that photo, leave it",
+        ),
+        _ => (
+            "the poses of",
+            "want to go beyond their limits",
+            "those photos, leave them",
+        ),
     };
     format!(
         "warning: {poses} {} {which} (--pose-degrees, --pose-shift): check {photos} out, or raise \

@@ -19,12 +19,10 @@
 // splats, 48 KB of shared memory, 80 registers (6 values spill, two are read in each batch), 3
 // blocks a multiprocessor.
 //
-// Bound. Instructions and barriers: 415 k batches x 345 + 70 M outside them, 210 M warp
-// instructions, half of the issue slots; a fifth of the time barriers, a fifth fixed latency
-// (fox_220k).
+// Bound. Instructions and barriers: 415 k batches x 345 + 70 M outside them, half of the issue
+// slots; a fifth of the time barriers, a fifth fixed latency (fox_220k).
 //
-// Now. 400 us before lists had parts (fox_220k, 1080x1920, H200); bonsai's trainings spend 0.6 of
-// what they spent before in it. History: docs/log/kernels/blend-backward.md
+// Now. docs/log/kernels/blend-backward.md has times before and with parts of lists.
 
 #include "blend_backward.cuh"
 #include "training_weights.cuh"
