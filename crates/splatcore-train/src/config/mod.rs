@@ -50,7 +50,7 @@ pub use flags::Flags;
 pub use interval::Interval;
 pub use preset::Preset;
 pub use preset_page::presets_page;
-pub use resolve::{REFERENCE_ITERATIONS, scaled_steps};
+pub use resolve::{REFERENCE_ITERATIONS, SSIM_WEIGHT, scaled_steps};
 pub use resolved::{
     Batch, Budget, Checkpoints, Compute, Data, Densify, IntrinsicsSettings, Loss, PoseSettings,
     Prune, Rates, ResolvedConfig, Saving, Scene, Scores,

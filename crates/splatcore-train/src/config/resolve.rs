@@ -17,6 +17,8 @@ use super::settings::Config;
 use super::sky::SkySettings;
 use splatcore_core::Pipeline;
 
+/// Share of structural similarity in the loss, if nobody sets it.
+pub const SSIM_WEIGHT: f64 = 0.2;
 /// The number of iterations for which the literature states its schedules.
 pub const REFERENCE_ITERATIONS: u32 = 30_000;
 
@@ -307,7 +309,7 @@ impl Given {
         let c = &self.config;
         let regulariser = self.by_strategy(0.0, 0.01);
         Loss {
-            ssim_weight: c.ssim_weight.unwrap_or(0.2),
+            ssim_weight: c.ssim_weight.unwrap_or(SSIM_WEIGHT),
             colour: c.by_one_name().appearance.unwrap_or_default().0,
             exif_exposure: c.exif_exposure.unwrap_or(false),
             opacity_regulariser: c.opacity_regulariser.unwrap_or(regulariser),
@@ -319,11 +321,12 @@ impl Given {
 
     fn poses(&self) -> PoseSettings {
         let c = &self.config;
+        let default = PoseSettings::default();
         PoseSettings {
-            refine: c.refine_poses.unwrap_or(false),
-            travel: c.pose_travel.unwrap_or(4.0),
-            max_degrees: c.pose_degrees.unwrap_or(5.0),
-            max_shift: c.pose_shift.unwrap_or(0.1),
+            refine: c.refine_poses.unwrap_or(default.refine),
+            travel: c.pose_travel.unwrap_or(default.travel),
+            max_degrees: c.pose_degrees.unwrap_or(default.max_degrees),
+            max_shift: c.pose_shift.unwrap_or(default.max_shift),
             motion: c.refine_motion,
         }
     }

@@ -225,6 +225,19 @@ pub struct PoseSettings {
     pub motion: Option<LineOrder>,
 }
 
+impl Default for PoseSettings {
+    /// Poses stay as they are; if they moved, within the limits that nobody asked to change.
+    fn default() -> Self {
+        Self {
+            refine: false,
+            travel: 4.0,
+            max_degrees: 5.0,
+            max_shift: 0.1,
+            motion: None,
+        }
+    }
+}
+
 /// Whether and how the intrinsics of the photos' cameras are refined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntrinsicsSettings {

@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+mod poses;
+
 /// Measure a scene against photos.
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true)]
@@ -69,6 +71,11 @@ pub struct Args {
     /// scene's. Not to be compared with PSNR. Takes a moment
     #[arg(long)]
     align_colour: bool,
+    /// Fit the pose of each photo to the scene first, as training with --refine-poses does for
+    /// held-out photos; the scene stays as it is. A fitted pose has seen its photo: compare only
+    /// with numbers of fitted poses. Takes some seconds a photo on a processor
+    #[arg(long)]
+    fit_poses: bool,
     #[command(flatten)]
     look: LookArgs,
     /// Also give LPIPS, how different picture and photo look to a network, whose weights this file
@@ -86,7 +93,8 @@ pub struct Args {
     report: Option<PathBuf>,
     /// Print one JSON object: {"psnr","ssim","gaussians","views":[{"name","psnr","ssim"}]},
     /// "psnr_aligned" with --align-colour, "lpips" with --lpips, "psnr_region" and "region_share"
-    /// with --region, and "look" with --look
+    /// with --region, "look" with --look, and "psnr_given" with --fit-poses: that of the poses as
+    /// given
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -158,6 +166,13 @@ pub fn run(args: Args) -> Result<()> {
         .iter_mut()
         .map(|r| &mut **r as &mut dyn Renderer)
         .collect();
+    let (mut views, mut psnr_given) = (views, None);
+    if args.fit_poses {
+        let all = dataset.entries.iter().map(|entry| &entry.camera);
+        let fitted = poses::fitted(&*backends[0], &scene, &views, all, &options)?;
+        let given = measure_over(&mut renderers, &views, &options, Extras::default(), false)?;
+        (views, psnr_given) = (fitted, Some(given.0.psnr));
+    }
     let (evaluation, pictures) = measure_over(
         &mut renderers,
         &views,
@@ -182,9 +197,11 @@ pub fn run(args: Args) -> Result<()> {
         output::print_json(&Told {
             evaluation: &evaluation,
             look: look.map(|_| args.look.name()),
+            psnr_given,
         })
     } else {
-        output::print(&table(&evaluation))
+        let given = psnr_given.map(|psnr| format!("\nposes as given: {} dB", decibels(psnr)));
+        output::print(&(table(&evaluation) + &given.unwrap_or_default()))
     }
 }
 
@@ -216,6 +233,9 @@ struct Told<'a> {
     /// The look that was measured, if not the scene's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     look: Option<&'a str>,
+    /// PSNR with the poses as given, if they were fitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    psnr_given: Option<f64>,
 }
 
 /// The page with photo, render and error.

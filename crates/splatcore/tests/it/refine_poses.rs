@@ -62,6 +62,15 @@ fn a_run_writes_refined_cameras_and_both_numbers() {
     );
     assert!((psnr(&without) - poses["psnr_plain"].as_f64().unwrap()).abs() < 0.05);
 
+    // So are the poses that `eval` itself fits.
+    let given = format!("--dataset {} --fit-poses", photos());
+    let fitted = json(&succeeds(&format!("{eval} {given}")));
+    assert!(
+        (psnr(&fitted) - psnr(&metrics)).abs() < 0.05,
+        "{fitted} {metrics}"
+    );
+    assert_eq!(fitted["psnr_given"], without["psnr"]);
+
     let again = [&train[..], &flags, &["--overwrite", "--max-size", "24"]].concat();
     succeeds(&again);
     let metrics = json(&read(&run, "metrics.json"));
