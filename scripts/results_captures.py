@@ -7,18 +7,19 @@ from results_raw import lines_of, source
 from results_tables import mean, table
 
 NAME = "training/real-captures.txt"
+GSPLAT = "training/real-captures-gsplat.txt"
 
-RUN = re.compile(r"(?P<long>long-)?(?P<set>[a-z]+)-(?P<option>[a-z-]+)-(?P<seed>\d) (?P<json>\{.*\})")
+RUN = re.compile(r"(?P<long>long-)?(?P<set>[a-z]+)-(?P<option>[a-z-]+)-(?P<seed>\d+) (?P<json>\{.*\})")
 OPTIONS = {
-    ("arkit", "none"): "none",
+    ("arkit", "none"): "no option",
     ("arkit", "poses"): "`--refine-poses`",
     ("arkit", "depths"): "`--depths auto`",
     ("arkit", "depths-poses"): "`--depths auto --refine-poses`",
     ("arkit", "ppispl"): "`--appearance ppisp-linear`",
-    ("statue", "none"): "none",
+    ("statue", "none"): "no option",
     ("statue", "affine"): "`--appearance affine`",
     ("statue", "ppisp"): "`--appearance ppisp`",
-    ("corridor", "none"): "none",
+    ("corridor", "none"): "no option",
     ("corridor", "poses"): "`--refine-poses`",
     ("corridor", "ppisp"): "`--appearance ppisp`",
     ("aria", "undistort"): "`--lens undistort`",
@@ -30,25 +31,24 @@ SETS = {
     "corridor": "corridor_video",
     "aria": "fisheye_aria2",
 }
-# How the held-out photos are compared, by the key of the raw file.
-HOW = {"eval": "", "fitted": ", held-out poses fitted", "controller": ", `--look controller`"}
+# How the held-out photos are measured, by the key of the raw file.
+HOW = {"eval": "as they are", "fitted": "poses fitted", "controller": "`--look controller`"}
 LENSES = {
-    ("undistort", "eval"): "undistorted",
-    ("undistort", "other"): "as taken",
-    ("taken", "eval"): "as taken",
-    ("taken", "other"): "undistorted",
+    ("undistort", "eval"): "photos undistorted",
+    ("undistort", "other"): "photos as taken",
+    ("taken", "eval"): "photos as taken",
+    ("taken", "other"): "photos undistorted",
 }
 
 
-def runs(long):
-    """{(set, option): {key: [[PSNR, PSNR aligned] of each seed]}}"""
+def runs(long, name=NAME):
+    """{(set, option): {key: [value of each seed]}}"""
     found = {}
-    for run in filter(None, map(RUN.match, lines_of(NAME))):
+    for run in filter(None, map(RUN.match, lines_of(name))):
         if bool(run["long"]) == long:
             of = found.setdefault((run["set"], run["option"]), {})
             for key, value in json.loads(run["json"]).items():
-                if isinstance(value, list) and not key.endswith("_views"):
-                    of.setdefault(key, []).append(value)
+                of.setdefault(key, []).append(value)
     return found
 
 
@@ -62,20 +62,34 @@ def rows_of(long):
     found, rows = runs(long), []
     for (name, option), label in OPTIONS.items():
         for key, seeds in found.get((name, option), {}).items():
-            if name == "aria":
-                rows.append([SETS[name], label, f"{LENSES[option, key]}", seeds])
-            else:
-                rows.append([SETS[name], label + HOW[key], "", seeds])
+            how = LENSES.get((option, key)) if name == "aria" else HOW.get(key)
+            if how:
+                rows.append([SETS[name], label, how, seeds])
     return rows
 
 
 def captures():
-    head = ["capture", "with", "steps", "PSNR", "PSNR, colours aligned", "seeds"]
+    head = ["capture", "trained with", "measured", "steps", "PSNR", "colours aligned", "seeds"]
     lines = []
     for steps, long in (("3,000", False), ("7,000", True)):
-        for name, label, photos, seeds in rows_of(long):
-            what = f"{label}, on photos {photos}" if photos else label
+        for name, label, how, seeds in rows_of(long):
             both = [spread([seed[k] for seed in seeds]) for k in range(2)]
-            lines.append([name, what, steps, *both, len(seeds)])
-    align = ["left", "left"] + ["right"] * 4
-    return {"captures": "\n\n".join([table(head, lines, align), source(NAME)])}
+            lines.append([name, label, how, steps, *both, len(seeds)])
+    align = ["left"] * 3 + ["right"] * 4
+    return {
+        "captures": "\n\n".join([table(head, lines, align), source(NAME)]),
+        "captures-gsplat": beside_gsplat(),
+    }
+
+
+def beside_gsplat():
+    lines = []
+    for (name, option), keys in runs(False, GSPLAT).items():
+        for program, of in (("splatcore", runs(False)[name, option]), ("gsplat 1.5.3", keys)):
+            seeds = of["eval"]
+            both = [spread([seed[k] for seed in seeds]) for k in range(2)]
+            gaussians = f"{round(mean(of['gaussians']), -3):,.0f}"
+            lines.append([SETS[name], program, "3,000", gaussians, *both, len(seeds)])
+    head = ["capture", "program", "steps", "Gaussians", "PSNR", "colours aligned", "seeds"]
+    align = ["left", "left"] + ["right"] * 5
+    return "\n\n".join([table(head, lines, align), source(NAME, GSPLAT)])
