@@ -191,11 +191,11 @@ impl TrainingPass {
         Ok(())
     }
 
-    /// Buckets of a frame that leaves checkpoints.
+    /// Numbers that a frame that leaves checkpoints keeps of its buckets.
     pub fn buckets(&self, pair_capacity: usize, view: &KernelCamera, pipeline: Pipeline) -> usize {
         let method = self.backward_method(pipeline);
         match blend_backward::bucket(method) {
-            Some(_) => blend_backward::buckets(method, pair_capacity, view),
+            Some(_) => blend_backward::buckets(method, pair_capacity, view) + 1,
             None => 0,
         }
     }

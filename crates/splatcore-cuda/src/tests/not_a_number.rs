@@ -138,7 +138,7 @@ impl Tile {
             ranges: upload(&[!0, splats.len() as u32]),
             image: zeros(device, 12 * PIXELS),
             transmittances: zeros(device, 4 * PIXELS),
-            bucket_tiles: zeros(device, 4 * 2),
+            bucket_tiles: zeros(device, 4 * 3),
             checkpoints: zeros(device, 16 * PIXELS),
             stops: zeros(device, 4 * PIXELS),
         }

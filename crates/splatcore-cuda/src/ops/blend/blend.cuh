@@ -19,8 +19,8 @@ struct BlendParams {
     float* image;           // [3][height][width]
     float* transmittances;  // [height][width]
     float* inverse_depths;  // [height][width], with DEPTH 1
-    u32* bucket_tiles;      // tile + 1 of each bucket of 32 splats, with CHECKPOINTS 1; of each
-                            // full part of a list in blend_splatcore_training.cu
+    u32* bucket_tiles;      // tile + 1 of each bucket of 32 splats, with CHECKPOINTS 1; zero
+                            // before; what training_weights.cuh says of parts of lists
     float4* checkpoints;    // [buckets][256], (transmittance, colour) before it, with CHECKPOINTS
                             // 1; [parts][256], the state behind it, or null: not wanted
     u32* stops;             // [tiles][256], where in its list a pixel stopped, with CHECKPOINTS 1;

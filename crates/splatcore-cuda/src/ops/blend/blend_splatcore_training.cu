@@ -46,17 +46,26 @@ __device__ __forceinline__ bool blend_batch(Pixels& pixels, const uint4* rows, u
 }
 
 #if !TENSORS
-// Leaves the state of the lane's pixels behind the part that begins at `first`.
-__device__ __forceinline__ void leave_state(const Params& args, const Pixels& pixels, u32 first) {
+// Numbers the full parts of the tile's list. Returns the first number. By one thread.
+__device__ __forceinline__ u32 number_parts(u32* bucket_tiles, u32 parts) {
+    u32 first = atomicAdd(bucket_tiles, parts);
+    bucket_tiles[first_part(blockIdx.x)] = first;
+#pragma unroll 1
+    for (u32 k = 0; k < parts; ++k) bucket_tiles[tile_of_part(gridDim.x, first + k)] = blockIdx.x;
+    return first;
+}
+
+// Leaves the state of the lane's pixels behind a part.
+__device__ __forceinline__ void leave_state(const Params& args, const Pixels& pixels, u32 part) {
     // Read anew: with what follows from it the loop over the list would hold too many registers.
-    u32 thread = thread_anew(), slot = part_slot(first);
+    u32 thread = thread_anew();
     float4 state = make_float4(pixels.sums[0][0], pixels.sums[0][2], pixels.sums[1][0],
                                pixels.sums[1][2]);  // the lane's channel
     if (thread % 4 == 3)
         state = make_float4(pixels.sums[0][1], pixels.sums[0][3], pixels.sums[1][1],
                             pixels.sums[1][3]);  // transmittance
-    args.checkpoints[(u64)slot * BLOCK + thread] = state;
-    if (thread == 0) args.bucket_tiles[slot] = blockIdx.x + 1 | IS_LEFT;
+    args.checkpoints[(u64)part * BLOCK + thread] = state;
+    if (thread == 0) args.bucket_tiles[tile_of_part(gridDim.x, part)] = blockIdx.x | IS_LEFT;
 }
 #endif
 
@@ -134,16 +143,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4)
     u32 colour_survivors = sizeof(u16) * (warp * (BLOCK + BATCH) + column + lane / 8 % 2 * 2);
     auto survivor = [&](u32 at) { return *(const u16*)((const u8*)survivors + at); };
 #if !TENSORS
-    if (args.checkpoints)
-        for (u32 k = thread; k < (range.y - range.x) / PART; k += BLOCK)
-            args.bucket_tiles[part_slot(range.x) + k] = blockIdx.x + 1;
+    __shared__ u32 first_number;  // of the tile's full parts
+    if (args.checkpoints && range.y - range.x >= PART && thread == 0)
+        first_number = number_parts(args.bucket_tiles, (range.y - range.x) / PART);
 #endif
     for (u32 begin = range.x; begin < range.y; begin += BLOCK) {
         // This barrier also keeps the next part of the list from overwriting this one.
         if (begin != range.x && __syncthreads_and(pixels.finished)) break;
 #if !TENSORS
         if (args.checkpoints && begin != range.x && (begin - range.x) % PART == 0)
-            leave_state(args, pixels, begin - PART);
+            leave_state(args, pixels, first_number + (begin - range.x) / PART - 1);
 #endif
         u32 mask = 0;
         if (begin + thread < range.y) {

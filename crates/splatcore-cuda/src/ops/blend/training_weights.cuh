@@ -30,12 +30,12 @@ struct Pixels {
 #if !TENSORS
 // The backward pass differentiates a tile's list in parts of PART splats, a block each, so that a
 // long list is no longer way than a short one. Behind each full part the forward pass leaves the
-// pixels' state, if a pixel goes on there. The place of the part that begins at `first` in the
-// lists: full parts do not overlap, so no two share one.
-__device__ __forceinline__ u32 part_slot(u32 first) { return first / PART; }
-// Of `bucket_tiles[part_slot]`, which is the tile + 1 of a full part and 0 where there is none: the
-// state behind the part was left.
+// pixels' state, if a pixel goes on there. Full parts are numbered as tiles come to them, those of
+// a list one after the other; `bucket_tiles` has how many there are, then the number of each tile's
+// first, then the tile of each, with IS_LEFT if the state behind it was left.
 #define IS_LEFT 0x80000000u
+__device__ __forceinline__ u32 first_part(u32 tile) { return 1 + tile; }
+__device__ __forceinline__ u32 tile_of_part(u32 tiles, u32 part) { return 1 + tiles + part; }
 
 // threadIdx.x in a register that no earlier one is.
 __device__ __forceinline__ u32 thread_anew() {
@@ -48,6 +48,15 @@ __device__ __forceinline__ u32 thread_anew() {
 #endif
 }
 #endif
+
+// The same value, in one register: the compiler does not know what it was computed from, which it
+// else keeps, in several, for a loop to compute the value anew.
+__device__ __forceinline__ u32 opaque(u32 value) {
+#ifndef EMULATED
+    asm volatile("" : "+r"(value));
+#endif
+    return value;
+}
 
 // Writes a splat's row of halves; returns whether it can be used. The second columns of its
 // colours take the weights off the transmittance.

@@ -16,7 +16,7 @@
 // twin in f32: splatcore-cpu/src/blend_backward.rs.
 //
 // Launch. One block of 256 threads a part of a tile's list (training_weights.cuh), lists of 256
-// splats, 48 KB of shared memory, 80 registers (6 values spill, two are read in each batch), 3
+// splats, 48 KB of shared memory, 80 registers (8 values spill, two are read in each batch), 3
 // blocks a multiprocessor.
 //
 // Bound. Instructions and barriers: 415 k batches x 345 + 70 M outside them, half of the issue
@@ -60,14 +60,14 @@ struct Gradients {
 // Writes the sums of 16 splats over the warp's pixels to `out`: a row of PITCH floats a splat, in
 // the order of the queue.
 __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradients,
-                                               const uint4* rows, u32 row, u32 colour_row, u32 lane,
-                                               u32 alpha_max, float* out) {
+                                               const uint4* rows, u32 row, u32 lane, u32 alpha_max,
+                                               float* out) {
     const u32 minus[2] = {join_lows(MINUS_ALPHA_UNIT, MINUS_ALPHA_UNIT),
                           join_lows(MINUS_ALPHA_UNIT, MINUS_ALPHA_UNIT)};
     const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    u32 colours[2], in_front[2], weights[2][4], caps = 0;
+    u32 in_front[2], weights[2][4], caps = 0;
     weigh_batch(
-        pixels, rows, row, lane, alpha_max, in_front,
+        pixels, rows + lane / 8 % 2, row, lane, alpha_max, in_front,
         [&](const u32(&alphas)[2][4], const u32(&left)[2]) {
             // One of a lane's four alphas can be at the cap of 0.99 only where the four together
             // leave a transmittance of 0.0104 or less.
@@ -84,14 +84,15 @@ __device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradie
             for (int k = 0; k < 4; ++k) weights[f][k] = a[k];
             mma_m16n8k16(pixels.sums[f], a, minus, pixels.sums[f]);
         });
-    load_matrix_x2_at(colours, rows, colour_row);
+    u32 colours[4];  // of each eight splats twice: one address serves coefficients and colours
+    load_matrix_x4_at(colours, rows, row + 32);
     float odd = lane & 1 ? 1.0f : 0.0f, upper = lane & 2 ? 1.0f : 0.0f;
     float sums_v[4] = {0.0f, 0.0f, 0.0f, 0.0f}, sums_w[4] = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
     for (int f = 0; f < 2; ++f) {
         float toward[2][4];
         mma_m16n8k8(toward[0], gradients.left[f], colours[0], none);
-        mma_m16n8k8(toward[1], gradients.left[f], colours[1], none);
+        mma_m16n8k8(toward[1], gradients.left[f], colours[2], none);
         u32 v[4];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -192,26 +193,34 @@ __device__ __forceinline__ u32 load_gradients(const Params& args, u32 image, u32
 struct Part {
     u32 tile;
     uint2 range;  // in `pairs`; empty if the block has no part
-    u32 before;   // the full part in front of it begins here
-    u32 number;   // of such parts in front of it
+    u32 before;   // number of the full part in front of it
+    bool behind;  // there is one
 };
 
-// The part of the block: first come the slots of full parts, then for each tile what is left of its
-// list. The longest begin first.
+__device__ __forceinline__ u32 tiles_of(const Camera& camera) {
+    return camera.tiles_x * ((camera.height + TILE - 1) / TILE);
+}
+
+// The part of the block: first come the full parts, as the longest, then for each tile what is left
+// of its list; the other blocks have none.
 __device__ __forceinline__ Part part_of_block(const Params& args) {
-    u32 tiles = args.camera.tiles_x * ((args.camera.height + TILE - 1) / TILE),
-        slots = gridDim.x - tiles, slot = blockIdx.x;
-    bool is_full = slot < slots;
-    Part part = {slot - slots, make_uint2(0, 0), 0, 0};
-    if (is_full) {
-        part.tile = (args.bucket_tiles[slot] & ~IS_LEFT) - 1;
-        if (part.tile == ~0u) return part;
-    }
+    // Both at once: the way to the first splat has one load less that waits for another.
+    u32 overflowed = args.counters->overflowed, parts = args.bucket_tiles[0],
+        tiles = tiles_of(args.camera), block = blockIdx.x;
+    Part part = {0, make_uint2(0, 0), 0, false};
+    if (overflowed || block >= parts + tiles) return part;  // an overflowed frame is void
+    bool is_full = block < parts;
+    part.tile = is_full ? args.bucket_tiles[tile_of_part(tiles, block)] & ~IS_LEFT : block - parts;
     uint2 list = list_range(args.ranges, part.tile);
-    part.number = is_full ? slot - part_slot(list.x) : (list.y - list.x) / PART;
-    u32 first = list.x + PART * part.number;
-    part.before = first - PART;
-    if (first < list.y) part.range = make_uint2(first, min(first + PART, list.y));
+    u32 full = (list.y - list.x) / PART, number = full;
+    if (full > 0) {
+        u32 first = args.bucket_tiles[first_part(part.tile)];
+        if (is_full) number = block - first;
+        part.before = first + number - 1;
+        part.behind = number > 0;
+    }
+    u32 begin = list.x + PART * number;
+    if (begin < list.y) part.range = make_uint2(begin, min(begin + PART, list.y));
     return part;
 }
 
@@ -219,10 +228,9 @@ __device__ __forceinline__ Part part_of_block(const Params& args) {
 // from there on.
 __device__ __forceinline__ void restore_pixels(const Params& args, const Part& part, u32 thread,
                                                u32 member, Pixels& pixels, float (&colour)[4]) {
-    u32 slot = part_slot(part.before);
     pixels.finished = 1;
-    if (!(args.bucket_tiles[slot] & IS_LEFT)) return;
-    float4 state = args.checkpoints[(u64)slot * BLOCK + thread];
+    if (!(args.bucket_tiles[tile_of_part(tiles_of(args.camera), part.before)] & IS_LEFT)) return;
+    float4 state = args.checkpoints[(u64)part.before * BLOCK + thread];
     float left[4] = {state.x, state.y, state.z, state.w};
     bool all = true;
 #pragma unroll
@@ -248,9 +256,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     __shared__ __align__(8) float results[BLOCK / WARP][PLACES * PITCH];
     __shared__ float totals[BLOCK][SUMS];
     __shared__ u32 ends[BLOCK / WARP];  // processed splats of a warp's queue; first max |G|
-#if !TENSORS
-    if (args.counters->overflowed) return;  // a buffer overflowed: the frame is void
-#endif
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, group = lane / 4,
         member = lane % 4;
 #if TENSORS
@@ -296,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         colour[k] = inside ? args.image[at] : 0.0f;
         largest = max(largest, __float_as_uint(own[k]) & 0x7fffffffu);
     }
-    if (part.number > 0) restore_pixels(args, part, thread, member, pixels, colour);
+    if (part.behind) restore_pixels(args, part, thread, member, pixels, colour);
 #endif
     for (u32 offset = 16; offset > 0; offset /= 2)
         largest = max(largest, __shfl_xor_sync(FULL_MASK, largest, offset));
@@ -339,8 +344,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16));
 
     u32 column = lane % 8 / 2 * 4 + lane % 2;
-    const u16* own_survivors = survivors[warp] + column + lane / 16 * 2;
-    const u16* colour_survivors = survivors[warp] + column + lane / 8 % 2 * 2;
+    // In bytes, as in the forward pass.
+    u32 own_survivors = opaque(sizeof(u16) * (warp * (BLOCK + BATCH) + column + lane / 16 * 2));
     // If the tile's gradient is 0, all rows are zeros.
     u32 begin = range.x;
     for (; begin < range.y; begin += BLOCK) {
@@ -363,9 +368,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         for (u32 start = 0;; start += PLACES) {
             u32 first = start, end = min(start + PLACES, count);
             for (; first < end && !pixels.finished; first += BATCH)
-                backward_batch(pixels, gradients, rows, own_survivors[first] + lane / 8 % 2 * 16,
-                               colour_survivors[first] + 32, lane, alpha_max,
-                               results[warp] + (first - start) * PITCH);
+                backward_batch(
+                    pixels, gradients, rows,
+                    *(const u16*)((const u8*)survivors + own_survivors + sizeof(u16) * first), lane,
+                    alpha_max, results[warp] + (first - start) * PITCH);
             if (lane == 0) ends[warp] = min(first, count);
             __syncthreads();
             mask = masks[thread];

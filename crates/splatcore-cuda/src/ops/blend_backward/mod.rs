@@ -122,7 +122,7 @@ pub fn bucket(method: Backward) -> Option<usize> {
     }
 }
 
-/// Numbers that the buckets of a view's lists can have, and blocks of a method that takes some; see
+/// Buckets that a view's lists can have, and blocks of a method that takes some; see
 /// blend_backward_gaussian_parallel.cu and blend_backward_splatcore.cu.
 pub fn buckets(method: Backward, pair_capacity: usize, view: &KernelCamera) -> usize {
     bucket(method).map_or(0, |splats| pair_capacity / splats) + view.tile_count()
