@@ -133,20 +133,15 @@ pub fn run(args: Args) -> Result<()> {
     let (background, test_every) = source.settings(args.background, args.test_every);
     let indices = selected(&args, &dataset, &folder, test_every)?;
     let background_colour = background.colour();
-    // Of the run's own photos, what the run measured.
-    let own = source.max_size().filter(|_| typed.is_none());
-    let options = LoadOptions {
-        max_size: args.max_size.or(own),
+    let photos = LoadOptions {
+        max_size: max_size(&args, &source),
         background: background_colour,
         keep_lens: source.keep_lens(args.lens),
         memory: args.photos.limit(1),
         ..LoadOptions::default()
     };
-    let views = load::views(&dataset, &indices, &options)?;
-    if args.split == Split::Test {
-        held_out::check(&source, views.iter().map(|view| &*view.name));
-    }
-    warn_of_size(&source, &views, options.max_size);
+    let views = load::views(&dataset, &indices, &photos)?;
+    warn_of_views(&args, &source, &views);
     let with_depth = views.iter().any(|view| view.photo.known_depths().is_some());
     if let Some(backend) = backends
         .first()
@@ -162,16 +157,13 @@ pub fn run(args: Args) -> Result<()> {
         antialias,
         ..RenderOptions::default()
     };
-    let mut renderers: Vec<&mut dyn Renderer> = renderers
-        .iter_mut()
-        .map(|r| &mut **r as &mut dyn Renderer)
-        .collect();
+    let renderers = renderers.iter_mut().map(|r| &mut **r as &mut dyn Renderer);
+    let mut renderers: Vec<_> = renderers.collect();
     let (mut views, mut psnr_given) = (views, None);
     if args.fit_poses {
-        let all = dataset.entries.iter().map(|entry| &entry.camera);
-        let fitted = poses::fitted(&*backends[0], &scene, &views, all, &options)?;
         let given = measure_over(&mut renderers, &views, &options, Extras::default(), false)?;
-        (views, psnr_given) = (fitted, Some(given.0.psnr));
+        psnr_given = Some(given.0.psnr);
+        views = poses::fitted(&*backends[0], &scene, &views, &dataset, &options)?;
     }
     let (evaluation, pictures) = measure_over(
         &mut renderers,
@@ -193,20 +185,29 @@ pub fn run(args: Args) -> Result<()> {
             [background.to_string(), cards::described(&backends)],
         )?;
     }
-    if args.json {
-        output::print_json(&Told {
+    match args.json {
+        true => output::print_json(&Told {
             evaluation: &evaluation,
             look: look.map(|_| args.look.name()),
             psnr_given,
-        })
-    } else {
-        let given = psnr_given.map(|psnr| format!("\nposes as given: {} dB", decibels(psnr)));
-        output::print(&(table(&evaluation) + &given.unwrap_or_default()))
+        }),
+        false => output::print(&table(&evaluation, psnr_given)),
     }
 }
 
-/// Warns if the photos are larger than those that the run measured, and nobody asked for it.
-fn warn_of_size(source: &SceneSource, views: &[View], asked: Option<u32>) {
+/// The largest side of a photo that was asked for: of the run's own photos what the run measured.
+fn max_size(args: &Args, source: &SceneSource) -> Option<u32> {
+    let own = source.max_size().filter(|_| args.dataset.is_none());
+    args.max_size.or(own)
+}
+
+/// Warns if photos were trained on, and if they are larger than those that the run measured and
+/// nobody asked for it.
+fn warn_of_views(args: &Args, source: &SceneSource, views: &[View]) {
+    if args.split == Split::Test {
+        held_out::check(source, views.iter().map(|view| &*view.name));
+    }
+    let asked = max_size(args, source);
     let sides = views.iter().map(|v| v.photo.width.max(v.photo.height));
     if let (None, Some(trained), Some(longest)) = (asked, source.max_size(), sides.max())
         && longest > trained
@@ -353,7 +354,7 @@ fn measure_over(
 }
 
 /// The scores for people: a line a view, then their mean.
-fn table(evaluation: &Evaluation) -> String {
+fn table(evaluation: &Evaluation, psnr_given: Option<f64>) -> String {
     let mut table = Table::default();
     for view in &evaluation.views {
         let scores = [Some(view.psnr), view.psnr_aligned, view.lpips];
@@ -364,6 +365,7 @@ fn table(evaluation: &Evaluation) -> String {
     table.row(cells("mean", scores, all.ssim, all.region));
     let mut lines = table.lines(false);
     lines.push(counted(evaluation.gaussians, "Gaussian"));
+    lines.extend(psnr_given.map(|psnr| format!("poses as given: {} dB", decibels(psnr))));
     lines.join("\n")
 }
 

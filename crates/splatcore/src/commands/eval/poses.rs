@@ -4,21 +4,22 @@ use crate::output::counted;
 use crate::progress::Progress;
 use anyhow::Result;
 use splatcore_core::backend::RenderOptions;
-use splatcore_core::{Backend, Camera, Gaussians, Pipeline, View, camera};
+use splatcore_core::{Backend, Gaussians, Pipeline, View, camera};
+use splatcore_data::dataset::Dataset;
 use splatcore_train::config::{PoseSettings, SSIM_WEIGHT};
 use splatcore_train::poses::{Fit, ROUNDS, fit};
 use std::sync::Arc;
 
-/// The views, each with the pose near its own where the scene shows its photo best. `all` are the
-/// dataset's cameras: their extent is what limits are shares of.
+/// The views, each with the pose near its own where the scene shows its photo best. The extent of
+/// the dataset's cameras is what limits are shares of.
 ///
 /// # Errors
 /// What the backend reports.
-pub fn fitted<'a>(
+pub fn fitted(
     backend: &dyn Backend,
     scene: &Gaussians,
     views: &[View],
-    all: impl Iterator<Item = &'a Camera> + Clone,
+    dataset: &Dataset,
     options: &RenderOptions,
 ) -> Result<Vec<View>> {
     let pipeline = match options.pipeline.check_training() {
@@ -31,7 +32,7 @@ pub fn fitted<'a>(
             ..options.clone()
         },
         ssim_weight: SSIM_WEIGHT as f32,
-        extent: camera::extent(all),
+        extent: camera::extent(dataset.entries.iter().map(|entry| &entry.camera)),
         settings: PoseSettings::default(),
     };
     let photos = counted(views.len(), "photo");
