@@ -22,7 +22,7 @@
 // over batches (116 instructions), 16 % at barriers, 12 % in set-up, 10 % in tests. 87 M warp
 // instructions a view of fox_220k, 33 M of them outside of batches.
 //
-// Now. 130 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/blend-splatcore.md.
+// Now. 134 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/blend-splatcore.md.
 
 #include "blend.cuh"
 #include "training_weights.cuh"
