@@ -183,7 +183,7 @@ pub fn wanted(seed: u64, wanted: &Wanted, pipeline: Pipeline) -> TestScene {
 }
 
 /// Scenes at the edge of what a scene may be: nothing in view, behind and across the near plane, a
-/// Gaussian larger than the image, opacities of 0 and 1.
+/// Gaussian larger than the image, opacities of 0 and 1, opaque specks one behind the other.
 pub fn hostile(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
     let mut rng = Rng::new(seed, 100);
     let kind = Kind {
@@ -235,7 +235,50 @@ pub fn hostile(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
                 s.means[i][0] += if i % 2 == 0 { 40.0 } else { -40.0 };
             }
         }),
+        specks(seed, pipeline),
     ]
+}
+
+/// Opaque Gaussians of a fraction of a pixel, two one behind the other at each of some pixels'
+/// centres: exponents of 0, which a rounding may lift above it.
+fn specks(seed: u64, pipeline: Pipeline) -> TestScene {
+    let mut rng = Rng::new(seed, 101);
+    let frame = FrameSpec {
+        background: [0.0; 3],
+        ..frame(&mut rng, [50, 35], pipeline)
+    };
+    let camera = frame.camera();
+    let kind = Kind {
+        gaussians: 1600,
+        ..PLAIN
+    };
+    let mut scene = gaussians(&mut rng, &kind);
+    let mut pixel = [0.0; 2];
+    for i in 0..scene.len() {
+        if i % 2 == 0 {
+            pixel = frame.size.map(|side| 0.5 + rng.below(side as usize) as f64);
+        }
+        let depth = f64::from(3.0 + 2.0 * rng.uniform());
+        let [x, y] = [
+            (pixel[0] - camera.cx) / camera.fx * depth,
+            (pixel[1] - camera.cy) / camera.fy * depth,
+        ];
+        let seen = [x, y, depth];
+        let shifted: [f64; 3] = std::array::from_fn(|k| seen[k] - camera.translation[k]);
+        let axes = camera.rotation;
+        scene.means[i] = std::array::from_fn(|k| {
+            let along = |row: usize| axes[row][k] * shifted[row];
+            (along(0) + along(1) + along(2)) as f32
+        });
+        let of_pixel = (0.02 + 0.1 * rng.uniform()) * (depth / camera.fx) as f32;
+        scene.log_scales[i] = [of_pixel.ln(); 3];
+        scene.opacity_logits[i] = 30.0;
+    }
+    TestScene {
+        name: format!("opaque specks one behind the other (seed {seed})"),
+        scene,
+        frames: vec![frame],
+    }
 }
 
 /// The same, with the opacities of Mip-Splatting's 2D filter.
