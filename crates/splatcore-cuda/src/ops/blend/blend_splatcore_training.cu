@@ -170,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, HAS_SM80 ? 5 : 4)
         masks[thread] = (u8)mask;
         __syncthreads();
         if (pixels.finished) continue;
-        u32 count = queue_survivors(masks, survivors[warp], nullptr, warp, lane);
+        u32 count = queue_survivors(masks, survivors[warp], warp, lane);
         for (u32 at = 0; at < sizeof(u16) * count; at += sizeof(u16) * BATCH) {
             u32 row = survivor(own_survivors + at) + lane / 8 % 2 * 16,
                 colour_row = survivor(colour_survivors + at) + 32;

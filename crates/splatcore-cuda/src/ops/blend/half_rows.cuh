@@ -196,9 +196,8 @@ struct Appender {
 
 // Makes the warp's queue: the offsets of the rows of the splats that touch its rectangle, front to
 // back, and a batch of empty rows behind them. Returns the number of splats. A lane reads the
-// masks of eight consecutive splats, one bit each. If `ranks` is not null, it gets the position in
-// the queue of each splat that is in it.
-__device__ __forceinline__ u32 queue_survivors(const u8* masks, u16* survivors, u8* ranks, u32 warp,
+// masks of eight consecutive splats, one bit each.
+__device__ __forceinline__ u32 queue_survivors(const u8* masks, u16* survivors, u32 warp,
                                                u32 lane) {
     uint2 eight = ((const uint2*)masks)[lane];
     u32 low = eight.x >> warp & 0x01010101u, high = eight.y >> warp & 0x01010101u;
@@ -208,13 +207,6 @@ __device__ __forceinline__ u32 queue_survivors(const u8* masks, u16* survivors, 
 #pragma unroll
     for (int k = 0; k < 8; ++k)
         next.append_if((k < 4 ? low : high) & 1u << (8 * (k % 4)), (lane * 8 + k) * ROW_BYTES);
-    if (ranks) {
-        // A product adds up the bytes below each byte; none exceeds 255.
-        u32 first = until - own;
-        ((uint2*)ranks)[lane] =
-            make_uint2(first * 0x01010101u + low * 0x01010100u,
-                       (first + __popc(low)) * 0x01010101u + high * 0x01010100u);
-    }
     if (lane < BATCH) survivors[count + lane] = (u16)(PIECE * ROW_BYTES);
     __syncwarp();
     return count;

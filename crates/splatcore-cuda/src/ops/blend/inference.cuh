@@ -278,7 +278,7 @@ __device__ __forceinline__ void blend_tile(InferenceShared& shared, uint4 entry,
         }
         __syncthreads();
         if (done) continue;
-        u32 count = queue_survivors(shared.masks, shared.survivors[warp], nullptr, warp, lane);
+        u32 count = queue_survivors(shared.masks, shared.survivors[warp], warp, lane);
         for (u32 at = 0; at < sizeof(u16) * count; at += sizeof(u16) * BATCH) {
             u32 row = survivor(own_survivors + at) + lane / 8 % 2 * 16,
                 colour_row = survivor(colour_survivors + at) + 32 + lane % 2 * 16;

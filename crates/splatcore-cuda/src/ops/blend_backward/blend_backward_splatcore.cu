@@ -8,24 +8,25 @@
 // - Weights w = alpha T in halves, bit for bit those of the forward pass (training_weights.cuh), so
 //   that colour behind = image - sum so far contains no difference of roundings.
 // - toward = dL/dcolour(pixel) . colour(splat): 4 m16n8k8, K = 3 of 8.
-// - v = w (toward - behind / (T after it)) in f32; a lane chains four splats, two shuffles scan.
+// - v = w (toward - behind / (T after it)) in f32; a lane chains four splats. A product scans over
+//   a pixel's four lanes, with each lane's sum as two halves.
 // - Sums: v^T (1, x, y, x^2, xy, y^2) and w^T dL/dcolour, 4 m16n8k16 into f32; 16 movmatrix
 //   transpose.
-// A thread a splat adds up the at most 8 warps' sums in a fixed order: equal bits in every run.
-// dL/dcolour is scaled by a power of two to below 32 in its tile and rounded once to halves. CPU
-// twin in f32: splatcore-cpu/src/blend_backward.rs.
+// The at most 8 warps' sums are added in fixed point, in shared memory (splatcore_batch.cuh): equal
+// bits in every run. dL/dcolour is scaled by a power of two to below 32 in its tile and rounded
+// once to halves. CPU twin in f32: splatcore-cpu/src/blend_backward.rs.
 //
 // Launch. One block of 256 threads a part of a tile's list (training_weights.cuh), lists of 256
-// splats, 48 KB of shared memory, 80 registers (8 values spill, two are read in each batch), 3
-// blocks a multiprocessor.
+// splats, 45 KB of shared memory, 80 registers (10 values spill, none is read in a batch), 3 blocks
+// a multiprocessor.
 //
-// Bound. Instructions and barriers: 415 k batches x 345 + 70 M outside them, half of the issue
-// slots; a fifth of the time barriers, a fifth fixed latency (fox_220k).
+// Bound. Instructions: 402 k batches x 370 (fox_220k), and two barriers for 256 splats of a list.
 //
-// Now. docs/log/kernels/blend-backward.md has times before and with parts of lists.
+// Now. docs/log/kernels/blend-backward.md: a live model of the kernel lab found the fixed point and
+// the scan by a product.
 
 #include "blend_backward.cuh"
-#include "training_weights.cuh"
+#include "splatcore_batch.cuh"
 #if TENSORS
 #include "halves.cuh"
 typedef BlendBackwardTensorsParams Params;
@@ -36,125 +37,9 @@ typedef BlendBackwardParams Params;
 // Blocks that fit a multiprocessor.
 #define BLOCKS 3  // tune: 2 3 4
 
-#define COLOURS (TENSORS ? TENSORS : 3)
-// Splats of each warp's queue whose results fit shared memory at a time.
-#define PLACES (COLOURS == 4 ? 48 : 64)
-#define PITCH 10  // floats a result: 6 of v, COLOURS of w, the rest unused
-#define SUMS (6 + COLOURS)
 // dL/dcolour is scaled to less than 2^MAX. A pixel that stops has up to TRANSMITTANCE_MIN / (1 -
 // alpha_max) of the background behind it, with TENSORS a tenth; see MIN_LEFT.
 #define MAX (TENSORS ? 6 - TENSORS : 5)
-// A floor of the transmittance that v divides by. No fragment that counts leaves less. A stopped
-// pixel has at most 0.0102 of the background behind it; divided by this floor it stays a finite
-// half. An infinite value would turn a weight of 0 into not-a-number.
-#define MIN_LEFT (0.5f * TRANSMITTANCE_MIN)
-
-// A lane's operands for its pixels, besides their weights.
-struct Gradients {
-    u32 left[2][2];   // A of `toward`: dL/dcolour of the lane's channel (member) at its pixels
-    u32 right[2][2];  // B of the sums over w: dL/dcolour of channel lane / 4
-    u32 basis[2][2];  // B of the sums over v: function lane / 4 of the basis
-    float behind[4];  // dL/dcolour . colour behind the splats so far
-};
-
-// Writes the sums of 16 splats over the warp's pixels to `out`: a row of PITCH floats a splat, in
-// the order of the queue.
-__device__ __forceinline__ void backward_batch(Pixels& pixels, Gradients& gradients,
-                                               const uint4* rows, u32 row, u32 lane, u32 alpha_max,
-                                               float* out) {
-    const u32 minus[2] = {join_lows(MINUS_ALPHA_UNIT, MINUS_ALPHA_UNIT),
-                          join_lows(MINUS_ALPHA_UNIT, MINUS_ALPHA_UNIT)};
-    const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    u32 in_front[2], weights[2][4], caps = 0;
-    weigh_batch(
-        pixels, rows + lane / 8 % 2, row, lane, alpha_max, in_front,
-        [&](const u32(&alphas)[2][4], const u32(&left)[2]) {
-            // One of a lane's four alphas can be at the cap of 0.99 only where the four together
-            // leave a transmittance of 0.0104 or less.
-            u32 most = subtract_product_half2(0x3c003c00u, alpha_max, ALPHA_UNITS);
-            most = add_half2(most, multiply_half2(most, 0x2c002c00u));
-            if (!__any_sync(FULL_MASK, mask_ge_half2(most, min_half2(left[0], left[1])) != 0))
-                return;
-#pragma unroll
-            for (int k = 0; k < 8; ++k)
-                caps |= (mask_ge_half2(alphas[k / 4][k % 4], alpha_max) & 0x00010001u) << k;
-        },
-        [&](int f, const u32* a) {
-#pragma unroll
-            for (int k = 0; k < 4; ++k) weights[f][k] = a[k];
-            mma_m16n8k16(pixels.sums[f], a, minus, pixels.sums[f]);
-        });
-    u32 colours[4];  // of each eight splats twice: one address serves coefficients and colours
-    load_matrix_x4_at(colours, rows, row + 32);
-    float odd = lane & 1 ? 1.0f : 0.0f, upper = lane & 2 ? 1.0f : 0.0f;
-    float sums_v[4] = {0.0f, 0.0f, 0.0f, 0.0f}, sums_w[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-#pragma unroll
-    for (int f = 0; f < 2; ++f) {
-        float toward[2][4];
-        mma_m16n8k8(toward[0], gradients.left[f], colours[0], none);
-        mma_m16n8k8(toward[1], gradients.left[f], colours[2], none);
-        u32 v[4];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            float w[4], g[4], u[4];
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                w[k] = k % 2 ? half_high(weights[f][i + k / 2 * 2])
-                             : half_low(weights[f][i + k / 2 * 2]);
-                g[k] = toward[k / 2][k % 2 + 2 * i];
-            }
-            float own = fmaf(w[3], g[3], fmaf(w[2], g[2], fmaf(w[1], g[1], w[0] * g[0])));
-            float neighbour = __shfl_xor_sync(FULL_MASK, own, 1), both = own + neighbour;
-            float others = __shfl_xor_sync(FULL_MASK, both, 2);
-            float behind = gradients.behind[2 * f + i];
-            gradients.behind[2 * f + i] = behind - (both + others);
-            behind = fmaf(-upper, others, fmaf(-odd, neighbour, behind));
-            // T is in the unit of the stored weights, as w is. Colours are stored in the inverse
-            // unit, as g and u are, so w g and w u carry no factor. A stopped pixel has weights of
-            // 0 from there on.
-            float t =
-                fmaxf((1.0f / ALPHA_UNIT) * (i ? half_high(in_front[f]) : half_low(in_front[f])),
-                      MIN_LEFT);
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                // After one splat T stays positive. After two that leave a hundredth each, the
-                // rounding of their weights can make T zero or negative: hence the floor.
-                t = k == 0 ? t - w[k] : fmaxf(t - w[k], MIN_LEFT);
-                behind = fmaf(-w[k], g[k], behind);
-                u[k] = fmaf(-behind, reciprocal_approx(t), g[k]);
-            }
-            v[i] = multiply_half2(pack_half2(u[0], u[1]), weights[f][i]);
-            v[i + 2] = multiply_half2(pack_half2(u[2], u[3]), weights[f][i + 2]);
-        }
-        // A capped alpha is constant, so its derivative is 0.
-        if (caps >> (4 * f) & 0x000f000fu) {
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                u32 half = k % 2 ? 0xffff0000u : 0x0000ffffu;
-                if (caps >> (4 * f + k) & 1) v[k / 2 * 2] &= ~half;
-                if (caps >> (4 * f + k + 16) & 1) v[k / 2 * 2 + 1] &= ~half;
-            }
-        }
-        // Transposes pixels x splats to splats x pixels.
-        u32 turned[4];
-#pragma unroll
-        for (int k = 0; k < 4; ++k) turned[k] = transpose_matrix(weights[f][k % 2 * 2 + k / 2]);
-        mma_m16n8k16(sums_w, turned, gradients.right[f], sums_w);
-#pragma unroll
-        for (int k = 0; k < 4; ++k) turned[k] = transpose_matrix(v[k % 2 * 2 + k / 2]);
-        mma_m16n8k16(sums_v, turned, gradients.basis[f], sums_v);
-    }
-    u32 group = lane / 4, member = lane % 4;
-    float* to = out + (group / 2 * 4 + group % 2) * PITCH + 2 * member;
-    if (member < 3) {
-        *(float2*)to = make_float2(sums_v[0], sums_v[1]);
-        *(float2*)(to + 2 * PITCH) = make_float2(sums_v[2], sums_v[3]);
-    }
-    if (member < 2) {
-        *(float2*)(to + 6) = make_float2(sums_w[0], sums_w[1]);
-        *(float2*)(to + 6 + 2 * PITCH) = make_float2(sums_w[2], sums_w[3]);
-    }
-}
 
 #if TENSORS
 // The gradients and values of a lane's channel at its pixels (x, y0) to (x, y0 + 3), and in the
@@ -252,10 +137,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     __shared__ uint4 rows[(BLOCK + 1) * (ROW_BYTES / 16)];
     __shared__ __align__(8) u8 masks[BLOCK];
     __shared__ u16 survivors[BLOCK / WARP][BLOCK + BATCH];
-    __shared__ __align__(8) u8 ranks[BLOCK / WARP][BLOCK];  // a splat's place in a warp's queue
-    __shared__ __align__(8) float results[BLOCK / WARP][PLACES * PITCH];
-    __shared__ float totals[BLOCK][SUMS];
-    __shared__ u32 ends[BLOCK / WARP];  // processed splats of a warp's queue; first max |G|
+    __shared__ uint4 operands[2 * BLOCK];     // of the sums, see Gradients
+    __shared__ int totals[BLOCK + 1][PITCH];  // in fixed point; the last is no splat's
+    __shared__ u32 maxima[BLOCK / WARP];      // the largest dL/dcolour of each warp
     u32 thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP, group = lane / 4,
         member = lane % 4;
 #if TENSORS
@@ -305,23 +189,27 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #endif
     for (u32 offset = 16; offset > 0; offset /= 2)
         largest = max(largest, __shfl_xor_sync(FULL_MASK, largest, offset));
-    if (lane == 0) ends[warp] = largest;
+    if (lane == 0) maxima[warp] = largest;
     __syncthreads();
 #pragma unroll
-    for (u32 w = 0; w < BLOCK / WARP; ++w) largest = max(largest, ends[w]);
+    for (u32 w = 0; w < BLOCK / WARP; ++w) largest = max(largest, maxima[w]);
     // The scale is a power of two; it and its inverse are normal numbers.
     u32 exponent = min(max(largest >> 23, 1u + MAX), 253u + MAX) - MAX;
     float scale = __uint_as_float((253 - exponent) << 23),
           unscale = __uint_as_float((exponent + 1) << 23);
     // Function `group` (lane / 4) of the basis at pixels 2 member and 2 member + 1, as polynomials
     // of y.
-    float constant[2], slope[2], square = group == 5 ? 1.0f : 0.0f;
+    float constant[2], slope[2], square = group == 5 ? UNITS_2 : 0.0f;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
         float bx = x0 + 2 * member + i + 0.5f - centre_x;
-        constant[i] = group == 0 ? 1.0f : group == 1 ? bx : group == 3 ? bx * bx : 0.0f;
-        slope[i] = group == 2 ? 1.0f : group == 4 ? bx : 0.0f;
+        constant[i] = group == 0   ? UNITS_0
+                      : group == 1 ? UNITS_1 * bx
+                      : group == 3 ? UNITS_2 * bx * bx
+                                   : 0.0f;
+        slope[i] = group == 2 ? UNITS_1 : group == 4 ? UNITS_2 * bx : 0.0f;
     }
+    u32 over_w[2][2], over_v[2][2], channel = channel_of_column(group);
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         gradients.left[k / 2][k % 2] = pack_half2(own[k] * scale, 0.0f);
@@ -331,27 +219,35 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #endif
         behind += __shfl_xor_sync(FULL_MASK, behind, 1);
         gradients.behind[k] = behind + __shfl_xor_sync(FULL_MASK, behind, 2);
-        // Channel `group` of pixels 2 member and 2 member + 1.
-        u32 first = __shfl_sync(FULL_MASK, gradients.left[k / 2][k % 2], 8 * member + group % 4);
-        u32 second =
-            __shfl_sync(FULL_MASK, gradients.left[k / 2][k % 2], 8 * member + 4 + group % 4);
-        gradients.right[k / 2][k % 2] = group < COLOURS ? join_lows(first, second) : 0;
+        // The column's channel of pixels 2 member and 2 member + 1.
+        u32 own_left = gradients.left[k / 2][k % 2];
+        u32 first = __shfl_sync(FULL_MASK, own_left, 8 * member + channel % 4);
+        u32 second = __shfl_sync(FULL_MASK, own_left, 8 * member + 4 + channel % 4);
+        over_w[k / 2][k % 2] =
+            channel < COLOURS ? multiply_half2(join_lows(first, second), HALVES_UNITS_W) : 0;
         float by = y0 + k + 0.5f - centre_y;
-        u32 pair = pack_half2(fmaf(by, fmaf(by, square, slope[0]), constant[0]),
-                              fmaf(by, fmaf(by, square, slope[1]), constant[1]));
-        gradients.basis[k / 2][k % 2] = pair;
+        over_v[k / 2][k % 2] = pack_half2(fmaf(by, fmaf(by, square, slope[0]), constant[0]),
+                                          fmaf(by, fmaf(by, square, slope[1]), constant[1]));
     }
+#pragma unroll
+    for (int f = 0; f < 2; ++f)
+        operands[f * BLOCK + thread] =
+            make_uint4(over_w[f][0], over_w[f][1], over_v[f][0], over_v[f][1]);
+    gradients.sums = operands + thread;
+    gradients.identity = group / 2 != member ? 0 : group % 2 ? 0x3c000000u : 0x00003c00u;
+    gradients.in_front = group % 2 || member < group / 2 ? 0xbc00bc00u : 0;
     if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16));
 
     u32 column = lane % 8 / 2 * 4 + lane % 2;
     // In bytes, as in the forward pass.
     u32 own_survivors = opaque(sizeof(u16) * (warp * (BLOCK + BATCH) + column + lane / 16 * 2));
     // If the tile's gradient is 0, all rows are zeros.
+    bool is_over = __syncthreads_and(pixels.finished || largest == 0);
     u32 begin = range.x;
-    for (; begin < range.y; begin += BLOCK) {
-        if (__syncthreads_and(pixels.finished || largest == 0)) break;
+    for (; begin < range.y && !is_over; begin += BLOCK) {
+        bool is_in_list = begin + thread < range.y;
         u32 mask = 0;
-        if (begin + thread < range.y) {
+        if (is_in_list) {
             ReadOnly<float4> from = splat_row(splats, splat_index);
             float4 mean2d = from[0], conic = from[1], colour = from[2];
             bool fits = write_row(rows + thread * (ROW_BYTES / 16), mean2d, conic, colour, centre_x,
@@ -359,50 +255,46 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             mask = fits ? touched_rectangles(mean2d, conic, block_x, block_y) : 0;
         }
         masks[thread] = (u8)mask;
-        __syncthreads();
-        u32 count = 0;
-        if (!pixels.finished)
-            count = queue_survivors(masks, survivors[warp], ranks[warp], warp, lane);
 #pragma unroll
-        for (u32 i = 0; i < SUMS; ++i) totals[thread][i] = 0.0f;
-        for (u32 start = 0;; start += PLACES) {
-            u32 first = start, end = min(start + PLACES, count);
-            for (; first < end && !pixels.finished; first += BATCH)
+        for (u32 i = 0; i < 2 * SUMS; ++i) totals[thread][i] = 0;
+        __syncthreads();
+        if (!pixels.finished) {
+            u32 count = queue_survivors(masks, survivors[warp], warp, lane);
+            for (u32 first = 0; first < count && !pixels.finished; first += BATCH)
                 backward_batch(
                     pixels, gradients, rows,
                     *(const u16*)((const u8*)survivors + own_survivors + sizeof(u16) * first), lane,
-                    alpha_max, results[warp] + (first - start) * PITCH);
-            if (lane == 0) ends[warp] = min(first, count);
-            __syncthreads();
-            mask = masks[thread];
-            float total[SUMS];
-#pragma unroll
-            for (u32 i = 0; i < SUMS; ++i) total[i] = totals[thread][i];
-            for (u32 w = 0; w < BLOCK / WARP; ++w) {
-                u32 rank = ranks[w][thread];
-                if (!(mask >> w & 1) || rank < start || rank >= ends[w]) continue;
-                const float2* from = (const float2*)(results[w] + (rank - start) * PITCH);
-#pragma unroll
-                for (u32 i = 0; i < SUMS; ++i) total[i] += i % 2 ? from[i / 2].y : from[i / 2].x;
-            }
-#pragma unroll
-            for (u32 i = 0; i < SUMS; ++i) totals[thread][i] = total[i];
-            // This barrier also keeps the next results from overwriting the present ones.
-            if (!__syncthreads_or(count > start + PLACES && !pixels.finished)) break;
+                    alpha_max, survivors[warp] + first, totals[0]);
         }
+        // What is needed behind the barrier is loaded before it.
+        float2 mean = make_float2(0.0f, 0.0f);
+        if (is_in_list) {
+            float4 mean2d = splat_row(splats, splat_index)[0];
+            mean = make_float2(mean2d.x, mean2d.y);
+        }
+        u32 next = begin + BLOCK + thread;
 #if TENSORS
-        bool is_wanted = masks[thread] != 0 && begin + thread < range.y;
+        next = next < range.y ? args.lists.flatten_ids[next] : 0;
 #else
-        bool is_wanted = begin + thread < range.y;
+        next = next < range.y ? args.pairs[next] : 0;
+#endif
+        // From here to the next list's barrier a thread reads and writes its own rows alone.
+        is_over = __syncthreads_and(pixels.finished);
+#if TENSORS
+        bool is_wanted = mask != 0;
+#else
+        bool is_wanted = is_in_list;
 #endif
         if (is_wanted) {
-            float4 mean2d = splat_row(splats, splat_index)[0];
             float total[SUMS];
 #pragma unroll
-            for (u32 i = 0; i < SUMS; ++i)
-                total[i] = (i < 6 ? unscale : WEIGHT_UNIT * unscale) * totals[thread][i];
+            for (u32 i = 0; i < SUMS; ++i) {
+                float units = i == 0 ? UNITS_0 : i < 3 ? UNITS_1 : i < 6 ? UNITS_2 : UNITS_W;
+                total[i] = (i < 6 ? unscale : WEIGHT_UNIT * unscale) *
+                           ((1.0f / units) * fixed_units(totals[thread] + i));
+            }
             // From moments about the tile's centre to moments about the splat's mean.
-            float dx = centre_x - mean2d.x, dy = centre_y - mean2d.y;
+            float dx = centre_x - mean.x, dy = centre_y - mean.y;
             float sx = fmaf(dx, total[0], total[1]), sy = fmaf(dy, total[0], total[2]);
             float sxx = fmaf(dx, total[1] + sx, total[3]),
                   sxy = fmaf(dx, total[2], fmaf(dy, sx, total[4]));
@@ -422,14 +314,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             to[2] = make_float4(total[8], 0.0f, 0.0f, 0.0f);
 #endif
         }
-        if (begin + BLOCK + thread < range.y) {
 #if TENSORS
-            splat_index = args.lists.flatten_ids[begin + BLOCK + thread];
+        splat_index = next;
 #else
-            number = args.pairs[begin + BLOCK + thread];
-            splat_index = args.pair_splats[number];
+        number = next;
+        splat_index = args.pair_splats[number];
 #endif
-        }
     }
 #if !TENSORS
     // Pairs behind the point where every pixel has stopped have sums of 0.
