@@ -35,6 +35,7 @@ pub mod shutter;
 pub mod sky;
 pub mod smoothing;
 pub mod spread;
+mod tracks;
 pub mod tunables;
 
 pub use backend::{Backend, BackendError, Learner, LearnerState, Renderer};
@@ -49,3 +50,4 @@ pub use pose_gradient::{PoseGradient, PoseRow, PoseSums, pose_gradient};
 pub use precision::Precision;
 pub use projection_kind::ProjectionKind;
 pub use region::Region;
+pub use tracks::{TrackedPoint, Tracks};

@@ -55,20 +55,24 @@ pub(super) fn image(folder: &Path, name: &str) -> Option<(String, PathBuf)> {
     if name.is_empty() || name.contains('\0') {
         return None;
     }
-    let slashes = name.replace('\\', "/");
-    let cases = |ending: &str| [ending.to_owned(), ending.to_ascii_uppercase()];
-    let with_endings = ENDINGS
-        .iter()
-        .flat_map(|ending| cases(ending))
-        .map(|ending| format!("{slashes}.{ending}"));
-    [name.to_owned(), slashes.clone()]
-        .into_iter()
-        .chain(with_endings)
+    candidates(name)
         .map(|candidate| {
             let path = folder.join(&candidate);
             (candidate, path)
         })
         .find(|(_, path)| path.is_file())
+}
+
+/// What the photo of a name may be called, the first first.
+pub(super) fn candidates(name: &str) -> impl Iterator<Item = String> {
+    let slashes = name.replace('\\', "/");
+    let cases = |ending: &str| [ending.to_owned(), ending.to_ascii_uppercase()];
+    let first = [name.to_owned(), slashes.clone()];
+    let with_endings = ENDINGS
+        .iter()
+        .flat_map(move |ending| cases(ending))
+        .map(move |ending| format!("{slashes}.{ending}"));
+    first.into_iter().chain(with_endings)
 }
 
 /// The folder of a dataset's photos: the one of the options; else `images` below the root if there

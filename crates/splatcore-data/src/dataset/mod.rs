@@ -16,6 +16,7 @@
 //! | do points and cameras belong together | `visible.rs`, `remote.rs` |
 //! | how does a lens bend light | `splatcore_core::lens` |
 //! | where are depth maps, what do they say | `depth/` |
+//! | where do photos show points of the model | `tracks.rs`, `colmap/tracks.rs` |
 //! | how much light did a photo take | `exposures.rs` |
 //! | how does a photo become a view | `photo.rs`, `linear.rs`, `unread.rs`, `undistort.rs`, `resize.rs`, `views.rs` |
 //! | where do points come from when there are none | `random_points.rs` |
@@ -57,6 +58,7 @@ mod remote;
 mod resize;
 mod results;
 mod split;
+mod tracks;
 pub mod transforms;
 pub mod undistort;
 mod unread;

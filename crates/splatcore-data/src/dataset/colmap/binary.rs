@@ -2,7 +2,7 @@
 //!
 //! Every count is checked against the bytes that are left before anything is allocated for it.
 
-use super::model::{self, Cameras, ColmapCamera, ColmapImage, Observations};
+use super::model::{self, Cameras, ColmapCamera, ColmapImage, ModelPoint, Observations, Sighting};
 use crate::dataset::found::Points;
 use crate::{DataError, Place};
 use std::collections::BTreeMap;
@@ -163,6 +163,15 @@ fn cameras_with(bytes: &[u8], path: &Path, guessed: Option<usize>) -> Result<Cam
 
 /// `images.bin`; 2D points are skipped. `path` is for messages only.
 pub fn parse_images_bin(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, DataError> {
+    images(bytes, path, &mut |_, _| ())
+}
+
+/// The same; `seen` hears of each image which points it shows.
+pub(super) fn images(
+    bytes: &[u8],
+    path: &Path,
+    seen: &mut dyn FnMut(&ColmapImage, &mut dyn Iterator<Item = Sighting>),
+) -> Result<Vec<ColmapImage>, DataError> {
     let mut r = Reader::new(bytes, path);
     let count = r.count(73, "images")?;
     let mut images = Vec::with_capacity(count);
@@ -181,39 +190,65 @@ pub fn parse_images_bin(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, D
             .to_owned();
         r.at += length + 1;
         let points = r.u64("an image")?;
+        let from = r.at;
         r.skip(points, 24, "2D points")?;
-        images.push(ColmapImage {
+        let image = ColmapImage {
             id,
             name,
             camera,
             quaternion,
             translation,
-        });
+        };
+        let records = bytes[from..r.at].as_chunks::<24>().0;
+        seen(&image, &mut records.iter().filter_map(sighting));
+        images.push(image);
     }
     r.end("images")?;
     Ok(images)
 }
 
+/// A 2D point: x, y, and the id of a 3D point, or -1.
+fn sighting(record: &[u8; 24]) -> Option<Sighting> {
+    let ([x, y, id], _) = record.as_chunks::<8>() else {
+        return None;
+    };
+    let point = u64::from_le_bytes(*id);
+    (point != u64::MAX).then_some(Sighting {
+        pixel: [x, y].map(|v| f64::from_le_bytes(*v)),
+        point,
+    })
+}
+
 /// `points3D.bin`; tracks are skipped. `path` is for messages only. Positions may be non-finite.
 pub fn parse_points_bin(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
+    let mut points = Points::default();
+    each_point(bytes, path, &mut |point| point.add_to(&mut points))?;
+    Ok(points)
+}
+
+/// The points of `points3D.bin`, one after another.
+pub(super) fn each_point(
+    bytes: &[u8],
+    path: &Path,
+    found: &mut dyn FnMut(ModelPoint),
+) -> Result<(), DataError> {
     let mut r = Reader::new(bytes, path);
     let count = r.count(51, "points")?;
-    let mut points = Points {
-        positions: Vec::with_capacity(count),
-        colours: Vec::with_capacity(count),
-        random: false,
-    };
     for _ in 0..count {
-        r.u64("a point")?;
-        let position: [f64; 3] = r.f64s("a point")?;
-        points.positions.push(position.map(|v| v as f32));
-        points.colours.push(r.take("a point")?);
+        let id = r.u64("a point")?;
+        let position = r.f64s("a point")?;
+        let colour = r.take("a point")?;
         r.f64s::<1>("a point")?;
-        let track = r.u64("a point")?;
-        r.skip(track, 8, "track elements")?;
+        let photos = r.u64("a point")?;
+        r.skip(photos, 8, "track elements")?;
+        found(ModelPoint {
+            id,
+            position,
+            colour,
+            photos,
+        });
     }
-    r.end("points")?;
-    Ok(points)
+    r.end("points")
 }
 
 /// How well `points3D.bin` fits its photos: errors and tracks. `path` is for messages only.

@@ -3,6 +3,7 @@
 mod binary;
 mod model;
 mod text;
+pub(super) mod tracks;
 mod write;
 
 pub use binary::{parse_cameras_bin, parse_images_bin, parse_observations_bin, parse_points_bin};

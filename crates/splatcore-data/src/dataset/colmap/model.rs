@@ -1,5 +1,6 @@
 //! COLMAP's camera models and what its files hold.
 
+use crate::dataset::found::Points;
 use crate::{DataError, Place};
 use splatcore_core::{Camera, Lens, panorama};
 use std::collections::BTreeMap;
@@ -57,6 +58,36 @@ pub struct ColmapImage {
     pub quaternion: [f64; 4],
     /// World-to-camera translation.
     pub translation: [f64; 3],
+}
+
+/// A 2D point of an image that belongs to a 3D point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sighting {
+    /// The centre of the first pixel is (0.5, 0.5).
+    pub pixel: [f64; 2],
+    /// Id of the 3D point.
+    pub point: u64,
+}
+
+/// A 3D point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ModelPoint {
+    /// As images refer to it.
+    pub id: u64,
+    /// World units; may be non-finite.
+    pub position: [f64; 3],
+    /// sRGB.
+    pub colour: [u8; 3],
+    /// How many 2D points its track has.
+    pub photos: u64,
+}
+
+impl ModelPoint {
+    /// Appends its place and colour.
+    pub fn add_to(&self, points: &mut Points) {
+        points.positions.push(self.position.map(|v| v as f32));
+        points.colours.push(self.colour);
+    }
 }
 
 /// How well a model fits its photos.

@@ -1,6 +1,6 @@
 //! COLMAP's text files: one record a line (images: two), `#` starts a comment.
 
-use super::model::{self, Cameras, ColmapCamera, ColmapImage};
+use super::model::{self, Cameras, ColmapCamera, ColmapImage, ModelPoint, Sighting};
 use crate::dataset::found::Points;
 use crate::words::quoted;
 use crate::{DataError, Place};
@@ -117,13 +117,25 @@ pub(super) fn cameras(bytes: &[u8], path: &Path) -> Result<Cameras, DataError> {
 /// which may be empty. `path` is for messages only. A file that leaves out the lines of points is
 /// read too.
 pub fn parse_images_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, DataError> {
-    let mut images = Vec::new();
+    images(bytes, path, &mut |_, _| ())
+}
+
+/// The same; `seen` hears of each image with a line of points which of them it shows.
+pub(super) fn images(
+    bytes: &[u8],
+    path: &Path,
+    seen: &mut dyn FnMut(&ColmapImage, &mut dyn Iterator<Item = Sighting>),
+) -> Result<Vec<ColmapImage>, DataError> {
+    let mut images: Vec<ColmapImage> = Vec::new();
     let mut points_next = false;
     for (line, text) in lines(bytes, path)? {
         if points_next {
             points_next = false;
             let last = text.split_ascii_whitespace().next_back();
             if last.is_none_or(|word| word.parse::<f64>().is_ok()) {
+                if let Some(image) = images.last() {
+                    seen(image, &mut sightings(text));
+                }
                 continue;
             }
         }
@@ -155,6 +167,18 @@ pub fn parse_images_txt(bytes: &[u8], path: &Path) -> Result<Vec<ColmapImage>, D
     Ok(images)
 }
 
+/// The 2D points of a line that belong to 3D points: X, Y, POINT3D_ID, which is -1 for none.
+fn sightings(line: &str) -> impl Iterator<Item = Sighting> {
+    let mut words = line.split_ascii_whitespace();
+    let triples = std::iter::from_fn(move || Some([words.next()?, words.next()?, words.next()?]));
+    triples.filter_map(|[x, y, point]| {
+        Some(Sighting {
+            pixel: [x.parse().ok()?, y.parse().ok()?],
+            point: point.parse().ok()?,
+        })
+    })
+}
+
 /// How many images the header of `images.txt` counts; COLMAP writes that, others may leave it out.
 pub fn counted_images(bytes: &[u8]) -> Option<usize> {
     let mut header = bytes
@@ -171,20 +195,35 @@ pub fn counted_images(bytes: &[u8]) -> Option<usize> {
 /// Positions may be non-finite.
 pub fn parse_points_txt(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
     let mut points = Points::default();
+    each_point(bytes, path, &mut |point| point.add_to(&mut points))?;
+    Ok(points)
+}
+
+/// The points of `points3D.txt`, one after another. Error and track may be missing.
+pub(super) fn each_point(
+    bytes: &[u8],
+    path: &Path,
+    found: &mut dyn FnMut(ModelPoint),
+) -> Result<(), DataError> {
     for (line, text) in lines(bytes, path)?.filter(|(_, text)| !text.is_empty()) {
         let mut words = Words {
             rest: text,
             line,
             path,
         };
-        let _id: u64 = words.number("the point id")?;
-        let position: [f64; 3] = words.numbers("the position")?;
+        let id = words.number("the point id")?;
+        let position = words.numbers("the position")?;
         let mut colour = [0u8; 3];
         for channel in &mut colour {
             *channel = words.number("the colour")?;
         }
-        points.positions.push(position.map(|v| v as f32));
-        points.colours.push(colour);
+        let track = words.rest.split_ascii_whitespace().skip(1);
+        found(ModelPoint {
+            id,
+            position,
+            colour,
+            photos: track.count() as u64 / 2,
+        });
     }
-    Ok(points)
+    Ok(())
 }
