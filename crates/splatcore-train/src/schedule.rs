@@ -258,6 +258,13 @@ impl Schedule {
         log_linear(first, first * poses::FINAL_SHARE, t)
     }
 
+    /// By what share of how far off its points are a photo's pose moves at most at step `step`.
+    pub fn pose_share(&self, step: u32) -> f64 {
+        let first = self.config.poses.travel * poses::PIXELS_A_MOVE;
+        let t = (self.progress(step) - poses::FROM) / (poses::UNTIL - poses::FROM);
+        log_linear(first, first * poses::FINAL_SHARE, t)
+    }
+
     /// SH degree in use at step `step`: 0 at first, one more every `sh-every` steps.
     pub fn sh_degree(&self, step: u32) -> u8 {
         let scene = &self.config.scene;

@@ -4,18 +4,22 @@
 //! gradient that steps have given since ([`splatcore_core::backend::Posed::pose_gradients`]) moves
 //! its photo by a step of Adam in the camera's axes: three angles, three lengths. Then offsets are
 //! cut to their limits, and what all of them share, which the scene could as well, is taken away
-//! (`gauge.rs`). docs/methods/poses.md has the equations and their sources.
+//! (`gauge.rs`). Where the dataset has tracks, points of its model hold the photos that show them
+//! (`anchor.rs`). docs/methods/poses.md has the equations and their sources.
 
+mod anchor;
 mod gauge;
 mod held_out;
 mod offset;
 
+pub use anchor::mean_errors;
 pub use held_out::{Fit, Fitted, ROUNDS, fit};
 pub use offset::Offset;
 
 use crate::config::PoseSettings;
 use crate::refined::{Names, Refined};
-use splatcore_core::{Camera, PoseGradient};
+
+use splatcore_core::{Camera, PoseGradient, Tracks};
 
 /// Steps between two moves of the cameras: the device has to be waited for, and a photo is rarely
 /// seen twice in so few.
@@ -38,6 +42,9 @@ pub const AFTER_RESET: f64 = 0.25;
 /// follows such a turn, but for the parallax of its depth, so photos hardly see it, and whatever is
 /// not learnt yet pulls that way.
 const HELD: f64 = 0.9;
+/// A pose is off if most points are farther from their places than so many pixels of the image in
+/// which they were found.
+const OFF: f64 = 2.0;
 /// What a run knows of its photos' poses besides the dataset, a row for each view: offsets from the
 /// dataset's poses, moved by rotations and translations in the camera's axes.
 pub type PoseState = Refined<Offset, 6, 1>;
@@ -83,6 +90,8 @@ pub struct Poses {
     together: Vec<usize>,
     extent: f64,
     settings: PoseSettings,
+    /// What holds each photo; none if nothing holds any.
+    tracks: Vec<Tracks>,
     state: PoseState,
 }
 
@@ -100,7 +109,65 @@ impl Poses {
             together,
             extent,
             settings,
+            tracks: Vec::new(),
         }
+    }
+
+    /// Lets points hold the photos that show them, one of `tracks` for each photo; without any all
+    /// is as it was. A photo is not held by points that are farther off than its pose may go. If
+    /// most photos are off, the mean of their poses says nothing of the frame of the world, which
+    /// the points fix then: no motion is taken for a common one.
+    pub fn hold_by(&mut self, tracks: Vec<Tracks>) {
+        let (angle, distance) = self.limits();
+        let cameras = self.given.iter();
+        let held = cameras.zip(&tracks).map(|(camera, tracks)| {
+            let pull = anchor::pull(tracks, camera);
+            pull.is_some_and(|pull| pull.is_within([angle, distance]))
+        });
+        let held: Vec<bool> = held.collect();
+        if !held.contains(&true) {
+            return;
+        }
+        let used = tracks.into_iter().zip(&held);
+        let used = used.map(|(tracks, held)| if *held { tracks } else { Tracks::default() });
+        self.tracks = used.collect();
+        let off = self
+            .together
+            .iter()
+            .filter(|&&view| self.is_off(view, &self.given[view]));
+        if 2 * off.count() > self.together.len() {
+            self.together = Vec::new();
+        }
+    }
+
+    /// Puts photos whose poses are off where their points say, if most of these are in their places
+    /// there and the limits allow it.
+    pub fn begin_by_points(&mut self) {
+        let (angle, distance) = self.limits();
+        for (view, given) in self.given.iter().enumerate() {
+            let tracks = self.tracks.get(view).filter(|_| self.is_off(view, given));
+            let found = tracks.and_then(|tracks| anchor::resected(tracks, given));
+            let found = found.filter(|found| {
+                let allowed = found.angle() <= angle && found.distance() <= distance;
+                allowed && !self.is_off(view, &found.of(given))
+            });
+            if let Some(found) = found {
+                self.state.values[view] = found;
+            }
+        }
+    }
+
+    /// Whether most points of a photo are out of their places through a camera, or cannot be seen.
+    fn is_off(&self, view: usize, camera: &Camera) -> bool {
+        self.tracks.get(view).is_some_and(|tracks| {
+            let pull = anchor::pull(tracks, camera);
+            !tracks.points.is_empty() && pull.is_none_or(|pull| pull.scale > OFF * tracks.pixel)
+        })
+    }
+
+    /// Whether points hold photos.
+    pub fn are_held(&self) -> bool {
+        !self.tracks.is_empty()
     }
 
     /// As it left off; none if the state is of another number of photos.
@@ -136,14 +203,23 @@ impl Poses {
     }
 
     /// Moves the photos whose gradients wait, by at most about `rate` radians each, and times the
-    /// extent in world units. Returns those that come to a limit for the first time.
-    pub fn step(&mut self, rate: f64) -> Vec<usize> {
+    /// extent in world units. Photos that points hold move by what these say too, and move the
+    /// points by at most a share of how far off they are. For that are all cameras as they are now,
+    /// and the share; neither is used if points hold none ([`Poses::are_held`]). Returns those that
+    /// come to a limit for the first time.
+    pub fn step(&mut self, rate: f64, (seen, share): (&[Camera], f64)) -> Vec<usize> {
         let shift = rate * self.extent;
-        let rates = [rate, rate, rate, shift, shift, shift].map(Some);
+        let rates = [rate, rate, rate, shift, shift, shift];
         let mut limited = Vec::new();
         let before = gauge::common_turn(&self.given, &self.state.values, &self.together);
-        for (view, gradient) in self.state.take_waiting() {
-            let step = self.state.adam(view, &gradient, rates);
+        for (view, mut gradient) in self.state.take_waiting() {
+            let mut rates = rates;
+            let held = self.tracks.get(view).zip(seen.get(view));
+            if let Some(pull) = held.and_then(|(tracks, camera)| anchor::pull(tracks, camera)) {
+                pull.add_to(&mut gradient);
+                rates = pull.bound(rates, share);
+            }
+            let step = self.state.adam(view, &gradient, rates.map(Some));
             let offset = &mut self.state.values[view];
             *offset = offset.moved(&self.given[view], step);
             if self.limit(view) && self.state.note_limit(view) {
@@ -158,12 +234,15 @@ impl Poses {
         limited
     }
 
+    /// How far a pose may turn and shift, radians and world units.
+    fn limits(&self) -> (f64, f64) {
+        let angle = self.settings.max_degrees.to_radians();
+        (angle, self.settings.max_shift * self.extent)
+    }
+
     /// Cuts an offset to the limits; whether it was beyond one.
     fn limit(&mut self, view: usize) -> bool {
-        let (angle, distance) = (
-            self.settings.max_degrees.to_radians(),
-            self.settings.max_shift * self.extent,
-        );
+        let (angle, distance) = self.limits();
         let offset = &mut self.state.values[view];
         let beyond = offset.angle() > angle || offset.distance() > distance;
         *offset = offset.within(angle, distance);

@@ -6,8 +6,8 @@ use crate::intrinsics::{Intrinsics, LensChange};
 use crate::motion;
 use crate::observer::{Event, Observer};
 use crate::poses::{EVERY, Fit, Fitted, Poses, fit};
-use splatcore_core::backend::Backend;
-use splatcore_core::{Camera, View};
+use splatcore_core::backend::{Backend, BackendError};
+use splatcore_core::{Camera, Tracks, View};
 use std::sync::Arc;
 
 impl Trainer {
@@ -19,6 +19,9 @@ impl Trainer {
         if !step.is_multiple_of(EVERY) {
             return Ok(());
         }
+        let held = self.poses.as_ref().is_some_and(Poses::are_held);
+        // Before the wait for the device.
+        let seen = if held { self.cameras() } else { Vec::new() };
         let poses = self.poses.as_mut();
         let poses = poses.filter(|_| since.clone().any(|step| schedule.refines_poses(step)));
         let lenses = self.intrinsics.as_mut();
@@ -29,7 +32,7 @@ impl Trainer {
         let (mut limited, mut limited_lenses) = (Vec::new(), Vec::new());
         if let Some(poses) = poses {
             poses.note(self.learner.pose_gradients()?);
-            limited = poses.step(schedule.pose_rate(step));
+            limited = poses.step(schedule.pose_rate(step), (&seen, schedule.pose_share(step)));
         }
         if let Some(lenses) = lenses {
             lenses.note(self.learner.intrinsics_gradients()?);
@@ -49,6 +52,28 @@ impl Trainer {
             observer.note(&Event::IntrinsicsLimits {
                 names: &names(&limited_lenses),
             });
+        }
+        Ok(())
+    }
+
+    /// Lets points of the dataset's model hold the photos that show them while poses are refined,
+    /// one of `tracks` for each view; also after [`Trainer::resume`], as a checkpoint has none. A
+    /// fresh run begins with the poses that the points say where the dataset's do not fit them.
+    ///
+    /// # Errors
+    /// [`BackendError::Input`] if there are more or fewer than views; what the backend reports.
+    pub fn hold_poses_by(&mut self, tracks: Vec<Tracks>) -> Result<(), TrainError> {
+        let (held, views) = (tracks.len(), self.views.len());
+        if held != views {
+            let problem = format!("tracks of {held} photos, and there are {views}");
+            return Err(BackendError::Input(problem).into());
+        }
+        if let Some(poses) = &mut self.poses {
+            poses.hold_by(tracks);
+            if self.step == 0 {
+                poses.begin_by_points();
+                self.show_cameras()?;
+            }
         }
         Ok(())
     }

@@ -71,6 +71,16 @@ pub fn resumed(
     views: &Arc<Vec<View>>,
     stops: &[u32],
 ) -> (Checkpoint, Checkpoint) {
+    resumed_with(new, views, stops, &|_| ())
+}
+
+/// The same; `ready` gives a resumed run what no checkpoint has.
+pub fn resumed_with(
+    new: impl Fn() -> Trainer,
+    views: &Arc<Vec<View>>,
+    stops: &[u32],
+    ready: &dyn Fn(&mut Trainer),
+) -> (Checkpoint, Checkpoint) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.safetensors");
     let end = end_of(new());
@@ -79,7 +89,8 @@ pub fn resumed(
         let config = first.config().clone();
         let checkpoint = stopped_at(first, stop, &path);
         let (other, views) = (CpuBackend::new(Some(1)), Arc::clone(views));
-        let second = Trainer::resume(&config, &other, views, checkpoint).unwrap();
+        let mut second = Trainer::resume(&config, &other, views, checkpoint).unwrap();
+        ready(&mut second);
         assert_same(&end_of(second), &end);
     }
     (end, Checkpoint::load(&path).unwrap())

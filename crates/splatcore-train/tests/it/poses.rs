@@ -1,10 +1,10 @@
 //! Poses that are not quite right: refined beside the scene they come right, and the scene with
 //! them. Photos of the painted garden that `splatcore demo` trains on.
 
-use crate::blobs::{psnr_of, resumed};
+use crate::blobs::{psnr_of, resumed, resumed_with};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::random::Rng;
-use splatcore_core::{Camera, Gaussians, Photo, View, camera};
+use splatcore_core::{Camera, Gaussians, Photo, Tracks, View, camera};
 use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Points, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
@@ -22,6 +22,8 @@ pub struct Capture {
     pub train: Vec<View>,
     pub test: Vec<View>,
     pub points: Points,
+    /// Which of the points the photos to train on show.
+    pub tracks: Vec<Tracks>,
     pub extent: f64,
 }
 
@@ -51,6 +53,7 @@ pub fn captured_with(options: &ProceduralOptions, load: &LoadOptions) -> Capture
     let (train, test) = (of(Split::Train), of(Split::Test));
     Capture {
         extent: camera::extent(train.iter().map(|view| &view.camera)),
+        tracks: dataset.tracks(&train).unwrap(),
         train,
         test,
         points: dataset.points,
@@ -218,6 +221,56 @@ fn true_poses_stay() {
     );
 }
 
+/// Points that were found in larger photos bring wrong poses nearer to the truth, and hold true
+/// ones.
+#[test]
+fn points_of_the_model_hold_poses() {
+    let larger = ProceduralOptions {
+        width: 256,
+        height: 192,
+        views: 24,
+        samples: 1,
+        points: 1500,
+        ..ProceduralOptions::default()
+    };
+    let small = LoadOptions {
+        max_size: Some(64),
+        ..LoadOptions::default()
+    };
+    let (backend, capture) = (CpuBackend::new(Some(2)), captured_with(&larger, &small));
+    let run = |views: &[View], held: bool| {
+        let mut trainer = trainer(&backend, &capture, views, &config(500, true));
+        if held {
+            trainer.hold_poses_by(capture.tracks.clone()).unwrap();
+        }
+        trainer.run(&mut ()).unwrap();
+        let error = error_of(&trainer.cameras(), &capture.train, capture.extent);
+        (measured(&backend, &mut trainer, &capture.test), error)
+    };
+    let wrong = disturbed(&capture.train, capture.extent);
+    let (alone, held) = (run(&wrong, false), run(&wrong, true));
+    let (drifted, stayed) = (run(&capture.train, false), run(&capture.train, true));
+    eprintln!("wrong: {alone:?}, held {held:?}; true: {drifted:?}, held {stayed:?}");
+    for k in 0..2 {
+        assert!(held.1[k] < 0.6 * alone.1[k], "{alone:?} {held:?}");
+        assert!(stayed.1[k] < 0.7 * drifted.1[k], "{drifted:?} {stayed:?}");
+    }
+    assert!(held.0 > alone.0 && stayed.0 > drifted.0 - 0.1);
+}
+
+/// A trainer takes tracks of each of its photos, and of no other number.
+#[test]
+fn tracks_are_those_of_the_photos() {
+    let (backend, capture) = (CpuBackend::new(Some(2)), painted(32, 9));
+    let mut trainer = trainer(&backend, &capture, &capture.train, &config(10, true));
+    let error = trainer.hold_poses_by(vec![Tracks::default()]).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("tracks of 1 photos") && !error.contains('\n'),
+        "{error}"
+    );
+}
+
 /// Where a run ends. Stopped between two moves of the cameras and gone on from the file, it ends
 /// there too; a run by `other` settings does not go on with it, and says so by the name of `flag`.
 pub fn end_of_resumed(
@@ -244,7 +297,22 @@ fn a_resumed_run_ends_where_it_would_have() {
         ..config.clone()
     };
     let disturb = |capture: &Capture| disturbed(&capture.train, capture.extent);
-    end_of_resumed(disturb, config, other, "refine-poses");
+    let end = end_of_resumed(disturb, config.clone(), other, "refine-poses");
+    // Held by points, it ends elsewhere, and there again. Without any, where it did.
+    let (backend, capture) = (CpuBackend::new(Some(2)), painted(32, 9));
+    let views = Arc::new(disturb(&capture));
+    let of_tracks = |tracks: Vec<Tracks>| {
+        let hold = |trainer: &mut Trainer| trainer.hold_poses_by(tracks.clone()).unwrap();
+        let new = || {
+            let mut trainer = trainer(&backend, &capture, &views, &config);
+            hold(&mut trainer);
+            trainer
+        };
+        resumed_with(new, &views, &[20, 33], &hold).0
+    };
+    assert_ne!(of_tracks(capture.tracks.clone()).poses, end.poses);
+    let none = vec![Tracks::default(); views.len()];
+    assert_eq!(of_tracks(none).poses, end.poses);
 }
 
 /// Through a lens so long that a step of the fit is three pixels and more: a pose that is right
