@@ -3,6 +3,7 @@
 use crate::backend::LearnerState;
 use crate::choice::Choice;
 use crate::colour::{ColourState, camera_count};
+use crate::columns::{ColumnPlans, Entry};
 use crate::{BackendError, Camera, Gaussians, Lens, Photo, Pipeline, View, sh, sky};
 
 /// Arrays of different lengths in a scene.
@@ -173,6 +174,22 @@ pub fn snapshot(state: &LearnerState) -> Result<(), BackendError> {
     }
     if !sky::is_state(&state.sky) {
         return Err(BackendError::Input("the snapshot's sky is none".into()));
+    }
+    Ok(())
+}
+
+/// A plan that learns a column which an op computes.
+///
+/// # Errors
+/// [`BackendError::Input`] with what the column's numbers are called.
+pub fn learned_columns(plans: &ColumnPlans) -> Result<(), BackendError> {
+    for (column, plan) in plans.iter() {
+        let Entry { name, learns, .. } = column.entry();
+        if plan.is_some() && learns.is_none() {
+            return Err(BackendError::Input(format!(
+                "a step that learns {name}, which are computed"
+            )));
+        }
     }
     Ok(())
 }

@@ -4,10 +4,9 @@
 use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores, budget_room};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::columns::Column;
+use splatcore_core::columns::smoothing::ceiling_logit;
 use splatcore_core::gaussians::{logit, sigmoid};
-use splatcore_core::learned_masks::is_on;
 use splatcore_core::random::{Rng, draw_key, normal3};
-use splatcore_core::smoothing::ceiling_logit;
 use splatcore_core::{Gaussians, Region};
 
 /// INRIA's split replaces a Gaussian by this many.
@@ -41,17 +40,17 @@ pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores
                 ..RefineReport::default()
             }
         }
-        Refine::PruneMasked => {
-            let keep: Vec<bool> = (0..state.gaussians.len())
-                .map(|i| is_there(state, i))
-                .collect();
+        Refine::PruneByColumn(column) => {
+            let values = state.columns.all_values();
+            let all = 0..state.gaussians.len();
+            let keep: Vec<bool> = all.map(|i| values.draws(column, i)).collect();
             RefineReport {
                 pruned: remove(state, &keep),
                 ..RefineReport::default()
             }
         }
         // The learner's, which has the cameras.
-        Refine::SmoothingFilter | Refine::PruneFloaters { .. } | Refine::LimitScales { .. } => {
+        Refine::ComputeColumn(_) | Refine::PruneFloaters { .. } | Refine::LimitScales { .. } => {
             RefineReport::default()
         }
         Refine::ResetOpacity { ceiling } => {
@@ -123,12 +122,6 @@ fn adc(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> Re
     let mut report = clone_and_split(state, chosen, split_scale, (seed, step));
     report.pruned = prune(state, min_opacity, max_scale);
     report
-}
-
-/// Whether Gaussian `i` is not masked.
-fn is_there(state: &LearnerState, i: usize) -> bool {
-    let masks = state.columns.values(Column::Mask);
-    masks.get(i).is_none_or(|&mask| is_on(mask))
 }
 
 /// Whether Gaussian `i` is in the region, if there is one.

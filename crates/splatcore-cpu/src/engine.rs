@@ -14,19 +14,14 @@ use splatcore_core::backend::{
     BackendError, CameraGradients, Engine, Exchange, Guided, LearnerState, StepFrame, StepPlan,
 };
 use splatcore_core::colour::Look;
-use splatcore_core::columns::Column;
-use splatcore_core::learned_masks;
 use splatcore_core::sky;
 use splatcore_core::{View, reduce};
 
 impl CpuLearner {
     /// The Gaussians as a step sees them.
     fn scene<'a>(state: &'a LearnerState, plan: &StepPlan) -> Scene<'a> {
-        Scene::with_smoothing(
-            &state.gaussians,
-            state.columns.values(Column::Filter),
-            plan.render.sh_degree,
-        )
+        let degree = plan.render.sh_degree;
+        Scene::with_columns(&state.gaussians, state.columns.all_values(), degree)
     }
 
     /// The colour model that a frame goes through, if the plan learns it.
@@ -199,10 +194,7 @@ impl Engine for CpuLearner {
     fn apply(&mut self, plan: &StepPlan) -> Result<(), BackendError> {
         let camera = KernelCamera::new(&self.step.camera()?, &plan.render);
         let (state, step, level) = (&mut self.state, &self.step, self.workers.level);
-        if plan.masks.is_some() && !state.columns.has(Column::Mask) {
-            let fresh = vec![learned_masks::START; state.gaussians.len()];
-            state.columns.set(Column::Mask, fresh);
-        }
+        state.columns.start(&plan.columns, state.gaussians.len());
         self.workers.pool.install(|| {
             self.frame.timed("update", |frame| {
                 let source = match plan.views.len() {

@@ -6,7 +6,6 @@ use crate::frame::Frame;
 use crate::renderer::Drawing;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, RenderOptions, Rendered};
-use splatcore_core::columns::Column;
 use splatcore_core::floaters::belongs;
 use splatcore_core::{Camera, Gaussians};
 
@@ -27,7 +26,7 @@ pub(crate) fn kept(
     let mut drawing = Drawing {
         workers,
         scene: &state.gaussians,
-        smoothing: state.columns.values(Column::Filter),
+        columns: state.columns.all_values(),
         frame,
     };
     let mut verdicts = vec![None; state.gaussians.len()];

@@ -5,6 +5,7 @@
 use crate::antialias::Compensation;
 use crate::blend_backward::SumRow;
 use crate::camera::KernelCamera;
+use crate::columns::smoothing::smooth;
 use crate::ewa_backward;
 use crate::frame::{Frame, ROWS};
 use crate::geometry::{geometry, load_geometry};
@@ -13,7 +14,6 @@ use crate::project_backward::{add_up_pairs, mean_gradient, projected_gradient};
 use crate::rows::{chunk_of, slice_scene};
 use crate::scene::Scene;
 use crate::simd::{Lanes, Level, dispatch};
-use crate::smoothing::smooth;
 use crate::unscented;
 use rayon::prelude::*;
 use splatcore_core::backend::{RenderOptions, Statistic};

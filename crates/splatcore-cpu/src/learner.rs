@@ -1,6 +1,7 @@
 //! A scene that learns on the CPU.
 
 use crate::colour::Coloured;
+use crate::columns::compute;
 use crate::densify::{densify, remove};
 use crate::floaters;
 use crate::frame::Frame;
@@ -9,7 +10,6 @@ use crate::loss::Loss;
 use crate::reduced::Reduced;
 use crate::renderer::{Drawing, check};
 use crate::score::score;
-use crate::smoothing::filters;
 use crate::step_buffers::StepBuffers;
 use crate::workers::Workers;
 use splatcore_core::backend::{
@@ -18,9 +18,7 @@ use splatcore_core::backend::{
     StepPlan, Surrounded, TileCounts, Timed, Visibility, read_ahead, take_step,
 };
 use splatcore_core::colour::{ColourState, cameras_of};
-use splatcore_core::columns::Column;
 use splatcore_core::sky::Sky;
-use splatcore_core::smoothing::fuse;
 use splatcore_core::{Camera, Gaussians, IntrinsicsGradient, PoseGradient, View, checks};
 use std::sync::Arc;
 use std::time::Instant;
@@ -74,7 +72,7 @@ impl CpuLearner {
         Drawing {
             workers: &self.workers,
             scene: &self.state.gaussians,
-            smoothing: self.state.columns.values(Column::Filter),
+            columns: self.state.columns.all_values(),
             frame: &mut self.frame,
         }
     }
@@ -233,10 +231,12 @@ impl Learner for CpuLearner {
             report.pruned = remove(&mut self.state, &keep);
             report.count = self.state.gaussians.len();
         }
-        if *refine == Refine::SmoothingFilter {
+        if let &Refine::ComputeColumn(column) = refine {
             let (gaussians, cameras) = (&self.state.gaussians, &self.cameras);
-            let filters = self.workers.pool.install(|| filters(gaussians, cameras));
-            self.state.columns.set(Column::Filter, filters);
+            let compute = || compute(column, gaussians, cameras);
+            if let Some(values) = self.workers.pool.install(compute) {
+                self.state.columns.set(column, values);
+            }
         }
         if let &Refine::LimitScales { share } = refine {
             let (gaussians, cameras) = (&mut self.state.gaussians, &self.cameras);
@@ -249,8 +249,8 @@ impl Learner for CpuLearner {
     }
 
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
-        let filters = self.state.columns.values(Column::Filter);
-        Ok(fuse(self.state.gaussians.clone(), filters))
+        let gaussians = self.state.gaussians.clone();
+        Ok(self.state.columns.all_values().fuse(gaussians))
     }
 
     fn colours(&mut self) -> Result<ColourState, BackendError> {

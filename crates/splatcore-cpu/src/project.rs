@@ -4,14 +4,15 @@
 
 use crate::antialias::Compensation;
 use crate::camera::KernelCamera;
+use crate::columns::smoothing::smooth;
 use crate::ellipse::{Ellipse, LOG2_255};
 use crate::geometry::{Geometry, geometry, load_geometry};
 use crate::harmonics::{direction, sh_basis};
 use crate::place::Place;
 pub use crate::scene::Scene;
 use crate::simd::{Lanes, Mask, Rows, ceil, dispatch, load_columns, log2_one_plus_exp2};
-use crate::smoothing::smooth;
 use crate::unscented;
+use splatcore_core::columns::Column;
 use splatcore_core::semantics::TILE;
 use splatcore_core::sh;
 use std::f32::consts::LOG2_E;
@@ -222,7 +223,7 @@ fn log2_opacity<L: Lanes>(scene: &Scene<'_>, rows: &Rows, growth: &[L; 3], facto
     let mut logits = [L::splat(0.0)];
     load_columns(scene.opacity_logits, 1, rows, 1, &mut logits);
     let mut log2_opacity = -log2_one_plus_exp2(logits[0] * L::splat(-LOG2_E));
-    if !scene.smoothing.is_empty() {
+    if !scene.columns[Column::Filter].is_empty() {
         log2_opacity = log2_opacity - (growth[0] + growth[1] + growth[2]);
     }
     if let Some(factor) = factor {

@@ -5,6 +5,7 @@
 use crate::antialias::{Compensation, Pull};
 use crate::blend_backward::{SUMS, SumRow};
 use crate::camera::KernelCamera;
+use crate::columns::smoothing::{smooth, smooth_backward};
 use crate::ewa_backward;
 use crate::geometry::{Geometry, geometry, load_geometry};
 use crate::harmonics::{direction, sh_backward, sh_basis};
@@ -12,9 +13,9 @@ use crate::place::PlaceGradient;
 use crate::project::Splat;
 use crate::scene::Scene;
 use crate::simd::{Lanes, Rows, dispatch, load_all, load_columns, store_columns};
-use crate::smoothing::{smooth, smooth_backward};
 use crate::unscented;
 use splatcore_core::backend::Statistic;
+use splatcore_core::columns::Column;
 use splatcore_core::{Gaussians, sh};
 use std::f32::consts::{LN_2, LOG2_E};
 
@@ -129,7 +130,7 @@ fn backward_lanes<L: Lanes>(
             unscented::backward(&columns, lens, camera, &d_mean, &d_projected, totals.alpha)
         }
     };
-    if !scene.smoothing.is_empty() {
+    if !scene.columns[Column::Filter].is_empty() {
         smooth_backward(&growth, totals.alpha, &mut d_log_scales);
     }
     store_columns(&mut d_log_scales, out.log_scales, 3, local, lanes);

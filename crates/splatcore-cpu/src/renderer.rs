@@ -9,6 +9,7 @@ use splatcore_core::backend::{
     BackendError, Cotangents, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes,
     TileCounts, Timed, Visibility,
 };
+use splatcore_core::columns::Values;
 use splatcore_core::{Camera, Gaussians, Image, checks};
 use std::time::Instant;
 
@@ -32,7 +33,7 @@ impl CpuRenderer {
         Drawing {
             workers: &self.workers,
             scene: &self.scene,
-            smoothing: &[],
+            columns: Values::default(),
             frame: &mut self.frame,
         }
     }
@@ -124,11 +125,11 @@ pub(crate) fn check(scene: &Gaussians) -> Result<(), BackendError> {
     Ok(())
 }
 
-/// A scene to draw, with its 3D filter (empty: none) and the buffers of a frame.
+/// A scene to draw, with its columns and the buffers of a frame.
 pub(crate) struct Drawing<'a> {
     pub workers: &'a Workers,
     pub scene: &'a Gaussians,
-    pub smoothing: &'a [f32],
+    pub columns: Values<'a>,
     pub frame: &'a mut Frame,
 }
 
@@ -140,7 +141,7 @@ impl Drawing<'_> {
         options: &RenderOptions,
         blend: bool,
     ) -> Result<(), BackendError> {
-        let scene = Scene::with_smoothing(self.scene, self.smoothing, options.sh_degree);
+        let scene = Scene::with_columns(self.scene, self.columns, options.sh_degree);
         let level = self.workers.level;
         let pass = || self.frame.forward(level, scene, camera, options, blend);
         self.workers.pool.install(pass)
@@ -193,7 +194,7 @@ impl Drawing<'_> {
         let (scene, frame) = (self.scene, &mut *self.frame);
         cotangents.check(camera)?;
         let level = self.workers.level;
-        let view = Scene::with_smoothing(scene, self.smoothing, options.sh_degree);
+        let view = Scene::with_columns(scene, self.columns, options.sh_degree);
         let mut out = Gaussians::zeros(scene.len(), scene.sh_degree);
         self.workers.pool.install(|| {
             frame.forward(level, view, camera, options, true)?;

@@ -11,6 +11,7 @@ use crate::shared::Disjoint;
 use crate::simd::Level;
 use rayon::prelude::*;
 use splatcore_core::backend::{RenderOptions, Statistic};
+use splatcore_core::columns::Values;
 use splatcore_core::{Camera, Gaussians};
 
 /// The arrays of Gaussians as flat slices that threads share by disjoint rows.
@@ -64,9 +65,9 @@ impl<'a> Rows<'a> {
 }
 
 impl RowSlices<'_> {
-    pub fn scene<'a>(&'a self, sh_stride: usize, sh_degree: u8, smoothing: &'a [f32]) -> Scene<'a> {
+    pub fn scene<'a>(&'a self, sh_stride: usize, sh_degree: u8, columns: Values<'a>) -> Scene<'a> {
         Scene {
-            smoothing,
+            columns,
             means: self.means,
             log_scales: self.log_scales,
             rotations: self.rotations,
@@ -86,16 +87,8 @@ pub(crate) fn slice_scene<'a>(scene: &Scene<'a>, first: usize, rows: usize) -> S
         rotations: &scene.rotations[4 * first..4 * (first + rows)],
         opacity_logits: &scene.opacity_logits[first..first + rows],
         sh: &scene.sh[scene.sh_stride * first..scene.sh_stride * (first + rows)],
-        smoothing: slice_filters(scene.smoothing, first, rows),
+        columns: scene.columns.rows(first, rows),
         ..*scene
-    }
-}
-
-/// The same rows of the 3D filter, if there is one.
-pub(crate) fn slice_filters(smoothing: &[f32], first: usize, rows: usize) -> &[f32] {
-    match smoothing.is_empty() {
-        true => smoothing,
-        false => &smoothing[first..first + rows],
     }
 }
 

@@ -1,6 +1,7 @@
 //! The scene as kernels read it: flat arrays.
 
 use splatcore_core::Gaussians;
+use splatcore_core::columns::Values;
 
 /// Views of the scene's arrays as flat f32.
 #[derive(Clone, Copy)]
@@ -19,20 +20,20 @@ pub struct Scene<'a> {
     pub sh_stride: usize,
     /// Degree in use, at most the stored one.
     pub sh_degree: u8,
-    /// `[n]`, log standard deviations of the 3D filter; empty without one.
-    pub smoothing: &'a [f32],
+    /// Columns of the Gaussians.
+    pub columns: Values<'a>,
 }
 
 impl<'a> Scene<'a> {
     /// Borrows Gaussians, using harmonics up to `sh_degree`.
     pub fn new(gaussians: &'a Gaussians, sh_degree: u8) -> Self {
-        Self::with_smoothing(gaussians, &[], sh_degree)
+        Self::with_columns(gaussians, Values::default(), sh_degree)
     }
 
-    /// As [`Scene::new`], with a 3D filter for each Gaussian, or none.
-    pub fn with_smoothing(gaussians: &'a Gaussians, smoothing: &'a [f32], sh_degree: u8) -> Self {
+    /// As [`Scene::new`], with these columns.
+    pub fn with_columns(gaussians: &'a Gaussians, columns: Values<'a>, sh_degree: u8) -> Self {
         Self {
-            smoothing,
+            columns,
             means: gaussians.means.as_flattened(),
             log_scales: gaussians.log_scales.as_flattened(),
             rotations: gaussians.rotations.as_flattened(),

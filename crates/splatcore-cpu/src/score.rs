@@ -14,7 +14,6 @@ use crate::sky::under_sky;
 use crate::workers::Workers;
 use splatcore_core::backend::{BackendError, LearnerState, Scores, Scoring};
 use splatcore_core::colour::Look;
-use splatcore_core::columns::Column;
 use splatcore_core::random::draw_views;
 use splatcore_core::{Camera, Photo, View, reduce};
 
@@ -50,11 +49,7 @@ pub(crate) fn score(
         let camera = &cameras[view].reduced(scoring.scale);
         let photo = reduced.get(view, &views[view], scoring.scale, behind)?;
         let degree = scoring.render.sh_degree;
-        let scene = Scene::with_smoothing(
-            &state.gaussians,
-            state.columns.values(Column::Filter),
-            degree,
-        );
+        let scene = Scene::with_columns(&state.gaussians, state.columns.all_values(), degree);
         workers.pool.install(|| {
             frame.forward(workers.level, scene, camera, render, true)?;
             let colour = match &look {

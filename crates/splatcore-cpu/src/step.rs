@@ -6,16 +6,17 @@
 use crate::adam::{Correction, Group, adam};
 use crate::batch::Batch;
 use crate::camera::KernelCamera;
+use crate::columns::LearnedColumn;
 use crate::frame::{Frame, ROWS};
-use crate::learned_masks::MaskRows;
 use crate::project::Splat;
 use crate::project_backward::GradientRows;
-use crate::rows::{RowSlices, Rows, chunk_backward, chunk_of, slice_filters};
+use crate::rows::{RowSlices, Rows, chunk_backward, chunk_of};
 use crate::shared::Disjoint;
 use crate::simd::Level;
 use rayon::prelude::*;
 use splatcore_core::backend::{LearnerState, StepPlan};
 use splatcore_core::camera::rotation_from_quaternion;
+use splatcore_core::columns::{OFF_OPACITY_LOGIT, Values};
 use splatcore_core::gaussians::sigmoid;
 use splatcore_core::random::normal3;
 use splatcore_core::{Gaussians, sh};
@@ -58,9 +59,9 @@ struct Update<'a> {
     second: Rows<'a>,
     gradient_sum: Disjoint<'a, f32>,
     seen: Disjoint<'a, u32>,
-    smoothing: &'a [f32],
-    /// If this step learns any.
-    masks: Option<MaskRows<'a>>,
+    /// Those that this step does not learn.
+    columns: Values<'a>,
+    learned: Vec<LearnedColumn<'a>>,
 }
 
 impl<'a> Update<'a> {
@@ -70,13 +71,16 @@ impl<'a> Update<'a> {
         state: &'a mut LearnerState,
         plan: &'a StepPlan,
     ) -> Self {
-        let [filter, mask] = state.columns.arrays_mut();
-        let masks = match (plan.masks, mask) {
-            (Some(plan), [logits, first, second]) => {
-                Some(MaskRows::new([logits, first, second], plan))
+        let (mut columns, mut learned) = (Values::default(), Vec::new());
+        for (column, arrays) in state.columns.all_mut().iter_mut() {
+            match (plan.columns[column], &mut arrays[..]) {
+                (Some(plan), [values, first, second]) => {
+                    learned.extend(LearnedColumn::new(column, [values, first, second], plan));
+                }
+                (_, [values, ..]) => columns[column] = values,
+                (_, []) => {}
             }
-            _ => None,
-        };
+        }
         Self {
             level,
             source,
@@ -89,8 +93,8 @@ impl<'a> Update<'a> {
             second: Rows::new(&mut state.second),
             gradient_sum: Disjoint::new(&mut state.gradient_sum),
             seen: Disjoint::new(&mut state.seen),
-            smoothing: filter.first().map_or(&[], Vec::as_slice),
-            masks,
+            columns,
+            learned,
         }
     }
 
@@ -115,10 +119,11 @@ impl<'a> Update<'a> {
                 }
             }
         };
-        let of_masks = self.masks.as_ref().map(|masks| {
+        let of_column = |column: &LearnedColumn<'_>| {
             // SAFETY: the caller's promise.
-            unsafe { masks.gradients((first, rows), self.count, p.opacity_logits, gradients) }
-        });
+            unsafe { column.gradients(first, self.count, p.opacity_logits, gradients) }
+        };
+        let of_columns: Vec<_> = self.learned.iter().map(of_column).collect();
         regularise(self.plan, self.count, &p, gradients);
         // SAFETY: the caller's promise; `optimise` takes `p`, so what follows may get
         // its rows.
@@ -127,14 +132,9 @@ impl<'a> Update<'a> {
                 self.add_statistics(first, ndc_norm, rows);
             }
             self.optimise(&taken, first, rows, p, gradients);
-            if let (Some(masks), Some(gradients)) = (&self.masks, of_masks) {
-                masks.learn(
-                    (self.level, self.correction),
-                    &taken,
-                    first,
-                    &gradients[..rows],
-                );
-                self.fade_masked(masks, &taken, first, rows);
+            for (column, gradients) in self.learned.iter().zip(of_columns) {
+                column.learn((self.level, self.correction), &taken, first, &gradients);
+                self.hide(column, &taken, first, rows);
             }
             if let Some(noise) = self.plan.noise {
                 self.add_noise(first, rows, noise);
@@ -158,8 +158,7 @@ impl<'a> Update<'a> {
         let stride = self.parameters.sh_stride;
         let statistic = self.plan.statistics.unwrap_or_default();
         let mut target = GradientRows::of(first, rows, gradients, ndc_norm, statistic);
-        let filters = slice_filters(self.smoothing, first, rows);
-        let scene = p.scene(stride, self.degree, filters);
+        let scene = p.scene(stride, self.degree, self.columns.rows(first, rows));
         chunk_backward(self.level, frame, chunk, scene, camera, &mut target);
         let (splats, slots) = chunk_of(frame, chunk);
         taken_rows(self.plan, first, rows, splats, slots)
@@ -258,23 +257,29 @@ impl<'a> Update<'a> {
         }
     }
 
+    /// Nothing draws those of the `taken` rows from now on that a column says are drawn no more,
+    /// and nothing brings them back.
+    ///
     /// # Safety
-    /// No one else may use these rows of parameters, moments and masks.
-    unsafe fn fade_masked(
+    /// No one else may use these rows of parameters, moments and the column.
+    unsafe fn hide(
         &self,
-        masks: &MaskRows<'_>,
+        column: &LearnedColumn<'_>,
         taken: &[Range<usize>],
         first: usize,
         rows: usize,
     ) {
         // SAFETY: the caller's promise.
-        unsafe {
-            masks.fade(
-                taken,
-                first,
-                self.parameters.opacity_logits.get(first, rows),
-                [&self.first, &self.second].map(|m| m.opacity_logits.get(first, rows)),
-            );
+        let [logits, of_first, of_second] = unsafe {
+            let arrays = [&self.parameters, &self.first, &self.second];
+            arrays.map(|array| array.opacity_logits.get(first, rows))
+        };
+        for i in taken.iter().cloned().flatten() {
+            // SAFETY: the caller's promise.
+            if !unsafe { column.draws(first + i) } {
+                logits[i] = OFF_OPACITY_LOGIT;
+                (of_first[i], of_second[i]) = (0.0, 0.0);
+            }
         }
     }
 

@@ -36,7 +36,7 @@ use splatcore_core::backend::{
     BETAS, Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
 };
 use splatcore_core::colour::camera_count;
-use splatcore_core::learned_masks::MaskPlan;
+use splatcore_core::columns::Column;
 use splatcore_core::random::uniform_at;
 use splatcore_core::ranked::median;
 use splatcore_core::semantics::Semantics;
@@ -55,8 +55,9 @@ pub fn log_linear(from: f64, to: f64, t: f64) -> f64 {
 /// Steps between two computations of the 3D filter.
 pub const SMOOTHING_EVERY: u32 = 100;
 
-/// Steps between two removals of masked Gaussians, as in Compact-3DGS' code.
-pub const PRUNE_MASKED_EVERY: u32 = 1000;
+/// Steps between two removals of Gaussians that a column says are drawn no more, as of masked ones
+/// in Compact-3DGS' code.
+pub const PRUNE_BY_COLUMN_EVERY: u32 = 1000;
 
 /// Of a photo no more pixels count for the number of Gaussians: the same few views tell no more of
 /// them apart however many pixels they have.
@@ -340,10 +341,7 @@ impl Schedule {
             colour: self.colour(step),
             sky: self.sky(step),
             depth: self.depth(step),
-            masks: loss.masks.map(|weight| MaskPlan {
-                weight: weight as f32,
-                rate: c.rates.masks as f32,
-            }),
+            columns: c.columns.plans(),
             pose_gradients: self.refines_poses(step),
             intrinsics_gradients: self.refines_intrinsics(step),
             seed: c.seed,
@@ -357,9 +355,9 @@ impl Schedule {
     /// step < densify-until` and `step` is a multiple of `densify-every`; then, for adc before
     /// `densify-until`, the opacity reset at multiples of `opacity-reset-every`, and once at
     /// `densify-from` on a white background (where opaque white haze costs nothing to the loss);
-    /// then the masked Gaussians go, where no round of adc removes them; then the limit on scales
-    /// and the 3D filter. Large Gaussians are pruned only after the first
-    /// reset interval.
+    /// then the Gaussians go that columns say are drawn no more, where no round of adc removes
+    /// them; then the limit on scales and the 3D filter. Large Gaussians are pruned only after the
+    /// first reset interval.
     pub fn refinements(&self, step: u32) -> Vec<Refine> {
         let mut refinements = Vec::new();
         refinements.extend(self.floaters(step));
@@ -368,7 +366,7 @@ impl Schedule {
             refinements.extend(self.densification(step));
             refinements.extend(self.reset(step));
         }
-        refinements.extend(self.mask_pruning(step));
+        refinements.extend(self.pruning_by_columns(step));
         refinements.extend(self.scale_limit(step));
         refinements.extend(self.smoothing(step));
         refinements
@@ -445,7 +443,7 @@ impl Schedule {
     fn smoothing(&self, step: u32) -> Option<Refine> {
         let due = step.is_multiple_of(SMOOTHING_EVERY)
             && (step == 0 || step + SMOOTHING_EVERY <= self.config.iterations);
-        (self.config.scene.antialias && due).then_some(Refine::SmoothingFilter)
+        (self.config.scene.antialias && due).then_some(Refine::ComputeColumn(Column::Filter))
     }
 
     /// What precedes the first step.

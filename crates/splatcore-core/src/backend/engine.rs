@@ -26,6 +26,7 @@
 
 use super::error::BackendError;
 use super::step::StepPlan;
+use crate::checks;
 use std::ops::Range;
 
 /// One frame of a step: the plan, and which of its views is rendered.
@@ -196,11 +197,13 @@ pub trait Engine: Exchange + CameraGradients + Guided {
 /// its sums are taken after the round behind it is: data goes while ranks compute.
 ///
 /// # Errors
-/// [`BackendError::Input`] if the plan has no view; what the calls report.
+/// [`BackendError::Input`] if the plan has no view, or learns a column that does not learn; what
+/// the calls report.
 pub fn take_step(engine: &mut impl Engine, plan: &StepPlan) -> Result<(), BackendError> {
     if plan.views.is_empty() {
         return Err(BackendError::Input("a step without a view".into()));
     }
+    checks::learned_columns(&plan.columns)?;
     let (ranks, frames) = (engine.ranks(plan), plan.views.len());
     let firsts = (0..frames).step_by(ranks.count);
     let rounds: Vec<_> = firsts.map(|first| ranks.round(first, frames)).collect();

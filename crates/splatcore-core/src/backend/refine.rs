@@ -3,6 +3,7 @@
 use super::frame::RenderOptions;
 use crate::Region;
 use crate::colour::ColourModel;
+use crate::columns::Column;
 
 /// How Gaussians are scored over several of the learner's views, after FastGS (Ren et al. 2025,
 /// arXiv:2511.04283, multi-view consistent densification).
@@ -82,7 +83,8 @@ pub enum Refine {
         gradient_threshold: f32,
         /// A Gaussian whose largest scale exceeds this is split, else cloned (world units).
         split_scale: f32,
-        /// Pruned below this opacity; masked ones are ([`crate::learned_masks`]), unless this is 0.
+        /// Pruned below this opacity. What a column says is drawn no more
+        /// ([`crate::columns::Learns`]) is, unless this is 0.
         min_opacity: f32,
         /// Pruned when the largest scale exceeds this (world units).
         max_scale: Option<f32>,
@@ -124,12 +126,13 @@ pub enum Refine {
         /// pixel's.
         depth_share: f32,
     },
-    /// Removes masked Gaussians ([`crate::learned_masks`]); statistics stay with those that are
-    /// left. Without masks it removes none.
-    PruneMasked,
-    /// Gives every Gaussian Mip-Splatting's 3D filter for the learner's cameras
-    /// ([`crate::smoothing`]); from then on the learner renders through it.
-    SmoothingFilter,
+    /// Removes the Gaussians that a column which learns says are drawn no more
+    /// ([`crate::columns::Learns`]); statistics stay with those that are left. If the column does
+    /// not exist or does not learn it removes none.
+    PruneByColumn(Column),
+    /// Computes a column for the learner's cameras; from then on the learner renders through it.
+    /// One that learns stays as it is.
+    ComputeColumn(Column),
     /// Caps every log scale at what [`crate::scale_limit`] says for the learner's cameras; moments
     /// stay.
     LimitScales {

@@ -2,8 +2,8 @@
 
 use super::frame::RenderOptions;
 use crate::colour::ColourPlan;
+use crate::columns::ColumnPlans;
 use crate::depth::DepthPlan;
-use crate::learned_masks::MaskPlan;
 use crate::sky::SkyPlan;
 
 /// Learning rates of one step, per parameter group. The one for the means already holds the scene's
@@ -89,11 +89,10 @@ pub struct StepPlan {
     /// ([`crate::Photo::depth`]); a view of which nothing is known is learned from as without.
     /// Colours, and how colour models learn, stay as they are. `None` compares no depth.
     pub depth: Option<DepthPlan>,
-    /// Learns a mask for each Gaussian ([`crate::learned_masks`]), from the first step that asks
-    /// for it on; masked Gaussians are drawn no more. dL/dM is of the image alone, as the other
-    /// regularisers are of the Gaussians that are stored. Sparse Adam leaves the masks of unseen
-    /// Gaussians alone, too. `None` leaves the masks as they are.
-    pub masks: Option<MaskPlan>,
+    /// Learns columns, each from the first step that asks for it on; Gaussians that they say are
+    /// drawn no more are so from this step on. Sparse Adam leaves the numbers of unseen Gaussians
+    /// alone, too.
+    pub columns: ColumnPlans,
     /// Also the gradient of each view's loss by the pose of its camera, for
     /// [`super::Posed::pose_gradients`]; of image and depth, without the regularisers. Changes
     /// nothing else of the step.
@@ -131,7 +130,7 @@ impl StepPlan {
             colour: None,
             sky: None,
             depth: None,
-            masks: None,
+            columns: ColumnPlans::default(),
             pose_gradients: false,
             intrinsics_gradients: false,
             seed: 0,

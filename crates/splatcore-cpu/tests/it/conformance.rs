@@ -2,7 +2,7 @@
 //! threads.
 
 use splatcore_core::Backend;
-use splatcore_core::learned_masks::MaskPlan;
+use splatcore_core::columns::{Column, ColumnPlan};
 use splatcore_cpu::CpuBackend;
 use splatcore_cpu::simd::Level;
 use splatcore_reference::conformance::{self, determinism, scenes, step};
@@ -101,7 +101,7 @@ fn a_view_given_twice_is_the_view() {
             plan.views = given.to_vec();
             (plan.noise, plan.sparse_adam) = (Some(1e-2), n == 2);
             plan.opacity_regulariser = 0.3;
-            plan.masks = Some(MaskPlan {
+            plan.columns[Column::Mask] = Some(ColumnPlan {
                 weight: 0.2,
                 rate: 0.01,
             });

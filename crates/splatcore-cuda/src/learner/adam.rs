@@ -4,13 +4,13 @@
 
 use super::CudaLearner;
 use crate::device::error::device_error;
-use crate::ops::adam::rates::Rates;
+use crate::ops::adam::rates::{Rates, scaled};
 use crate::ops::adam::{self, AdamParams};
 use crate::ops::camera::KernelCamera;
+use crate::ops::columns::LearnedColumn;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::BackendError;
 use splatcore_core::backend::StepPlan;
-use splatcore_core::columns::Column;
 
 impl CudaLearner {
     /// From the sums of every splat, or the gradients that several frames added up, to the
@@ -42,8 +42,6 @@ impl CudaLearner {
         let [rotations, rotations_1, rotations_2] = group(2);
         let [opacities, opacities_1, opacities_2] = group(3);
         let [sh, sh_1, sh_2] = group(4);
-        let masks = &self.state.column(Column::Mask).arrays;
-        let [masks, masks_1, masks_2] = [0, 1, 2].map(|array| masks[array].address());
         let params = AdamParams {
             means,
             means_1,
@@ -66,9 +64,7 @@ impl CudaLearner {
             splats,
             sums,
             smoothing: scene.smoothing,
-            masks,
-            masks_1,
-            masks_2,
+            columns: LearnedColumn::all(&self.state.columns, plan, |rate| scaled(plan, rate)),
             gaussians: scene.count_at,
             camera: *camera,
             rates,

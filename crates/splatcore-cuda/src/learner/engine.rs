@@ -321,9 +321,7 @@ impl CudaLearner {
             .try_for_each(|&view| self.check_view(view))?;
         self.passes.training.statistic = plan.statistics.unwrap_or_default();
         self.passes.training.by_depth = plan.depth.is_some();
-        if plan.masks.is_some() {
-            self.state.start_masks()?;
-        }
+        self.state.start_columns(&plan.columns)?;
         if plan.sky.is_some() {
             self.passes.skies.start(plan.views.len())?;
         }

@@ -71,7 +71,6 @@ use splatcore_core::backend::{
 };
 use splatcore_core::colour::{ColourState, cameras_of};
 use splatcore_core::sky::Sky;
-use splatcore_core::smoothing::fuse;
 use splatcore_core::{
     BackendError, Camera, Gaussians, IntrinsicsGradient, PoseGradient, View, checks,
 };
@@ -356,7 +355,7 @@ impl Learner for CudaLearner {
     fn scene(&mut self) -> Result<Gaussians, BackendError> {
         self.finish()?;
         let scene = self.state.scene(self.brought_together())?;
-        Ok(fuse(scene, &self.state.filters()?))
+        Ok(self.state.column_values()?.all_values().fuse(scene))
     }
 
     fn snapshot(&mut self) -> Result<LearnerState, BackendError> {

@@ -6,6 +6,7 @@ use super::{CudaLearner, score};
 use crate::ops::by_camera::ByCamera;
 use crate::ops::{densify, limit_scales, smoothing};
 use splatcore_core::backend::{Refine, RefineReport};
+use splatcore_core::columns::Column;
 use splatcore_core::{BackendError, Lens};
 
 impl CudaLearner {
@@ -13,7 +14,7 @@ impl CudaLearner {
     fn refine_by_camera(&mut self, refine: &Refine) -> Result<(), BackendError> {
         let mut cameras = self.cameras.iter();
         let (op, program) = match refine {
-            Refine::SmoothingFilter => {
+            Refine::ComputeColumn(Column::Filter) => {
                 let lens = cameras.any(|camera| camera.lens != Lens::Pinhole);
                 (&mut self.smoothing, smoothing::program(lens))
             }

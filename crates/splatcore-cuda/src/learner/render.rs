@@ -26,7 +26,7 @@ impl CudaLearner {
             half: false,
             is_spatial: false,
             arrays,
-            smoothing: self.state.column(Column::Filter).address(),
+            smoothing: self.state.columns[Column::Filter].address(),
         }
     }
 

@@ -4,6 +4,7 @@ use super::adam::moments::Moments;
 use super::blend::{InferenceRows, blend, blend_inference, blend_with_inverse_depth, interpolated};
 use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::camera_gradients::CameraKind;
+use super::columns::Learned;
 use super::intersect::{self, macro_tiles};
 use super::lens::LensKind;
 use super::project::{
@@ -65,18 +66,16 @@ pub fn all_programs() -> Vec<Program> {
         // With fewer degrees the shapes are the same: see below.
         all.extend(project_variants(sh::MAX_DEGREE, sh::MAX_DEGREE, method));
     }
-    // With all that steps which learn masks may have besides.
+    // With all that steps which learn columns may have besides.
+    let learned = Learned::all();
     for [sparse, absolute] in [[false, true], [true, false]] {
         let degree = sh::MAX_DEGREE;
-        let masked = adam::program(degree, degree, Moments::Compact, sparse, absolute);
-        all.push(filtered(adam::with_masks(masked), true, true));
+        let dense = adam::program(degree, degree, Moments::Compact, sparse, absolute);
+        all.push(filtered(learned.in_program(dense), true, true));
     }
     let sparse = adam::program(0, 0, Moments::Full, true, false);
-    all.push(adam::of_batch(filtered(
-        adam::with_masks(sparse),
-        true,
-        true,
-    )));
+    let sparse = filtered(learned.in_program(sparse), true, true);
+    all.push(adam::of_batch(sparse));
     all.extend(lens_variants());
     all.extend(depth_variants());
     for lens in LensKind::ALL {
@@ -109,8 +108,8 @@ pub fn all_programs() -> Vec<Program> {
         for moments in [Moments::Full, Moments::Compact] {
             all.push(adam::program(degree, sh::MAX_DEGREE, moments, true, false));
             all.push(adam::program(degree, degree, moments, false, false));
-            let masked = adam::program(degree, sh::MAX_DEGREE, moments, false, false);
-            all.push(adam::with_masks(masked));
+            let dense = adam::program(degree, sh::MAX_DEGREE, moments, false, false);
+            all.push(learned.in_program(dense));
         }
         all.push(write_gradients(degree, sh::MAX_DEGREE));
         all.push(accumulate::program(degree, sh::MAX_DEGREE));
@@ -179,7 +178,7 @@ fn shard_programs(in_use: u8) -> Vec<Program> {
 /// The programs that releases carry compiled: what the default pipeline and the reference of `eval`
 /// and `bench` need to render scenes of every degree, in floats or halves, with and without
 /// Mip-Splatting's 2D filter, and to train. Its 3D filter, visible Gaussians alone
-/// ([`adam::program`]'s `sparse`), learned masks, and the 2D filter at lower degrees are left to
+/// ([`adam::program`]'s `sparse`), learned columns, and the 2D filter at lower degrees are left to
 /// NVRTC.
 pub fn built_in_programs() -> Vec<Program> {
     let Pipeline {

@@ -3,6 +3,7 @@
 use super::adam::rates::Rates;
 use super::camera::KernelCamera;
 use super::colour::rows::ColourRows;
+use super::columns::LearnedColumn;
 use super::counters::Counters;
 use super::lens::KernelLens;
 use super::row_blocks::RowBlocks;
@@ -27,6 +28,7 @@ static SHARED: &[(&str, &Layout)] = &[
     ("lens.cuh", KernelLens::LAYOUT),
     ("row_blocks.cuh", RowBlocks::LAYOUT),
     ("adam.cu", Rates::LAYOUT),
+    ("columns.cuh", LearnedColumn::LAYOUT),
     ("colour_rows.cuh", ColourRows::LAYOUT),
 ];
 

@@ -13,8 +13,7 @@ pub use download::Whole;
 pub(crate) use download::gather;
 use rayon::prelude::*;
 use splatcore_core::backend::LearnerState;
-use splatcore_core::columns::{Column, Columns};
-use splatcore_core::learned_masks;
+use splatcore_core::columns::{ColumnPlans, Columns};
 use splatcore_core::{BackendError, Gaussians};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -216,18 +215,21 @@ impl State {
         })
     }
 
-    /// Gives every Gaussian a mask, unless they have them.
+    /// Gives every Gaussian the columns that a step learns, as far as they do not exist.
     ///
     /// # Errors
-    /// If they do not fit; there are none then.
-    pub fn start_masks(&mut self) -> Result<(), BackendError> {
-        let masks = &mut self.columns[Column::Mask as usize];
-        if masks.exists {
-            return Ok(());
+    /// If one does not fit; it does not exist then.
+    pub fn start_columns(&mut self, plans: &ColumnPlans) -> Result<(), BackendError> {
+        let mut missing = *plans;
+        for (column, plan) in missing.iter_mut() {
+            *plan = plan.filter(|_| !self.columns[column].exists);
         }
         let mut fresh = Columns::default();
-        fresh.set(Column::Mask, vec![learned_masks::START; self.capacity]);
-        masks.write(fresh.arrays(Column::Mask))
+        fresh.start(&missing, self.capacity);
+        for (column, _) in missing.starts() {
+            self.columns[column].write(fresh.arrays(column))?;
+        }
+        Ok(())
     }
 
     /// Becomes another state, its moments stored as they are now, divided so. What is there goes
@@ -264,7 +266,7 @@ impl State {
         self.gradient_sum.write(0, &state.gradient_sum)?;
         self.seen.reserve_exactly(size_of_val(&state.seen[..]))?;
         self.seen.write(0, &state.seen)?;
-        for (rows, column) in self.columns.iter_mut().zip(Column::ALL) {
+        for (column, rows) in self.columns.iter_mut() {
             rows.write(state.columns.arrays(column))?;
         }
         self.capacity = state.gaussians.len();
@@ -279,12 +281,12 @@ impl State {
         self.set_count(0)?;
         let groups = self.groups.iter_mut().flat_map(Group::arrays_mut);
         let others = [&mut self.gradient_sum, &mut self.seen];
-        let columns = self.columns.iter_mut().flat_map(|rows| &mut rows.arrays);
-        for buffer in groups.chain(others).chain(columns) {
+        for buffer in groups.chain(others) {
             buffer.clear()?;
         }
-        self.columns.iter_mut().for_each(|rows| rows.exists = false);
-        Ok(())
+        self.columns
+            .iter_mut()
+            .try_for_each(|(_, rows)| rows.clear())
     }
 
     /// Decides where the arrays of so many Gaussians go, all of which are empty.
@@ -379,11 +381,6 @@ impl State {
         self.device_count.write(0, &[count as u32])
     }
 
-    /// A column.
-    pub fn column(&self, column: Column) -> &ColumnRows {
-        &self.columns[column as usize]
-    }
-
     /// Gaussians that have a row here in an array of a group, of so many.
     pub fn stored(&self, group: usize, array: usize, gaussians: usize) -> usize {
         stored_rows(self.division.as_ref(), (group, array), gaussians)
@@ -414,7 +411,7 @@ impl State {
     pub fn bytes_of(&self, gaussians: usize) -> u64 {
         let own = self.stored(SH, 0, gaussians);
         let rows = self.groups.each_ref().map(Group::row_bytes);
-        let columns: usize = self.columns.iter().map(ColumnRows::row_bytes).sum();
+        let columns: usize = self.columns.iter().map(|(_, rows)| rows.row_bytes()).sum();
         let statistics = size_of::<f32>() + size_of::<u32>();
         offload::bytes_of(rows, (gaussians, own)) + (statistics + columns) as u64 * gaussians as u64
     }
@@ -424,7 +421,7 @@ impl State {
         let groups = self.groups.iter().flat_map(Group::arrays);
         groups
             .chain([&self.device_count, &self.gradient_sum, &self.seen])
-            .chain(self.columns.iter().flat_map(|rows| &rows.arrays))
+            .chain(self.columns.iter().flat_map(|(_, rows)| &rows.arrays))
             .filter(|buffer| buffer.place() == Place::Device)
             .map(|buffer| buffer.bytes() as u64)
             .sum()

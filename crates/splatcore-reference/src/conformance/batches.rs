@@ -12,8 +12,7 @@ use super::step::{
 use crate::twin::{self, Group, Scene, colour};
 use splatcore_core::backend::{Backend, BackendError, LearnerState, Statistic, StepPlan};
 use splatcore_core::colour::{ColourModel, ColourPlan, ColourState};
-use splatcore_core::columns::Column;
-use splatcore_core::learned_masks::MaskPlan;
+use splatcore_core::columns::{Column, ColumnPlan, ColumnPlans};
 use splatcore_core::{Gaussians, Pipeline, View};
 use std::sync::Arc;
 
@@ -200,11 +199,13 @@ fn colours_moved_in_order(
 /// Learned masks have the gradient of the views' mean, too.
 pub fn masks_learn_in_batches(backend: &dyn Backend) -> Outcome {
     let (mut learner, views) = learner(backend)?;
-    let mask = MaskPlan {
+    let mask = ColumnPlan {
         weight: 0.2,
         rate: 0.01,
     };
-    let plan = batch(Pipeline::AUTO, 2, |plan| plan.masks = Some(mask));
+    let plan = batch(Pipeline::AUTO, 2, |plan| {
+        plan.columns[Column::Mask] = Some(mask)
+    });
     let before = learner.snapshot().map_err(said)?;
     learner.step(&plan).map_err(said)?;
     let after = learner.snapshot().map_err(said)?;
@@ -213,7 +214,7 @@ pub fn masks_learn_in_batches(backend: &dyn Backend) -> Outcome {
         .map(|&view| {
             let alone = StepPlan {
                 views: vec![view],
-                masks: None,
+                columns: ColumnPlans::default(),
                 ..plan.clone()
             };
             twin_step(&before, &views[view], &alone)
@@ -221,7 +222,7 @@ pub fn masks_learn_in_batches(backend: &dyn Backend) -> Outcome {
         .collect();
     let masks = after.columns.arrays(Column::Mask);
     let n = masks[0].len();
-    let start = vec![f64::from(splatcore_core::learned_masks::START); n];
+    let start = vec![f64::from(splatcore_core::columns::learned_masks::START); n];
     let scene = Scene::from(&before.gaussians);
     let weight = mask.weight.into();
     let want = twin::learned_masks::gradients(&scene, &mean_of(&twins), &start, weight);

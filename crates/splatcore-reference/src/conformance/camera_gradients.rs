@@ -4,6 +4,7 @@ use super::bits::state_bits;
 use super::outcome::{Outcome, ensure, said};
 use super::step::scene_and_views;
 use splatcore_core::backend::{Backend, BackendError, LearnerState, Refine, StepPlan};
+use splatcore_core::columns::Column;
 use splatcore_core::{Gaussians, Learner, View};
 use std::sync::Arc;
 
@@ -36,7 +37,9 @@ impl<T, const N: usize> Kind<T, N> {
     ) -> Result<(LearnerState, OfViews<T>), String> {
         let mut learner = backend.learner(scene, views.clone()).map_err(said)?;
         if smoothed {
-            learner.refine(&Refine::SmoothingFilter).map_err(said)?;
+            learner
+                .refine(&Refine::ComputeColumn(Column::Filter))
+                .map_err(said)?;
         }
         let state = learner.snapshot().map_err(said)?;
         learner.step(plan).map_err(said)?;

@@ -6,8 +6,7 @@ use super::scenes::{odd_camera, random_scene, views};
 use super::selection::{Selection, Weight};
 use super::step::plan;
 use splatcore_core::backend::{Backend, Refine, RenderOptions};
-use splatcore_core::columns::Column;
-use splatcore_core::learned_masks::MaskPlan;
+use splatcore_core::columns::{Column, ColumnPlan};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Camera, Image, Learner, Pipeline, Renderer};
 use std::sync::Arc;
@@ -103,7 +102,7 @@ pub fn buffers_are_not_remembered(backend: &dyn Backend) -> Outcome {
 }
 
 /// Fast enough that some Gaussians are masked within eight steps.
-const MASKS: MaskPlan = MaskPlan {
+const MASKS: ColumnPlan = ColumnPlan {
     weight: 1e-3,
     rate: 1.2,
 };
@@ -115,10 +114,12 @@ fn go_on(learner: &mut dyn Learner, from: u32, extras: bool) -> Result<Vec<u32>,
         let mut plan = plan(Pipeline::AUTO, step, step as usize % 3);
         plan.noise = Some(1e-3);
         plan.render.antialias = extras;
-        plan.masks = extras.then_some(MASKS);
+        plan.columns[Column::Mask] = extras.then_some(MASKS);
         // Not with the first steps after a restore: what was computed before must be there.
         if extras && step % 4 == 3 {
-            learner.refine(&Refine::SmoothingFilter).map_err(said)?;
+            learner
+                .refine(&Refine::ComputeColumn(Column::Filter))
+                .map_err(said)?;
         }
         learner.step(&plan).map_err(said)?;
         if step == from + 1 {
@@ -137,7 +138,9 @@ fn go_on(learner: &mut dyn Learner, from: u32, extras: bool) -> Result<Vec<u32>,
             learner.refine(&refine).map_err(said)?;
         }
         if extras && step == from + 2 {
-            learner.refine(&Refine::PruneMasked).map_err(said)?;
+            learner
+                .refine(&Refine::PruneByColumn(Column::Mask))
+                .map_err(said)?;
         }
     }
     Ok(state_bits(&learner.snapshot().map_err(said)?))

@@ -7,14 +7,14 @@ use super::scenes::{odd_camera, random_scene, views};
 use super::step::{gradient_of, plan, scene_and_views, twin_step};
 use crate::twin::{self, Group, Scene, adam};
 use splatcore_core::backend::{BETAS, Backend, LearnerState, Refine, RenderOptions, StepPlan};
-use splatcore_core::columns::Column;
-use splatcore_core::learned_masks::{MIN, MaskPlan, OFF_OPACITY_LOGIT, is_on};
+use splatcore_core::columns::learned_masks::{MIN, is_on};
+use splatcore_core::columns::{Column, ColumnPlan, OFF_OPACITY_LOGIT};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{Learner, Pipeline};
 use std::sync::Arc;
 
 /// Large enough to be seen beside the loss's gradients.
-const PLAN: MaskPlan = MaskPlan {
+const PLAN: ColumnPlan = ColumnPlan {
     weight: 0.5,
     rate: 0.02,
 };
@@ -65,7 +65,7 @@ pub fn learned_masks_match_the_twin(backend: &dyn Backend) -> Outcome {
                 plan.render.sh_degree = step.min(2) as u8 - 1;
                 plan.render.antialias = filtered;
                 plan.sparse_adam = sparse;
-                plan.masks = Some(PLAN);
+                plan.columns[Column::Mask] = Some(PLAN);
                 // Images change as Gaussians fade; L1's gradient would change sign here and there.
                 plan.ssim_weight = 1.0;
                 learner.step(&plan).map_err(said)?;
@@ -189,12 +189,14 @@ fn others_learned(
 pub fn masked_gaussians_go(backend: &dyn Backend) -> Outcome {
     let scene = random_scene(58, 150, 1);
     let mut learner = backend.learner(&scene, Arc::new(views())).map_err(said)?;
-    let report = learner.refine(&Refine::PruneMasked).map_err(said)?;
+    let report = learner
+        .refine(&Refine::PruneByColumn(Column::Mask))
+        .map_err(said)?;
     ensure(report.pruned == 0 && report.count == 150, || {
         format!("without masks: {report:?}")
     })?;
     let mut plan = plan(Pipeline::AUTO, 1, 0);
-    plan.masks = Some(PLAN);
+    plan.columns[Column::Mask] = Some(PLAN);
     learner.step(&plan).map_err(said)?;
     let mut before = learner.snapshot().map_err(said)?;
     let moved = |&logit: &f32| (logit - 1.0).abs() <= 1.001 * PLAN.rate && logit != 1.0;
@@ -203,7 +205,7 @@ pub fn masked_gaussians_go(backend: &dyn Backend) -> Outcome {
         || "masks do not start at 1".into(),
     )?;
     // A step whose plan learns none leaves them as they are.
-    (plan.step, plan.masks) = (2, None);
+    (plan.step, plan.columns[Column::Mask]) = (2, None);
     learner.step(&plan).map_err(said)?;
     let left = learner.snapshot().map_err(said)?;
     ensure(left.columns == before.columns, || {
@@ -212,11 +214,13 @@ pub fn masked_gaussians_go(backend: &dyn Backend) -> Outcome {
 
     before = with_masks(left);
     learner.restore(&before).map_err(said)?;
-    (plan.step, plan.masks) = (3, Some(PLAN));
+    (plan.step, plan.columns[Column::Mask]) = (3, Some(PLAN));
     learner.step(&plan).map_err(said)?;
     before = learner.snapshot().map_err(said)?;
     looks_like_the_rest(learner.as_mut(), &before)?;
-    let report = learner.refine(&Refine::PruneMasked).map_err(said)?;
+    let report = learner
+        .refine(&Refine::PruneByColumn(Column::Mask))
+        .map_err(said)?;
     let after = learner.snapshot().map_err(said)?;
     let kept: Vec<usize> = (0..150).filter(|&i| is_on(logits(&before)[i])).collect();
     ensure(

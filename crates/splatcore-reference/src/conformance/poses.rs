@@ -9,6 +9,7 @@ use super::shutters::views_with_shutters;
 use super::step::{plan, scene_and, scene_and_views, twin_step};
 use splatcore_core::backend::{Backend, BackendError, Refine, StepPlan};
 use splatcore_core::colour::ColourPlan;
+use splatcore_core::columns::Column;
 use splatcore_core::{Camera, Gaussians, Learner, Pipeline, PoseGradient, View, pose_gradient};
 use std::sync::Arc;
 
@@ -135,7 +136,7 @@ pub fn moved_cameras_are_the_cameras(backend: &dyn Backend) -> Outcome {
     let cameras: Vec<Camera> = elsewhere.iter().map(|view| view.camera.clone()).collect();
     let go_on = |learner: &mut dyn Learner| -> Result<_, BackendError> {
         let mut plan = posed(Pipeline::AUTO, 2, &[0, 1]);
-        learner.refine(&Refine::SmoothingFilter)?;
+        learner.refine(&Refine::ComputeColumn(Column::Filter))?;
         learner.refine(&Refine::LimitScales { share: 0.05 })?;
         plan.scale = 2;
         learner.step(&plan)?;
@@ -151,7 +152,8 @@ pub fn moved_cameras_are_the_cameras(backend: &dyn Backend) -> Outcome {
     let mut want = backend.learner(&scene, Arc::new(elsewhere)).map_err(said)?;
     let mut got = backend.learner(&scene, views.clone()).map_err(said)?;
     // What was made for the old cameras is not kept.
-    got.refine(&Refine::SmoothingFilter).map_err(said)?;
+    got.refine(&Refine::ComputeColumn(Column::Filter))
+        .map_err(said)?;
     got.move_cameras(&cameras).map_err(said)?;
     let (want, got_now) = (
         go_on(&mut *want).map_err(said)?,

@@ -8,9 +8,9 @@ use super::step::steps_match_the_twin;
 use crate::twin::{self, CutOffs, Scene};
 use splatcore_core::backend::{Backend, Refine, RenderOptions};
 use splatcore_core::columns::Column;
+use splatcore_core::columns::smoothing::{Sampler, filter, fuse};
 use splatcore_core::pipeline::{Backward, Blend};
 use splatcore_core::random::Rng;
-use splatcore_core::smoothing::{Sampler, filter, fuse};
 use splatcore_core::{Camera, Gaussians, Image, Learner, Pipeline, View};
 use std::sync::Arc;
 
@@ -55,7 +55,9 @@ pub(super) fn filters_follow(backend: &dyn Backend, views: Vec<View>) -> Outcome
     ensure(!state.columns.has(Column::Filter), || {
         "a fresh learner has a filter".into()
     })?;
-    let report = learner.refine(&Refine::SmoothingFilter).map_err(said)?;
+    let report = learner
+        .refine(&Refine::ComputeColumn(Column::Filter))
+        .map_err(said)?;
     ensure(report.count == scene.len(), || format!("{report:?}"))?;
     let state = learner.snapshot().map_err(said)?;
     ensure(state.gaussians == scene, || {

@@ -1,5 +1,5 @@
-//! Learned masks (Lee et al. 2024, section 3.1): what [`splatcore_core::learned_masks`] says, in
-//! f64.
+//! Learned masks (Lee et al. 2024, section 3.1) in f64: see
+//! [`splatcore_core::columns::learned_masks`].
 //!
 //! A Gaussian is drawn with its scales and its opacity multiplied by M, which is 1 or 0; the
 //! derivative with respect to M is passed on to the mask logit m as if M were sigmoid(m).

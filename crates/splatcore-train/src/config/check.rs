@@ -111,6 +111,14 @@ impl ResolvedConfig {
         )
     }
 
+    fn check_columns(&self) -> Result<(), ConfigError> {
+        require_all(
+            &self.columns.numbers(),
+            |value| value.is_finite() && value >= 0.0,
+            "must be 0 or more, and finite",
+        )
+    }
+
     fn check_depth(&self) -> Result<(), ConfigError> {
         let (from, normals) = (&self.depth.from, &self.depth.normals.from);
         require(
@@ -176,9 +184,7 @@ impl ResolvedConfig {
                 ("lr-rotations", rates.rotations),
                 ("opacity-regulariser", loss.opacity_regulariser),
                 ("scale-regulariser", loss.scale_regulariser),
-                ("lr-masks", rates.masks),
                 ("sh-regulariser", loss.sh_regulariser),
-                ("learned-masks", loss.masks.unwrap_or(0.0)),
                 ("noise-rate", densify.noise_rate),
                 ("densify-gradient", densify.gradient),
                 ("score-threshold", scores.threshold),
@@ -223,6 +229,7 @@ impl ResolvedConfig {
             "must be above 0 and below 100 dB",
         )?;
         self.check_poses()?;
+        self.check_columns()?;
         require_all(
             &[("intrinsics-limit", self.intrinsics.limit)],
             |value| value > 0.0 && value <= 0.5,

@@ -28,7 +28,6 @@ const SKY: Setting = Setting::on("sky");
 const SKY_MASKS: Setting = Setting::on("sky-masks");
 const REFINE_POSES: Setting = Setting::on("refine-poses");
 const REFINE_INTRINSICS: Setting = Setting::on("refine-intrinsics");
-const LEARNED_MASKS: Setting = Setting::on("learned-masks");
 const PRUNE_IMPORTANCE: Setting = Setting::on("prune-importance");
 const PRUNE_FLOATERS: Setting = Setting::on("prune-floaters");
 const PRUNE_BAD_SHARE: Setting = Setting::on("prune-bad-share");
@@ -62,10 +61,8 @@ impl ResolvedConfig {
             let problem = "mcmc grows wherever opacity is; leave it at gradient";
             return refuse("densify-score", &"consistent", problem, Some(ADC));
         }
-        if let (true, Some(weight)) = (mcmc, self.loss.masks) {
-            let problem = "mcmc keeps its number of Gaussians and gives those that are masked away \
-                           again; leave it at 0, and ask for fewer by max-gaussians";
-            return refuse("learned-masks", &weight, problem, Some(ADC));
+        if let (true, Some((key, weight, problem))) = (mcmc, self.columns.not_with_mcmc()) {
+            return refuse(key, &weight, problem, Some(ADC));
         }
         if let (Some(target), Some(_)) = (self.quality_target, self.poses.motion) {
             let problem = "judges held-out photos while the run learns, and the motion of their \
@@ -129,7 +126,6 @@ impl ResolvedConfig {
             ),
             "batch-scaling" => (self.batch.views > 1, Idle::Only(&[BATCH])),
             "coarse-until" => (coarse, Idle::Only(&[COARSE])),
-            "lr-masks" => (self.loss.masks.is_some(), Idle::Only(&[LEARNED_MASKS])),
             "pose-travel" | "pose-degrees" | "pose-shift" => {
                 (self.poses.refine, Idle::Only(&[REFINE_POSES]))
             }
@@ -152,7 +148,7 @@ impl ResolvedConfig {
                 self.scene.sh_degree > 0,
                 Idle::NoHarmonics(Setting::new("sh-degree", "0")),
             ),
-            _ => return None,
+            _ => return self.columns.idle(key),
         };
         (!used).then_some(reason)
     }

@@ -9,6 +9,7 @@
 //! | which settings there are, and what they do | `settings` |
 //! | which value a setting has that nobody gave | `resolve` |
 //! | what is done with each setting, whichever it is | `every_setting` |
+//! | how columns of the Gaussians are learned | `columns` |
 //! | whether and how depth maps are learned from | `depth` |
 //! | whether and how a sky is learned | `sky` |
 //! | what the presets set | `preset`; their page in the guide: `preset_page` |
@@ -20,6 +21,7 @@
 
 mod check;
 mod choices;
+mod columns;
 mod conflicts;
 mod depth;
 mod error;
@@ -42,6 +44,7 @@ pub use choices::{
     DensifyStatistic, DepthKind, Depths, GrowthRegion, LineOrder, Moments, NamedDepthLoss,
     NormalAxes, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
+pub use columns::ColumnSettings;
 pub(crate) use depth::FINAL_SHARE as DEPTH_FINAL_SHARE;
 pub use depth::{DepthSettings, NormalSettings};
 pub use error::{ConfigError, Idle, Setting};

@@ -4,6 +4,7 @@ use super::choices::{
     BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
     Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
+use super::columns::ColumnSettings;
 use super::depth::DepthSettings;
 use super::error::ConfigError;
 use super::from_steps::{FOLLOWING, follows_from_steps};
@@ -149,6 +150,7 @@ impl Config {
             bias_correction: !given.config.no_bias_correction.unwrap_or(false),
             rates: given.rates(),
             loss: given.loss(),
+            columns: ColumnSettings::of(&given.config),
             poses: given.poses(),
             intrinsics: IntrinsicsSettings::of(&given.config),
             depth: DepthSettings::of(&given.config),
@@ -294,7 +296,6 @@ impl Given {
             final_share: c.lr_final_share.unwrap_or(self.own(0.1, 1.0)),
             exposure: c.lr_exposure.unwrap_or(0.01),
             exposure_final: c.lr_exposure_final.unwrap_or(0.001),
-            masks: c.lr_masks.unwrap_or(0.01),
         }
     }
 
@@ -315,7 +316,6 @@ impl Given {
             opacity_regulariser: c.opacity_regulariser.unwrap_or(regulariser),
             scale_regulariser: c.scale_regulariser.unwrap_or(regulariser),
             sh_regulariser: c.sh_regulariser.unwrap_or(0.0),
-            masks: c.learned_masks.filter(|&weight| weight != 0.0),
         }
     }
 

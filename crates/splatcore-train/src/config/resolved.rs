@@ -1,5 +1,6 @@
 //! The settings of a run, each with a value.
 
+use super::columns::ColumnSettings;
 use super::depth::DepthSettings;
 use super::from_steps::follows_from_steps;
 use super::sky::SkySettings;
@@ -46,6 +47,8 @@ pub struct ResolvedConfig {
     pub rates: Rates,
     /// What the loss is.
     pub loss: Loss,
+    /// How columns are learned.
+    pub columns: ColumnSettings,
     /// Whether and how poses are refined.
     pub poses: PoseSettings,
     /// Whether and how intrinsics are refined.
@@ -186,8 +189,6 @@ pub struct Rates {
     pub exposure: f64,
     /// The affine colour model's numbers at the last step.
     pub exposure_final: f64,
-    /// Learned masks.
-    pub masks: f64,
 }
 
 /// What the loss is.
@@ -205,8 +206,6 @@ pub struct Loss {
     pub scale_regulariser: f64,
     /// Pull of the higher harmonics towards 0.
     pub sh_regulariser: f64,
-    /// Weight of the mean learned mask; `None` learns none.
-    pub masks: Option<f64>,
 }
 
 /// Whether and how the photos' poses are refined.
@@ -354,6 +353,7 @@ impl ResolvedConfig {
 
     fn all_settings(&self) -> Config {
         self.most_settings()
+            .over(&self.columns.to_settings())
             .over(&self.poses.to_settings())
             .over(&self.intrinsics.to_settings())
             .over(&self.depth.to_settings())
@@ -417,14 +417,12 @@ impl ResolvedConfig {
             lr_final_share: Some(rates.final_share),
             lr_exposure: Some(rates.exposure),
             lr_exposure_final: Some(rates.exposure_final),
-            lr_masks: Some(rates.masks),
             ssim_weight: Some(loss.ssim_weight),
             appearance: Some(Appearance(loss.colour)),
             exif_exposure: Some(loss.exif_exposure),
             opacity_regulariser: Some(loss.opacity_regulariser),
             scale_regulariser: Some(loss.scale_regulariser),
             sh_regulariser: Some(loss.sh_regulariser),
-            learned_masks: Some(loss.masks.unwrap_or(0.0)),
             sh_every: Some(scene.sh_every),
             score_views: Some(scores.views),
             score_error: Some(scores.error),

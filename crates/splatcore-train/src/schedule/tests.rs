@@ -6,6 +6,8 @@ mod region;
 use super::*;
 use crate::config::{Appearance, Config, Preset};
 use splatcore_core::colour::{ColourModel, Rates};
+use splatcore_core::columns::Column;
+use splatcore_core::columns::{ColumnPlan, ColumnPlans};
 
 fn scheduled(config: &Config, extent: f64) -> Schedule {
     Schedule::new(&config.complete(), extent)
@@ -85,7 +87,9 @@ fn filters_are_computed_every_hundred_steps_but_at_the_end() {
     };
     let steps = |config: &Config| -> Vec<u32> {
         let all = refinements(config);
-        let filters = all.iter().filter(|(_, r)| *r == Refine::SmoothingFilter);
+        let filters = all
+            .iter()
+            .filter(|(_, r)| *r == Refine::ComputeColumn(Column::Filter));
         filters.map(|(step, _)| *step).collect()
     };
     assert!(steps(&config).is_empty() && scheduled(&config, 1.0).preparations().is_none());
@@ -95,12 +99,18 @@ fn filters_are_computed_every_hundred_steps_but_at_the_end() {
     };
     assert_eq!(steps(&config), [100, 200, 300, 400, 500, 600]);
     let schedule = scheduled(&config, 1.0);
-    assert_eq!(schedule.preparations(), Some(Refine::SmoothingFilter));
+    assert_eq!(
+        schedule.preparations(),
+        Some(Refine::ComputeColumn(Column::Filter))
+    );
     assert!(schedule.render(1).antialias);
     // After what changes the Gaussians in the same step.
     let both = schedule.refinements(300);
     assert!(
-        matches!(both[..], [Refine::Adc { .. }, Refine::SmoothingFilter]),
+        matches!(
+            both[..],
+            [Refine::Adc { .. }, Refine::ComputeColumn(Column::Filter)]
+        ),
         "{both:?}"
     );
 }
@@ -264,11 +274,12 @@ fn learned_masks_reach_the_plan() {
         ..Config::UNSET
     };
     for step in [1, 20_000] {
-        let plan = scheduled(&config, 3.0).plan(step, vec![0]).masks;
+        let plan = scheduled(&config, 3.0).plan(step, vec![0]).columns[Column::Mask];
         let (weight, rate) = (5e-4, 0.02);
-        assert_eq!(plan, Some(MaskPlan { weight, rate }));
+        assert_eq!(plan, Some(ColumnPlan { weight, rate }));
     }
-    assert_eq!(scheduled(&Config::UNSET, 1.0).plan(1, vec![0]).masks, None);
+    let plan = scheduled(&Config::UNSET, 1.0).plan(1, vec![0]);
+    assert_eq!(plan.columns, ColumnPlans::default());
 }
 
 /// Scores compare what the step before them compared.

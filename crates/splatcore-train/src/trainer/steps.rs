@@ -375,7 +375,7 @@ impl Trainer {
                 refine,
                 Refine::ResetOpacity { .. }
                     | Refine::FadeOpacity { .. }
-                    | Refine::SmoothingFilter
+                    | Refine::ComputeColumn(_)
                     | Refine::LimitScales { .. }
             );
             if matches!(refine, Refine::PruneFloaters { .. } | Refine::Prune { .. }) {

@@ -357,8 +357,8 @@ impl Learner for MockLearner {
             *clock.lock().unwrap() += time;
         }
         Ok(match *refine {
-            Refine::SmoothingFilter
-            | Refine::PruneMasked
+            Refine::ComputeColumn(_)
+            | Refine::PruneByColumn(_)
             | Refine::PruneFloaters { .. }
             | Refine::LimitScales { .. } => RefineReport {
                 count: self.count(),

@@ -5,7 +5,7 @@ use crate::blobs::{self, camera, camera_of, resumed, small_blobs, trainer};
 use crate::common::{config, start};
 use splatcore_core::backend::{Backend, RenderOptions};
 use splatcore_core::columns::Column;
-use splatcore_core::learned_masks::is_on;
+use splatcore_core::columns::learned_masks::is_on;
 use splatcore_core::{Gaussians, Photo, View, metrics};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{

@@ -11,7 +11,7 @@ use splatcore_core::backend::{
     StepPlan,
 };
 use splatcore_core::colour::{ColourModel, ColourPlan};
-use splatcore_core::learned_masks::MaskPlan;
+use splatcore_core::columns::{Column, ColumnPlan};
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::{Backend, Gaussians, Image, Pipeline, View};
 use splatcore_reference::conformance::scenes::{
@@ -257,7 +257,7 @@ fn jobs() -> Vec<Job> {
                 plan.views = vec![2, 0, 1];
                 (plan.colour, plan.noise) = (Some(ColourPlan::affine(0.01)), Some(0.05));
                 let (weight, rate) = (0.1, 2.0);
-                plan.masks = Some(MaskPlan { weight, rate });
+                plan.columns[Column::Mask] = Some(ColumnPlan { weight, rate });
             },
             adc,
         ),
@@ -275,20 +275,26 @@ fn jobs() -> Vec<Job> {
             |plan| {
                 (plan.sparse_adam, plan.scale) = (true, 2);
                 let (weight, rate) = (0.1, 2.0);
-                plan.masks = Some(MaskPlan { weight, rate });
+                plan.columns[Column::Mask] = Some(ColumnPlan { weight, rate });
             },
             |learner| {
                 learner.refine(&Refine::PruneFloaters {
                     render: options(Pipeline::AUTO),
                     depth_share: 0.8,
                 })?;
-                learner.refine(&Refine::PruneMasked).map(drop)
+                learner
+                    .refine(&Refine::PruneByColumn(Column::Mask))
+                    .map(drop)
             },
         ),
         steps(
             "antialiased",
             views,
-            |learner| learner.refine(&Refine::SmoothingFilter).map(drop),
+            |learner| {
+                learner
+                    .refine(&Refine::ComputeColumn(Column::Filter))
+                    .map(drop)
+            },
             |plan| {
                 plan.render.antialias = true;
                 plan.statistics = Some(Statistic::Absolute);

@@ -7,6 +7,7 @@ use crate::device::Limited;
 use crate::peers::loopback::Loopback;
 use crate::tests::support::device::device;
 use splatcore_core::backend::Scoring;
+use splatcore_core::columns::Column;
 
 fn learner(course: Course, limit: Option<u64>, peers: Arc<Loopback>) -> Option<CudaLearner> {
     let device: Arc<dyn Device> = match limit {
@@ -115,7 +116,7 @@ fn refinements(plan: &StepPlan) -> Vec<Refine> {
             render: plan.render.clone(),
             depth_share: 0.9,
         },
-        Refine::SmoothingFilter,
+        Refine::ComputeColumn(Column::Filter),
         Refine::FadeOpacity {
             factor: 0.9,
             floor: 0.01,

@@ -6,8 +6,8 @@ use crate::peers::{Peers, Piece, exchange};
 use crate::tests::support::device::device;
 use splatcore_core::Lens;
 use splatcore_core::colour::{ColourModel, ColourPlan};
+use splatcore_core::columns::{Column, ColumnPlan};
 use splatcore_core::depth::{DepthLoss, DepthMap, DepthPlan};
-use splatcore_core::learned_masks::MaskPlan;
 use splatcore_core::shutter::{Readout, Shutter};
 use splatcore_core::sky::SkyPlan;
 use std::ops::RangeInclusive;
@@ -92,7 +92,7 @@ impl Course {
             plan.render.pipeline = "exact+subtile+atomic".parse().unwrap();
         }
         plan.sparse_adam = self.sparse;
-        plan.masks = self.masks.then_some(MaskPlan {
+        plan.columns[Column::Mask] = self.masks.then_some(ColumnPlan {
             rate: 0.05,
             weight: 1e-3,
         });

@@ -11,9 +11,9 @@
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
 // noise. SEVERAL_FRAMES 1 takes `share` of the gradients that frames added up (accumulate.cu).
-// SHARD 1 steps a rank's rows, by which `splat_of` and `gradients` go. LEARNED_MASKS 1
-// learns masks too (docs/methods/learned-masks.md; MIN_MASK, OFF_OPACITY_LOGIT). SH_ROW floats a
-// row of harmonics; BETA1, BETA2, EPSILON (rates.rs); those of moments.cuh, project_backward.cuh.
+// SHARD 1 steps a rank's rows, by which `splat_of` and `gradients` go. LEARNED_COLUMNS
+// learns columns too (columns.cuh). SH_ROW floats a row of harmonics; BETA1, BETA2, EPSILON
+// (rates.rs); those of moments.cuh, project_backward.cuh.
 //
 // Launch. Blocks of 128 threads, 6 a multiprocessor; a warp takes 32 Gaussians and waits for no
 // other: harmonics by asynchronous copies; a lane a Gaussian: gradients, rotation, opacity, noise;
@@ -24,6 +24,7 @@
 //
 // Now. 94 us with COMPACT (fox_220k, H200). History: docs/log/kernels/adam.md
 
+#include "columns.cuh"
 #include "gradient_row.cuh"
 #include "harmonic_rows.cuh"
 #include "matrix.cuh"
@@ -73,9 +74,7 @@ struct Rates {
     float opacity_regulariser;  // weight of the mean over the Gaussians
     float scale_regulariser;    // weight of the mean over their scales
     float noise;                // 0 for none
-    float mask_rate;
-    float mask_weight;  // of the mean learned mask
-    float sh_keep;      // decoupled decay (Loshchilov & Hutter 2019) of harmonics above degree 0
+    float sh_keep;  // decoupled decay (Loshchilov & Hutter 2019) of harmonics above degree 0
     u32 padding;
     u32 statistics;
     u32 step;
@@ -151,9 +150,7 @@ struct AdamParams {
     const Splat* splats;        // by compacted index
     ReadOnly<float4> sums;      // a row of 12 floats for each compacted index
     ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
-    float* masks;               // [count], mask logits, and their moments; null: none
-    float* masks_1;
-    float* masks_2;
+    LearnedColumn columns[COLUMNS];
     ReadOnly<u32> gaussians;  // the number of Gaussians; null: `most`
     Camera camera;
     Rates rates;
@@ -294,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     u32 key = rounding_key(args.rates.seed, args.rates.step);
     float* scratch = scratches[warp];
     if (learns) {
-#if LEARNED_MASKS
+#if LEARNED_COLUMNS
 #if SEVERAL_FRAMES
         // d ln opacity / d logit = 1 - opacity. From MAX_LOGIT on the gradient is 0 in f32.
         float d_ln_opacity = d.opacity_logit * (1.0f + expf(fminf(opacity_logit, MAX_LOGIT)));
@@ -320,19 +317,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         update(opacity_logit, args.opacity_logits_1[stored + lane],
                args.opacity_logits_2[stored + lane], d.opacity_logit, args.rates.opacity_logits,
                correction, rounding_bits(key, i, NUMBER_OPACITY));
-#if LEARNED_MASKS
-        // Straight through (Lee et al. 2024, section 3.1): scales and opacity are proportional to
-        // the mask.
-        float mask_logit = args.masks[i], on = sigmoid(mask_logit);
-        float d_mask = d.log_scales[0] + d.log_scales[1] + d.log_scales[2] + d_ln_opacity +
-                       args.rates.mask_weight / float(count);
-        update(mask_logit, args.masks_1[i], args.masks_2[i], d_mask * on * (1.0f - on),
-               args.rates.mask_rate, correction, 0);
-        args.masks[i] = mask_logit;
-        if (!(mask_logit >= MIN_MASK)) {
-            opacity_logit = OFF_OPACITY_LOGIT;
-            args.opacity_logits_1[stored + lane] = {};
-            args.opacity_logits_2[stored + lane] = {};
+#if LEARNED_COLUMNS
+#pragma unroll
+        for (int k = 0; k < COLUMNS; ++k) {
+            if (!(LEARNED_COLUMNS >> k & 1)) continue;
+            const LearnedColumn& column = args.columns[k];
+            float number = column.values[i];
+            float gradient = column_gradient(k, number, d.log_scales, d_ln_opacity,
+                                             column.weight / float(count));
+            update(number, column.first[i], column.second[i], gradient, column.rate, correction, 0);
+            column.values[i] = number;
+            if (!(number >= column.min)) {
+                opacity_logit = OFF_OPACITY_LOGIT;
+                args.opacity_logits_1[stored + lane] = {};
+                args.opacity_logits_2[stored + lane] = {};
+            }
         }
 #endif
         args.opacity_logits[i] = opacity_logit;

@@ -2,8 +2,9 @@
 
 use super::moments::Moments;
 use super::rates;
-use super::{of_batch, program, with_masks};
+use super::{of_batch, program};
 use crate::device::Program;
+use crate::ops::columns::Learned;
 use crate::ops::lens::LensKind;
 use crate::ops::project;
 use crate::ops::state::State;
@@ -20,7 +21,7 @@ pub struct AdamKind {
     absolute: bool,
     antialias: bool,
     smoothing: bool,
-    masks: bool,
+    columns: Learned,
     batch: bool,
     /// Other ranks have the other Gaussians.
     shard: bool,
@@ -42,8 +43,8 @@ impl AdamKind {
             sparse: plan.sparse_adam,
             absolute: plan.statistics == Some(Statistic::Absolute),
             antialias: plan.render.antialias,
-            smoothing: state.column(Column::Filter).exists,
-            masks: plan.masks.is_some(),
+            smoothing: state.columns[Column::Filter].exists,
+            columns: Learned::by(plan),
             batch: plan.views.len() > 1,
             shard,
             lens: match plan.views.len() {
@@ -71,10 +72,8 @@ impl AdamKind {
         );
         let filtered = project::filtered(plain, self.antialias, self.smoothing);
         let program = project::through_lens(filtered, self.lens);
-        let mut program = project::by_depth(program, self.depth);
-        if self.masks {
-            program = with_masks(program);
-        }
+        let program = project::by_depth(program, self.depth);
+        let mut program = self.columns.in_program(program);
         if self.batch {
             program = of_batch(program);
         }

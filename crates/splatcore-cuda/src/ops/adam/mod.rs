@@ -4,7 +4,8 @@ pub mod kind;
 pub mod moments;
 pub mod rates;
 
-use super::constants::{flag, float};
+use super::columns::{self, COLUMNS, LearnedColumn};
+use super::constants::flag;
 use super::project::{NO_FILTER, harmonics, no_depth};
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
@@ -15,7 +16,7 @@ use crate::ops::lens::KernelLens;
 use crate::ops::row_blocks::RowBlocks;
 use moments::Moments;
 use rates::Rates;
-use splatcore_core::{BackendError, learned_masks};
+use splatcore_core::BackendError;
 
 kernel_params! {
     /// Parameters of `adam` (adam.cu). A name with `_1` or `_2` is the first or second moment.
@@ -41,9 +42,7 @@ kernel_params! {
         splats: Address,
         sums: Address,
         smoothing: Address,
-        masks: Address,
-        masks_1: Address,
-        masks_2: Address,
+        columns: [LearnedColumn; COLUMNS],
         gaussians: Address,
         camera: KernelCamera,
         rates: Rates,
@@ -56,8 +55,6 @@ kernel_params! {
     }
 }
 
-/// A constant: 1 learns masks.
-const LEARNED_MASKS: &str = "LEARNED_MASKS";
 /// A constant: 1 takes gradients that were added up.
 const SEVERAL_FRAMES: &str = "SEVERAL_FRAMES";
 
@@ -69,21 +66,11 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
     constants.push(flag("ABSOLUTE", absolute));
     constants.extend(rates::constants());
     constants.extend(moments::constants());
-    constants.push(flag(LEARNED_MASKS, false));
+    constants.extend(columns::constants());
     constants.push(flag(SEVERAL_FRAMES, false));
-    constants.push(float("MIN_MASK", learned_masks::MIN.into()));
-    constants.push(float(
-        "OFF_OPACITY_LOGIT",
-        learned_masks::OFF_OPACITY_LOGIT.into(),
-    ));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     constants.push(no_depth());
     sources::program("adam.cu", constants, [AdamParams::kernel("adam")])
-}
-
-/// `adam` that also learns masks.
-pub fn with_masks(adam: Program) -> Program {
-    adam.with(LEARNED_MASKS, 1)
 }
 
 /// `adam` of the gradients that several frames added up.

@@ -37,8 +37,6 @@ shared_struct! {
         opacity_regulariser: f32,
         scale_regulariser: f32,
         noise: f32,
-        mask_rate: f32,
-        mask_weight: f32,
         sh_keep: f32,
         padding: u32,
         statistics: u32,
@@ -47,19 +45,26 @@ shared_struct! {
     }
 }
 
+/// Of Adam's bias corrections.
+fn exponent(plan: &StepPlan) -> f64 {
+    plan.step.max(1) as f64
+}
+
+/// A rate with Adam's first bias correction in it.
+pub fn scaled(plan: &StepPlan, rate: f32) -> f32 {
+    let first = match plan.bias_correction {
+        true => 1.0 / (1.0 - plan.betas[0].powf(exponent(plan))),
+        false => 1.0,
+    };
+    (rate as f64 * first) as f32
+}
+
 impl Rates {
     /// What a step of training says, with the bias corrections of Adam in it.
     pub fn new(plan: &StepPlan) -> Self {
-        let t = plan.step.max(1) as f64;
-        let [first, second] = match plan.bias_correction {
-            true => [
-                1.0 / (1.0 - plan.betas[0].powf(t)),
-                1.0 / (1.0 - plan.betas[1].powf(t)).sqrt(),
-            ],
-            false => [1.0, 1.0],
-        };
-        let scale = |rate: f32| (rate as f64 * first) as f32;
+        let scale = |rate| scaled(plan, rate);
         let rates = &plan.rates;
+        let second = 1.0 / (1.0 - plan.betas[1].powf(exponent(plan))).sqrt();
         Self {
             means: scale(rates.means),
             log_scales: scale(rates.log_scales),
@@ -67,12 +72,14 @@ impl Rates {
             opacity_logits: scale(rates.opacity_logits),
             sh_base: scale(rates.sh_base),
             sh_rest: scale(rates.sh_rest),
-            second_correction: second as f32,
+            second_correction: if plan.bias_correction {
+                second as f32
+            } else {
+                1.0
+            },
             opacity_regulariser: plan.opacity_regulariser,
             scale_regulariser: plan.scale_regulariser,
             noise: plan.noise.unwrap_or(0.0),
-            mask_rate: scale(plan.masks.map_or(0.0, |masks| masks.rate)),
-            mask_weight: plan.masks.map_or(0.0, |masks| masks.weight),
             sh_keep: (1.0 - rates.sh_rest as f64 * plan.sh_regulariser as f64) as f32,
             padding: 0,
             statistics: plan.statistics.is_some().into(),

@@ -3,6 +3,7 @@
 use crate::device::Buffer;
 use crate::ops::offload::can_leave;
 use crate::ops::state::{Group, State};
+use splatcore_core::columns::Rule;
 
 /// One array of the state.
 pub struct Rows<'a> {
@@ -26,9 +27,11 @@ fn of_group(group: &Group) -> impl Iterator<Item = (usize, (&Buffer, usize))> {
 
 /// The arrays of which every rank has all rows, to look at: each with the bytes of a row.
 pub fn whole_arrays(state: &State) -> impl Iterator<Item = (&Buffer, usize)> {
-    let single = |buffer| (buffer, size_of::<f32>());
-    let columns = state.columns.iter().filter(|rows| rows.exists);
-    let columns = columns.flat_map(|rows| &rows.arrays).map(single);
+    let columns = state.columns.iter().filter(|(_, rows)| rows.exists);
+    let columns = columns.flat_map(|(column, rows)| {
+        let row_bytes = column.entry().row_bytes();
+        rows.arrays.iter().map(move |buffer| (buffer, row_bytes))
+    });
     let groups = state.groups.iter().enumerate();
     let groups = groups.flat_map(|(k, group)| of_group(group).map(move |of| (k, of)));
     let divided = state.division.is_some();
@@ -40,13 +43,15 @@ pub fn whole_arrays(state: &State) -> impl Iterator<Item = (&Buffer, usize)> {
 
 /// The fifteen arrays, and those of the columns that exist.
 pub fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
-    let columns = state.columns.iter_mut().filter(|rows| rows.exists);
-    let columns = columns.flat_map(|rows| rows.arrays.iter_mut().enumerate());
-    let columns = columns.map(|(k, buffer)| Rows {
-        buffer,
-        row_bytes: size_of::<f32>(),
-        moments: k > 0,
-        divided: false,
+    let columns = state.columns.iter_mut().filter(|(_, rows)| rows.exists);
+    let columns = columns.flat_map(|(_, rows)| {
+        let (entry, arrays) = (rows.entry, rows.arrays.iter_mut());
+        arrays.zip(entry.arrays).map(|(buffer, array)| Rows {
+            buffer,
+            row_bytes: entry.row_bytes(),
+            moments: array.rule == Rule::Zeroed,
+            divided: false,
+        })
     });
     let is_divided = state.division.is_some();
     let groups = state.groups.iter_mut().enumerate();

@@ -1,5 +1,5 @@
-// Pruning by scores, as floaters and by learned masks: which Gaussians stay. As floaters `largest`
-// holds verdicts, by masks their logits; the other scores are null then.
+// Pruning by scores, as floaters and by a column that learns: which Gaussians stay. As floaters
+// `largest` holds verdicts, by a column its numbers; the other scores are null then.
 
 #pragma once
 #include "gaussian_actions.cuh"

@@ -1,4 +1,4 @@
-//! Pruning by scores, as floaters or by learned masks: mark, read how many stay, compact.
+//! Pruning by scores, as floaters or by a column that learns: mark, read how many stay, compact.
 
 use super::actions::KEPT;
 use super::densifier::Densify;
@@ -8,9 +8,8 @@ use super::totals::{self, Numbers};
 use crate::device::Buffer;
 use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
+use splatcore_core::BackendError;
 use splatcore_core::backend::Refine;
-use splatcore_core::columns::Column;
-use splatcore_core::{BackendError, learned_masks};
 
 impl Densify {
     pub(super) fn prune(
@@ -36,10 +35,13 @@ impl Densify {
             (Refine::PruneFloaters { .. }, Some(scores)) => {
                 ([0, 0, scores.largest.address()], 0.0, 1.0)
             }
-            // Mask logits in their place.
-            (Refine::PruneMasked, _) if state.column(Column::Mask).exists => {
-                let logits = state.column(Column::Mask).address();
-                ([0, 0, logits], learned_masks::MIN, 1.0)
+            // The column's numbers in their place.
+            (&Refine::PruneByColumn(column), _) => {
+                let (rows, learns) = (&state.columns[column], &column.entry().learns);
+                match learns.as_ref().filter(|_| rows.exists) {
+                    Some(learns) => ([0, 0, rows.address()], learns.min, 1.0),
+                    None => return Ok(()),
+                }
             }
             _ => return Ok(()),
         };

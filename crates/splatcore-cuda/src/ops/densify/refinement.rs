@@ -82,7 +82,10 @@ impl Densify {
     ) -> Result<RefineReport, BackendError> {
         // The last two are the learner's, which has the cameras.
         if state.count == 0
-            || matches!(refine, Refine::SmoothingFilter | Refine::LimitScales { .. })
+            || matches!(
+                refine,
+                Refine::ComputeColumn(_) | Refine::LimitScales { .. }
+            )
         {
             return Ok(RefineReport {
                 count: state.count,
@@ -132,10 +135,10 @@ impl Densify {
         )?;
         match refine {
             Refine::Adc { .. } => self.adc(state, refine, scores, (numbers, counters), waits)?,
-            Refine::Prune { .. } | Refine::PruneFloaters { .. } | Refine::PruneMasked => {
+            Refine::Prune { .. } | Refine::PruneFloaters { .. } | Refine::PruneByColumn(_) => {
                 self.prune(state, refine, scores, (numbers, counters))?;
             }
-            Refine::SmoothingFilter | Refine::LimitScales { .. } => {}
+            Refine::ComputeColumn(_) | Refine::LimitScales { .. } => {}
             Refine::ResetOpacity { ceiling } => self.reset_opacity(state, *ceiling, numbers)?,
             &Refine::FadeOpacity { factor, floor } => {
                 self.fade_opacity(state, (factor, floor), numbers)?;

@@ -23,7 +23,7 @@ impl Densify {
             logit(ceiling),
         );
         let scales = state.groups[LOG_SCALES].parameters.address();
-        let smoothing = state.column(Column::Filter).address();
+        let smoothing = state.columns[Column::Filter].address();
         self.each(
             self.kernels.cap_opacity,
             state.count,

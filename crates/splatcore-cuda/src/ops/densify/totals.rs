@@ -160,16 +160,18 @@ pub(super) fn report(refine: &Refine, numbers: &[u64; PLACES]) -> RefineReport {
             pruned: (before + number(CLONED) + number(SPLIT)).saturating_sub(count),
             ..report
         },
-        Refine::Prune { .. } | Refine::PruneFloaters { .. } | Refine::PruneMasked => RefineReport {
-            pruned: before.saturating_sub(count),
-            ..report
-        },
+        Refine::Prune { .. } | Refine::PruneFloaters { .. } | Refine::PruneByColumn(_) => {
+            RefineReport {
+                pruned: before.saturating_sub(count),
+                ..report
+            }
+        }
         Refine::Mcmc { .. } => RefineReport {
             relocated: number(MOVED),
             added: number(ADDED),
             ..report
         },
-        Refine::SmoothingFilter
+        Refine::ComputeColumn(_)
         | Refine::LimitScales { .. }
         | Refine::ResetOpacity { .. }
         | Refine::FadeOpacity { .. } => report,

@@ -1,5 +1,5 @@
 //! `smoothing`: Mip-Splatting's 3D filter for each Gaussian, on the device; launches
-//! `ops/smoothing/smoothing.cu`. What it is: [`splatcore_core::smoothing`]. CPU twin:
+//! `ops/smoothing/smoothing.cu`. What it is: [`splatcore_core::columns::smoothing`]. CPU twin:
 //! `splatcore_cpu`'s `smoothing`.
 
 use crate::device::Program;
@@ -11,7 +11,7 @@ use crate::ops::sources;
 use crate::ops::state::{MEANS, State};
 use splatcore_core::BackendError;
 use splatcore_core::columns::Column;
-use splatcore_core::smoothing::{MARGIN, VARIANCE};
+use splatcore_core::columns::smoothing::{MARGIN, VARIANCE};
 
 kernel_params! {
     /// Parameters of `smoothing` (smoothing.cu).
@@ -45,7 +45,7 @@ pub fn program(lens: bool) -> Program {
 /// If memory is short (the state is then as before) or the device failed.
 pub fn smooth(op: &ByCamera, queue: &Queue, state: &mut State) -> Result<(), BackendError> {
     // Later growth is densification's, with all other arrays.
-    let filter = &mut state.columns[Column::Filter as usize];
+    let filter = &mut state.columns[Column::Filter];
     if !filter.exists {
         filter.arrays[0].reserve_exactly(state.capacity * size_of::<f32>())?;
         filter.exists = true;
@@ -60,7 +60,7 @@ pub fn smooth(op: &ByCamera, queue: &Queue, state: &mut State) -> Result<(), Bac
             count,
             cameras: op.cameras.address(),
             camera_count: op.views,
-            filters: state.column(Column::Filter).address(),
+            filters: state.columns[Column::Filter].address(),
             lenses: op.lenses.address(),
         },
     )

@@ -7,7 +7,7 @@ use crate::ops::division::Collector;
 use crate::ops::offload;
 use splatcore_core::backend::LearnerState;
 use splatcore_core::colour::{ColourState, ColourTable};
-use splatcore_core::columns::{Column, Columns};
+use splatcore_core::columns::Columns;
 use splatcore_core::{BackendError, Gaussians};
 
 /// Of a divided state: the harmonics of all ranks, and what collects the moments.
@@ -19,7 +19,7 @@ pub struct Whole {
 }
 
 impl State {
-    /// The parameters alone, without the 3D filter.
+    /// The parameters alone, without columns.
     ///
     /// # Errors
     /// If the device failed.
@@ -27,13 +27,12 @@ impl State {
         self.gather(0, whole)
     }
 
-    /// The 3D filter; empty if there is none.
+    /// The values of each column, without moments.
     ///
     /// # Errors
     /// If the device failed.
-    pub fn filters(&self) -> Result<Vec<f32>, BackendError> {
-        let filter = self.column(Column::Filter).download(self.count)?;
-        Ok(filter.into_iter().next().unwrap_or_default())
+    pub fn column_values(&self) -> Result<Columns, BackendError> {
+        self.download_columns(1)
     }
 
     /// Everything. If the state is divided, all ranks call it, or [`State::give_moments`].
@@ -49,14 +48,15 @@ impl State {
             seen: self.seen.to_vec(self.count)?,
             colours: ColourState::default(),
             sky: ColourTable::default(),
-            columns: self.kept_columns()?,
+            columns: self.download_columns(usize::MAX)?,
         })
     }
 
-    fn kept_columns(&self) -> Result<Columns, BackendError> {
+    /// So many arrays at most of the columns that exist.
+    fn download_columns(&self, arrays: usize) -> Result<Columns, BackendError> {
         let mut columns = Columns::default();
-        for column in Column::ALL.into_iter().filter(|&c| self.column(c).exists) {
-            columns.set_arrays(column, self.column(column).download(self.count)?);
+        for (column, downloaded) in columns.all_mut().iter_mut() {
+            *downloaded = self.columns[column].download(arrays, self.count)?;
         }
         Ok(columns)
     }

@@ -5,7 +5,7 @@ use super::{both_strategies, ensure_much_changed, families, refined, state};
 use crate::twin::project::sigmoid;
 use splatcore_core::backend::{Backend, LearnerState, Refine};
 use splatcore_core::columns::Column;
-use splatcore_core::smoothing::fuse;
+use splatcore_core::columns::smoothing::fuse;
 
 /// A state in which every Gaussian has another filter.
 fn filtered(seed: u64, count: usize) -> LearnerState {

@@ -3,8 +3,8 @@
 use super::super::outcome::{Outcome, ensure, gather};
 use super::{both_strategies, ensure_much_changed, families, refined, state};
 use splatcore_core::backend::{Backend, LearnerState, Refine};
-use splatcore_core::columns::{Column, Columns};
-use splatcore_core::learned_masks::{MIN, OFF_OPACITY_LOGIT, is_on};
+use splatcore_core::columns::learned_masks::{MIN, is_on};
+use splatcore_core::columns::{Column, Columns, OFF_OPACITY_LOGIT};
 
 /// A state in which every Gaussian has another mask and other moments of it; every seventh is
 /// masked, with the opacity that a step gives it.

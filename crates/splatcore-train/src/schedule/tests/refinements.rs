@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::Interval;
 use splatcore_core::backend::budget_room;
+use splatcore_core::columns::Column;
 
 #[test]
 fn adc_refines_when_inria_does() {
@@ -226,8 +227,11 @@ fn mcmc_limits_scales_in_the_end() {
 /// Where no round of adc removes them: every 1,000 steps after densification, and at the end.
 #[test]
 fn masked_gaussians_are_removed_to_the_end() {
-    let removals =
-        |config: &Config| steps_of(&refinements(config), |r| matches!(r, Refine::PruneMasked));
+    let removals = |config: &Config| {
+        steps_of(&refinements(config), |r| {
+            matches!(r, Refine::PruneByColumn(Column::Mask))
+        })
+    };
     let config = Config {
         learned_masks: Some(5e-4),
         ..ADC

@@ -13,34 +13,43 @@
 //!
 //! as scales and opacity are proportional to M. A Gaussian with M = 0 has no splat, hence no
 //! gradient but that of the weight, which pulls m further down: it never comes back. A step gives
-//! it the opacity [`OFF_OPACITY_LOGIT`] at once, so that nothing else needs to know of masks. The
-//! next [`crate::backend::Refine::Adc`] removes it, as its opacity is below any threshold but 0;
-//! [`crate::backend::Refine::PruneMasked`] removes it by its mask.
+//! it the opacity [`super::OFF_OPACITY_LOGIT`] at once, so that nothing else needs to know of
+//! masks. The next [`crate::backend::Refine::Adc`] removes it, as its opacity is below any
+//! threshold but 0; [`crate::backend::Refine::PruneByColumn`] removes it by its mask.
+//!
+//! Sparse Adam leaves the masks of unseen Gaussians alone. dL/dM is of the image alone, as the
+//! regularisers are of the Gaussians that are stored.
+
+use super::entry::{Array, Entry, Learns};
 
 /// Every mask logit at the start, as in the authors' code: `sigmoid` of it is 0.73.
 pub const START: f32 = 1.0;
 /// `ln(0.01 / 0.99)`: a Gaussian whose mask logit is below this is masked.
 pub const MIN: f32 = -4.595_12;
-/// Opacity logit of a masked Gaussian: an opacity of 1e-13, far below the 1/255 that is drawn.
-pub const OFF_OPACITY_LOGIT: f32 = -30.0;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "learned masks",
+    width: 1,
+    arrays: &[
+        Array::copied("mask.logits"),
+        Array::zeroed("mask.first"),
+        Array::zeroed("mask.second"),
+    ],
+    learns: Some(Learns {
+        start: START,
+        min: MIN,
+    }),
+};
 
 /// Whether a Gaussian with this mask logit is there; one that is not a number is not.
 pub fn is_on(logit: f32) -> bool {
     logit >= MIN
 }
 
-/// How masks learn in a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MaskPlan {
-    /// Weight of the mean of `sigmoid(m)` in the loss; 5e-4 in the paper.
-    pub weight: f32,
-    /// Adam's learning rate of m; 0.01 in the authors' code.
-    pub rate: f32,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::OFF_OPACITY_LOGIT;
     use crate::gaussians::{logit, sigmoid};
     use crate::semantics::ALPHA_MIN;
 

@@ -1,12 +1,13 @@
 //! `smoothing`: Mip-Splatting's 3D filter (Yu et al. 2024, section 4.1;
-//! [`splatcore_core::smoothing`]), a part of `project` and `project_backward`. Log scales grow and
-//! opacities fall as they are loaded, and gradients go back the same way; all in between knows
-//! nothing of it. Twin: `splatcore_reference::twin::smoothing`.
+//! [`splatcore_core::columns::smoothing`]), a part of `project` and `project_backward`. Log scales
+//! grow and opacities fall as they are loaded, and gradients go back the same way; all in between
+//! knows nothing of it. Twin: `splatcore_reference::twin::smoothing`.
 
 use crate::scene::Scene;
 use crate::simd::{Lanes, Rows, load_columns, log2_one_plus_exp2};
 use rayon::prelude::*;
-use splatcore_core::smoothing::{Sampler, filter};
+use splatcore_core::columns::Column;
+use splatcore_core::columns::smoothing::{Sampler, filter};
 use splatcore_core::{Camera, Gaussians};
 use std::f32::consts::{LN_2, LOG2_E};
 
@@ -25,11 +26,12 @@ pub(crate) fn filters(gaussians: &Gaussians, cameras: &[Camera]) -> Vec<f32> {
 #[inline(always)]
 pub(crate) fn smooth<L: Lanes>(scene: &Scene<'_>, rows: &Rows, columns: &mut [L; 10]) -> [L; 3] {
     let mut growth = [L::splat(0.0); 3];
-    if scene.smoothing.is_empty() {
+    let filters = scene.columns[Column::Filter];
+    if filters.is_empty() {
         return growth;
     }
     let mut filter = [L::splat(0.0)];
-    load_columns(scene.smoothing, 1, rows, 1, &mut filter);
+    load_columns(filters, 1, rows, 1, &mut filter);
     for k in 0..3 {
         // sqrt(1 + f^2 / s^2)
         let over = (filter[0] - columns[3 + k]) * L::splat(2.0 * LOG2_E);

@@ -13,6 +13,7 @@
 //! for the reset of opacities: there the filtered ones are capped, or those that the filter made
 //! faint would fall below what is drawn at all and never come back.
 
+use super::entry::{Array, Entry};
 use crate::camera::{Camera, dot};
 use crate::gaussians::Gaussians;
 use crate::lens::{Lens, Projection};
@@ -22,6 +23,13 @@ use crate::semantics::NEAR_PLANE;
 pub const VARIANCE: f64 = 0.2;
 /// A camera sees a mean that lies outside its image by no more than this share of the side.
 pub const MARGIN: f64 = 0.15;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "smoothing filters",
+    width: 1,
+    arrays: &[Array::copied("smoothing")],
+    learns: None,
+};
 
 /// A camera that samples the scene.
 #[derive(Clone, Debug)]
