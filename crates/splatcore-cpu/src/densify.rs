@@ -3,8 +3,6 @@
 
 use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores, budget_room};
 use splatcore_core::camera::rotation_from_quaternion;
-use splatcore_core::columns::Column;
-use splatcore_core::columns::smoothing::ceiling_logit;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::{Rng, draw_key, normal3};
 use splatcore_core::{Gaussians, Region};
@@ -269,12 +267,9 @@ fn prune(state: &mut LearnerState, min_opacity: f32, max_scale: Option<f32>) -> 
 
 fn reset_opacity(state: &mut LearnerState, ceiling: f32) {
     let gaussians = &mut state.gaussians;
-    let filters = state.columns.values(Column::Filter);
+    let columns = state.columns.all_values();
     for (i, value) in gaussians.opacity_logits.iter_mut().enumerate() {
-        *value = value.min(match filters.get(i) {
-            Some(&filter) => ceiling_logit(ceiling, gaussians.log_scales[i], filter),
-            None => logit(ceiling),
-        });
+        *value = value.min(columns.ceiling_logit(ceiling, gaussians.log_scales[i], i));
     }
     state.first.opacity_logits.fill(0.0);
     state.second.opacity_logits.fill(0.0);

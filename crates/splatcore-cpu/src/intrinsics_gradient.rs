@@ -5,7 +5,7 @@
 use crate::antialias::Compensation;
 use crate::blend_backward::SumRow;
 use crate::camera::KernelCamera;
-use crate::columns::smoothing::smooth;
+use crate::columns::grown;
 use crate::ewa_backward;
 use crate::frame::{Frame, ROWS};
 use crate::geometry::{geometry, load_geometry};
@@ -98,7 +98,7 @@ fn kernel<L: Lanes>(
         let totals = add_up_pairs::<L>(splats, slots, pairs_of_splats, sums, gaussians);
         let d_mean = mean_gradient(&totals);
         let mut columns = load_geometry::<L>(&scene, &totals.rows);
-        smooth(&scene, &totals.rows, &mut columns);
+        grown(&scene, &totals.rows, &mut columns);
         let lanes = match &camera.lens {
             Some(lens) => {
                 let d_projected = projected_gradient(&totals, None);

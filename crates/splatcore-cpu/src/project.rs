@@ -4,7 +4,7 @@
 
 use crate::antialias::Compensation;
 use crate::camera::KernelCamera;
-use crate::columns::smoothing::smooth;
+use crate::columns::{grow, grown};
 use crate::ellipse::{Ellipse, LOG2_255};
 use crate::geometry::{Geometry, geometry, load_geometry};
 use crate::harmonics::{direction, sh_basis};
@@ -12,7 +12,6 @@ use crate::place::Place;
 pub use crate::scene::Scene;
 use crate::simd::{Lanes, Mask, Rows, ceil, dispatch, load_columns, log2_one_plus_exp2};
 use crate::unscented;
-use splatcore_core::columns::Column;
 use splatcore_core::semantics::TILE;
 use splatcore_core::sh;
 use std::f32::consts::LOG2_E;
@@ -98,7 +97,7 @@ fn project_lanes<L: Lanes>(
         (1 << lanes) - 1
     };
     let mut columns = load_geometry::<L>(scene, rows);
-    let growth = smooth(scene, rows, &mut columns);
+    let growth = grown(scene, rows, &mut columns);
     let g = geometry(&columns, camera);
     let place = match &camera.lens {
         None => pinhole(&g, camera),
@@ -223,7 +222,7 @@ fn log2_opacity<L: Lanes>(scene: &Scene<'_>, rows: &Rows, growth: &[L; 3], facto
     let mut logits = [L::splat(0.0)];
     load_columns(scene.opacity_logits, 1, rows, 1, &mut logits);
     let mut log2_opacity = -log2_one_plus_exp2(logits[0] * L::splat(-LOG2_E));
-    if !scene.columns[Column::Filter].is_empty() {
+    if grow(scene) {
         log2_opacity = log2_opacity - (growth[0] + growth[1] + growth[2]);
     }
     if let Some(factor) = factor {

@@ -5,7 +5,7 @@
 use crate::antialias::{Compensation, Pull};
 use crate::blend_backward::{SUMS, SumRow};
 use crate::camera::KernelCamera;
-use crate::columns::smoothing::{smooth, smooth_backward};
+use crate::columns::{grow, grown, grown_backward};
 use crate::ewa_backward;
 use crate::geometry::{Geometry, geometry, load_geometry};
 use crate::harmonics::{direction, sh_backward, sh_basis};
@@ -15,7 +15,6 @@ use crate::scene::Scene;
 use crate::simd::{Lanes, Rows, dispatch, load_all, load_columns, store_columns};
 use crate::unscented;
 use splatcore_core::backend::Statistic;
-use splatcore_core::columns::Column;
 use splatcore_core::{Gaussians, sh};
 use std::f32::consts::{LN_2, LOG2_E};
 
@@ -117,7 +116,7 @@ fn backward_lanes<L: Lanes>(
     store_norm(&totals, &d_mean, camera, lanes, out);
 
     let mut columns = load_geometry::<L>(scene, local);
-    let growth = smooth(scene, local, &mut columns);
+    let growth = grown(scene, local, &mut columns);
     let g = geometry(&columns, camera);
     let PlaceGradient {
         world: mut d_world,
@@ -130,8 +129,8 @@ fn backward_lanes<L: Lanes>(
             unscented::backward(&columns, lens, camera, &d_mean, &d_projected, totals.alpha)
         }
     };
-    if !scene.columns[Column::Filter].is_empty() {
-        smooth_backward(&growth, totals.alpha, &mut d_log_scales);
+    if grow(scene) {
+        grown_backward(&growth, totals.alpha, &mut d_log_scales);
     }
     store_columns(&mut d_log_scales, out.log_scales, 3, local, lanes);
     let mut d_quaternion = quaternion_gradient(&d_rotation, &g);

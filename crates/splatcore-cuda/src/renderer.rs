@@ -3,6 +3,7 @@
 use crate::device::error::failed;
 use crate::device::{Buffer, Place};
 use crate::learner::memory;
+use crate::ops::columns::kernels::ShapeColumns;
 use crate::ops::project::half;
 use crate::ops::scene::SceneAddresses;
 use crate::ops::state;
@@ -185,7 +186,7 @@ impl CudaRenderer {
             half: self.half,
             is_spatial: true,
             arrays: self.arrays.each_ref().map(Buffer::address),
-            smoothing: 0,
+            shape: ShapeColumns::default(),
         }
     }
 }

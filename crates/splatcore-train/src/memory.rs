@@ -4,6 +4,7 @@ use crate::config::ResolvedConfig;
 use crate::schedule::Schedule;
 use splatcore_core::View;
 use splatcore_core::backend::{Backend, MemoryPlan};
+use splatcore_core::columns::{Column, Rule};
 use std::fmt;
 use std::str::FromStr;
 
@@ -67,6 +68,16 @@ pub fn plan(
     if config.batch.views > 1 {
         // The gradients that the photos of a step add up have the parameters' shape.
         plan.working = plan.working.saturating_add(plan.parameters);
+    }
+    let kept = |&column: &Column| config.columns.computes(column) || config.columns.learns(column);
+    for entry in Column::ALL.into_iter().filter(kept).map(Column::entry) {
+        for (_, rule) in entry.arrays {
+            let part = match rule {
+                Rule::Copied => &mut plan.parameters,
+                Rule::Zeroed => &mut plan.moments,
+            };
+            *part = part.saturating_add((expected * entry.row_bytes()) as u64);
+        }
     }
     Memory {
         initial,

@@ -13,6 +13,7 @@
 //! - Steps scale with `iterations` (see [`crate::Config::complete`]).
 
 mod colour;
+mod columns;
 mod course;
 mod depth;
 mod depth_unit;
@@ -36,7 +37,6 @@ use splatcore_core::backend::{
     BETAS, Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
 };
 use splatcore_core::colour::camera_count;
-use splatcore_core::columns::Column;
 use splatcore_core::random::uniform_at;
 use splatcore_core::ranked::median;
 use splatcore_core::semantics::Semantics;
@@ -51,13 +51,6 @@ pub fn log_linear(from: f64, to: f64, t: f64) -> f64 {
     let t = t.clamp(0.0, 1.0);
     (from.ln() * (1.0 - t) + to.ln() * t).exp()
 }
-
-/// Steps between two computations of the 3D filter.
-pub const SMOOTHING_EVERY: u32 = 100;
-
-/// Steps between two removals of Gaussians that a column says are drawn no more, as of masked ones
-/// in Compact-3DGS' code.
-pub const PRUNE_BY_COLUMN_EVERY: u32 = 1000;
 
 /// Of a photo no more pixels count for the number of Gaussians: the same few views tell no more of
 /// them apart however many pixels they have.
@@ -356,8 +349,8 @@ impl Schedule {
     /// `densify-until`, the opacity reset at multiples of `opacity-reset-every`, and once at
     /// `densify-from` on a white background (where opaque white haze costs nothing to the loss);
     /// then the Gaussians go that columns say are drawn no more, where no round of adc removes
-    /// them; then the limit on scales and the 3D filter. Large Gaussians are pruned only after the
-    /// first reset interval.
+    /// them; then the limit on scales and the columns that are computed. Large Gaussians are pruned
+    /// only after the first reset interval.
     pub fn refinements(&self, step: u32) -> Vec<Refine> {
         let mut refinements = Vec::new();
         refinements.extend(self.floaters(step));
@@ -368,7 +361,7 @@ impl Schedule {
         }
         refinements.extend(self.pruning_by_columns(step));
         refinements.extend(self.scale_limit(step));
-        refinements.extend(self.smoothing(step));
+        refinements.extend(self.computed_columns(step));
         refinements
     }
 
@@ -435,20 +428,6 @@ impl Schedule {
         due.then_some(Refine::ResetOpacity {
             ceiling: c.densify.opacity_reset_to as f32,
         })
-    }
-
-    /// The 3D filter of an antialiased run follows the means: before the first step (as step 0),
-    /// and every [`SMOOTHING_EVERY`] steps, last of all that happens then, but for so many steps at
-    /// the end, in which parameters can come to rest in it. As in Mip-Splatting's code.
-    fn smoothing(&self, step: u32) -> Option<Refine> {
-        let due = step.is_multiple_of(SMOOTHING_EVERY)
-            && (step == 0 || step + SMOOTHING_EVERY <= self.config.iterations);
-        (self.config.scene.antialias && due).then_some(Refine::ComputeColumn(Column::Filter))
-    }
-
-    /// What precedes the first step.
-    pub fn preparations(&self) -> Option<Refine> {
-        self.smoothing(0)
     }
 
     /// From the end of densification on, every `densify-every` steps, and after the last: scales

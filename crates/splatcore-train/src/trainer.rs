@@ -138,7 +138,7 @@ impl Trainer {
             .within(views.iter().map(|view| &view.camera))?;
         let mut learner = backend.learner(&scene, Arc::clone(&views))?;
         learner.reserve(schedule.gaussians_in_the_end(0, scene.len()))?;
-        if let Some(refine) = schedule.preparations() {
+        for refine in schedule.preparations() {
             learner.refine(&refine)?;
             learner.finish()?; // One of several processes may look before the first step.
         }

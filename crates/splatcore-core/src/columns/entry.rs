@@ -5,21 +5,13 @@
 pub struct Entry {
     /// What messages call its numbers.
     pub name: &'static str,
-    /// Numbers of a Gaussian in each array.
+    /// Numbers of a Gaussian in each array; 1 of one that learns.
     pub width: usize,
-    /// The values, then, of one that learns, Adam's first and second moments.
-    pub arrays: &'static [Array],
+    /// The values, then, of one that learns, Adam's first and second moments: what checkpoints call
+    /// each array, and what refinements do with it.
+    pub arrays: &'static [(&'static str, Rule)],
     /// How it learns; `None` for one that an op computes.
     pub learns: Option<Learns>,
-}
-
-/// An array of a column.
-#[derive(Debug)]
-pub struct Array {
-    /// What checkpoints call it.
-    pub name: &'static str,
-    /// What a refinement does with it.
-    pub rule: Rule,
 }
 
 /// What a refinement does with an array where it puts a Gaussian in another's place or behind all.
@@ -36,23 +28,9 @@ pub enum Rule {
 pub struct Learns {
     /// Every number before the first step that learns it.
     pub start: f32,
-    /// A Gaussian with a number below this, or that is not a number, is drawn no more: steps give
+    /// A Gaussian whose number is below this, or that is not a number, is drawn no more: steps give
     /// it [`super::OFF_OPACITY_LOGIT`].
     pub min: f32,
-}
-
-impl Array {
-    /// Of values.
-    pub const fn copied(name: &'static str) -> Self {
-        let rule = Rule::Copied;
-        Self { name, rule }
-    }
-
-    /// Of moments.
-    pub const fn zeroed(name: &'static str) -> Self {
-        let rule = Rule::Zeroed;
-        Self { name, rule }
-    }
 }
 
 impl Rule {
@@ -81,9 +59,9 @@ impl Entry {
 }
 
 impl Learns {
-    /// Whether a Gaussian with these numbers is drawn.
-    pub fn draws(&self, numbers: &[f32]) -> bool {
-        numbers.iter().all(|&number| number >= self.min)
+    /// Whether a Gaussian with this number is drawn.
+    pub fn draws(&self, number: f32) -> bool {
+        number >= self.min
     }
 }
 

@@ -20,7 +20,7 @@
 //! Sparse Adam leaves the masks of unseen Gaussians alone. dL/dM is of the image alone, as the
 //! regularisers are of the Gaussians that are stored.
 
-use super::entry::{Array, Entry, Learns};
+use super::entry::{Entry, Learns, Rule};
 
 /// Every mask logit at the start, as in the authors' code: `sigmoid` of it is 0.73.
 pub const START: f32 = 1.0;
@@ -31,9 +31,9 @@ pub(super) const ENTRY: Entry = Entry {
     name: "learned masks",
     width: 1,
     arrays: &[
-        Array::copied("mask.logits"),
-        Array::zeroed("mask.first"),
-        Array::zeroed("mask.second"),
+        ("mask.logits", Rule::Copied),
+        ("mask.first", Rule::Zeroed),
+        ("mask.second", Rule::Zeroed),
     ],
     learns: Some(Learns {
         start: START,

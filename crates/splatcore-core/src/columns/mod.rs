@@ -9,9 +9,9 @@ mod entry;
 pub mod learned_masks;
 pub mod smoothing;
 
-pub use entry::{Array, Entry, Learns, Rule};
+pub use entry::{Entry, Learns, Rule};
 
-use crate::gaussians::Gaussians;
+use crate::gaussians::{Gaussians, logit};
 use std::ops::{Index, IndexMut};
 
 /// A column, by its place in the table.
@@ -103,12 +103,20 @@ impl Values<'_> {
         smoothing::fuse(gaussians, self[Column::Filter])
     }
 
+    /// The logit that caps the opacity of Gaussian `i` as it is drawn at `ceiling`.
+    pub fn ceiling_logit(&self, ceiling: f32, log_scales: [f32; 3], i: usize) -> f32 {
+        match self[Column::Filter].get(i) {
+            Some(&filter) => smoothing::ceiling_logit(ceiling, log_scales, filter),
+            None => logit(ceiling),
+        }
+    }
+
     /// Whether a column that learns draws Gaussian `i`, as one does that does not exist or not
     /// learn.
     pub fn draws(&self, column: Column, i: usize) -> bool {
-        let numbers = self.rows(i, 1)[column];
+        let number = self[column].get(i);
         let learns = column.entry().learns.as_ref();
-        learns.is_none_or(|learns| learns.draws(numbers))
+        (learns.zip(number)).is_none_or(|(learns, &number)| learns.draws(number))
     }
 }
 
@@ -175,7 +183,7 @@ impl Columns {
     pub fn start(&mut self, plans: &ColumnPlans, n: usize) {
         for (column, start) in plans.starts() {
             if !self.has(column) {
-                self.set(column, vec![start; n * column.entry().width]);
+                self.set(column, vec![start; n]);
             }
         }
     }
@@ -224,8 +232,8 @@ impl Columns {
     fn each(&mut self, change: impl Fn(Rule, usize, &mut Vec<f32>)) {
         for (column, arrays) in self.arrays.iter_mut() {
             let entry = column.entry();
-            for (array, of) in arrays.iter_mut().zip(entry.arrays) {
-                change(of.rule, entry.width, array);
+            for (array, &(_, rule)) in arrays.iter_mut().zip(entry.arrays) {
+                change(rule, entry.width, array);
             }
         }
     }
@@ -282,17 +290,19 @@ mod tests {
         let entries = Column::ALL.map(Column::entry);
         let mut names: Vec<_> = entries
             .iter()
-            .flat_map(|entry| entry.arrays.iter().map(|array| array.name))
+            .flat_map(|entry| entry.arrays.iter().map(|(name, _)| name))
             .collect();
         let all = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), all, "names are told apart");
         for entry in entries {
-            let rules: Vec<Rule> = entry.arrays.iter().map(|array| array.rule).collect();
-            let moments = if entry.learns.is_some() { 2 } else { 0 };
-            let want = [vec![Rule::Copied], vec![Rule::Zeroed; moments]].concat();
-            assert!(rules == want && entry.width > 0, "{}", entry.name);
+            let rules: Vec<Rule> = entry.arrays.iter().map(|(_, rule)| *rule).collect();
+            let sound = match entry.learns {
+                Some(_) => rules[1..] == [Rule::Zeroed; 2] && entry.width == 1,
+                None => rules.len() == 1 && entry.width > 0,
+            };
+            assert!(sound && rules[0] == Rule::Copied, "{}", entry.name);
         }
     }
 }

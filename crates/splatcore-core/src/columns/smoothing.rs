@@ -13,7 +13,7 @@
 //! for the reset of opacities: there the filtered ones are capped, or those that the filter made
 //! faint would fall below what is drawn at all and never come back.
 
-use super::entry::{Array, Entry};
+use super::entry::{Entry, Rule};
 use crate::camera::{Camera, dot};
 use crate::gaussians::Gaussians;
 use crate::lens::{Lens, Projection};
@@ -27,7 +27,7 @@ pub const MARGIN: f64 = 0.15;
 pub(super) const ENTRY: Entry = Entry {
     name: "smoothing filters",
     width: 1,
-    arrays: &[Array::copied("smoothing")],
+    arrays: &[("smoothing", Rule::Copied)],
     learns: None,
 };
 

@@ -2,14 +2,22 @@
 //! learn.
 
 mod learned_masks;
-pub(crate) mod smoothing;
+mod smoothing;
+
+pub(crate) use smoothing::{grown, grown_backward};
 
 use crate::adam::{Correction, Group, adam};
+use crate::scene::Scene;
 use crate::shared::Disjoint;
 use crate::simd::Level;
 use splatcore_core::columns::{Column, ColumnPlan, Learns};
 use splatcore_core::{Camera, Gaussians};
 use std::ops::Range;
+
+/// Whether columns change how a scene's Gaussians are drawn.
+pub(crate) fn grow(scene: &Scene<'_>) -> bool {
+    !scene.columns[Column::Filter].is_empty()
+}
 
 /// The values of a column that is computed from the cameras, `[n][width]`.
 pub(crate) fn compute(
@@ -31,15 +39,14 @@ fn gradient_of(column: Column) -> Option<Gradient> {
     }
 }
 
-/// dL/dnumber of some rows, `[rows][width]`, from the numbers, the weight of the column's term for
-/// each Gaussian, the opacity logits, and the image's gradients of the parameters.
+/// dL/dnumber of some rows from the numbers, the weight of the column's term for each Gaussian, the
+/// opacity logits, and the image's gradients of the parameters.
 type Gradient = fn(numbers: &[f32], share: f32, logits: &[f32], image: &Gaussians) -> Vec<f32>;
 
 /// A column that a step learns, in slices that threads share by disjoint rows.
 pub(crate) struct LearnedColumn<'a> {
-    values: Disjoint<'a, f32>,
-    moments: [Disjoint<'a, f32>; 2],
-    width: usize,
+    /// Values, first and second moments.
+    arrays: [Disjoint<'a, f32>; 3],
     learns: &'static Learns,
     gradient: Gradient,
     plan: ColumnPlan,
@@ -47,15 +54,9 @@ pub(crate) struct LearnedColumn<'a> {
 
 impl<'a> LearnedColumn<'a> {
     /// Of the column's values, first and second moments; `None` of one that does not learn.
-    pub fn new(
-        column: Column,
-        [values, first, second]: [&'a mut [f32]; 3],
-        plan: ColumnPlan,
-    ) -> Option<Self> {
+    pub fn new(column: Column, arrays: [&'a mut [f32]; 3], plan: ColumnPlan) -> Option<Self> {
         Some(Self {
-            values: Disjoint::new(values),
-            moments: [first, second].map(Disjoint::new),
-            width: column.entry().width,
+            arrays: arrays.map(Disjoint::new),
             learns: column.entry().learns.as_ref()?,
             gradient: gradient_of(column)?,
             plan,
@@ -75,7 +76,7 @@ impl<'a> LearnedColumn<'a> {
         image: &Gaussians,
     ) -> Vec<f32> {
         // SAFETY: the caller's promise.
-        let numbers = unsafe { self.of_rows(&self.values, first, logits.len()) };
+        let numbers = unsafe { self.arrays[0].get(first, logits.len()) };
         (self.gradient)(numbers, self.plan.weight / count as f32, logits, image)
     }
 
@@ -90,14 +91,11 @@ impl<'a> LearnedColumn<'a> {
         first: usize,
         gradients: &[f32],
     ) {
-        let rows = gradients.len() / self.width;
-        let [of_first, of_second] = &self.moments;
+        let arrays = self.arrays.each_ref();
         // SAFETY: the caller's promise.
-        let [values, of_first, of_second] = unsafe {
-            [&self.values, of_first, of_second].map(|array| self.of_rows(array, first, rows))
-        };
-        let (width, rate) = (self.width, self.plan.rate);
-        let mut group = Group::plain(values, of_first, of_second, gradients, width, rate);
+        let [values, of_first, of_second] =
+            arrays.map(|array| unsafe { array.get(first, gradients.len()) });
+        let mut group = Group::plain(values, of_first, of_second, gradients, 1, self.plan.rate);
         for rows in taken {
             adam(level, &mut group.rows(rows), correction);
         }
@@ -109,20 +107,6 @@ impl<'a> LearnedColumn<'a> {
     /// No one may change this row meanwhile.
     pub unsafe fn draws(&self, row: usize) -> bool {
         // SAFETY: the caller's promise.
-        let numbers = unsafe { self.of_rows(&self.values, row, 1) };
-        self.learns.draws(numbers)
-    }
-
-    /// # Safety
-    /// No two live results may overlap.
-    #[allow(clippy::mut_from_ref)]
-    unsafe fn of_rows<'b>(
-        &'b self,
-        array: &'b Disjoint<'_, f32>,
-        first: usize,
-        rows: usize,
-    ) -> &'b mut [f32] {
-        // SAFETY: the caller's promise.
-        unsafe { array.get(first * self.width, rows * self.width) }
+        self.learns.draws(unsafe { self.arrays[0].get(row, 1) }[0])
     }
 }

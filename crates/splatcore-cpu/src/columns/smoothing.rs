@@ -21,10 +21,10 @@ pub(crate) fn filters(gaussians: &Gaussians, cameras: &[Camera]) -> Vec<f32> {
         .collect()
 }
 
-/// Makes the log scales in columns 3 to 5 larger; returns by how much, in log2: zero without a
-/// filter.
+/// Makes the log scales in columns 3 to 5 as they are drawn; returns by how much larger, in log2:
+/// zero without a filter. ln opacity falls by the sum.
 #[inline(always)]
-pub(crate) fn smooth<L: Lanes>(scene: &Scene<'_>, rows: &Rows, columns: &mut [L; 10]) -> [L; 3] {
+pub(crate) fn grown<L: Lanes>(scene: &Scene<'_>, rows: &Rows, columns: &mut [L; 10]) -> [L; 3] {
     let mut growth = [L::splat(0.0); 3];
     let filters = scene.columns[Column::Filter];
     if filters.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn smooth<L: Lanes>(scene: &Scene<'_>, rows: &Rows, columns: &mut [L;
 /// Turns gradients with respect to the grown log scales into those of the stored ones, given the
 /// gradient with respect to ln opacity, which fell by the growth.
 #[inline(always)]
-pub(crate) fn smooth_backward<L: Lanes>(
+pub(crate) fn grown_backward<L: Lanes>(
     growth: &[L; 3],
     opacity_gradient: L,
     log_scales: &mut [L; 3],

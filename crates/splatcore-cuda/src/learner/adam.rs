@@ -7,7 +7,7 @@ use crate::device::error::device_error;
 use crate::ops::adam::rates::{Rates, scaled};
 use crate::ops::adam::{self, AdamParams};
 use crate::ops::camera::KernelCamera;
-use crate::ops::columns::LearnedColumn;
+use crate::ops::columns::kernels::LearnedColumn;
 use crate::ops::scene::SceneAddresses;
 use splatcore_core::BackendError;
 use splatcore_core::backend::StepPlan;
@@ -63,7 +63,7 @@ impl CudaLearner {
             splat_of,
             splats,
             sums,
-            smoothing: scene.smoothing,
+            shape: scene.shape,
             columns: LearnedColumn::all(&self.state.columns, plan, |rate| scaled(plan, rate)),
             gaussians: scene.count_at,
             camera: *camera,

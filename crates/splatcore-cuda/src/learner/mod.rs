@@ -70,6 +70,7 @@ use splatcore_core::backend::{
     RefineReport, Renderer, StageTimes, StepPlan, Surrounded,
 };
 use splatcore_core::colour::{ColourState, cameras_of};
+use splatcore_core::columns::Each;
 use splatcore_core::sky::Sky;
 use splatcore_core::{
     BackendError, Camera, Gaussians, IntrinsicsGradient, PoseGradient, View, checks,
@@ -90,8 +91,8 @@ pub struct CudaLearner {
     depths: Depths,
     loss: Loss,
     densify: Densify,
-    /// What makes the 3D filters, once they are asked for.
-    smoothing: Option<ByCamera>,
+    /// What computes columns, once it is asked for.
+    computed: Each<Option<ByCamera>>,
     limit_scales: Option<ByCamera>,
     /// Adam's kernels, and which they are.
     adam: (Option<AdamKind>, Vec<Kernel>),
@@ -190,7 +191,7 @@ impl CudaLearner {
             coloured,
             loss: loss?,
             densify: densify?,
-            smoothing: None,
+            computed: Each::of(|_| None),
             limit_scales: None,
             adam: (None, Vec::new()),
             values: Buffer::from_slice(&device, "loss", &[0.0f64])?,
@@ -321,7 +322,7 @@ impl Posed for CudaLearner {
             self.synchronise()?;
         }
         self.cameras = cameras.to_vec();
-        (self.smoothing, self.limit_scales) = (None, None);
+        (self.computed, self.limit_scales) = (Each::of(|_| None), None);
         Ok(())
     }
 }

@@ -4,21 +4,21 @@ use super::memory::{most_pixels, working_bytes};
 use super::pending::Pending;
 use super::{CudaLearner, score};
 use crate::ops::by_camera::ByCamera;
-use crate::ops::{densify, limit_scales, smoothing};
+use crate::ops::{columns, densify, limit_scales};
 use splatcore_core::backend::{Refine, RefineReport};
-use splatcore_core::columns::Column;
 use splatcore_core::{BackendError, Lens};
 
 impl CudaLearner {
     /// What of a refinement needs the cameras.
     fn refine_by_camera(&mut self, refine: &Refine) -> Result<(), BackendError> {
-        let mut cameras = self.cameras.iter();
-        let (op, program) = match refine {
-            Refine::ComputeColumn(Column::Filter) => {
-                let lens = cameras.any(|camera| camera.lens != Lens::Pinhole);
-                (&mut self.smoothing, smoothing::program(lens))
-            }
-            Refine::LimitScales { .. } => (&mut self.limit_scales, limit_scales::program()),
+        let lens = (self.cameras.iter()).any(|camera| camera.lens != Lens::Pinhole);
+        let computed = match *refine {
+            Refine::ComputeColumn(column) => columns::computed(column).map(|by| (column, by)),
+            _ => None,
+        };
+        let (op, program) = match (&computed, refine) {
+            (Some((column, by)), _) => (&mut self.computed[*column], (by.program)(lens)),
+            (None, Refine::LimitScales { .. }) => (&mut self.limit_scales, limit_scales::program()),
             _ => return Ok(()),
         };
         let queue = self.passes.queue();
@@ -31,12 +31,13 @@ impl CudaLearner {
                 &self.cameras,
             )?),
         };
-        match *refine {
+        match (computed, refine) {
             _ if self.state.count == 0 => Ok(()),
-            Refine::LimitScales { share } => {
+            (Some((_, by)), _) => (by.launch)(op, queue, &mut self.state),
+            (None, &Refine::LimitScales { share }) => {
                 limit_scales::limit_scales(op, queue, &self.state, share)
             }
-            _ => smoothing::smooth(op, queue, &mut self.state),
+            _ => Ok(()),
         }
     }
 

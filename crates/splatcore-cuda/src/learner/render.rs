@@ -1,6 +1,7 @@
 //! Images of the scene that learns, and what they cost: a learner is a renderer too.
 
 use super::CudaLearner;
+use crate::ops::columns::kernels::ShapeColumns;
 use crate::ops::scene::SceneAddresses;
 use crate::ops::state::SH;
 use crate::passes::Passes;
@@ -8,7 +9,6 @@ use splatcore_core::backend::{
     Cotangents, FrameCounts, RenderOptions, Rendered, Renderer, Scored, StageTimes, TileCounts,
     Timed, Visibility,
 };
-use splatcore_core::columns::Column;
 use splatcore_core::{BackendError, Camera, Gaussians};
 
 impl CudaLearner {
@@ -26,7 +26,7 @@ impl CudaLearner {
             half: false,
             is_spatial: false,
             arrays,
-            smoothing: self.state.columns[Column::Filter].address(),
+            shape: ShapeColumns::of(&self.state.columns),
         }
     }
 

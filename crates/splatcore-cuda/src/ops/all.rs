@@ -4,7 +4,7 @@ use super::adam::moments::Moments;
 use super::blend::{InferenceRows, blend, blend_inference, blend_with_inverse_depth, interpolated};
 use super::blend_backward::{blend_backward, gather_sums, sum_pairs};
 use super::camera_gradients::CameraKind;
-use super::columns::Learned;
+use super::columns::kernels::learning;
 use super::intersect::{self, macro_tiles};
 use super::lens::LensKind;
 use super::project::{
@@ -12,10 +12,10 @@ use super::project::{
 };
 use super::project_backward::{project_backward, write_gradients};
 use super::{
-    accumulate, adam, bin, clear, colour, densify, depth_loss, depth_sums, floaters, gather_splats,
-    intrinsics_gradient, limit_scales, loss, photo, pose_gradient,
+    accumulate, adam, bin, clear, colour, columns, densify, depth_loss, depth_sums, floaters,
+    gather_splats, intrinsics_gradient, limit_scales, loss, photo, pose_gradient,
 };
-use super::{score, sky, smoothing, sort, strips};
+use super::{score, sky, sort, strips};
 use crate::device::Program;
 use splatcore_core::colour::ColourModel;
 use splatcore_core::depth::DepthLoss;
@@ -49,8 +49,8 @@ fn step_variants(in_use: u8, stored: u8, filters: &[[bool; 2]]) -> Vec<Program> 
 
 /// The programs, and each of them with each of the filters.
 fn with_filters(plain: Vec<Program>, filters: &[[bool; 2]]) -> Vec<Program> {
-    let filter = |&[antialias, smoothing]: &[bool; 2]| {
-        let of = move |program: &Program| filtered(program.clone(), antialias, smoothing);
+    let filter = |&[antialias, shaped]: &[bool; 2]| {
+        let of = move |program: &Program| filtered(program.clone(), antialias, shaped);
         plain.iter().map(of).collect::<Vec<_>>()
     };
     let mut all: Vec<Program> = filters.iter().flat_map(filter).collect();
@@ -67,24 +67,23 @@ pub fn all_programs() -> Vec<Program> {
         all.extend(project_variants(sh::MAX_DEGREE, sh::MAX_DEGREE, method));
     }
     // With all that steps which learn columns may have besides.
-    let learned = Learned::all();
     for [sparse, absolute] in [[false, true], [true, false]] {
         let degree = sh::MAX_DEGREE;
         let dense = adam::program(degree, degree, Moments::Compact, sparse, absolute);
-        all.push(filtered(learned.in_program(dense), true, true));
+        all.push(filtered(learning(dense, true), true, true));
     }
     let sparse = adam::program(0, 0, Moments::Full, true, false);
-    let sparse = filtered(learned.in_program(sparse), true, true);
+    let sparse = filtered(learning(sparse, true), true, true);
     all.push(adam::of_batch(sparse));
     all.extend(lens_variants());
     all.extend(depth_variants());
     for lens in LensKind::ALL {
-        for [antialias, smoothing] in [[false, false], [true, true]] {
+        for [antialias, shaped] in [[false, false], [true, true]] {
             let kind = CameraKind {
                 in_use: 0,
                 stored: 0,
                 antialias,
-                smoothing,
+                shaped,
                 lens,
                 depth: lens != LensKind::Pinhole,
             };
@@ -99,7 +98,7 @@ pub fn all_programs() -> Vec<Program> {
             let halves = of_half_scene(plain.clone(), sh::MAX_DEGREE);
             all.extend([halves.clone(), filtered(halves, true, false)]);
             all.extend(
-                FILTERS.map(|[antialias, smoothing]| filtered(plain.clone(), antialias, smoothing)),
+                FILTERS.map(|[antialias, shaped]| filtered(plain.clone(), antialias, shaped)),
             );
             if degree < sh::MAX_DEGREE {
                 all.push(plain);
@@ -109,15 +108,15 @@ pub fn all_programs() -> Vec<Program> {
             all.push(adam::program(degree, sh::MAX_DEGREE, moments, true, false));
             all.push(adam::program(degree, degree, moments, false, false));
             let dense = adam::program(degree, sh::MAX_DEGREE, moments, false, false);
-            all.push(learned.in_program(dense));
+            all.push(learning(dense, true));
         }
         all.push(write_gradients(degree, sh::MAX_DEGREE));
         all.push(accumulate::program(degree, sh::MAX_DEGREE));
-        let with = |[antialias, smoothing]: [bool; 2], lens| CameraKind {
+        let with = |[antialias, shaped]: [bool; 2], lens| CameraKind {
             in_use: degree,
             stored: sh::MAX_DEGREE,
             antialias,
-            smoothing,
+            shaped,
             lens,
             depth: antialias,
         };
@@ -252,7 +251,7 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     all.push(clear::program());
     all.extend(bin::MacroTiles::all().into_iter().map(bin::sort_program));
     all.push(densify::program());
-    all.extend([false, true].map(smoothing::program));
+    all.extend(columns::programs());
     all.push(limit_scales::program());
     all.push(photo::program());
     all.extend(ColourModel::ALL.map(colour::program));

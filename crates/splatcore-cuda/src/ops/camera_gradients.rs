@@ -9,6 +9,7 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::{Queue, wrong_program};
 use crate::device::{Buffer, Device, Kernel, Kernels, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::columns::kernels::ShapeColumns;
 use crate::ops::lens::{KernelLens, LensKind};
 use crate::ops::row_blocks::{OwnRows, RowBlocks};
 use crate::ops::scene::SceneAddresses;
@@ -24,7 +25,7 @@ kernel_params! {
         rotations: Address,
         opacity_logits: Address,
         sh: Address,
-        smoothing: Address,
+        shape: ShapeColumns,
         gaussians: Address,
         splat_of: Address,
         splats: Address,
@@ -62,8 +63,8 @@ pub struct CameraKind {
     pub stored: u8,
     /// Mip-Splatting's 2D filter.
     pub antialias: bool,
-    /// Its 3D filter.
-    pub smoothing: bool,
+    /// Columns change how Gaussians are drawn.
+    pub shaped: bool,
     /// What the camera is.
     pub lens: LensKind,
     /// The loss depends on depth.
@@ -78,7 +79,7 @@ impl CameraKind {
             in_use: options.sh_degree.min(scene.sh_degree),
             stored: scene.sh_degree,
             antialias: options.antialias,
-            smoothing: scene.smoothing != 0,
+            shaped: scene.shape.any(),
             lens,
             depth: frame.plan.depth.is_some(),
         }
@@ -103,7 +104,7 @@ impl CameraKind {
             FinishCameraParams::kernel(finish),
         ];
         let program = sources::program(file, constants, kernels);
-        let program = filtered(program, self.antialias, self.smoothing);
+        let program = filtered(program, self.antialias, self.shaped);
         by_depth(through_lens(program, self.lens), self.depth)
     }
 }
@@ -192,7 +193,7 @@ impl<const N: usize> CameraGradients<N> {
             rotations,
             opacity_logits,
             sh,
-            smoothing: scene.smoothing,
+            shape: scene.shape,
             gaussians: scene.count_at,
             splat_of,
             splats,

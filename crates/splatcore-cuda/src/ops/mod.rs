@@ -54,7 +54,6 @@ mod shared {
     mod tests;
 }
 pub mod sky;
-pub mod smoothing;
 pub mod sort;
 pub(crate) mod sources;
 pub mod state;

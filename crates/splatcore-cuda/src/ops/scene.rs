@@ -1,5 +1,6 @@
 //! A scene on the device, as ops see it.
 
+use super::columns::kernels::ShapeColumns;
 use splatcore_core::{BackendError, Gaussians, checks};
 
 /// Where the arrays of a scene are.
@@ -17,8 +18,8 @@ pub struct SceneAddresses {
     pub arrays: [u64; 5],
     /// Gaussians next to each other in the arrays are neighbours in space (spatial_order.rs).
     pub is_spatial: bool,
-    /// Log standard deviations of Mip-Splatting's 3D filter, 0 if there is none.
-    pub smoothing: u64,
+    /// Columns that change how Gaussians are drawn.
+    pub shape: ShapeColumns,
 }
 
 /// Refuses arrays that do not belong together; the kernels rely on it.

@@ -3,7 +3,7 @@
 use super::adam::rates::Rates;
 use super::camera::KernelCamera;
 use super::colour::rows::ColourRows;
-use super::columns::LearnedColumn;
+use super::columns::kernels::{LearnedColumn, ShapeColumns};
 use super::counters::Counters;
 use super::lens::KernelLens;
 use super::row_blocks::RowBlocks;
@@ -29,6 +29,7 @@ static SHARED: &[(&str, &Layout)] = &[
     ("row_blocks.cuh", RowBlocks::LAYOUT),
     ("adam.cu", Rates::LAYOUT),
     ("columns.cuh", LearnedColumn::LAYOUT),
+    ("shape_columns.cuh", ShapeColumns::LAYOUT),
     ("colour_rows.cuh", ColourRows::LAYOUT),
 ];
 

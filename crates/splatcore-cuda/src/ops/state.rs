@@ -2,7 +2,7 @@
 
 mod download;
 
-use super::columns::{AllRows, ColumnRows};
+use super::columns::rows::{AllRows, ColumnRows};
 use super::division::{Collector, Division};
 pub use super::groups::{GROUPS, LOG_SCALES, MEANS, OPACITIES, ROTATIONS, SH, widths};
 use super::offload::{self, Headroom};
@@ -220,14 +220,12 @@ impl State {
     /// # Errors
     /// If one does not fit; it does not exist then.
     pub fn start_columns(&mut self, plans: &ColumnPlans) -> Result<(), BackendError> {
-        let mut missing = *plans;
-        for (column, plan) in missing.iter_mut() {
-            *plan = plan.filter(|_| !self.columns[column].exists);
-        }
-        let mut fresh = Columns::default();
-        fresh.start(&missing, self.capacity);
-        for (column, _) in missing.starts() {
-            self.columns[column].write(fresh.arrays(column))?;
+        for (column, start) in plans.starts() {
+            if !self.columns[column].exists {
+                let mut fresh = Columns::default();
+                fresh.set(column, vec![start; self.capacity]);
+                self.columns[column].write(fresh.arrays(column))?;
+            }
         }
         Ok(())
     }

@@ -335,7 +335,7 @@ fn programs(kind: &Kind) -> Vec<(Op, Program)> {
     let SceneKind {
         stored,
         half,
-        smoothing,
+        shaped,
     } = kind.scene;
     let (options, pipeline) = (&kind.options, kind.options.pipeline);
     let in_use = options.sh_degree.min(stored);
@@ -343,7 +343,7 @@ fn programs(kind: &Kind) -> Vec<(Op, Program)> {
         Lists::Binned(to) => project::project_binned(in_use, stored, pipeline.intersect, to),
         Lists::Sorted(_) => project::project(in_use, stored, pipeline.intersect),
     };
-    let project = project::filtered(project, options.antialias, smoothing);
+    let project = project::filtered(project, options.antialias, shaped);
     let project = project::through_lens(project, kind.lens);
     let project = match half {
         true => project::of_half_scene(project, stored),

@@ -45,8 +45,8 @@ pub struct SceneKind {
     pub stored: u8,
     /// Harmonics are stored as halves.
     pub half: bool,
-    /// Gaussians have Mip-Splatting's 3D filter.
-    pub smoothing: bool,
+    /// Columns change how its Gaussians are drawn.
+    pub shaped: bool,
 }
 
 impl SceneKind {
@@ -55,7 +55,7 @@ impl SceneKind {
         Self {
             stored: scene.sh_degree,
             half: scene.half,
-            smoothing: scene.smoothing != 0,
+            shaped: scene.shape.any(),
         }
     }
 }

@@ -363,7 +363,7 @@ impl Passes {
             sums,
             counters: self.work.counters(),
             gradients,
-            smoothing: scene.smoothing,
+            shape: scene.shape,
             visible: shard.counts(),
             blocks: of.blocks,
             lens: self.work.kernel_lens(),

@@ -363,7 +363,7 @@ impl TrainingPass {
             sums,
             counters: work.counters(),
             gradients: self.gradients.address(),
-            smoothing: scene.smoothing,
+            shape: scene.shape,
             visible: work.counters() + VISIBLE_AT,
             blocks: OwnRows::all(scene.count).blocks,
             lens: work.kernel_lens(),
@@ -426,13 +426,11 @@ impl TrainingPass {
     }
 
     fn programs_of(&self, kind: &Kind) -> Vec<(Op, Program)> {
-        let SceneKind {
-            stored, smoothing, ..
-        } = kind.scene;
+        let SceneKind { stored, shaped, .. } = kind.scene;
         let (options, pipeline) = (&kind.options, kind.options.pipeline);
         let in_use = options.sh_degree.min(stored);
         let filtered = |program| {
-            let program = project::filtered(program, options.antialias, smoothing);
+            let program = project::filtered(program, options.antialias, shaped);
             project::through_lens(program, kind.lens)
         };
         let method = self.backward_method(pipeline);

@@ -30,9 +30,14 @@ const ROWS: &[Row] = &[Row {
                     leave it at 0, and ask for fewer by max-gaussians",
 }];
 
-/// How columns are learned: for each weight and rate. A weight of 0 learns none.
+/// What is done with columns.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ColumnSettings(Each<[f64; 2]>);
+pub struct ColumnSettings {
+    /// Weight and rate; a weight of 0 learns none.
+    learned: Each<[f64; 2]>,
+    /// Whether it is computed from the cameras.
+    computed: Each<bool>,
+}
 
 impl ColumnSettings {
     /// The given settings, and the others' defaults.
@@ -44,8 +49,9 @@ impl ColumnSettings {
                 weight.unwrap_or(row.defaults[0]),
                 rate.unwrap_or(row.defaults[1]),
             ];
-            settings.0[row.column] = given;
+            settings.learned[row.column] = given;
         }
+        settings.computed[Column::Filter] = config.antialias.unwrap_or(false);
         settings
     }
 
@@ -54,21 +60,24 @@ impl ColumnSettings {
         let mut config = Config::UNSET;
         for row in ROWS {
             let [weight, rate] = (row.fields)(&mut config);
-            (*weight, *rate) = (Some(self.0[row.column][0]), Some(self.0[row.column][1]));
+            (*weight, *rate) = (
+                Some(self.learned[row.column][0]),
+                Some(self.learned[row.column][1]),
+            );
         }
         config
     }
 
     /// Every number with its key.
     pub(super) fn numbers(&self) -> Vec<(&'static str, f64)> {
-        let of_row = |row: &Row| row.keys.into_iter().zip(self.0[row.column]);
+        let of_row = |row: &Row| row.keys.into_iter().zip(self.learned[row.column]);
         ROWS.iter().flat_map(of_row).collect()
     }
 
     /// Key, weight and problem of a column that is learned and that mcmc cannot learn.
     pub(super) fn not_with_mcmc(&self) -> Option<(&'static str, f64, &'static str)> {
         let row = ROWS.iter().find(|row| self.learns(row.column))?;
-        Some((row.keys[0], self.0[row.column][0], row.not_with_mcmc))
+        Some((row.keys[0], self.learned[row.column][0], row.not_with_mcmc))
     }
 
     /// Why a setting has no effect, if so.
@@ -77,15 +86,20 @@ impl ColumnSettings {
         (!self.learns(row.column)).then_some(Idle::Only(row.on))
     }
 
+    /// Whether a column is computed from the cameras.
+    pub fn computes(&self, column: Column) -> bool {
+        self.computed[column]
+    }
+
     /// Whether a column is learned.
     pub fn learns(&self, column: Column) -> bool {
-        self.0[column][0] != 0.0
+        self.learned[column][0] != 0.0
     }
 
     /// How columns learn in every step.
     pub(crate) fn plans(&self) -> ColumnPlans {
         ColumnPlans::of(|column| {
-            let [weight, rate] = self.0[column].map(|number| number as f32);
+            let [weight, rate] = self.learned[column].map(|number| number as f32);
             self.learns(column).then_some(ColumnPlan { weight, rate })
         })
     }

@@ -1,9 +1,8 @@
 //! When Gaussians are removed that the views have no use for.
 
+use super::Schedule;
 use super::course::LAST_PRUNING;
-use super::{PRUNE_BY_COLUMN_EVERY, Schedule};
 use splatcore_core::backend::Refine;
-use splatcore_core::columns::Column;
 
 impl Schedule {
     /// Whether step `step` has a round of the pruning that looks at the views.
@@ -27,16 +26,6 @@ impl Schedule {
             true => rounds.filter(|i| self.prunes(i * prune.every)).count() as u32,
             false => 0,
         }
-    }
-
-    /// From the end of densification on every [`PRUNE_BY_COLUMN_EVERY`] steps, and after the last:
-    /// Gaussians that are drawn no more take memory and time. Before, rounds of adc remove them.
-    pub(super) fn pruning_by_columns(&self, step: u32) -> impl Iterator<Item = Refine> {
-        let c = &self.config;
-        let due = step >= c.densify.until && step.is_multiple_of(PRUNE_BY_COLUMN_EVERY);
-        let due = due || step == c.iterations;
-        let learned = Column::ALL.into_iter().filter(|&k| c.columns.learns(k));
-        learned.filter(move |_| due).map(Refine::PruneByColumn)
     }
 
     pub(super) fn floaters(&self, step: u32) -> Option<Refine> {

@@ -12,7 +12,7 @@
 // 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
 // noise. SEVERAL_FRAMES 1 takes `share` of the gradients that frames added up (accumulate.cu).
 // SHARD 1 steps a rank's rows, by which `splat_of` and `gradients` go. LEARNED_COLUMNS
-// learns columns too (columns.cuh). SH_ROW floats a row of harmonics; BETA1, BETA2, EPSILON
+// 1 learns columns too (columns.cuh). SH_ROW floats a row of harmonics; BETA1, BETA2, EPSILON
 // (rates.rs); those of moments.cuh, project_backward.cuh.
 //
 // Launch. Blocks of 128 threads, 6 a multiprocessor; a warp takes 32 Gaussians and waits for no
@@ -144,12 +144,12 @@ struct AdamParams {
     float* sh;  // [count][coefficients][3]
     First* sh_1;
     SecondSh* sh_2;
-    float* gradient_sum;        // [count], summed 2D gradients for densification
-    u32* seen;                  // [count], steps in view
-    ReadOnly<u32> splat_of;     // compacted index of each Gaussian, see NO_SPLAT
-    const Splat* splats;        // by compacted index
-    ReadOnly<float4> sums;      // a row of 12 floats for each compacted index
-    ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
+    float* gradient_sum;     // [count], summed 2D gradients for densification
+    u32* seen;               // [count], steps in view
+    ReadOnly<u32> splat_of;  // compacted index of each Gaussian, see NO_SPLAT
+    const Splat* splats;     // by compacted index
+    ReadOnly<float4> sums;   // a row of 12 floats for each compacted index
+    ShapeColumns shape;
     LearnedColumn columns[COLUMNS];
     ReadOnly<u32> gaussians;  // the number of Gaussians; null: `most`
     Camera camera;
@@ -226,7 +226,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #if !SEVERAL_FRAMES
     Vec3 mean = {}, log_scale = {};
     float4 shape = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    float total[12] = {}, filter = 0.0f;
+    float total[12] = {};
+    ShapeNumbers shape_numbers = {};
     u32 clamped = 0;
     if (has_splat) {
         mean = {args.means[3ull * i], args.means[3ull * i + 1], args.means[3ull * i + 2]};
@@ -236,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         shape = splat[1];
         clamped = __float_as_uint(splat[2].w);
         load_sums(args.sums, splat_index, total);
-        if (SMOOTHING) filter = args.smoothing[i];
+        if (SHAPE_COLUMNS) shape_numbers = load_shape(args.shape, i);
     }
 #endif
     copy_async_wait<0>();
@@ -278,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         Vec3 more = {};
 #endif
         d = splat_gradient(total, shape.x, shape.y, shape.z, mean, log_scale, quaternion,
-                           opacity_logit, filter, args.camera, args.lens);
+                           opacity_logit, shape_numbers, args.camera, args.lens);
         d.mean = {d.mean.x + more.x, d.mean.y + more.y, d.mean.z + more.z};
     }
     if (args.rates.statistics && (word & IN_VIEW)) {
@@ -320,8 +321,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #if LEARNED_COLUMNS
 #pragma unroll
         for (int k = 0; k < COLUMNS; ++k) {
-            if (!(LEARNED_COLUMNS >> k & 1)) continue;
             const LearnedColumn& column = args.columns[k];
+            if (!column.values) continue;
             float number = column.values[i];
             float gradient = column_gradient(k, number, d.log_scales, d_ln_opacity,
                                              column.weight / float(count));

@@ -4,12 +4,11 @@ use super::moments::Moments;
 use super::rates;
 use super::{of_batch, program};
 use crate::device::Program;
-use crate::ops::columns::Learned;
+use crate::ops::columns::kernels::{ShapeColumns, learning};
 use crate::ops::lens::LensKind;
 use crate::ops::project;
 use crate::ops::state::State;
 use splatcore_core::backend::{Statistic, StepPlan};
-use splatcore_core::columns::Column;
 
 /// Everything that decides which kernels Adam's are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,8 +19,8 @@ pub struct AdamKind {
     sparse: bool,
     absolute: bool,
     antialias: bool,
-    smoothing: bool,
-    columns: Learned,
+    shaped: bool,
+    learns: bool,
     batch: bool,
     /// Other ranks have the other Gaussians.
     shard: bool,
@@ -43,8 +42,8 @@ impl AdamKind {
             sparse: plan.sparse_adam,
             absolute: plan.statistics == Some(Statistic::Absolute),
             antialias: plan.render.antialias,
-            smoothing: state.columns[Column::Filter].exists,
-            columns: Learned::by(plan),
+            shaped: ShapeColumns::of(&state.columns).any(),
+            learns: plan.columns.starts().next().is_some(),
             batch: plan.views.len() > 1,
             shard,
             lens: match plan.views.len() {
@@ -70,10 +69,10 @@ impl AdamKind {
             self.sparse,
             self.absolute,
         );
-        let filtered = project::filtered(plain, self.antialias, self.smoothing);
+        let filtered = project::filtered(plain, self.antialias, self.shaped);
         let program = project::through_lens(filtered, self.lens);
         let program = project::by_depth(program, self.depth);
-        let mut program = self.columns.in_program(program);
+        let mut program = learning(program, self.learns);
         if self.batch {
             program = of_batch(program);
         }

@@ -4,7 +4,7 @@ pub mod kind;
 pub mod moments;
 pub mod rates;
 
-use super::columns::{self, COLUMNS, LearnedColumn};
+use super::columns::kernels::{self, COLUMNS, LearnedColumn, ShapeColumns};
 use super::constants::flag;
 use super::project::{NO_FILTER, harmonics, no_depth};
 use super::sources;
@@ -41,7 +41,7 @@ kernel_params! {
         splat_of: Address,
         splats: Address,
         sums: Address,
-        smoothing: Address,
+        shape: ShapeColumns,
         columns: [LearnedColumn; COLUMNS],
         gaussians: Address,
         camera: KernelCamera,
@@ -66,7 +66,7 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
     constants.push(flag("ABSOLUTE", absolute));
     constants.extend(rates::constants());
     constants.extend(moments::constants());
-    constants.extend(columns::constants());
+    constants.extend(kernels::constants());
     constants.push(flag(SEVERAL_FRAMES, false));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     constants.push(no_depth());

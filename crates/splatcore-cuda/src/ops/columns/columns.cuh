@@ -1,15 +1,15 @@
 // Columns that learn (splatcore-core/src/columns/), for adam.cu: of each the gradient of its
 // numbers, one a Gaussian. Constants: COLUMNS, how many there are; COLUMN_MASK, the place of masks
-// among them; LEARNED_COLUMNS, a bit for each that the step learns; OFF_OPACITY_LOGIT, which a
-// Gaussian gets that a column says is drawn no more. CPU twin: splatcore-cpu/src/columns/.
+// among them; OFF_OPACITY_LOGIT, which a Gaussian gets that a column says is drawn no more. CPU
+// twin: splatcore-cpu/src/columns/.
 
 #pragma once
 #include "device.cuh"
 #include "learned_masks.cuh"
 
-// Field by field as LearnedColumn in ops/columns/mod.rs.
+// Field by field as LearnedColumn in ops/columns/kernels.rs.
 struct LearnedColumn {
-    float* values;  // [count], and Adam's moments
+    float* values;  // [count], and Adam's moments; null if the step does not learn it
     float* first;
     float* second;
     float weight;  // of the column's term in the loss

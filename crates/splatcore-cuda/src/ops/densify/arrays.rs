@@ -46,10 +46,10 @@ pub fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
     let columns = state.columns.iter_mut().filter(|(_, rows)| rows.exists);
     let columns = columns.flat_map(|(_, rows)| {
         let (entry, arrays) = (rows.entry, rows.arrays.iter_mut());
-        arrays.zip(entry.arrays).map(|(buffer, array)| Rows {
+        arrays.zip(entry.arrays).map(|(buffer, (_, rule))| Rows {
             buffer,
             row_bytes: entry.row_bytes(),
-            moments: array.rule == Rule::Zeroed,
+            moments: *rule == Rule::Zeroed,
             divided: false,
         })
     });

@@ -2,6 +2,7 @@
 
 use super::within::Within;
 use crate::device::params::{Address, kernel_params};
+use crate::ops::columns::kernels::ShapeColumns;
 use crate::ops::row_blocks::RowBlocks;
 use bytemuck::Zeroable;
 
@@ -165,7 +166,7 @@ kernel_params! {
         all: Address,
         ceiling: f32,
         log_scales: Address,
-        smoothing: Address,
+        shape: ShapeColumns,
     }
 
     /// Parameters of `fade_opacity` (reset_opacity.cuh).

@@ -2,7 +2,7 @@
 
 #pragma once
 #include "gaussian_actions.cuh"
-#include "smoothing.cuh"
+#include "shape_columns.cuh"
 
 // Parameters of `cap_opacity`; in Rust by the same name.
 struct CapOpacityParams {
@@ -10,7 +10,7 @@ struct CapOpacityParams {
     ReadOnly<u64> all;
     float ceiling;
     ReadOnly<float> log_scales;  // [count][3]
-    ReadOnly<float> smoothing;   // [count], radius of the 3D filter; null: none
+    ShapeColumns shape;
 };
 extern "C" __global__ void __launch_bounds__(THREADS)
     cap_opacity(const __grid_constant__ CapOpacityParams args) {
@@ -18,11 +18,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const u32 i = item();
     if (i >= args.all[0]) return;
     float ceiling = args.ceiling;
-    if (args.smoothing) {
-        // The cap applies to the opacity after the 3D filter; the stored one may be higher.
+    if (any(args.shape)) {
+        // The cap applies to the opacity as it is drawn; the stored one may be higher.
         Vec3 own = {args.log_scales[3ull * i], args.log_scales[3ull * i + 1],
                     args.log_scales[3ull * i + 2]};
-        Vec3 growth = smoothing_growth(own, args.smoothing[i]);
+        Vec3 growth = shape_growth(own, load_shape(args.shape, i));
         float most = opacity_of(ceiling) * expf(growth.x + growth.y + growth.z);
         if (most >= 1.0f) return;
         ceiling = logf(most / (1.0f - most));

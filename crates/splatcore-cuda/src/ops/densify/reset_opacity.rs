@@ -4,9 +4,9 @@
 use super::densifier::Densify;
 use super::params::{CapOpacityParams, FadeOpacityParams};
 use super::totals::{self, Numbers};
+use crate::ops::columns::kernels::ShapeColumns;
 use crate::ops::state::{LOG_SCALES, OPACITIES, State};
 use splatcore_core::BackendError;
-use splatcore_core::columns::Column;
 use splatcore_core::gaussians::logit;
 
 impl Densify {
@@ -23,7 +23,6 @@ impl Densify {
             logit(ceiling),
         );
         let scales = state.groups[LOG_SCALES].parameters.address();
-        let smoothing = state.columns[Column::Filter].address();
         self.each(
             self.kernels.cap_opacity,
             state.count,
@@ -32,7 +31,7 @@ impl Densify {
                 all,
                 ceiling,
                 log_scales: scales,
-                smoothing,
+                shape: ShapeColumns::of(&state.columns),
             },
         )?;
         let [_, first, second] = group.row_bytes();

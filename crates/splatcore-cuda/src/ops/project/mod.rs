@@ -12,6 +12,7 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::columns::kernels::ShapeColumns;
 use crate::ops::lens::{KernelLens, LensKind};
 use crate::ops::row_blocks::RowBlocks;
 use crate::ops::scene::SceneAddresses;
@@ -44,7 +45,7 @@ kernel_params! {
         splat_of: Address,
         splat_room: u32,
         counters: Address,
-        smoothing: Address,
+        shape: ShapeColumns,
         rays: Address,
         blocks: RowBlocks,
         shard: Address,
@@ -60,9 +61,9 @@ pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The constants of Mip-Splatting's filters and of lenses, 0 if there is none:
-/// ops/shared/antialias.cuh, smoothing.cuh, lens.cuh and shutter.cuh.
-pub(super) const NO_FILTER: [&str; 3] = ["ANTIALIAS", "SMOOTHING", "LENS"];
+/// The constants of Mip-Splatting's 2D filter, of columns that change how Gaussians are drawn, and
+/// of lenses, 0 if there is none: antialias.cuh, shape_columns.cuh, lens.cuh and shutter.cuh.
+pub(super) const NO_FILTER: [&str; 3] = ["ANTIALIAS", "SHAPE_COLUMNS", "LENS"];
 
 /// A constant: the column of the sums that holds dL/dz, or 0 if the loss does not depend on depth.
 const DEPTH_COLUMN: &str = "DEPTH_COLUMN";
@@ -118,11 +119,11 @@ pub fn of_shard(mut program: Program) -> Program {
 }
 
 /// `project`, `project_backward`, gradients of cameras or `adam` with Mip-Splatting's 2D filter if
-/// `antialias`, with the 3D filter if `smoothing`.
-pub fn filtered(program: Program, antialias: bool, smoothing: bool) -> Program {
+/// `antialias`, of Gaussians whose columns change how they are drawn if `shaped`.
+pub fn filtered(program: Program, antialias: bool, shaped: bool) -> Program {
     program
         .with("ANTIALIAS", antialias as u8)
-        .with("SMOOTHING", smoothing as u8)
+        .with("SHAPE_COLUMNS", shaped as u8)
 }
 
 /// `project`, `project_backward`, gradients of cameras or `adam` of a camera of a kind.
@@ -163,7 +164,7 @@ pub fn params(
         camera: *view,
         splats,
         counters,
-        smoothing: scene.smoothing,
+        shape: scene.shape,
         ..ProjectParams::zeroed()
     }
 }

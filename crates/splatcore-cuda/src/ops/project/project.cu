@@ -12,7 +12,7 @@
 // `large_queue` (bin_large_splats.cu).
 //   SH_DEGREE in use; SH_ROW numbers stored for a Gaussian: floats, or halves if HALF_SH is 1
 //   (then a multiple of 8); DEPTH_BITS of a key; INTERSECT as in footprint.cuh; MAX_MACRO_TILES as
-//   in bin.cuh; ANTIALIAS and SMOOTHING 1 for antialias.cuh and smoothing.cuh (`smoothing`: [n]);
+//   in bin.cuh; ANTIALIAS and SHAPE_COLUMNS 1 for antialias.cuh and shape_columns.cuh;
 //   RAYS 1 also writes the RayShape of each splat (ray_depth.cuh); LENS as in
 //   lens.cuh; SHARD 1 projects a rank's rows alone, by which `splat_of` goes, counts in `shard`,
 //   has `depths` by compacted index, and leaves `splat_order` to gather_splats.cu.
@@ -33,7 +33,7 @@
 #include "matrix.cuh"
 #include "footprint.cuh"
 #include "ray_depth.cuh"
-#include "smoothing.cuh"
+#include "shape_columns.cuh"
 #include "antialias.cuh"
 #include "row_blocks.cuh"
 #include "unscented.cuh"
@@ -165,9 +165,9 @@ struct ProjectParams {
     u32* splat_of;           // compacted index of each Gaussian, see NO_SPLAT
     u32 splat_room;          // compacted indices there is room for
     Counters* counters;
-    ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
-    RayShape* rays;             // by compacted index, with RAYS 1
-    RowBlocks blocks;           // these two with SHARD 1
+    ShapeColumns shape;
+    RayShape* rays;    // by compacted index, with RAYS 1
+    RowBlocks blocks;  // these two with SHARD 1
     ShardCounts* shard;
     Lens lens;  // unless LENS is 0
 };
@@ -230,8 +230,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
     }
     if (i < count && depth > args.camera.near_plane) {
-#if SMOOTHING
-        Vec3 growth = smoothing_growth(log_scale, args.smoothing[i]);
+#if SHAPE_COLUMNS
+        Vec3 growth = shape_growth(log_scale, load_shape(args.shape, i));
         log_scale = {log_scale.x + growth.x, log_scale.y + growth.y, log_scale.z + growth.z};
 #endif
         Geometry g = make_geometry(mean, log_scale, rotation, args.camera);
@@ -244,7 +244,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
         // log2 of the sigmoid, without cancellation on either side.
         float log2_opacity = -LOG2E * (log1pf(expf(-fabsf(logit))) + fmaxf(-logit, 0.0f));
-#if SMOOTHING
+#if SHAPE_COLUMNS
         log2_opacity = fmaf(-LOG2E, growth.x + growth.y + growth.z, log2_opacity);
 #endif
 #if ANTIALIAS && LENS

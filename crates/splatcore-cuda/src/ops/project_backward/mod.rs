@@ -8,6 +8,7 @@ use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
 use crate::device::{Kernel, Program};
 use crate::ops::camera::KernelCamera;
+use crate::ops::columns::kernels::ShapeColumns;
 use crate::ops::lens::KernelLens;
 use crate::ops::row_blocks::RowBlocks;
 use splatcore_core::BackendError;
@@ -25,7 +26,7 @@ kernel_params! {
         sums: Address,
         counters: Address,
         gradients: Address,
-        smoothing: Address,
+        shape: ShapeColumns,
         visible: Address,
         blocks: RowBlocks,
         lens: KernelLens,

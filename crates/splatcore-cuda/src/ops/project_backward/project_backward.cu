@@ -30,11 +30,11 @@ struct ProjectBackwardParams {
     const Splat* splats;    // by compacted index
     ReadOnly<float4> sums;  // a row of 12 floats for each compacted index
     const Counters* counters;
-    float4* gradients;          // a row of 16 floats for each compacted index
-    ReadOnly<float> smoothing;  // [count], radius of the 3D filter; null: none
-    ReadOnly<u32> visible;      // the number of splats
-    RowBlocks blocks;           // the rows that have splats
-    Lens lens;                  // unless LENS is 0
+    float4* gradients;  // a row of 16 floats for each compacted index
+    ShapeColumns shape;
+    ReadOnly<u32> visible;  // the number of splats
+    RowBlocks blocks;       // the rows that have splats
+    Lens lens;              // unless LENS is 0
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     project_backward(const __grid_constant__ ProjectBackwardParams args) {
@@ -72,7 +72,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                       args.log_scales[3 * i + 2]};
     SplatGradient d = splat_gradient(total, splat.a, splat.b, splat.c, mean, log_scale,
                                      args.rotations[i], args.opacity_logits[i],
-                                     SMOOTHING ? args.smoothing[i] : 0.0f, args.camera, args.lens);
+                                     SHAPE_COLUMNS ? load_shape(args.shape, i) : ShapeNumbers{},
+                                     args.camera, args.lens);
     Vec3 colour = colour_gradient(total, splat.clamped);
 #if SH_DEGREE >= 1
     const float* row = &harmonics[warp][lane * STRIDE];

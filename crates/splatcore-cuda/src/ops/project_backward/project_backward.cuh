@@ -4,13 +4,13 @@
 //
 //   SH_DEGREE in use. DEPTH_COLUMN, if it is not 0: the column of the sums that holds dL/dz.
 //   ABSOLUTE 1: columns 9 and 10 of the sums hold the absolute values of the tiles' dL/d(2D mean),
-//   of which the NDC norm is taken. ANTIALIAS and SMOOTHING 1: the filters of antialias.cuh and
-//   smoothing.cuh. LENS: see lens.cuh. INTRINSICS, if it is not 0: so many
+//   of which the NDC norm is taken. ANTIALIAS and SHAPE_COLUMNS 1: see antialias.cuh and
+//   shape_columns.cuh. LENS: see lens.cuh. INTRINSICS, if it is not 0: so many
 //   numbers of the gradient of the intrinsics (splatcore-core/src/intrinsics_gradient.rs), the
 //   principal point in pixels.
 
 #pragma once
-#include "smoothing.cuh"
+#include "shape_columns.cuh"
 #include "antialias.cuh"
 #include "unscented.cuh"
 
@@ -88,15 +88,15 @@ __device__ __forceinline__ Vec3 direction_gradient(Vec3 mean, const float* w,
 }
 #endif
 
-// All gradients but the colour's part. `filter` is the Gaussian's 3D filter, read only if
-// SMOOTHING is 1, `lens` only if LENS is; a, b, c are the splat's.
+// All gradients but the colour's part. `numbers` are read only if SHAPE_COLUMNS is 1, `lens` only
+// if LENS is; a, b, c are the splat's.
 __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12], float a, float b,
                                                         float c, Vec3 mean, Vec3 log_scale,
                                                         float4 quaternion, float opacity_logit,
-                                                        float filter, const Camera& camera,
+                                                        ShapeNumbers numbers, const Camera& camera,
                                                         const Lens& lens) {
-#if SMOOTHING
-    Vec3 growth = smoothing_growth(log_scale, filter);
+#if SHAPE_COLUMNS
+    Vec3 growth = shape_growth(log_scale, numbers);
     log_scale = {log_scale.x + growth.x, log_scale.y + growth.y, log_scale.z + growth.z};
 #endif
     Geometry g = make_geometry(mean, log_scale, quaternion, camera);
@@ -230,12 +230,12 @@ __device__ __forceinline__ SplatGradient splat_gradient(const float (&total)[12]
         for (int k = 0; k < 3; ++k) r[k][j] = __fadd_rn(r[k][j], pull.rotation[k][j]);
 #endif
 #endif
-#if SMOOTHING
-        d_log_scales[j] = smoothing_backward(d_log_scales[j],
-                                             j == 0   ? growth.x
-                                             : j == 1 ? growth.y
-                                                      : growth.z,
-                                             s);
+#if SHAPE_COLUMNS
+        d_log_scales[j] = shape_backward(d_log_scales[j],
+                                         j == 0   ? growth.x
+                                         : j == 1 ? growth.y
+                                                  : growth.z,
+                                         s);
 #endif
     }
     float dw = 2.0f * (g.qx * (r[2][1] - r[1][2]) + g.qy * (r[0][2] - r[2][0]) +

@@ -14,11 +14,11 @@ struct SumCameraParams {
     ReadOnly<float4> rotations;      // [count], quaternions (w, x, y, z)
     ReadOnly<float> opacity_logits;  // [count]
     ReadOnly<float> sh;              // [count][coefficients][3]
-    ReadOnly<float> smoothing;       // [count], radius of the 3D filter; null: none
-    ReadOnly<u32> gaussians;         // the number of Gaussians
-    ReadOnly<u32> splat_of;          // compacted index of each row of `blocks`, see NO_SPLAT
-    const Splat* splats;             // by compacted index
-    ReadOnly<float4> sums;           // a row of 12 floats for each compacted index
+    ShapeColumns shape;
+    ReadOnly<u32> gaussians;  // the number of Gaussians
+    ReadOnly<u32> splat_of;   // compacted index of each row of `blocks`, see NO_SPLAT
+    const Splat* splats;      // by compacted index
+    ReadOnly<float4> sums;    // a row of 12 floats for each compacted index
     const Counters* counters;
     float* partials;   // [BLOCK rows of `blocks`][NUMBERS]
     RowBlocks blocks;  // the rows that are summed here
@@ -97,9 +97,9 @@ __device__ __forceinline__ GaussianGradient gradient_of(const SumCameraParams& a
                             args.log_scales[3ull * i + 2]};
     const float4 rotation = args.rotations[i];
     return {mean, rotation,
-            splat_gradient(total, shape.x, shape.y, shape.z, mean, log_scale, rotation,
-                           args.opacity_logits[i], SMOOTHING ? args.smoothing[i] : 0.0f,
-                           args.camera, args.lens),
+            splat_gradient(
+                total, shape.x, shape.y, shape.z, mean, log_scale, rotation, args.opacity_logits[i],
+                SHAPE_COLUMNS ? load_shape(args.shape, i) : ShapeNumbers{}, args.camera, args.lens),
             colour_gradient(total, clamped)};
 }
 

@@ -127,7 +127,7 @@ fn in_step(
             apart.step = apart.step.min(psnr);
         }
         let refinements: Vec<Refine> = match step {
-            0 => schedule.preparations().into_iter().collect(),
+            0 => schedule.preparations().collect(),
             _ => schedule.refinements(step),
         };
         for refine in refinements {

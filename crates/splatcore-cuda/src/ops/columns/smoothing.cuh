@@ -1,7 +1,7 @@
-// Mip-Splatting's 3D filter (Yu et al. 2024, section 4.1, equation 8), for project.cu,
-// project_backward.cuh and the reset of opacities: each Gaussian is convolved with a Gaussian
-// whose log standard deviation is `filter`, which the learner keeps. Its log scales grow, and ln
-// opacity falls by the sum of their growths. Twin: splatcore-cpu/src/smoothing.rs.
+// Mip-Splatting's 3D filter (Yu et al. 2024, section 4.1, equation 8), for shape_columns.cuh: each
+// Gaussian is convolved with a Gaussian whose log standard deviation is `filter`, which the learner
+// keeps. Its log scales grow, and ln opacity falls by the sum of their growths. Twin:
+// splatcore-cpu/src/columns/smoothing.rs.
 
 #pragma once
 #include "splat.cuh"

@@ -3,9 +3,10 @@
 // Contract. `means` [count][3] and `cameras` [camera_count] in, `filters` [count] out: ln sqrt(0.2)
 // + ln(interval), with interval the smallest depth / focal (scene units a pixel) of all cameras
 // that see the mean (Yu et al. 2024, section 4.1: 0.2 of the squared sampling interval). Which
-// cameras see a mean, and the value for means that none sees: splatcore-core/src/smoothing.rs.
-// With LENS 1 `lenses` [camera_count] has the cameras' lenses (lens.cuh), max_angle 0 for pinholes.
-// Constants: BLOCK; VARIANCE_ROOT_LN = ln sqrt(0.2) and MARGIN, of the same file.
+// cameras see a mean, and the value for means that none sees:
+// splatcore-core/src/columns/smoothing.rs. With LENS 1 `lenses` [camera_count] has the cameras'
+// lenses (lens.cuh), max_angle 0 for pinholes. Constants: BLOCK; VARIANCE_ROOT_LN = ln sqrt(0.2)
+// and MARGIN, of the same file.
 //
 // Launch. One thread a Gaussian, blocks of 256; the threads of a warp read the same camera, 17
 // numbers, from the cache. Once in a hundred steps.

@@ -1,5 +1,5 @@
 //! `smoothing`: Mip-Splatting's 3D filter for each Gaussian, on the device; launches
-//! `ops/smoothing/smoothing.cu`. What it is: [`splatcore_core::columns::smoothing`]. CPU twin:
+//! `ops/columns/smoothing.cu`. What it is: [`splatcore_core::columns::smoothing`]. CPU twin:
 //! `splatcore_cpu`'s `smoothing`.
 
 use crate::device::Program;
