@@ -191,7 +191,13 @@ fn start(
         None => None,
     };
     let views = load(dataset, config)?;
-    let trainer = match state {
+    let tracks = match config.poses.refine {
+        true => dataset
+            .tracks(&views)
+            .map_err(|error| errors::data(&error))?,
+        false => Vec::new(),
+    };
+    let mut trainer = match state {
         Some(state) => Trainer::resume(config, &*backend, views, state).map_err(failed)?,
         None => {
             let extent = camera::extent(views.iter().map(|view| &view.camera));
@@ -202,6 +208,9 @@ fn start(
             Trainer::new(config, &*backend, views, start).map_err(failed)?
         }
     };
+    if !tracks.is_empty() {
+        trainer.hold_poses_by(tracks).map_err(failed)?;
+    }
     Ok((trainer, backend.name()))
 }
 

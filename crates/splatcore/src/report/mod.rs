@@ -17,7 +17,7 @@ pub use colours::MeasuredColours;
 pub use compare::{ComparedRun, comparison};
 pub use intrinsics::{LensRow, MeasuredIntrinsics};
 pub use pictures::ViewPictures;
-pub use poses::{MeasuredPoses, PoseRow};
+pub use poses::{MeasuredPoses, PoseRow, Reprojection};
 pub use residuals::MeasuredResiduals;
 pub use weak::{WeakViews, weak_views};
 

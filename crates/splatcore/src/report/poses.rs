@@ -15,18 +15,40 @@ pub struct MeasuredPoses {
     pub psnr_plain: f64,
     /// Mean SSIM with those.
     pub ssim_plain: f64,
+    /// Of points of the dataset's model in the training photos, where it has tracks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reprojection: Option<Reprojection>,
     /// Every photo, those out of line first.
     pub photos: Vec<PoseRow>,
 }
 
+/// Mean errors of reprojection, in pixels of the images in which the points were found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Reprojection {
+    /// With the dataset's cameras.
+    pub before: f64,
+    /// With the refined ones.
+    pub after: f64,
+}
+
+impl Reprojection {
+    /// `0.52 -> 0.48 pixels`.
+    pub fn told(&self) -> String {
+        format!("{:.2} -> {:.2} pixels", self.before, self.after)
+    }
+}
+
 impl MeasuredPoses {
     /// Names and values for the table at the top.
-    pub fn summary(&self) -> [(String, String); 2] {
+    pub fn summary(&self) -> Vec<(String, String)> {
         let plain = format!("{} dB", decibels(self.psnr_plain));
-        [
+        let mut rows = vec![
             ("PSNR with the dataset's poses".into(), plain),
             ("Poses above".into(), self.headline.into()),
-        ]
+        ];
+        let told = self.reprojection.as_ref().map(Reprojection::told);
+        rows.extend(told.map(|told| ("Mean error of reprojection".into(), told)));
+        rows
     }
 
     /// A line for each kind of photos out of line, with what to do.
@@ -191,8 +213,14 @@ mod tests {
             headline: "fitted",
             psnr_plain: 20.0,
             ssim_plain: 0.5,
+            reprojection: Some(Reprojection {
+                before: 0.514,
+                after: 0.486,
+            }),
             photos,
         };
+        let told = "0.51 -> 0.49 pixels";
+        assert!(poses.summary().iter().any(|(_, value)| value == told));
         // The terminal names what the page names.
         let [worse, far] = poses.out_of_line().try_into().unwrap();
         assert_contains!(worse, "1 pose (astray.jpg) worse than", "--pose-travel");

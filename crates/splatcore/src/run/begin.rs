@@ -43,7 +43,7 @@ pub fn start(
     begin: Begin,
 ) -> Result<Trainer> {
     let train = &photos.train;
-    let trainer = match begin {
+    let mut trainer = match begin {
         Begin::Resumed(checkpoint) => {
             let planned = checkpoint.course.map(|course| course.iterations);
             eprintln!(
@@ -63,6 +63,9 @@ pub fn start(
             trainer
         }
     };
+    if !photos.tracks.is_empty() {
+        trainer.hold_poses_by(photos.tracks.clone())?;
+    }
     if let Some(region) = trainer.region() {
         eprintln!("region: the set grows inside {region} only");
     }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use splatcore_core::depth::{DepthMap, Known};
 use splatcore_core::image::PhotoSource;
 use splatcore_core::ranked::median;
-use splatcore_core::{Photo, View, panorama};
+use splatcore_core::{Photo, Tracks, View, panorama};
 use splatcore_data::dataset::{
     Dataset, Entry, LoadOptions, Points, Split, depth_factor, depths_of_points, points_of,
 };
@@ -25,6 +25,8 @@ pub struct Photos {
     /// How much more light each view's photo to train on took than the middle one, stops, where
     /// that is known; `None` if it is not asked for.
     pub exposures: Option<Vec<Option<f32>>>,
+    /// Which points of the dataset's model each view to train on shows, if poses are refined.
+    pub tracks: Vec<Tracks>,
 }
 
 impl Photos {
@@ -117,6 +119,7 @@ pub fn load_photos(
             motion::rolling(views, order.into());
         }
     }
+    let tracks = tracks(dataset, &train, config)?;
     let reads_depths = config.depth.from != Depths::None;
     if config.depth.from == Depths::Points {
         add_depths(dataset, train.iter_mut().chain(&mut test))?;
@@ -155,7 +158,27 @@ pub fn load_photos(
         train: Arc::new(train),
         test: Arc::new(test),
         exposures,
+        tracks,
     })
+}
+
+/// Which points of the dataset's model the views show, if the run refines poses; says how many.
+fn tracks(dataset: &Dataset, train: &[View], config: &ResolvedConfig) -> Result<Vec<Tracks>> {
+    if !config.poses.refine {
+        return Ok(Vec::new());
+    }
+    let tracks = dataset.tracks(train)?;
+    let held = tracks.iter().filter(|tracks| !tracks.points.is_empty());
+    let points = held.clone().map(|tracks| tracks.points.len()).sum();
+    if points > 0 {
+        eprintln!(
+            "poses are held by {} of the model's points in {} of {}",
+            counted(points, "observation"),
+            held.count(),
+            counted(train.len(), "photo")
+        );
+    }
+    Ok(tracks)
 }
 
 /// How photos are decoded, and how much of them is held by one of the ranks of this machine.

@@ -7,13 +7,14 @@ use crate::output::{self, counted};
 use crate::progress::Progress;
 use crate::report::{
     LensRow, MeasuredCameras, MeasuredIntrinsics, MeasuredMotion, MeasuredPoses, PoseRow,
+    Reprojection,
 };
 use crate::scene_source::{Files, relative};
 use anyhow::{Context, Result};
 use splatcore_core::{Backend, Camera, View};
 use splatcore_data::dataset::{Dataset, Entry, colmap, transforms};
 use splatcore_train::intrinsics::LensChange;
-use splatcore_train::poses::{PoseChange, ROUNDS};
+use splatcore_train::poses::{PoseChange, ROUNDS, mean_errors};
 use splatcore_train::{Evaluation, Trainer, evaluate};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -181,6 +182,7 @@ impl Refined {
             },
             psnr_plain: plain.psnr,
             ssim_plain: plain.ssim,
+            reprojection: self.reprojection(photos),
             photos: rows,
         });
         Ok(MeasuredCameras {
@@ -188,6 +190,17 @@ impl Refined {
             motion,
             intrinsics,
         })
+    }
+
+    /// How well the cameras of the training photos fit the points of the dataset's model.
+    fn reprojection(&self, photos: &Photos) -> Option<Reprojection> {
+        let given: Vec<Camera> = photos
+            .train
+            .iter()
+            .map(|view| view.camera.clone())
+            .collect();
+        let [before, after] = mean_errors(&photos.tracks, &given, &self.train)?;
+        Some(Reprojection { before, after })
     }
 
     fn lens_rows(&self, photos: &Photos) -> Vec<LensRow> {
@@ -347,6 +360,9 @@ fn tell(poses: &MeasuredPoses) {
         100.0 * mean(|row| row.share),
         output::decibels(poses.psnr_plain)
     );
+    if let Some(reprojection) = &poses.reprojection {
+        eprintln!("mean error of reprojection: {}", reprojection.told());
+    }
     for line in poses.out_of_line() {
         eprintln!("warning: {line}");
     }

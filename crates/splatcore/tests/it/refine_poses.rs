@@ -19,6 +19,14 @@ fn a_run_writes_refined_cameras_and_both_numbers() {
     let poses = &metrics["poses"];
     assert_eq!(poses["headline"], "fitted");
     assert!(poses["psnr_plain"].as_f64().unwrap() > 5.0, "{poses}");
+    // The photos' points hold them.
+    let pixels = |key: &str| poses["reprojection"][key].as_f64().unwrap();
+    let (before, after) = (pixels("before"), pixels("after"));
+    assert!(
+        before > 0.1 && before < 3.0 && after < before + 1.0,
+        "{before} {after}"
+    );
+    assert!(read(&run, "report.html").contains("Mean error of reprojection"));
     let rows = poses["photos"].as_array().unwrap();
     assert_eq!(rows.len(), 10);
     let moved = |row: &serde_json::Value| row["degrees"].as_f64().unwrap() > 0.0;
