@@ -15,6 +15,8 @@ use std::time::Instant;
 const SCENE_BYTES: f64 = 248.0;
 const STATE_BYTES: f64 = 716.0;
 const BYTES_A_SECOND: f64 = 8e8;
+/// How many of these bytes come from a card in a second. Nothing is measured before all are here.
+const FETCHED_A_SECOND: f64 = 1.5e9;
 /// Seconds to pack a Gaussian for the page in the report, on one core.
 const PACKING: f64 = 4e-5;
 /// Times a render that a step takes.
@@ -60,11 +62,9 @@ pub fn afterwards(
                 ..measured
             }
         });
-        together(
-            [scene, state, page],
-            measured.unwrap_or_default(),
-            threads(),
-        ) + REST
+        let fetching = (SCENE_BYTES + STATE_BYTES) * count / FETCHED_A_SECOND;
+        let measured = measured.unwrap_or_default().behind(fetching);
+        together([scene, state, page], measured, threads()) + REST
     })
 }
 
@@ -79,6 +79,17 @@ struct Measuring {
     work: f64,
     /// By the clock, to render a view and to compare it by its pixels.
     comparing: f64,
+}
+
+impl Measuring {
+    /// The same, begun after so many seconds without work.
+    fn behind(self, seconds: f64) -> Self {
+        Self {
+            alone: seconds + self.alone,
+            waiting: seconds + self.waiting,
+            ..self
+        }
+    }
 }
 
 /// Seconds of all that follows the last step: to write scene and state, to pack the scene for the
@@ -174,6 +185,7 @@ mod tests {
         near(together([0.25, 0.75, 1.0], measuring, 16.0), 1.0);
         // The page fills all threads once the scene is written.
         near(together([0.5, 0.0, 8.0], measuring, 16.0), 1.0);
+        near(together([0.1, 0.2, 1.0], measuring.behind(0.4), 16.0), 0.9);
         // Too few threads for measuring and packing.
         near(together([0.1, 0.2, 2.0], measuring, 4.0), 0.1 + 6.0 / 4.0);
     }
