@@ -217,3 +217,23 @@ pub fn colours(colours: &ColourState, views: &[View]) -> Result<(), BackendError
         views.len(),
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::{Column, ColumnPlan};
+
+    #[test]
+    fn what_is_computed_cannot_be_learned() {
+        let plan = ColumnPlan {
+            weight: 1.0,
+            rate: 0.1,
+        };
+        for column in Column::ALL {
+            let plans = ColumnPlans::of(|other| (other == column).then_some(plan));
+            let learns = column.entry().learns.is_some();
+            assert_eq!(learned_columns(&plans).is_ok(), learns);
+        }
+        assert!(learned_columns(&ColumnPlans::default()).is_ok());
+    }
+}
