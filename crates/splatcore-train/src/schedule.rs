@@ -239,7 +239,8 @@ impl Schedule {
 
     /// The poses' rate at step `step`, radians: so that a photo whose gradients all agree goes as
     /// far as the setting says in the whole run; in short runs less far, as no move is larger than
-    /// [`poses::PIXELS_A_MOVE`].
+    /// [`poses::PIXELS_A_MOVE`], or a part of it where a photo is seen fewer than
+    /// [`poses::AVERAGED`] times.
     pub fn pose_rate(&self, step: u32) -> f64 {
         let share = poses::UNTIL - poses::FROM;
         let seen = share * f64::from(self.config.iterations) / f64::from(self.epoch);
@@ -247,7 +248,8 @@ impl Schedule {
         let mean = (poses::FINAL_SHARE - 1.0) / poses::FINAL_SHARE.ln();
         let travel = self.config.poses.travel;
         let wanted = travel.to_radians() / (mean * seen.max(1.0));
-        let first = wanted.min(travel * poses::PIXELS_A_MOVE * self.pixel);
+        let known = (seen / poses::AVERAGED).min(1.0);
+        let first = wanted.min(known * travel * poses::PIXELS_A_MOVE * self.pixel);
         let t = (self.progress(step) - poses::FROM) / share;
         log_linear(first, first * poses::FINAL_SHARE, t)
     }

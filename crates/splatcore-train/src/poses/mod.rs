@@ -35,6 +35,10 @@ pub const FINAL_SHARE: f64 = 0.01;
 /// Adam's first moves are of full length whatever the gradient; where photos are seen so rarely
 /// that a run's travel would need longer ones, they blur the scene by more than they mend.
 pub const PIXELS_A_MOVE: f64 = 0.125;
+/// A photo that is seen less often than this while poses move has moves that are shorter in
+/// proportion: so many gradients are averaged by Adam's first moment of decay 0.9, (1 + 0.9) /
+/// (1 - 0.9), and of fewer mostly noise is left.
+pub const AVERAGED: f64 = 19.0;
 /// After adc has reset all opacities, this share of the time to the next reset passes without: the
 /// scene is a haze.
 pub const AFTER_RESET: f64 = 0.25;
