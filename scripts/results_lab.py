@@ -26,6 +26,10 @@ EXPERIMENTS = [
     ("live-seele-3", "`exact+seele`, blend", "live model, seed 3, in batches"),
     ("live-tc-gs-3", "`exact+tc-gs`, blend", "live model, seed 3, in batches"),
     ("live-splatcore-3", "`exact+splatcore`, blend", "live model, seed 3, in one batch"),
+    ("live-literal-5", "`aabb+literal`, blend", "live model, seed 5, in one batch"),
+    ("live-seele-4", "`exact+seele`, blend", "live model, seed 4, in batches"),
+    ("live-tc-gs-4", "`exact+tc-gs`, blend", "live model, seed 4, in one batch"),
+    ("live-back-1", "`exact+splatcore+splatcore`, a step", "live model, seed 1, in batches"),
 ]
 
 CHEATS = ROOT / "crates/splatcore-lab/cheats"

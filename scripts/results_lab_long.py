@@ -14,6 +14,10 @@ LONG = {
     "live-seele-3": "`exact+seele`, seed 3",
     "live-tc-gs-3": "`exact+tc-gs`, seed 3",
     "live-splatcore-3": "`exact+splatcore`, seed 3",
+    "live-literal-5": "`aabb+literal`, seed 5",
+    "live-seele-4": "`exact+seele`, seed 4",
+    "live-tc-gs-4": "`exact+tc-gs`, seed 4",
+    "live-back-1": "`exact+splatcore+splatcore`, seed 1",
 }
 
 

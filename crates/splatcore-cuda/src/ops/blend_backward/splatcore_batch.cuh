@@ -13,13 +13,15 @@
 
 // Warps add up their sums in fixed point, whose sums do not depend on the order: an integer of
 // whole units, and one of the rests in REST. The units of sums over v are by the degree of their
-// function. A pixel's v is a finite half: 256 of them are less than 2^31 units.
+// function. A pixel's v is a finite half, and x and y are below 8: the sums of 256 pixels are less
+// than 2^31 units. Halves are multiples of 2^-24, x and y of 2^-1: the sums are multiples of REST
+// units.
 #define REST (1.0f / 16777216.0f)
-#define UNITS_0 16.0f
-#define UNITS_1 4.0f
-#define UNITS_2 1.0f
-#define UNITS_W 16.0f
-#define HALVES_UNITS_W 0x4c004c00u  // two halves of UNITS_W
+#define UNITS_0 64.0f
+#define UNITS_1 16.0f
+#define UNITS_2 4.0f
+#define UNITS_W 64.0f
+#define HALVES_UNITS_W 0x54005400u  // two halves of UNITS_W
 // Integers of a splat: SUMS whole numbers, SUMS rests. An odd number, so that splats lie in other
 // banks.
 #define PITCH (2 * SUMS | 1)
