@@ -97,7 +97,7 @@ impl Search {
             return;
         }
         self.poses.note(vec![(0, gradient)]);
-        self.poses.step(self.share * rate, (&[], 0.0));
+        self.poses.step(self.share * rate, 0.0);
     }
 }
 

@@ -18,6 +18,7 @@ pub use offset::Offset;
 
 use crate::config::PoseSettings;
 use crate::refined::{Names, Refined};
+use anchor::Pull;
 
 use splatcore_core::{Camera, PoseGradient, Tracks};
 
@@ -96,6 +97,10 @@ pub struct Poses {
     settings: PoseSettings,
     /// What holds each photo; none if nothing holds any.
     tracks: Vec<Tracks>,
+    /// All cameras as they are now, with whatever else is refined, if points hold photos.
+    seen: Vec<Camera>,
+    /// Pulls on photos as they are now, as far as they are known.
+    pulls: Vec<(usize, Option<Pull>)>,
     state: PoseState,
 }
 
@@ -114,6 +119,8 @@ impl Poses {
             extent,
             settings,
             tracks: Vec::new(),
+            seen: Vec::new(),
+            pulls: Vec::new(),
         }
     }
 
@@ -174,6 +181,29 @@ impl Poses {
         !self.tracks.is_empty()
     }
 
+    /// Lets points see all cameras as they are now, whenever one has changed.
+    pub fn see(&mut self, cameras: Vec<Camera>) {
+        if self.are_held() {
+            (self.seen, self.pulls) = (cameras, Vec::new());
+        }
+    }
+
+    /// Computes the pulls on some photos, which the next move needs: while a device is at work.
+    pub fn prepare(&mut self, views: &[usize]) {
+        for &view in if self.are_held() { views } else { &[] } {
+            let pull = self.pull(view);
+            self.pulls.push((view, pull));
+        }
+    }
+
+    /// The pull on a photo.
+    fn pull(&self, view: usize) -> Option<Pull> {
+        if let Some((_, known)) = self.pulls.iter().find(|(known, _)| *known == view) {
+            return *known;
+        }
+        anchor::pull(self.tracks.get(view)?, self.seen.get(view)?)
+    }
+
     /// As it left off; none if the state is of another number of photos.
     pub fn with_state(self, state: PoseState) -> Option<Self> {
         let n = self.given.len();
@@ -208,18 +238,16 @@ impl Poses {
 
     /// Moves the photos whose gradients wait, by at most about `rate` radians each, and times the
     /// extent in world units. Photos that points hold move by what these say too, and move the
-    /// points by at most a share of how far off they are. For that are all cameras as they are now,
-    /// and the share; neither is used if points hold none ([`Poses::are_held`]). Returns those that
-    /// come to a limit for the first time.
-    pub fn step(&mut self, rate: f64, (seen, share): (&[Camera], f64)) -> Vec<usize> {
+    /// points by at most `share` of how far off they are; [`Poses::see`] comes first then. Returns
+    /// those that come to a limit for the first time.
+    pub fn step(&mut self, rate: f64, share: f64) -> Vec<usize> {
         let shift = rate * self.extent;
         let rates = [rate, rate, rate, shift, shift, shift];
         let mut limited = Vec::new();
         let before = gauge::common_turn(&self.given, &self.state.values, &self.together);
         for (view, mut gradient) in self.state.take_waiting() {
             let mut rates = rates;
-            let held = self.tracks.get(view).zip(seen.get(view));
-            if let Some(pull) = held.and_then(|(tracks, camera)| anchor::pull(tracks, camera)) {
+            if let Some(pull) = self.pull(view) {
                 pull.add_to(&mut gradient);
                 rates = pull.bound(rates, share);
             }

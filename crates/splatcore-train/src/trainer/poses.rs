@@ -19,9 +19,6 @@ impl Trainer {
         if !step.is_multiple_of(EVERY) {
             return Ok(());
         }
-        let held = self.poses.as_ref().is_some_and(Poses::are_held);
-        // Before the wait for the device.
-        let seen = if held { self.cameras() } else { Vec::new() };
         let poses = self.poses.as_mut();
         let poses = poses.filter(|_| since.clone().any(|step| schedule.refines_poses(step)));
         let lenses = self.intrinsics.as_mut();
@@ -32,13 +29,13 @@ impl Trainer {
         let (mut limited, mut limited_lenses) = (Vec::new(), Vec::new());
         if let Some(poses) = poses {
             poses.note(self.learner.pose_gradients()?);
-            limited = poses.step(schedule.pose_rate(step), (&seen, schedule.pose_share(step)));
+            limited = poses.step(schedule.pose_rate(step), schedule.pose_share(step));
         }
         if let Some(lenses) = lenses {
             lenses.note(self.learner.intrinsics_gradients()?);
             limited_lenses = lenses.step(schedule.intrinsics_rates(step));
         }
-        self.learner.move_cameras(&self.cameras())?;
+        self.show_cameras()?;
         let names = |views: &[usize]| -> Vec<&str> {
             let those = views.iter().filter_map(|&view| self.views.get(view));
             those.map(|view| view.name.as_str()).collect()
@@ -72,10 +69,20 @@ impl Trainer {
             poses.hold_by(tracks);
             if self.step == 0 {
                 poses.begin_by_points();
+            }
+            if poses.are_held() {
                 self.show_cameras()?;
             }
         }
         Ok(())
+    }
+
+    /// Computes what the next move of poses needs of the points that photos show.
+    pub(super) fn prepare_poses(&mut self, views: &[usize]) {
+        let refines = self.schedule.refines_poses(self.step);
+        if let Some(poses) = self.poses.as_mut().filter(|_| refines) {
+            poses.prepare(views);
+        }
     }
 
     /// Looks for the motions of all cameras when a round is due.
@@ -102,10 +109,15 @@ impl Trainer {
 
     /// Lets the learner know the cameras as they are now, where they change.
     pub(super) fn show_cameras(&mut self) -> Result<(), TrainError> {
-        match self.refines_cameras() {
-            true => Ok(self.learner.move_cameras(&self.cameras())?),
-            false => Ok(()),
+        if !self.refines_cameras() {
+            return Ok(());
         }
+        let cameras = self.cameras();
+        self.learner.move_cameras(&cameras)?;
+        if let Some(poses) = &mut self.poses {
+            poses.see(cameras);
+        }
+        Ok(())
     }
 
     /// Cameras of other photos, each with the motion by which the scene as it is shows its photo

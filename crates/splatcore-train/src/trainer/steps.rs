@@ -130,6 +130,7 @@ impl Trainer {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, TrainError> {
         let views = self.launch(stretch.first_step)?;
+        self.prepare_poses(&views);
         let step = self.step;
         self.poll()?;
         self.refine(step)?;

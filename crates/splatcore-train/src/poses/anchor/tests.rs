@@ -216,8 +216,13 @@ fn after_noise(degrees: f64, held_by: impl Fn(&Camera, &[[f64; 3]], u64) -> Trac
         };
         poses.note(vec![(step % 8, gradient)]);
         let cameras = poses.cameras();
+        poses.see(cameras);
+        // Known before or not, a pull is the same.
+        if step % 2 == 0 {
+            poses.prepare(&[step % 8]);
+        }
         let share = 0.01f64.powf(step as f64 / 320.0);
-        poses.step(2e-3 * share, (&cameras, 0.5 * share));
+        poses.step(2e-3 * share, 0.5 * share);
     }
     let off = truth.iter().zip(poses.cameras()).map(|(truth, found)| {
         let truth = tracks(truth, &points, 0.0, 0, 0);
