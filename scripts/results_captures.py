@@ -8,19 +8,17 @@ from results_tables import mean, table
 
 NAME = "training/real-captures.txt"
 GSPLAT = "training/real-captures-gsplat.txt"
+POSES = "training/real-captures-poses.txt"
 
 RUN = re.compile(r"(?P<long>long-)?(?P<set>[a-z]+)-(?P<option>[a-z-]+)-(?P<seed>\d+) (?P<json>\{.*\})")
 OPTIONS = {
     ("arkit", "none"): "no option",
-    ("arkit", "poses"): "`--refine-poses`",
     ("arkit", "depths"): "`--depths auto`",
-    ("arkit", "depths-poses"): "`--depths auto --refine-poses`",
     ("arkit", "ppispl"): "`--appearance ppisp-linear`",
     ("statue", "none"): "no option",
     ("statue", "affine"): "`--appearance affine`",
     ("statue", "ppisp"): "`--appearance ppisp`",
     ("corridor", "none"): "no option",
-    ("corridor", "poses"): "`--refine-poses`",
     ("corridor", "ppisp"): "`--appearance ppisp`",
     ("aria", "undistort"): "`--lens undistort`",
     ("aria", "taken"): "`--lens as-taken`",
@@ -32,7 +30,7 @@ SETS = {
     "aria": "fisheye_aria2",
 }
 # How the held-out photos are measured, by the key of the raw file.
-HOW = {"eval": "as they are", "fitted": "poses fitted", "controller": "`--look controller`"}
+HOW = {"eval": "as they are", "controller": "`--look controller`"}
 LENSES = {
     ("undistort", "eval"): "photos undistorted",
     ("undistort", "other"): "photos as taken",
@@ -78,8 +76,29 @@ def captures():
     align = ["left"] * 3 + ["right"] * 4
     return {
         "captures": "\n\n".join([table(head, lines, align), source(NAME)]),
+        "captures-poses": poses(),
         "captures-gsplat": beside_gsplat(),
     }
+
+
+def poses():
+    """Captures with and without refined poses, both measured with fitted poses too."""
+    found = {}
+    for line in lines_of(POSES):
+        name, _, data = line.partition(" ")
+        if name != "#":
+            place, option, steps, _ = name.split("-")
+            found.setdefault((place, int(steps), option), []).append(json.loads(data))
+    rows = []
+    for (place, steps, option), seeds in sorted(found.items()):
+        given = spread([seed["given"] for seed in seeds])
+        both = [spread([seed["fitted"][k] for seed in seeds]) for k in range(2)]
+        label = {"none": "no option", "poses": "`--refine-poses`"}[option]
+        rows.append([SETS[place], f"{steps:,}", label, *both, given, len(seeds)])
+    head = ["capture", "steps", "trained with", "poses fitted", "and colours aligned"]
+    head += ["poses as they are", "seeds"]
+    align = ["left", "right", "left"] + ["right"] * 4
+    return "\n\n".join([table(head, rows, align), source(POSES)])
 
 
 def beside_gsplat():
