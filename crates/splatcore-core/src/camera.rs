@@ -46,6 +46,12 @@ impl Camera {
         })
     }
 
+    /// A point of view space in the world.
+    pub fn to_world(&self, view: [f64; 3]) -> [f64; 3] {
+        let from: [f64; 3] = std::array::from_fn(|k| view[k] - self.translation[k]);
+        std::array::from_fn(|i| (0..3).map(|k| self.rotation[k][i] * from[k]).sum())
+    }
+
     /// The direction in which the camera looks, world axes, unit length.
     pub fn forward(&self) -> [f64; 3] {
         self.rotation[2]

@@ -35,15 +35,17 @@ pub(super) const ENTRY: Entry = Entry {
         ("mask.first", Rule::Zeroed),
         ("mask.second", Rule::Zeroed),
     ],
-    learns: Some(Learns {
-        start: START,
-        min: MIN,
-    }),
+    learns: Some(LEARNS),
+};
+
+const LEARNS: Learns = Learns {
+    start: START,
+    min: MIN,
 };
 
 /// Whether a Gaussian with this mask logit is there; one that is not a number is not.
 pub fn is_on(logit: f32) -> bool {
-    logit >= MIN
+    LEARNS.draws(logit)
 }
 
 #[cfg(test)]

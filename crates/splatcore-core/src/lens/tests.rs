@@ -73,12 +73,6 @@ fn moving() -> Shutter {
     }
 }
 
-/// A point in camera axes, in the world.
-fn world(camera: &Camera, view: [f64; 3]) -> [f64; 3] {
-    let from = [0, 1, 2].map(|k| view[k] - camera.translation[k]);
-    std::array::from_fn(|i| (0..3).map(|k| camera.rotation[k][i] * from[k]).sum())
-}
-
 /// Directions up to an angle from the axis, not on it.
 fn directions(up_to: f64) -> Vec<[f64; 3]> {
     (1..=12)
@@ -174,7 +168,7 @@ fn points_of_the_image_come_back() {
             }
             for back in [
                 projection.project(direction),
-                camera.project(world(&camera, direction)).unwrap(),
+                camera.project(camera.to_world(direction)).unwrap(),
             ] {
                 let off = (back[0] - pixel[0]).hypot(back[1] - pixel[1]);
                 assert!(off < 1e-7, "{lens:?}: {pixel:?} came back as {back:?}");

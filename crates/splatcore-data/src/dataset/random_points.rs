@@ -160,7 +160,5 @@ fn draw_on_ray(cameras: &[&Camera], [near, far]: [f64; 2], rng: &mut Rng) -> [f6
     }
     let [x, y] = ray.unwrap_or_default();
     let depth = near * (far / near).powf(rng.uniform() as f64);
-    let view = [x * depth, y * depth, depth];
-    let moved: [f64; 3] = std::array::from_fn(|i| view[i] - camera.translation[i]);
-    std::array::from_fn(|i| (0..3).map(|j| camera.rotation[j][i] * moved[j]).sum())
+    camera.to_world([x * depth, y * depth, depth])
 }

@@ -52,9 +52,10 @@ fn in_view(seen: &[Seen], source: &Camera, view: &View) -> Tracks {
     };
     let point = |seen: &Seen| {
         let pixel = unposed.project(source.direction(seen.pixel)?)?;
-        let from = [0, 1, 2].map(|k| seen.view[k] - camera.translation[k]);
-        let position = [0, 1, 2].map(|j| (0..3).map(|k| camera.rotation[k][j] * from[k]).sum());
-        Some(TrackedPoint { pixel, position })
+        Some(TrackedPoint {
+            pixel,
+            position: camera.to_world(seen.view),
+        })
     };
     Tracks {
         points: seen.iter().filter_map(point).collect(),

@@ -157,6 +157,7 @@ fn plan(fit: &Fit, step: u32, view: usize) -> StepPlan {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::SETTINGS;
     use super::*;
 
     /// A search ends when no step has helped for long, and not while steps help.
@@ -167,13 +168,7 @@ mod tests {
             render: RenderOptions::default(),
             ssim_weight: 0.2,
             extent: 1.0,
-            settings: PoseSettings {
-                refine: true,
-                travel: 4.0,
-                max_degrees: 5.0,
-                max_shift: 0.1,
-                motion: None,
-            },
+            settings: SETTINGS,
         };
         let gradient = || PoseGradient {
             rotation: [1.0, 0.0, 0.0],

@@ -1,7 +1,7 @@
 use super::*;
 use splatcore_core::random::Rng;
 
-const SETTINGS: PoseSettings = PoseSettings {
+pub(super) const SETTINGS: PoseSettings = PoseSettings {
     refine: true,
     travel: 4.0,
     max_degrees: 5.0,

@@ -221,9 +221,7 @@ fn sighting(record: &[u8; 24]) -> Option<Sighting> {
 
 /// `points3D.bin`; tracks are skipped. `path` is for messages only. Positions may be non-finite.
 pub fn parse_points_bin(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
-    let mut points = Points::default();
-    each_point(bytes, path, &mut |point| point.add_to(&mut points))?;
-    Ok(points)
+    model::points(each_point, bytes, path)
 }
 
 /// The points of `points3D.bin`, one after another.

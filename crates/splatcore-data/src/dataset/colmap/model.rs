@@ -82,12 +82,17 @@ pub(super) struct ModelPoint {
     pub photos: u64,
 }
 
-impl ModelPoint {
-    /// Appends its place and colour.
-    pub fn add_to(&self, points: &mut Points) {
-        points.positions.push(self.position.map(|v| v as f32));
-        points.colours.push(self.colour);
-    }
+/// Tells the points of a file one after another; the path is for messages.
+pub(super) type EachPoint = fn(&[u8], &Path, &mut dyn FnMut(ModelPoint)) -> Result<(), DataError>;
+
+/// The places and colours of a file's points.
+pub(super) fn points(each: EachPoint, bytes: &[u8], path: &Path) -> Result<Points, DataError> {
+    let mut points = Points::default();
+    each(bytes, path, &mut |point| {
+        points.positions.push(point.position.map(|v| v as f32));
+        points.colours.push(point.colour);
+    })?;
+    Ok(points)
 }
 
 /// How well a model fits its photos.

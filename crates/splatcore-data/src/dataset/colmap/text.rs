@@ -194,9 +194,7 @@ pub fn counted_images(bytes: &[u8]) -> Option<usize> {
 /// `points3D.txt`: POINT3D_ID, X, Y, Z, R, G, B, ERROR, TRACK. `path` is for messages only.
 /// Positions may be non-finite.
 pub fn parse_points_txt(bytes: &[u8], path: &Path) -> Result<Points, DataError> {
-    let mut points = Points::default();
-    each_point(bytes, path, &mut |point| point.add_to(&mut points))?;
-    Ok(points)
+    model::points(each_point, bytes, path)
 }
 
 /// The points of `points3D.txt`, one after another. Error and track may be missing.

@@ -259,17 +259,9 @@ fn specks(seed: u64, pipeline: Pipeline) -> TestScene {
             pixel = frame.size.map(|side| 0.5 + rng.below(side as usize) as f64);
         }
         let depth = f64::from(3.0 + 2.0 * rng.uniform());
-        let [x, y] = [
-            (pixel[0] - camera.cx) / camera.fx * depth,
-            (pixel[1] - camera.cy) / camera.fy * depth,
-        ];
-        let seen = [x, y, depth];
-        let shifted: [f64; 3] = std::array::from_fn(|k| seen[k] - camera.translation[k]);
-        let axes = camera.rotation;
-        scene.means[i] = std::array::from_fn(|k| {
-            let along = |row: usize| axes[row][k] * shifted[row];
-            (along(0) + along(1) + along(2)) as f32
-        });
+        let [x, y] = camera.ray(pixel).unwrap_or_default();
+        let mean = camera.to_world([x * depth, y * depth, depth]);
+        scene.means[i] = mean.map(|v| v as f32);
         let of_pixel = (0.02 + 0.1 * rng.uniform()) * (depth / camera.fx) as f32;
         scene.log_scales[i] = [of_pixel.ln(); 3];
         scene.opacity_logits[i] = 30.0;

@@ -1,6 +1,6 @@
+use super::super::tests::SETTINGS;
 use super::super::{Offset, Poses, offset};
 use super::*;
-use crate::config::PoseSettings;
 use splatcore_core::random::Rng;
 use splatcore_core::shutter::{Readout, Shutter};
 use splatcore_core::{Lens, PoseGradient, TrackedPoint};
@@ -179,14 +179,6 @@ fn what_tells_nothing_pulls_nothing() {
     let one = with(&|points| points.iter_mut().for_each(|p| p.position = [0.0; 3]));
     assert!(one.is_some_and(|pull| pull.gradient.iter().all(|g| g.is_finite())));
 }
-
-const SETTINGS: PoseSettings = PoseSettings {
-    refine: true,
-    travel: 4.0,
-    max_degrees: 5.0,
-    max_shift: 0.1,
-    motion: None,
-};
 
 /// Poses that start off by so many degrees, moved 40 times each by gradients of noise; how far off
 /// they are then, as pixels of the points that they show.
