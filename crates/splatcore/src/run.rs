@@ -181,7 +181,7 @@ fn begin(
         noted
     })?;
     trainer.save_to(&files.checkpoint);
-    set_ends(&mut trainer, job, config, photos);
+    set_ends(&mut trainer, job, (config, &*ready.backend), photos);
     if let Some(rank) = rank {
         trainer.train_together(rank.together());
     }
@@ -240,7 +240,7 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     };
     let begin = Begin::of(checkpoint, first);
     let mut trainer = start(config, &*backend, &photos, begin)?;
-    set_ends(&mut trainer, job, config, &photos);
+    set_ends(&mut trainer, job, (config, &*backend), &photos);
     trainer.train_together(rank.together());
     // Rank 0 hears Ctrl-C and tells the others.
     let _ignored = Guard::start()?;
@@ -256,7 +256,12 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
 }
 
 /// Tells the trainer what ends the run beside its last step.
-fn set_ends(trainer: &mut Trainer, job: &Job, config: &ResolvedConfig, photos: &Photos) {
+fn set_ends(
+    trainer: &mut Trainer,
+    job: &Job,
+    (config, backend): (&ResolvedConfig, &dyn Backend),
+    photos: &Photos,
+) {
     if let Some(budget) = &config.budget {
         let measured = match photos.test.is_empty() {
             true => &photos.train,
@@ -266,7 +271,8 @@ fn set_ends(trainer: &mut Trainer, job: &Job, config: &ResolvedConfig, photos: &
         let poses = &config.poses;
         let fits = (poses.refine || poses.motion.is_some()) && !photos.test.is_empty();
         let align_colour = config.loss.colour.is_some();
-        let comparing = (photos.train.len(), budget.time.seconds());
+        let on_card = backend.name() == "cuda";
+        let comparing = (photos.train.len(), budget.time.seconds(), on_card);
         let extras = (align_colour, fits);
         trainer.keep_time_for(afterwards(Arc::clone(measured), extras, comparing));
     }

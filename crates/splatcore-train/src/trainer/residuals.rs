@@ -8,6 +8,7 @@ use splatcore_core::backend::{BackendError, RenderOptions, Rendered};
 use splatcore_core::colour::{Look, cameras_of};
 use splatcore_core::image::to_bytes;
 use splatcore_core::{Camera, Region, View};
+use std::sync::Arc;
 
 /// What sides may be divided by, and how many photos are then rendered and compared in the time of
 /// a step at most.
@@ -48,12 +49,13 @@ struct Compared<'a> {
 impl Trainer {
     /// PSNR of photos that were trained on, with what was learned of their cameras and colours; of
     /// a run with a region in the region alone. All photos are looked at unless they are many for
-    /// the steps of the run, at a size at which that takes little of its time.
+    /// the steps of the run, at a size at which that takes little of its time. A run with a budget
+    /// looks at photos for [`Residuals::SHARE`] of its time, but at [`Residuals::FEWEST`].
     ///
     /// # Errors
     /// What the backend reports.
     pub fn residuals(&mut self) -> Result<Residuals, TrainError> {
-        let views = std::sync::Arc::clone(&self.views);
+        let views = Arc::clone(&self.views);
         let (cameras, colours) = (self.cameras(), self.colours()?);
         let takers = cameras_of(views.iter());
         let steps = f64::from(self.step) * f64::from(self.config().batch.views);
@@ -61,6 +63,9 @@ impl Trainer {
         let smallest = all.iter().map(|&view| shortest(&cameras[view])).min();
         let (reduced_by, count) = extent(steps, all.len(), smallest.unwrap_or(1));
         let region = self.region();
+        let limit = self.config().budget.as_ref();
+        let limit = limit.map(|budget| Residuals::SHARE * budget.time.seconds());
+        let now = Arc::clone(&self.now);
         let (renderer, options) = self.renderer()?;
         let options = RenderOptions {
             inverse_depth: region.is_some(),
@@ -69,7 +74,11 @@ impl Trainer {
             ..options
         };
         let mut psnr = Vec::with_capacity(count);
+        let until = limit.map(|seconds| now() + seconds);
         for some in all[..count].chunks(rayon::current_num_threads().max(1)) {
+            if psnr.len() >= Residuals::FEWEST && until.is_some_and(|until| now() >= until) {
+                break;
+            }
             let render = |&view: &usize| {
                 let rendered = renderer.render(&cameras[view].reduced(reduced_by), &options)?;
                 Ok((view, rendered))

@@ -6,6 +6,7 @@ use splatcore_core::backend::Refine;
 use splatcore_train::config::{
     Config, DensifyGrowth, Interval, ResolutionSchedule, Strategy, WallTime,
 };
+use splatcore_train::trainer::Residuals;
 use splatcore_train::{
     Checkpoint, Event, Observer, Outcome, Planned, ResolvedConfig, TrainError, Trainer, init,
 };
@@ -335,4 +336,23 @@ fn a_run_ends_soon_after_it_is_good_enough() {
     let mut run = begin(&plain, card, 0.02, None);
     run.trainer.run(&mut ()).unwrap();
     assert_eq!(course(&run.mock).0, with);
+}
+
+#[test]
+fn a_budget_ends_the_comparison_with_photos_trained_on() {
+    let seen = |seconds_a_look: f64| {
+        let mut run = begin(&budget(2.0), card, 0.0, None);
+        run.trainer.run(&mut ()).unwrap();
+        let time = Mutex::new(100.0);
+        run.trainer.set_clock(Arc::new(move || {
+            *time.lock().unwrap() += seconds_a_look;
+            *time.lock().unwrap()
+        }));
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1);
+        let found = one.build().unwrap().install(|| run.trainer.residuals());
+        found.unwrap().psnr.len()
+    };
+    assert_eq!(seen(0.0), 9);
+    // A fiftieth of the budget is over at once; a few photos are looked at in any run.
+    assert_eq!(seen(1.0), Residuals::FEWEST);
 }

@@ -21,8 +21,10 @@ const FETCHED_A_SECOND: f64 = 1.5e9;
 const PACKING: f64 = 4e-5;
 /// Times a render that a step takes.
 const STEP: f64 = 4.0;
-/// Seconds of all else: the other files, the end of the process.
+/// Seconds of all else: the other files, the end of the process; and until a card's driver lets a
+/// process go.
 const REST: f64 = 0.05;
+const REST_OF_CARD: f64 = 0.13;
 /// What is tried is tried with each side divided by this, if that leaves enough of it.
 const DIVISOR: u32 = 4;
 const MIN_SIDE: u32 = 32;
@@ -32,12 +34,14 @@ const CHANNELS: usize = 3;
 const PICTURES: usize = 3;
 
 /// Tries one of the views that will be measured, and reckons the rest by it. Whoever trains waits
-/// for it, so that it is tried small. So many photos are trained on, in so many seconds.
+/// for it, so that it is tried small. So many photos are trained on, in so many seconds, on a card
+/// or not.
 pub fn afterwards(
     views: Arc<Vec<View>>,
     (align_colour, fits_poses): (bool, bool),
-    (trained, budget): (usize, f64),
+    (trained, budget, on_card): (usize, f64, bool),
 ) -> Afterwards {
+    let rest = REST + if on_card { REST_OF_CARD } else { 0.0 };
     let tried = views.iter().find(|view| view.photo.counted_pixels() > 0);
     let tried = tried.and_then(|view| Some((view.camera.clone(), reduced(&*view.held().ok()?))));
     Box::new(move |renderer, options, gaussians| {
@@ -64,7 +68,7 @@ pub fn afterwards(
         });
         let fetching = (SCENE_BYTES + STATE_BYTES) * count / FETCHED_A_SECOND;
         let measured = measured.unwrap_or_default().behind(fetching);
-        together([scene, state, page], measured, threads()) + REST
+        together([scene, state, page], measured, threads()) + rest
     })
 }
 
