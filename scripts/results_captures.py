@@ -9,6 +9,7 @@ from results_tables import mean, table
 NAME = "training/real-captures.txt"
 GSPLAT = "training/real-captures-gsplat.txt"
 POSES = "training/real-captures-poses.txt"
+CLEAN = "training/clean-captures.txt"
 
 RUN = re.compile(r"(?P<long>long-)?(?P<set>[a-z]+)-(?P<option>[a-z-]+)-(?P<seed>\d+) (?P<json>\{.*\})")
 OPTIONS = {
@@ -78,6 +79,7 @@ def captures():
         "captures": "\n\n".join([table(head, lines, align), source(NAME)]),
         "captures-poses": poses(),
         "captures-gsplat": beside_gsplat(),
+        "captures-clean": clean(),
     }
 
 
@@ -99,6 +101,43 @@ def poses():
     head += ["poses as they are", "seeds"]
     align = ["left", "right", "left"] + ["right"] * 4
     return "\n\n".join([table(head, rows, align), source(POSES)])
+
+
+CLEAN_OPTIONS = {
+    "none": "no option",
+    "poses": "`--refine-poses`",
+    "intr": "`--refine-intrinsics`",
+    "affine": "`--appearance affine`",
+    "ppispl": "`--appearance ppisp-linear`",
+}
+CLEAN_SETS = {"bonsai": "bonsai", "fox": "fox_colmap", "chair": "chair"}
+
+
+def clean():
+    """Captures whose poses and colours are right, with and without what is meant for others."""
+    found = {}
+    for line in lines_of(CLEAN):
+        name, _, data = line.partition(" ")
+        if name != "#":
+            place, option, _ = name.split("-")
+            found.setdefault((place, option), []).append(json.loads(data.partition(" ")[2]))
+    rows = []
+    for place, full in CLEAN_SETS.items():
+        for option, label in CLEAN_OPTIONS.items():
+            seeds = found.get((place, option), [])
+            if not seeds:
+                continue
+            keys = [key for key in seeds[0] if key.startswith("--")]
+            fitted = [key for key in keys if "--fit-poses" in key]
+            looks = [key for key in keys if "--look" in key]
+            key = (looks or ["plain"])[0]
+            given = spread([seed[key]["psnr"] for seed in seeds])
+            aligned = spread([seed[key]["psnr_aligned"] for seed in seeds])
+            own = spread([seed[fitted[0]]["psnr"] for seed in seeds]) if fitted else "-"
+            rows.append([full, label, given, aligned, own, len(seeds)])
+    head = ["capture", "trained with", "PSNR", "colours aligned", "poses fitted", "seeds"]
+    align = ["left", "left"] + ["right"] * 4
+    return "\n\n".join([table(head, rows, align), source(CLEAN)])
 
 
 def beside_gsplat():
