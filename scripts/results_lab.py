@@ -105,8 +105,8 @@ def experiments():
     note = (
         "Replies of the rows *model* were written before the run by a model that had seen this\n"
         "repository's other blends. Winners of a live model were timed on held-out scenes without the\n"
-        "rest of `lab accept`. In the rows *in batches* most candidates had a first look at their times\n"
-        "and no verdict; *faster* counts verdicts."
+        "rest of `lab accept`, those of batches not. In the rows *in batches* most candidates had a first\n"
+        "look at their times and no verdict; *faster* counts verdicts."
     )
     return "\n\n".join([table(head, rows, align), note, source(*names)])
 

@@ -55,6 +55,20 @@ def tries(name):
     return [one for one in found.values() if "verdict" in one]
 
 
+def searches_from(start):
+    """The long searches from a start, `literal` say, by seed."""
+    return [name for name in LONG if name.startswith(f"live-{start}-")]
+
+
+def fastest(name):
+    """The ratio of a search's fastest try and whether it has a verdict: of those with one, else at a
+    first look; 1 if none is faster."""
+    found = [one for one in tries(name) if one.get("ratio", 1.0) < 1.0]
+    judged = [one["ratio"] for one in found if one["how"] != "first look"]
+    looked = [one["ratio"] for one in found]
+    return (min(judged), True) if judged else (min(looked, default=1.0), False)
+
+
 def batches(name):
     """What each batch brought: the tries that were timed before the next ones were written."""
     rows, best, count, found = [], 1.0, 0, tries(name)
@@ -71,12 +85,19 @@ def batches(name):
     return rows
 
 
-def curve(name):
-    """The best speed-up after so many tries, the tokens, and what rejected."""
-    best, curve, gates = 1.0, [], {}
+def best_after(name):
+    """The best speed-up after each try."""
+    best, found = 1.0, []
     for one in tries(name):
         best = min(best, one.get("ratio", 1.0))
-        curve.append(1 / best)
+        found.append(1 / best)
+    return found
+
+
+def curve(name):
+    """The best speed-up after so many tries, the tokens, and what rejected."""
+    curve, gates = best_after(name), {}
+    for one in tries(name):
         if one["verdict"]["verdict"] == "rejected":
             gate = one["verdict"]["gate"]
             gates[gate] = gates.get(gate, 0) + 1
