@@ -14,6 +14,7 @@ from results_lab import (
     lines,
     live_held_out,
 )
+from results_lab_long import best_after, fastest, searches_from, tries
 from results_papers import paper_cell
 from results_peers import COMMITS, H200, author
 from results_raw import json_lines, lines_of, load, source
@@ -157,21 +158,40 @@ def changes():
     ]
 
 
+# Tries of the paper's searches, and the row that our own of this length have.
+LENGTH = 40
+LONG_ROW = f"long searches by a live model, try {LENGTH}"
+
+
 def speed_ups():
-    """What the best kernel gains by guidance, geometric mean of the seeds."""
-    return {
-        words: geometric([best_so_far(run)[-1] for run in found])
-        for words, found in guidance().items()
+    """What the best kernel gains by guidance, and that of long searches by a live model: geometric
+    mean of the seeds."""
+    runs = {
+        words: [best_so_far(run)[-1] for run in found] for words, found in guidance().items()
     }
+    runs[LONG_ROW] = [best_after(name)[LENGTH - 1] for name in searches_from("literal")]
+    return {words: [f"{geometric(best):.2f}x"] for words, best in runs.items()}
 
 
 def errors():
-    """The share of candidates that a gate stopped by guidance, percent."""
+    """The share of candidates that a gate stopped, of the same, percent."""
+    runs = guidance() | {LONG_ROW: [tries(name)[:LENGTH] for name in searches_from("literal")]}
     found = {}
-    for words, seeds in guidance().items():
+    for words, seeds in runs.items():
         verdicts = [one["verdict"]["verdict"] for run in seeds for one in run]
-        found[words] = 100 * verdicts.count("rejected") / len(verdicts)
+        found[words] = [f"{100 * verdicts.count('rejected') / len(verdicts):.0f}"]
     return found
+
+
+def long_searches():
+    """Which searches by a live model figures 9 and 10 show."""
+    best = [f"{best_after(name)[LENGTH - 1]:.2f}" for name in searches_from("literal")]
+    return (
+        f"Long searches: the three [from `literal`](lab.md#long-searches), {', '.join(best)} by seed. They\n"
+        "have the paper's length, not its guidance: no planner was asked, two of the three agents wrote\n"
+        "a plan of their own, and the profile had no time of a stage before the first batch was timed.\n"
+        "A speed-up is that of a verdict or of a first look."
+    )
 
 
 def uncompiled():
@@ -202,6 +222,9 @@ def ratios():
     )
 
 
+WRITTEN = "The first three rows: try 4, of replies written before the run."
+
+
 def notes(name):
     """Paragraphs below a table that speak of the lab."""
     match name:
@@ -217,8 +240,15 @@ def notes(name):
         case "Table IV":
             asked = "A live model's answers about planted mistakes are in\n"
             return [f"{asked}[the lab](lab.md#a-model-as-checker)."]
+        case "Figure 9":
+            return [WRITTEN, long_searches()]
         case "Figure 10":
             return [uncompiled()]
+        case "Figure 13":
+            return [
+                "Long searches: the fastest of two [long searches](lab.md#long-searches) by a live model, on the\n"
+                "scene of the search, fox_220k; not timed on held-out scenes."
+            ]
     return []
 
 
@@ -254,22 +284,27 @@ def tiles():
     return found
 
 
-def shown(found, text):
-    """Cells by row of a table with one column."""
-    return lambda: {label: [text.format(value)] for label, value in found().items()}
+def searched():
+    """The same, and what long searches found on their own scene."""
+    best = lambda start: f"{1 / min(fastest(name)[0] for name in searches_from(start)):.2f}x"
+    starts = {"Seele": "seele", "TC-GS (in the text)": "tc-gs"}
+    return {label: [*held_out()[label], best(start)] for label, start in starts.items()}
 
 
-HELD_OUT = ["lab: whole frame, mean of held-out scenes, replies written before", "live model"]
+HELD_OUT = [
+    "lab: whole frame, mean of held-out scenes, replies written before",
+    "live model, 5 or 6 tries",
+]
 
 # By table: the columns that this program and the lab fill, and their cells by row.
 FILLED = {
     "Table I": (["here: 3DGS ms", "Seele ms", "TC-GS ms"], origin),
     "Table II": (["here: `literal`, fox_220k, H200", "`scalar`"], profiled),
     "Table III": (["here: fox_220k, mean list", "mean thread"], tiles),
-    "Figure 9": (["lab: whole frame, try 4, mean of 3 seeds"], shown(speed_ups, "{:.2f}x")),
-    "Figure 10": (["lab: stopped by any gate %"], shown(errors, "{:.0f}")),
+    "Figure 9": (["lab: whole frame, mean of 3 seeds"], speed_ups),
+    "Figure 10": (["lab: stopped by any gate %"], errors),
     "Figure 11": (HELD_OUT, held_out),
-    "Figure 13": (HELD_OUT, held_out),
+    "Figure 13": ([*HELD_OUT, "long searches by a live model, own scene"], searched),
 }
 
 
@@ -292,6 +327,8 @@ def llm():
             if (part["name"], row["label"]) == ("Table I", "Origin"):
                 rows.append(authors())
         heads = [f"{g['title']}: {c['name']}" for g in groups for c in g["columns"]]
+        if LONG_ROW in ours:
+            rows.append([LONG_ROW, *ours[LONG_ROW], *["-"] * count])
         parts.append(titled("llm", part["name"], part["caption"]))
         parts.append(table(["row", *columns, *heads], rows))
         parts += part["remarks"] + notes(part["name"])
@@ -299,5 +336,8 @@ def llm():
             parts += changes()
     journals = [f"lab/guidance-{name}-{seed}.jsonl" for name in GUIDANCE for seed in SEEDS]
     own = [PAPER, H200, SPACE, LITERAL_NAME, COUNTS]
+    journals += [
+        f"lab/{name}.jsonl" for start in ["literal", "seele", "tc-gs"] for name in searches_from(start)
+    ]
     parts.append(source(*own, *journals, "lab/accepted.jsonl", HELD_OUT_NAME))
     return {"paper-llm": "\n\n".join(parts)}

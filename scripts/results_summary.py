@@ -15,7 +15,7 @@ unless COLUMN has the word.
 import re
 from fnmatch import fnmatchcase
 
-from results_headlines import LINES
+from results_headlines import LINES, OPEN
 from results_peers import H100, author
 from results_raw import FOX, about, load
 from results_tables import mean, table
@@ -147,7 +147,7 @@ def summary(found):
         for line in lines:
             own = place(paper, line[0])
             verdict = apart(line, own, page)
-            why = line[5] or ("not examined" if verdict else "-")
+            why = line[5] or (OPEN if verdict else "-")
             cells = [filled(words, own, page) for words in line[2:5]]
             label = f"[{line[0]}](#{own})" if own in page[1] else line[0]
             why = f"within {100 * APART:.0f} %" if verdict is False else why
