@@ -238,11 +238,11 @@ impl Learner for CpuLearner {
                 self.state.columns.set(column, values);
             }
         }
-        if let &Refine::LimitScales { share } = refine {
+        if let &Refine::LimitScales { share, floor } = refine {
             let (gaussians, cameras) = (&mut self.state.gaussians, &self.cameras);
             self.workers
                 .pool
-                .install(|| limit_scales(gaussians, cameras, share));
+                .install(|| limit_scales(gaussians, cameras, (share, floor)));
         }
         self.profile.refine += start.elapsed().as_secs_f64();
         Ok(report)

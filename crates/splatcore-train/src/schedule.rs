@@ -434,12 +434,18 @@ impl Schedule {
 
     /// From the end of densification on, every `densify-every` steps, and after the last: scales
     /// grow with every step. Limits from the start cost half a decibel, as few Gaussians must cover
-    /// everything then.
+    /// everything then. With the default strategy what is no larger than the cameras' extent stays:
+    /// without noise such Gaussians are plain walls.
     fn scale_limit(&self, step: u32) -> Option<Refine> {
         let c = &self.config;
         let share = c.prune.max_scale? as f32;
         let due = step >= c.densify.until && step.is_multiple_of(c.densify.every);
-        (share > 0.0 && (due || step == c.iterations)).then_some(Refine::LimitScales { share })
+        let floor = match c.strategy {
+            Strategy::Splatcore => self.extent as f32,
+            Strategy::Adc | Strategy::Mcmc => 0.0,
+        };
+        let due = share > 0.0 && (due || step == c.iterations);
+        due.then_some(Refine::LimitScales { share, floor })
     }
 
     /// Images and photos are compared as step `step` compared them.

@@ -138,6 +138,8 @@ pub enum Refine {
     LimitScales {
         /// Of the distance from the nearest camera; above 0.
         share: f32,
+        /// What is no larger stays, world units; 0 or above.
+        floor: f32,
     },
     /// Caps every opacity (filtered, where there is a filter) at `ceiling` and clears the opacity's
     /// moments.

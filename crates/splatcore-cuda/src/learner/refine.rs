@@ -34,8 +34,8 @@ impl CudaLearner {
         match (computed, refine) {
             _ if self.state.count == 0 => Ok(()),
             (Some((_, by)), _) => (by.launch)(op, queue, &mut self.state),
-            (None, &Refine::LimitScales { share }) => {
-                limit_scales::limit_scales(op, queue, &self.state, share)
+            (None, &Refine::LimitScales { share, floor }) => {
+                limit_scales::limit_scales(op, queue, &self.state, (share, floor))
             }
             _ => Ok(()),
         }

@@ -137,7 +137,10 @@ pub fn moved_cameras_are_the_cameras(backend: &dyn Backend) -> Outcome {
     let go_on = |learner: &mut dyn Learner| -> Result<_, BackendError> {
         let mut plan = posed(Pipeline::AUTO, 2, &[0, 1]);
         learner.refine(&Refine::ComputeColumn(Column::Filter))?;
-        learner.refine(&Refine::LimitScales { share: 0.05 })?;
+        learner.refine(&Refine::LimitScales {
+            share: 0.05,
+            floor: 0.0,
+        })?;
         plan.scale = 2;
         learner.step(&plan)?;
         let render = plan.render.clone();

@@ -453,7 +453,10 @@ impl Given {
             bad_share: c.prune_bad_share.unwrap_or(1.0),
             floaters: none_if_0(c.prune_floaters.unwrap_or(self.by_strategy(0.8, 0.0))),
             scale: none_if_0(c.prune_scale.unwrap_or(self.own(0.0, 0.1))),
-            max_scale: none_if_0(c.max_scale.unwrap_or(self.by_strategy(0.0, 0.25))),
+            max_scale: none_if_0(c.max_scale.unwrap_or(match self.strategy {
+                Strategy::Splatcore | Strategy::Mcmc => 0.25,
+                Strategy::Adc => 0.0,
+            })),
         }
     }
 }

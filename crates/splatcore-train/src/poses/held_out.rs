@@ -4,7 +4,7 @@ use super::{Offset, Poses};
 use crate::config::PoseSettings;
 use crate::schedule::log_linear;
 use splatcore_core::backend::{Backend, BackendError, RenderOptions, StepPlan};
-use splatcore_core::{Camera, Gaussians, PoseGradient, View};
+use splatcore_core::{Camera, Gaussians, PoseGradient, Tracks, View};
 use std::sync::Arc;
 
 /// Steps for each photo at most.
@@ -31,6 +31,9 @@ pub struct Fit {
     pub extent: f64,
     /// How far poses may go.
     pub settings: PoseSettings,
+    /// Points of the dataset's model that the photos show, one for each view; empty if nothing is
+    /// known. A photo most of whose points are out of their places is tried where these say, too.
+    pub tracks: Vec<Tracks>,
 }
 
 /// What became of a photo's pose.
@@ -52,10 +55,12 @@ struct Search {
     since: u32,
     /// Share of the rate.
     share: f64,
+    /// Where the points say that the photo was taken, until it was tried.
+    by_points: Option<Offset>,
 }
 
 impl Search {
-    fn new(given: &Camera, fit: &Fit) -> Self {
+    fn new(given: &Camera, tracks: Option<&Tracks>, fit: &Fit) -> Self {
         Self {
             poses: Poses::new(
                 vec![given.clone()],
@@ -70,6 +75,7 @@ impl Search {
             offset: Offset::NONE,
             since: 0,
             share: 1.0,
+            by_points: tracks.and_then(|tracks| by_points(given, tracks, fit)),
         }
     }
 
@@ -91,6 +97,12 @@ impl Search {
         } else {
             self.since += 1;
         }
+        // What the way from the pose as given would tell is not asked for.
+        if let Some(offset) = self.by_points.take() {
+            self.poses.begin_at(0, offset);
+            self.since = 0;
+            return;
+        }
         if self.since == PATIENCE {
             self.poses.begin_at(0, self.offset);
             (self.since, self.share) = (0, 0.5 * self.share);
@@ -99,6 +111,15 @@ impl Search {
         self.poses.note(vec![(0, gradient)]);
         self.poses.step(self.share * rate, 0.0);
     }
+}
+
+/// Where the points of a photo say that it was taken, if its pose is off and the limits allow it.
+fn by_points(given: &Camera, tracks: &Tracks, fit: &Fit) -> Option<Offset> {
+    let (given, settings) = (vec![given.clone()], fit.settings.clone());
+    let mut poses = Poses::new(given, Vec::new(), fit.extent, settings);
+    poses.hold_by(vec![tracks.clone()]);
+    poses.begin_by_points();
+    Some(poses.state().values[0]).filter(|offset| *offset != Offset::NONE)
 }
 
 /// Poses of the views in their order, each by itself where the scene shows its photo with the
@@ -115,8 +136,8 @@ pub fn fit(
     fit: &Fit,
     progress: &dyn Fn(u32),
 ) -> Result<Vec<Fitted>, BackendError> {
-    let searches = views.iter().map(|view| Search::new(&view.camera, fit));
-    let mut searches: Vec<Search> = searches.collect();
+    let search = |(i, view): (usize, &View)| Search::new(&view.camera, fit.tracks.get(i), fit);
+    let mut searches: Vec<Search> = views.iter().enumerate().map(search).collect();
     let shown = |&view: &usize| views[view].photo.counted_pixels() > 0;
     let mut fitted: Vec<usize> = (0..views.len()).filter(shown).collect();
     if !scene.is_empty() && !fitted.is_empty() {
@@ -169,13 +190,14 @@ mod tests {
             ssim_weight: 0.2,
             extent: 1.0,
             settings: SETTINGS,
+            tracks: Vec::new(),
         };
         let gradient = || PoseGradient {
             rotation: [1.0, 0.0, 0.0],
             translation: [0.0, 1.0, 0.0],
         };
         let steps_of = |losses: &dyn Fn(u32) -> f64| {
-            let mut search = Search::new(&camera, &fit);
+            let mut search = Search::new(&camera, None, &fit);
             let over = (0..ROUNDS).find(|&step| {
                 search.step(losses(step), gradient(), RATES[0]);
                 search.is_over()

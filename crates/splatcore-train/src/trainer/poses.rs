@@ -161,7 +161,9 @@ impl Trainer {
     }
 
     /// Poses of other photos, each where the scene as it is shows its photo with the lowest loss
-    /// that was found from the pose as given ([`fit`]); `progress` hears how many rounds are done.
+    /// that was found from the pose as given and from where points of the dataset's model say
+    /// ([`fit`]; `tracks` are those of each view, or empty); `progress` hears how many rounds are
+    /// done.
     ///
     /// # Errors
     /// What the backend reports.
@@ -169,6 +171,7 @@ impl Trainer {
         &mut self,
         backend: &dyn Backend,
         views: &Arc<Vec<View>>,
+        tracks: &[Tracks],
         progress: &dyn Fn(u32),
     ) -> Result<Vec<Fitted>, TrainError> {
         let scene = self.scene()?;
@@ -188,6 +191,7 @@ impl Trainer {
             ssim_weight: config.loss.ssim_weight as f32,
             extent: self.extent,
             settings: config.poses.clone(),
+            tracks: tracks.to_vec(),
         };
         Ok(fit(backend, &scene, views, &how, progress)?)
     }

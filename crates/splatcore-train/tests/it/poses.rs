@@ -162,7 +162,7 @@ fn error_of(found: &[Camera], truth: &[View], extent: f64) -> [f64; 2] {
 /// PSNR of the held-out photos, with poses that are fitted to the scene.
 fn measured(backend: &CpuBackend, trainer: &mut Trainer, test: &[View]) -> f64 {
     let views = Arc::new(test.to_vec());
-    let fitted = trainer.fit_poses(backend, &views, &|_| ()).unwrap();
+    let fitted = trainer.fit_poses(backend, &views, &[], &|_| ()).unwrap();
     let fitted: Vec<View> = test
         .iter()
         .zip(fitted)
@@ -344,6 +344,7 @@ fn a_fitted_pose_never_has_a_higher_loss() {
             ssim_weight: 0.2,
             extent: 3.0,
             settings: Config::UNSET.complete().poses,
+            tracks: Vec::new(),
         };
         let mut fitted = fit(&backend, &scene, &Arc::new(vec![view]), &how, &|_| ()).unwrap();
         fitted.swap_remove(0)
@@ -359,4 +360,51 @@ fn a_fitted_pose_never_has_a_higher_loss() {
         eprintln!("turned by {turn:?}: loss {before:.4} -> {after:.4}");
         assert!(after < 0.8 * before, "{before} -> {after}");
     }
+}
+
+/// A pose that is off by more than the photo's own pixels bring back, of a photo that points show.
+#[test]
+fn points_begin_the_fit_of_a_held_out_photo() {
+    let (backend, capture) = (CpuBackend::new(Some(2)), painted(64, 9));
+    let (points, config) = (&capture.points, Config::UNSET.complete());
+    let scene =
+        init::from_points(&points.positions, &points.colours, &config, capture.extent).gaussians;
+    let (right, render) = (&capture.train[0].camera, RenderOptions::default());
+    let mut renderer = backend.renderer(&scene).unwrap();
+    let photo = renderer.render_bytes(right, &render).unwrap();
+    let wrong = Offset::NONE.turned([0.05, -0.06, 0.02]).of(right);
+    let view = View {
+        name: "photo".into(),
+        photo: Photo::opaque(right.width, right.height, photo),
+        camera: wrong.clone(),
+    };
+    let views = Arc::new(vec![view]);
+    let fitted_by = |tracks: Vec<Tracks>| {
+        let how = Fit {
+            render: render.clone(),
+            ssim_weight: 0.2,
+            extent: capture.extent,
+            settings: config.poses.clone(),
+            tracks,
+        };
+        let mut fitted = fit(&backend, &scene, &views, &how, &|_| ()).unwrap();
+        fitted.swap_remove(0)
+    };
+    let off = |camera: &Camera| Offset::between(right, camera).angle().to_degrees();
+    let [alone, by_points] = [Vec::new(), vec![capture.tracks[0].clone()]].map(fitted_by);
+    let [alone, by_points] = [alone, by_points].map(|of| (off(&of.camera), of.losses));
+    eprintln!(
+        "{:.2} degrees off: {alone:?} without points, {by_points:?} with",
+        off(&wrong)
+    );
+    assert!(by_points.0 < 0.1 && by_points.0 < 0.2 * alone.0);
+    // The loss of the pose as given is told all the same.
+    assert_eq!(by_points.1[0], alone.1[0]);
+    // Points of another place harm nothing.
+    let mut astray = capture.tracks[1].clone();
+    astray
+        .points
+        .iter_mut()
+        .for_each(|point| point.position[0] += 1.0);
+    assert!(fitted_by(vec![astray]).losses[1] <= alone.1[1]);
 }

@@ -27,6 +27,8 @@ pub struct Photos {
     pub exposures: Option<Vec<Option<f32>>>,
     /// Which points of the dataset's model each view to train on shows, if poses are refined.
     pub tracks: Vec<Tracks>,
+    /// The same of the held-out photos.
+    pub test_tracks: Vec<Tracks>,
 }
 
 impl Photos {
@@ -120,6 +122,10 @@ pub fn load_photos(
         }
     }
     let tracks = tracks(dataset, &train, config)?;
+    let test_tracks = match config.poses.refine {
+        true => dataset.tracks(&test)?,
+        false => Vec::new(),
+    };
     let reads_depths = config.depth.from != Depths::None;
     if config.depth.from == Depths::Points {
         add_depths(dataset, train.iter_mut().chain(&mut test))?;
@@ -159,6 +165,7 @@ pub fn load_photos(
         test: Arc::new(test),
         exposures,
         tracks,
+        test_tracks,
     })
 }
 

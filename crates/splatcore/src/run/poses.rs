@@ -54,7 +54,7 @@ impl Refined {
             eprintln!("fitting the poses of {held_out} to the scene");
             let progress = Progress::new("fitting poses, rounds", ROUNDS.into());
             let done = |rounds: u32| progress.update(rounds.into(), String::new);
-            let found = trainer.fit_poses(backend, &photos.test, &done);
+            let found = trainer.fit_poses(backend, &photos.test, &photos.test_tracks, &done);
             progress.finish();
             match found {
                 Ok(found) => {

@@ -300,7 +300,10 @@ fn jobs() -> Vec<Job> {
                 plan.statistics = Some(Statistic::Absolute);
             },
             |learner| {
-                learner.refine(&Refine::LimitScales { share: 0.02 })?;
+                learner.refine(&Refine::LimitScales {
+                    share: 0.02,
+                    floor: 0.01,
+                })?;
                 learner
                     .refine(&Refine::ResetOpacity { ceiling: 0.01 })
                     .map(drop)

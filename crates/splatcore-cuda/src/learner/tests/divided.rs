@@ -111,7 +111,10 @@ fn refinements(plan: &StepPlan) -> Vec<Refine> {
             scoring,
         },
         Refine::ResetOpacity { ceiling: 0.3 },
-        Refine::LimitScales { share: 0.2 },
+        Refine::LimitScales {
+            share: 0.2,
+            floor: 0.0,
+        },
         Refine::PruneFloaters {
             render: plan.render.clone(),
             depth_share: 0.9,

@@ -1,7 +1,8 @@
 // limit_scales: caps the log scales of a Gaussian by its distance from the nearest camera.
 //
 // Contract. `means` [count][3] and `cameras` [camera_count] in, `log_scales` [count][3] in and out:
-// at most `log_share` + ln(max(distance from the nearest camera, near plane)), in scene units.
+// at most the larger of `log_floor` and `log_share` + ln(max(distance from the nearest camera, near
+// plane)), in scene units; `log_floor` may be minus infinity.
 // Reasons: splatcore-core/src/scale_limit.rs. CPU twin: splatcore-cpu/src/limit_scales.rs.
 //
 // Launch. One thread a Gaussian, blocks of 256; the threads of a warp read the same camera, 4
@@ -22,6 +23,7 @@ struct LimitScalesParams {
     const Camera* cameras;  // [camera_count]
     u32 camera_count;
     float log_share;
+    float log_floor;
 };
 extern "C" __global__ void __launch_bounds__(BLOCK)
     limit_scales(const __grid_constant__ LimitScalesParams args) {
@@ -38,6 +40,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         near_plane = camera.near_plane;
     }
     float limit = logf(fmaxf(sqrtf(nearest), near_plane)) + args.log_share;
+    limit = fmaxf(limit, args.log_floor);
     for (u32 k = 0; k < 3; ++k)
         args.log_scales[3ull * i + k] = fminf(args.log_scales[3ull * i + k], limit);
 }

@@ -19,6 +19,7 @@ kernel_params! {
         cameras: Address,
         camera_count: u32,
         log_share: f32,
+        log_floor: f32,
     }
 }
 
@@ -31,7 +32,8 @@ pub fn program() -> Program {
     )
 }
 
-/// Caps every log scale.
+/// Caps every log scale at a share of the distance from the nearest camera, or at a floor in world
+/// units where that is more.
 ///
 /// # Errors
 /// If the device failed.
@@ -39,9 +41,9 @@ pub fn limit_scales(
     op: &ByCamera,
     queue: &Queue,
     state: &State,
-    share: f32,
+    (share, floor): (f32, f32),
 ) -> Result<(), BackendError> {
-    let (count, log_share) = (state.count as u32, share.ln());
+    let (log_share, log_floor) = (share.ln(), floor.ln());
     queue.launch(
         op.kernel,
         (state.count as u32).div_ceil(BLOCK),
@@ -49,10 +51,11 @@ pub fn limit_scales(
         &LimitScalesParams {
             means: state.groups[MEANS].parameters.address(),
             log_scales: state.groups[LOG_SCALES].parameters.address(),
-            count,
+            count: state.count as u32,
             cameras: op.cameras.address(),
             camera_count: op.views,
             log_share,
+            log_floor,
         },
     )
 }

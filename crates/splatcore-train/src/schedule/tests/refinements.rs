@@ -188,22 +188,35 @@ fn floaters_go_first() {
 
 /// From the end of densification to the last step, and after whatever else that does.
 #[test]
-fn mcmc_limits_scales_in_the_end() {
+fn scales_are_limited_in_the_end() {
     let mcmc = Config {
         strategy: Some(Strategy::Mcmc),
         ..Config::UNSET
     };
     let limits = |config: &Config| {
-        steps_of(
-            &refinements(config),
-            |r| matches!(r, Refine::LimitScales { share } if *share == 0.25),
-        )
+        steps_of(&refinements(config), |r| {
+            matches!(r, Refine::LimitScales { share: 0.25, .. })
+        })
     };
     assert_eq!(
         limits(&mcmc),
         (250..=300).map(|k| 100 * k).collect::<Vec<u32>>()
     );
-    assert!(limits(&Config::UNSET).is_empty());
+    assert_eq!(
+        limits(&Config::UNSET),
+        (240..=300).map(|k| 100 * k).collect::<Vec<u32>>()
+    );
+    let adc = Config {
+        strategy: Some(Strategy::Adc),
+        ..Config::UNSET
+    };
+    assert!(limits(&adc).is_empty());
+    // The default strategy lets Gaussians grow to the cameras' extent.
+    for (config, floor) in [(Config::UNSET, 2.5), (mcmc.clone(), 0.0)] {
+        let last = scheduled(&config, 2.5).refinements(30_000);
+        let limit = Refine::LimitScales { share: 0.25, floor };
+        assert!(last.contains(&limit), "{last:?}");
+    }
     // The last step is one, whether its number is round or not.
     let short = Config {
         iterations: Some(777),

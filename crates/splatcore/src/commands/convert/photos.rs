@@ -183,7 +183,7 @@ impl<'a> Photos<'a> {
         share: f32,
     ) -> Result<Gaussians> {
         let mut learner = self.learner(scene, &gaussians)?;
-        learner.refine(&Refine::LimitScales { share })?;
+        learner.refine(&Refine::LimitScales { share, floor: 0.0 })?;
         let limited = learner.snapshot()?.gaussians;
         let both = gaussians.log_scales.iter().zip(&limited.log_scales);
         eprintln!(

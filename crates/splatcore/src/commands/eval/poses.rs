@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// the dataset's cameras is what limits are shares of.
 ///
 /// # Errors
-/// What the backend reports.
+/// What the backend reports; files of the dataset's model that cannot be read.
 pub fn fitted(
     backend: &dyn Backend,
     scene: &Gaussians,
@@ -34,6 +34,7 @@ pub fn fitted(
         ssim_weight: SSIM_WEIGHT as f32,
         extent: camera::extent(dataset.entries.iter().map(|entry| &entry.camera)),
         settings: PoseSettings::default(),
+        tracks: dataset.tracks(views)?,
     };
     let photos = counted(views.len(), "photo");
     eprintln!("fitting the poses of {photos} to the scene: compare with other fitted poses only");
