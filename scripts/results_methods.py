@@ -323,7 +323,7 @@ def methods():
         ),
         "adc": strategy(["adc", "floaters"])
         + "\n\n"
-        + option_lines(["adc"], ["none", "absolute", "consistent", "prune-importance"]),
+        + option_lines(["adc"], ["none", "absolute"]),
         "mcmc": strategy(["mcmc", "the same, coarse", "max-scale", "preset"])
         + "\n\n"
         + option_lines(["mcmc"], ["none", "no-max-scale", "coarse-to-fine"]),

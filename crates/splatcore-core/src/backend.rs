@@ -22,7 +22,7 @@ pub use engine::{CameraGradients, Engine, Exchange, Guided, Ranks, StepFrame, ta
 pub use error::BackendError;
 pub use frame::{FrameCounts, RenderOptions, Rendered, StripCounts};
 pub use photos::read_ahead;
-pub use refine::{Consistency, Refine, RefineReport, Scores, Scoring, budget_room};
+pub use refine::{Refine, RefineReport, budget_room};
 pub use state::LearnerState;
 pub use step::{BETAS, LearningRates, Statistic, StepPlan};
 pub use times::{Profile, StageTimes, Timed};

@@ -73,18 +73,6 @@ impl Rng {
     }
 }
 
-/// `count` of the views 0..`views`, without repetition and in order; all if there are no more. A
-/// function of the run's seed and the step alone, so that a resumed run draws the same.
-pub fn draw_views(seed: u64, step: u32, views: usize, count: usize) -> Vec<usize> {
-    let mut drawn: Vec<usize> = (0..views).collect();
-    if count < views {
-        Rng::new(seed, 1 << 62 | step as u64).shuffle(&mut drawn);
-        drawn.truncate(count);
-        drawn.sort_unstable();
-    }
-    drawn
-}
-
 /// A 64-bit hash (the finaliser of SplitMix64).
 pub fn mix(x: u64) -> u64 {
     let mut z = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -155,17 +143,6 @@ pub fn normal3(seed: u64, step: u64, index: u64) -> [f32; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn drawn_views_are_few_different_and_repeatable() {
-        let drawn = draw_views(3, 600, 50, 10);
-        assert!(drawn.len() == 10 && drawn.is_sorted() && drawn.iter().all(|&v| v < 50));
-        assert!(drawn.windows(2).all(|pair| pair[0] != pair[1]));
-        assert_eq!(drawn, draw_views(3, 600, 50, 10));
-        assert_ne!(drawn, draw_views(3, 700, 50, 10));
-        assert_ne!(drawn, draw_views(4, 600, 50, 10));
-        assert_eq!(draw_views(3, 600, 4, 10), [0, 1, 2, 3]);
-    }
 
     #[test]
     fn hashes_of_floats_are_those_of_their_bytes() {

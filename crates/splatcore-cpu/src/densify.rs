@@ -1,7 +1,7 @@
 //! `densify`: changes of the set of Gaussians. One thread: it runs once in a hundred steps and
 //! touches each Gaussian once. Twin: `splatcore_reference::twin::densify`.
 
-use splatcore_core::backend::{LearnerState, Refine, RefineReport, Scores, budget_room};
+use splatcore_core::backend::{LearnerState, Refine, RefineReport, budget_room};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::{Rng, draw_key, normal3};
@@ -14,30 +14,10 @@ const SPLIT_SHRINK: f32 = 0.8 * SPLIT_INTO as f32;
 /// Most copies of one Gaussian that MCMC's scale formula is evaluated for, as in its authors' code.
 const MAX_COPIES: usize = 51;
 
-/// Applies one refinement. `scores` are those of its [`splatcore_core::backend::Scoring`], if it
-/// has one.
-pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> RefineReport {
+/// Applies one refinement.
+pub fn densify(state: &mut LearnerState, refine: &Refine) -> RefineReport {
     let mut report = match *refine {
-        Refine::Adc { .. } => adc(state, refine, scores),
-        Refine::Prune {
-            min_importance,
-            max_bad_share,
-            ..
-        } => {
-            let keep: Vec<bool> = (0..state.gaussians.len())
-                .map(|i| {
-                    scores.is_none_or(|scores| {
-                        scores.largest[i] >= min_importance
-                            && (max_bad_share >= 1.0
-                                || scores.bad[i] <= max_bad_share * scores.weight[i])
-                    })
-                })
-                .collect();
-            RefineReport {
-                pruned: remove(state, &keep),
-                ..RefineReport::default()
-            }
-        }
+        Refine::Adc { .. } => adc(state, refine),
         Refine::PruneByColumn(column) => {
             let values = state.columns.all_values();
             let all = 0..state.gaussians.len();
@@ -87,14 +67,13 @@ pub fn densify(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores
 }
 
 /// Adaptive density control: growth, then pruning.
-fn adc(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> RefineReport {
+fn adc(state: &mut LearnerState, refine: &Refine) -> RefineReport {
     let &Refine::Adc {
         gradient_threshold,
         split_scale,
         min_opacity,
         max_scale,
         max_gaussians,
-        ref consistency,
         budget,
         region,
         seed,
@@ -103,13 +82,7 @@ fn adc(state: &mut LearnerState, refine: &Refine, scores: Option<&Scores>) -> Re
     else {
         return RefineReport::default();
     };
-    let agreed = |i: usize| match (consistency, scores) {
-        (Some(consistency), Some(scores)) => {
-            scores.bad[i] >= consistency.min_bad * scores.views as f32
-        }
-        _ => true,
-    };
-    let may = |i: usize| agreed(i) && is_inside(&state.gaussians, region, i);
+    let may = |i: usize| is_inside(&state.gaussians, region, i);
     let chosen = match budget {
         None => largest_gradients(state, gradient_threshold, may, max_gaussians),
         Some(share) => {

@@ -9,7 +9,6 @@ use crate::limit_scales::limit_scales;
 use crate::loss::Loss;
 use crate::reduced::Reduced;
 use crate::renderer::{Drawing, check};
-use crate::score::score;
 use crate::step_buffers::StepBuffers;
 use crate::workers::Workers;
 use splatcore_core::backend::{
@@ -196,24 +195,7 @@ impl Learner for CpuLearner {
 
     fn refine(&mut self, refine: &Refine) -> Result<RefineReport, BackendError> {
         let start = Instant::now();
-        let scoring = match refine {
-            Refine::Adc { consistency, .. } => {
-                consistency.as_ref().map(|consistency| &consistency.scoring)
-            }
-            Refine::Prune { scoring, .. } => Some(scoring),
-            _ => None,
-        };
-        let scores = match scoring {
-            Some(scoring) => Some(score(
-                &self.workers,
-                &self.state,
-                (&mut self.frame, &mut self.reduced, &mut self.coloured),
-                (&self.views, &self.cameras, &self.camera_of),
-                scoring,
-            )?),
-            None => None,
-        };
-        let mut report = densify(&mut self.state, refine, scores.as_ref());
+        let mut report = densify(&mut self.state, refine);
         if let Refine::PruneFloaters {
             render,
             depth_share,

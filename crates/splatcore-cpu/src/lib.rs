@@ -39,7 +39,6 @@ mod reduced;
 mod renderer;
 mod rows;
 pub mod scene;
-mod score;
 pub mod shared;
 pub mod simd;
 mod sky;

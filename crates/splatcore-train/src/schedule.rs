@@ -29,13 +29,11 @@ pub(crate) use exposures::starting_exposures;
 pub use growth::worth;
 
 use crate::config::{
-    Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic, Optimizer,
-    ResolutionSchedule, ResolvedConfig, Strategy,
+    Background, BatchScaling, DensifyGrowth, DensifyStatistic, Optimizer, ResolutionSchedule,
+    ResolvedConfig, Strategy,
 };
 use crate::{intrinsics, motion, poses};
-use splatcore_core::backend::{
-    BETAS, Consistency, LearningRates, Refine, RenderOptions, Scoring, Statistic, StepPlan,
-};
+use splatcore_core::backend::{BETAS, LearningRates, Refine, RenderOptions, Statistic, StepPlan};
 use splatcore_core::colour::camera_count;
 use splatcore_core::random::uniform_at;
 use splatcore_core::ranked::median;
@@ -356,7 +354,6 @@ impl Schedule {
     pub fn refinements(&self, step: u32) -> Vec<Refine> {
         let mut refinements = Vec::new();
         refinements.extend(self.floaters(step));
-        refinements.extend(self.pruning(step));
         if step < self.config.densify.until {
             refinements.extend(self.densification(step));
             refinements.extend(self.reset(step));
@@ -384,10 +381,6 @@ impl Schedule {
                     .filter(|_| step > densify.opacity_reset_every)
                     .map(|scale| (scale * self.extent) as f32),
                 max_gaussians,
-                consistency: (densify.score == DensifyScore::Consistent).then(|| Consistency {
-                    scoring: self.scoring(step, c.scores.views),
-                    min_bad: c.scores.threshold as f32,
-                }),
                 budget: (densify.growing == DensifyGrowth::Budget)
                     .then(|| self.share_of_budget(step)),
                 region: self.region,
@@ -446,22 +439,6 @@ impl Schedule {
         };
         let due = share > 0.0 && (due || step == c.iterations);
         due.then_some(Refine::LimitScales { share, floor })
-    }
-
-    /// Images and photos are compared as step `step` compared them.
-    fn scoring(&self, step: u32, views: usize) -> Scoring {
-        Scoring {
-            views,
-            render: RenderOptions {
-                background: self.background(step),
-                ..self.render(step)
-            },
-            scale: self.scale(step),
-            colour: self.config.loss.colour,
-            error_threshold: self.config.scores.error as f32,
-            seed: self.config.seed,
-            step,
-        }
     }
 }
 

@@ -102,7 +102,6 @@ fn densify(
         min_opacity: 0.005,
         max_scale: None,
         max_gaussians: 20_000,
-        consistency: None,
         budget: None,
         region: None,
         seed: 0,

@@ -1,5 +1,6 @@
-//! What to type in place of what people type by habit: flags of other trainers, where the flag that
-//! looks most like one does something else, and numbers that are not written in digits.
+//! What to type in place of what people type by habit: flags of other trainers and of earlier
+//! versions, where the flag that looks most like one does something else, and numbers that are not
+//! written in digits.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -9,15 +10,18 @@ use std::num::ParseIntError;
 const INRIA: &str = "from-inria.md";
 const GSPLAT: &str = "from-gsplat.md";
 const NERFSTUDIO: &str = "from-nerfstudio.md";
+const SMALLER: &str = "smaller.md";
 
 const DATASET: &str = "the dataset is the first argument, `splatcore train DIR -o OUT`";
 const OUTPUT: &str = "-o OUT names the folder of the results";
 const SIZE: &str = "--max-size PX scales photos down, --images images_4 takes smaller ones";
 const STEPS: &str = "--iterations is the number of steps";
+const PRUNE: &str = "it is gone; splatcore prune removes what photos hardly show";
 const SCENE: &str = "leave it out; scene.ply is written at the end";
 
-/// Flags of other trainers, what is typed here, and the page of the guide that has all of them.
-const FLAGS: [(&str, &str, &str); 26] = [
+/// Flags of other trainers and of earlier versions, what is typed here, and the page of the guide
+/// that says more.
+const FLAGS: [(&str, &str, &str); 29] = [
     ("-s", DATASET, INRIA),
     ("--source_path", DATASET, INRIA),
     ("-m", OUTPUT, INRIA),
@@ -60,10 +64,13 @@ const FLAGS: [(&str, &str, &str); 26] = [
     ("--save_ply", SCENE, GSPLAT),
     ("--data", DATASET, NERFSTUDIO),
     ("--max-num-iterations", STEPS, NERFSTUDIO),
+    ("--densify-score", PRUNE, SMALLER),
+    ("--prune-importance", PRUNE, SMALLER),
+    ("--prune-bad-share", PRUNE, SMALLER),
 ];
 
-/// An error about the arguments of `command`, with what to type in place of a flag of another
-/// trainer, or of a number that is not written in digits.
+/// An error about the arguments of `command`, with what to type in place of such a flag, or of a
+/// number that is not written in digits.
 pub fn explained(mut error: clap::Error, command: Option<&str>) -> clap::Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),

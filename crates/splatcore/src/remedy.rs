@@ -79,8 +79,7 @@ fn of_training(error: &TrainError) -> Option<String> {
         }
         TrainError::Batch { .. } => "choose a smaller --batch",
         TrainError::Empty { .. } => {
-            "check the poses and the starting points (`splatcore info`), or lower --min-opacity \
-             and --prune-importance, or leave --prune-bad-share at 1"
+            "check the poses and the starting points (`splatcore info`), or lower --min-opacity"
         }
         TrainError::Mismatch { what, .. } => match what {
             Difference::Setting(_) => "set it back, or start anew without --resume",

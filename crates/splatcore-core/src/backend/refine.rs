@@ -1,69 +1,8 @@
-//! Changes of the set of Gaussians, and the scores that some of them ask for.
+//! Changes of the set of Gaussians.
 
 use super::frame::RenderOptions;
 use crate::Region;
-use crate::colour::ColourModel;
 use crate::columns::Column;
-
-/// How Gaussians are scored over several of the learner's views, after FastGS (Ren et al. 2025,
-/// arXiv:2511.04283, multi-view consistent densification).
-///
-/// A pixel is *bad* in a view if its L1 error (mean over the channels), min-max normalised over the
-/// view's counted pixels, is above `error_threshold`. FastGS counts the bad pixels in a Gaussian's
-/// footprint; here a pixel counts by the Gaussian's blending weight in it, which is the gradient of
-/// the colour for an image gradient of 1 at bad pixels: the backward pass is the counter, and a
-/// footprint behind an opaque surface counts nothing. Exact numbers: [`Scores`].
-///
-/// What is compared is what a step compares: the view at its size divided by `scale`, the image
-/// through the photo's own colour model, a transparent photo on the background. Anything else would
-/// call bad what training could not yet learn: beside full-size photos, all fine detail in a scene
-/// that has seen quarters of them; beside photos that are darker than others, whatever is bright.
-/// Weights are counted in pixels of the photos' full size whatever the scale, so that a threshold
-/// means the same area of a photo in every phase of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Scoring {
-    /// So many views, drawn by [`crate::random::draw_views`] from `seed` and `step`; all if there
-    /// are fewer.
-    pub views: usize,
-    /// How they are rendered.
-    pub render: RenderOptions,
-    /// As [`super::StepPlan::scale`]; a pixel of the reduced photo counts `scale * scale` pixels.
-    pub scale: u32,
-    /// The colour model that images go through as in a step ([`super::StepPlan::colour`]), as far
-    /// as its numbers were learned.
-    pub colour: Option<ColourModel>,
-    /// From 0 to 1.
-    pub error_threshold: f32,
-    /// Of the run.
-    pub seed: u64,
-    /// Of this refinement.
-    pub step: u32,
-}
-
-/// What [`Scoring`] finds, for each Gaussian. Weights are blending weights (alpha times
-/// transmittance), pixels are those of all scored views, in units of a pixel of the photos' full
-/// size.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Scores {
-    /// Views that were scored.
-    pub views: usize,
-    /// Sum of the weights in bad pixels, `[n]`.
-    pub bad: Vec<f32>,
-    /// Sum of the weights in all pixels, ignored ones too, `[n]`.
-    pub weight: Vec<f32>,
-    /// The largest sum of weights in one view, `[n]`.
-    pub largest: Vec<f32>,
-}
-
-/// Growth only where views agree that the image is bad.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Consistency {
-    /// Which views, and what is bad.
-    pub scoring: Scoring,
-    /// A Gaussian grows only if its weights in bad pixels add up to at least this much a view, in
-    /// pixels.
-    pub min_bad: f32,
-}
 
 /// So many grow in a round of adaptive density control that the set gains `share` of what `count`
 /// Gaussians lack to `max_gaussians`, rounded up.
@@ -90,8 +29,6 @@ pub enum Refine {
         max_scale: Option<f32>,
         /// Never grow beyond this many; the largest gradients go first.
         max_gaussians: usize,
-        /// What else growth asks for.
-        consistency: Option<Consistency>,
         /// `None`: all at or above the threshold grow. A share: whatever their gradients, so many
         /// that the set gains this share of what it lacks to its limit ([`budget_room`]) are drawn
         /// without replacement, in proportion to the sum of their gradient norms since the last
@@ -103,18 +40,6 @@ pub enum Refine {
         seed: u64,
         /// Of this refinement.
         step: u32,
-    },
-    /// Removes Gaussians that several views say are of no use; statistics stay with those that are
-    /// left.
-    Prune {
-        /// Which views, and what is bad.
-        scoring: Scoring,
-        /// Removed when [`Scores::largest`] is below this: in no view does it make up so many
-        /// pixels.
-        min_importance: f32,
-        /// Removed when more than this share of its weight is in bad pixels: [`Scores::bad`] /
-        /// [`Scores::weight`]. Not above 1, so 1 removes none.
-        max_bad_share: f32,
     },
     /// Removes floaters: Gaussians that some of the learner's views see hang in front of what their
     /// pictures show, and none sees as part of it ([`crate::floaters`]); statistics stay with those

@@ -1,5 +1,4 @@
-//! What is compared: the image of a view and its photo, as training sees both. A step and a score
-//! (`score.rs`) compare the same, so that a score judges what the steps before it could learn.
+//! What is compared: the image of a view and its photo, as training sees both.
 
 use super::CudaLearner;
 use crate::device::Program;

@@ -5,7 +5,6 @@ use super::CudaLearner;
 use crate::device::Buffer;
 use crate::device::error::{device_error, failed};
 use crate::ops::floaters::{self, FloatersParams};
-use crate::ops::score::DeviceScores;
 use crate::ops::state::MEANS;
 use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
@@ -21,24 +20,19 @@ pub(super) fn with_depth(render: &RenderOptions) -> RenderOptions {
 }
 
 impl CudaLearner {
-    /// Verdicts of all views, as `largest` of scores that have nothing else: below 0 goes. Nothing
-    /// is pending. Waits for the device once a view.
+    /// Verdicts of all views, `[n]` f32: below 0 goes. Nothing is pending. Waits for the device
+    /// once a view.
     pub(super) fn find_floaters(
         &mut self,
         render: &RenderOptions,
         share: f32,
-    ) -> Result<DeviceScores, BackendError> {
+    ) -> Result<Buffer, BackendError> {
         let n = self.state.count;
         let cameras = self.cameras.clone();
         let device = self.passes.queue().device.clone();
-        let array = |bytes| Buffer::new(&device, "verdicts on floaters", bytes);
-        let scores = DeviceScores {
-            views: cameras.len(),
-            bad: array(0)?,
-            weight: array(0)?,
-            largest: array(n * size_of::<f32>())?,
-        };
-        scores.largest.fill(0, n * size_of::<f32>())?;
+        let bytes = n * size_of::<f32>();
+        let verdicts = Buffer::new(&device, "verdicts on floaters", bytes)?;
+        verdicts.fill(0, bytes)?;
         let options = with_depth(render);
         for camera in &cameras {
             let scene = self.scene_addresses();
@@ -60,12 +54,12 @@ impl CudaLearner {
                     transmittance: self.passes.inference.transmittance.address(),
                     inverse_depth: self.passes.inference.inverse_depth.address(),
                     share,
-                    verdicts: scores.largest.address(),
+                    verdicts: verdicts.address(),
                     lens: self.passes.work.kernel_lens(),
                 },
             )?;
         }
         self.passes.work.reset_counters()?;
-        Ok(scores)
+        Ok(verdicts)
     }
 }

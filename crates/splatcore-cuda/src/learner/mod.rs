@@ -12,8 +12,7 @@
 //! | how much memory does it need | `memory.rs` |
 //! | what if the device has less | `offload.rs` |
 //! | how does the set of Gaussians change | `refine.rs` |
-//! | how much does each Gaussian show, and how wrongly | `score.rs` |
-//! | which of them hang before what the views show | `floaters.rs` |
+//! | which Gaussians hang before what the views show | `floaters.rs` |
 //! | how are images of it made | `render.rs` |
 //! | what do ranks exchange that take steps together | `sharing.rs`, `shared.rs`, `whole.rs` |
 //! | when do they divide the state | `divide.rs` |
@@ -34,7 +33,6 @@ mod pending;
 mod photos;
 mod refine;
 mod render;
-mod score;
 mod shared;
 mod sharing;
 mod synchronise;

@@ -1,8 +1,8 @@
 //! How does the set of Gaussians change?
 
+use super::CudaLearner;
 use super::memory::{most_pixels, working_bytes};
 use super::pending::Pending;
-use super::{CudaLearner, score};
 use crate::ops::by_camera::ByCamera;
 use crate::ops::{columns, densify, limit_scales};
 use splatcore_core::backend::{Refine, RefineReport};
@@ -47,30 +47,24 @@ impl CudaLearner {
         refine: &Refine,
     ) -> Result<RefineReport, BackendError> {
         self.divide_before(refine)?;
-        let scoring = score::scoring_of(refine);
-        if scoring.is_some() || matches!(refine, Refine::PruneFloaters { .. }) {
+        if let Refine::PruneFloaters { .. } = refine {
             self.whole_harmonics()?;
         }
         self.passes.queue().start_marks()?;
-        let refined = match (scoring, refine) {
-            _ if self.state.count == 0 => Ok(None),
-            (Some(scoring), _) => self.with_memory(|learner| learner.score(scoring)).map(Some),
-            (
-                _,
-                Refine::PruneFloaters {
-                    render,
-                    depth_share,
-                },
-            ) => self
+        let refined = match refine {
+            Refine::PruneFloaters {
+                render,
+                depth_share,
+            } if self.state.count > 0 => self
                 .with_memory(|learner| learner.find_floaters(render, *depth_share))
                 .map(Some),
             _ => Ok(None),
         }
-        .and_then(|scores| {
+        .and_then(|verdicts| {
             self.keep_own_rows();
             self.with_memory(|learner| {
                 let (densify, state) = (&mut learner.densify, &mut learner.state);
-                densify.refine(state, refine, scores.as_ref())
+                densify.refine(state, refine, verdicts.as_ref())
             })
         });
         let refined = refined.and_then(|report| self.refine_by_camera(refine).map(|()| report));

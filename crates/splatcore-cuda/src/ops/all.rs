@@ -15,7 +15,7 @@ use super::{
     accumulate, adam, bin, clear, colour, columns, densify, depth_loss, depth_sums, floaters,
     gather_splats, intrinsics_gradient, limit_scales, loss, photo, pose_gradient,
 };
-use super::{score, sky, sort, strips};
+use super::{sky, sort, strips, visibility};
 use crate::device::Program;
 use splatcore_core::colour::ColourModel;
 use splatcore_core::depth::DepthLoss;
@@ -257,8 +257,7 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
     all.extend(ColourModel::ALL.map(colour::program));
     all.push(sky::program());
     all.extend(DepthLoss::ALL.map(depth_loss::program));
-    all.push(score::program());
-    all.push(score::visibility::program());
+    all.push(visibility::program());
     all.extend(LensKind::ALL.map(floaters::program));
     all
 }

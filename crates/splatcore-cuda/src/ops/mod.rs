@@ -12,7 +12,8 @@
 //! | how do cameras get their gradients | `pose_gradient/`, `intrinsics_gradient/`, `camera_gradients.rs` |
 //! | what do ranks need that share a frame | `gather_splats/`, `strips/` |
 //! | which Gaussians does each rank have | `shards.rs`, `row_blocks.rs`; whose arrays are divided: `division.rs` |
-//! | how does the set of Gaussians change | `densify/`, `score/`, `floaters/`, `limit_scales/` |
+//! | how does the set of Gaussians change | `densify/`, `floaters/`, `limit_scales/` |
+//! | how much of each Gaussian does a view show | `visibility/` |
 
 pub mod accumulate;
 pub mod adam;
@@ -47,7 +48,6 @@ pub mod project;
 pub mod project_backward;
 pub mod row_blocks;
 pub mod scene;
-pub mod score;
 pub mod shards;
 #[cfg(test)]
 mod shared {
@@ -58,6 +58,7 @@ pub mod sort;
 pub(crate) mod sources;
 pub mod state;
 pub mod strips;
+pub mod visibility;
 
 pub use all::{all_programs, built_in_programs};
 pub use sources::{SOURCES, op_of, program_of_text};

@@ -8,7 +8,7 @@ use crate::device::error::failed;
 use crate::device::queue::wrong_program;
 use crate::ops::camera::KernelCamera;
 use crate::ops::scene::SceneAddresses;
-use crate::ops::score::visibility::{self, UNITS, VisibilityParams};
+use crate::ops::visibility::{self, UNITS, VisibilityParams};
 use splatcore_core::backend::{RenderOptions, TileCounts, Visibility};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::{BackendError, Camera};

@@ -294,7 +294,6 @@ fn refinements(max_gaussians: usize) -> [Refine; 3] {
         min_opacity: 0.005,
         max_scale: Some(100.0),
         max_gaussians,
-        consistency: None,
         budget: None,
         region: None,
         seed: 1,

@@ -18,8 +18,8 @@ use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::{
-    Background, Config, DensifyScore, DensifyStatistic, Interval, Optimizer, ResolutionSchedule,
-    ResolvedConfig, Strategy,
+    Background, Config, DensifyStatistic, Interval, Optimizer, ResolutionSchedule, ResolvedConfig,
+    Strategy,
 };
 use splatcore_train::{TrainError, Trainer, init};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ type Set = fn(&mut Config);
 const FADES: &str = "opacity-halving-every";
 
 /// Options that change what is computed, by the names of their flags.
-const OPTIONS: [(&str, Set); 19] = [
+const OPTIONS: [(&str, Set); 16] = [
     ("strategy mcmc", |c| c.strategy = Some(Strategy::Mcmc)),
     ("densify-statistic absolute", |c| {
         c.densify_statistic = Some(DensifyStatistic::Absolute);
@@ -42,12 +42,6 @@ const OPTIONS: [(&str, Set); 19] = [
     }),
     ("prune-floaters", |c| c.prune_floaters = Some(0.97)),
     ("max-scale", |c| c.max_scale = Some(0.02)),
-    ("densify-score consistent", |c| {
-        c.densify_score = Some(DensifyScore::Consistent);
-        (c.score_views, c.score_threshold) = (Some(3), Some(6.0));
-    }),
-    ("prune-importance", |c| c.prune_importance = Some(1.5)),
-    ("prune-bad-share", |c| c.prune_bad_share = Some(0.6)),
     ("resolution-schedule coarse-to-fine", |c| {
         c.resolution_schedule = Some(ResolutionSchedule::CoarseToFine);
     }),
@@ -88,9 +82,8 @@ fn allowed(pipeline: Pipeline) -> (f64, f64, f64) {
 }
 
 /// Pairs that are refused.
-const REFUSED: [(&str, &str); 3] = [
+const REFUSED: [(&str, &str); 2] = [
     ("strategy mcmc", "densify-statistic absolute"),
-    ("strategy mcmc", "densify-score consistent"),
     ("strategy mcmc", "learned-masks"),
 ];
 
@@ -114,7 +107,6 @@ const BASE: Config = Config {
     densify_until: Some(12),
     densify_every: Some(3),
     densify_gradient: Some(8e-3),
-    score_error: Some(0.2),
     opacity_reset_every: Some(8),
     opacity_reset_to: Some(0.3),
     prune_every: Some(4),

@@ -356,7 +356,7 @@ fn runs() -> Vec<Run> {
         return vec![plain];
     }
     let with_all = Run::new(Strategy::Adc, |config| {
-        (config.prune_importance, config.prune_every) = (Some(0.01), Some(4));
+        (config.prune_floaters, config.prune_every) = (Some(0.97), Some(4));
         (config.antialias, config.refine_poses) = (Some(true), Some(true));
         (config.sky, config.exposure) = (Some(true), Some(true));
     });

@@ -48,7 +48,6 @@ fn refine(adc: bool, step: u32) -> Refine {
             min_opacity: 0.02,
             max_scale: None,
             max_gaussians: MAX_GAUSSIANS,
-            consistency: None,
             budget: None,
             region: None,
             seed: 5,

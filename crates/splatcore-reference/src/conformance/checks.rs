@@ -203,12 +203,6 @@ pub const CHECKS: &[Check] = &[
         "adc prunes and respects the limit",
         refine::adc_prunes_and_respects_the_limit,
     ),
-    ("growth wants agreement", refine::growth_wants_agreement),
-    ("pruning follows scores", refine::pruning_follows_scores),
-    (
-        "scores see what steps see",
-        refine::scores_see_what_steps_see,
-    ),
     ("floaters go", refine::floaters_go),
     (
         "scales keep to their limit",

@@ -1,4 +1,4 @@
-//! Photos whose pixels are not held: steps and scores are those of photos that are held, and a
+//! Photos whose pixels are not held: steps are those of photos that are held, and a
 //! photo that cannot be read stops a step before it moves anything.
 
 use super::depth_guide::{ALL_KINDS, guided, scene_and_depths};
@@ -6,7 +6,7 @@ use super::determinism::state_bits;
 use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::transparent_views;
 use super::step::{plan, scene_and};
-use splatcore_core::backend::{Backend, BackendError, Refine, Scoring, StepPlan};
+use splatcore_core::backend::{Backend, BackendError, StepPlan};
 use splatcore_core::depth::{DepthLoss, DepthMap};
 use splatcore_core::image::PhotoSource;
 use splatcore_core::{Gaussians, Learner, Photo, Pipeline, View};
@@ -61,8 +61,7 @@ fn learner(
     backend.learner(scene, Arc::new(views)).map_err(said)
 }
 
-/// Steps of one photo and of several, at each scale, with masks and alpha, or with depths, and a
-/// refinement that scores by photos.
+/// Steps of one photo and of several, at each scale, with masks and alpha, or with depths.
 pub fn steps_are_those_of_held_photos(backend: &dyn Backend) -> Outcome {
     gather([
         same_as_held(backend, scene_and(57, transparent_views()), None),
@@ -98,23 +97,9 @@ fn same_as_held(
             plan.upcoming = vec![(step as usize + 2) % count, 0];
             learner.step(&plan).map_err(said)?;
         }
-        let prune = Refine::Prune {
-            max_bad_share: 0.9,
-            min_importance: 0.01,
-            scoring: Scoring {
-                views: count,
-                error_threshold: 0.2,
-                render: plan(Pipeline::AUTO, 7, 0).render,
-                scale: 2,
-                colour: None,
-                seed: 3,
-                step: 6,
-            },
-        };
-        let report = learner.refine(&prune).map_err(said)?;
         let loss = learner.last_loss().map_err(said)?.to_bits();
         let state = learner.snapshot().map_err(said)?;
-        Ok::<_, String>((state_bits(&state), loss, report))
+        Ok::<_, String>((state_bits(&state), loss))
     });
     let [held, read] = ends;
     ensure(held? == read?, || {

@@ -78,7 +78,6 @@ impl ResolvedConfig {
                 Some(u64::from(self.densify.opacity_reset_every)),
             ),
             ("prune-every", Some(u64::from(self.prune.every))),
-            ("score-views", Some(self.scores.views as u64)),
         ] {
             if let Some(value) = value {
                 require(value >= 1, key, &value, AT_LEAST_1)?;
@@ -164,7 +163,7 @@ impl ResolvedConfig {
 
     fn check_numbers(&self) -> Result<(), ConfigError> {
         let (rates, loss) = (&self.rates, &self.loss);
-        let (densify, scores, prune) = (&self.densify, &self.scores, &self.prune);
+        let (densify, prune) = (&self.densify, &self.prune);
         require_all(
             &[
                 ("lr-means", rates.means),
@@ -187,8 +186,6 @@ impl ResolvedConfig {
                 ("sh-regulariser", loss.sh_regulariser),
                 ("noise-rate", densify.noise_rate),
                 ("densify-gradient", densify.gradient),
-                ("score-threshold", scores.threshold),
-                ("prune-importance", prune.importance),
                 ("split-scale", densify.split_scale),
                 ("prune-scale", prune.scale.unwrap_or(0.0)),
                 ("growth", densify.growth),
@@ -201,8 +198,6 @@ impl ResolvedConfig {
             &[
                 ("lr-final-share", rates.final_share),
                 ("ssim-weight", loss.ssim_weight),
-                ("score-error", scores.error),
-                ("prune-bad-share", prune.bad_share),
             ],
             |value| (0.0..=1.0).contains(&value),
             "must be from 0 to 1",

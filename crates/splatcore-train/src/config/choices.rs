@@ -42,17 +42,6 @@ pub enum DensifyStatistic {
     Absolute,
 }
 
-/// What else growth asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum DensifyScore {
-    /// Nothing: the gradient alone decides.
-    #[default]
-    Gradient,
-    /// That several views agree that the picture is bad there, after FastGS (Ren et al. 2025).
-    Consistent,
-}
-
 /// How many Gaussians grow in a round, and which.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]

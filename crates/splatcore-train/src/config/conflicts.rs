@@ -6,8 +6,8 @@
 //! that its strategy does not look at.
 
 use super::{
-    Background, ConfigError, DensifyGrowth, DensifyScore, DensifyStatistic, Depths, Idle,
-    ResolutionSchedule, ResolvedConfig, Setting, Strategy,
+    Background, ConfigError, DensifyGrowth, DensifyStatistic, Depths, Idle, ResolutionSchedule,
+    ResolvedConfig, Setting, Strategy,
 };
 use splatcore_core::colour::{ColourModel, Rates};
 
@@ -16,7 +16,6 @@ const SPLATCORE: Setting = Setting::new("strategy", "splatcore");
 const MCMC: Setting = Setting::new("strategy", "mcmc");
 const THRESHOLD: Setting = Setting::new("densify-growth", "threshold");
 const NO_HALVING: Setting = Setting::new("opacity-halving-every", "0");
-const CONSISTENT: Setting = Setting::new("densify-score", "consistent");
 const COARSE: Setting = Setting::new("resolution-schedule", "coarse-to-fine");
 const FULL: Setting = Setting::new("resolution-schedule", "full");
 const BATCH: Setting = Setting::on("batch");
@@ -28,9 +27,7 @@ const SKY: Setting = Setting::on("sky");
 const SKY_MASKS: Setting = Setting::on("sky-masks");
 const REFINE_POSES: Setting = Setting::on("refine-poses");
 const REFINE_INTRINSICS: Setting = Setting::on("refine-intrinsics");
-const PRUNE_IMPORTANCE: Setting = Setting::on("prune-importance");
 const PRUNE_FLOATERS: Setting = Setting::on("prune-floaters");
-const PRUNE_BAD_SHARE: Setting = Setting::on("prune-bad-share");
 
 impl ResolvedConfig {
     /// Refuses what contradicts: each setting alone is sound.
@@ -56,10 +53,6 @@ impl ResolvedConfig {
         if mcmc && self.densify.statistic != DensifyStatistic::Mean {
             let problem = "mcmc grows without gradients; leave it at mean";
             return refuse("densify-statistic", &"absolute", problem, Some(ADC));
-        }
-        if mcmc && self.densify.score != DensifyScore::Gradient {
-            let problem = "mcmc grows wherever opacity is; leave it at gradient";
-            return refuse("densify-score", &"consistent", problem, Some(ADC));
         }
         if let (true, Some((key, weight, problem))) = (mcmc, self.columns.not_with_mcmc()) {
             return refuse(key, &weight, problem, Some(ADC));
@@ -91,9 +84,6 @@ impl ResolvedConfig {
 
     /// Why a setting has no effect beside the others, if so.
     pub(super) fn idle(&self, key: &str) -> Option<Idle> {
-        let consistent = self.densify.score == DensifyScore::Consistent;
-        let prunes_bad = self.prune.bad_share < 1.0;
-        let prunes = self.prune.importance > 0.0 || prunes_bad || self.prune.floaters.is_some();
         let by_gradients = self.strategy.follows_gradients();
         let coarse = self.data.resolution == ResolutionSchedule::CoarseToFine;
         let budget = self.densify.growing == DensifyGrowth::Budget;
@@ -115,15 +105,7 @@ impl ResolvedConfig {
                 Idle::Ended(Setting::on("densify-until")),
             ),
             "noise-rate" | "growth" => (!by_gradients, Idle::Only(&[MCMC])),
-            "score-views" | "score-threshold" => (consistent, Idle::Only(&[CONSISTENT])),
-            "score-error" => (
-                consistent || prunes_bad,
-                Idle::Only(&[CONSISTENT, PRUNE_BAD_SHARE]),
-            ),
-            "prune-every" => (
-                prunes,
-                Idle::Only(&[PRUNE_IMPORTANCE, PRUNE_BAD_SHARE, PRUNE_FLOATERS]),
-            ),
+            "prune-every" => (self.prune.floaters.is_some(), Idle::Only(&[PRUNE_FLOATERS])),
             "batch-scaling" => (self.batch.views > 1, Idle::Only(&[BATCH])),
             "coarse-until" => (coarse, Idle::Only(&[COARSE])),
             "pose-travel" | "pose-degrees" | "pose-shift" => {
@@ -176,10 +158,6 @@ mod tests {
                 "densify-statistic = absolute: mcmc grows without gradients",
             ),
             (
-                "--strategy mcmc --densify-score consistent",
-                "densify-score = consistent: mcmc grows",
-            ),
-            (
                 "--strategy mcmc --learned-masks 5e-4",
                 "learned-masks = 0.0005: mcmc keeps its number",
             ),
@@ -211,7 +189,6 @@ mod tests {
             );
         }
         for line in [
-            "--strategy mcmc --prune-importance 0.5 --score-error 0.2 --prune-bad-share 0.9",
             "--iterations 700 --resolution-schedule coarse-to-fine --coarse-until 700",
             "--iterations 1 --resolution-schedule coarse-to-fine",
             "--sh-regulariser 8000",
@@ -255,10 +232,6 @@ mod tests {
             ("opacity-halving-every", "500", ""),
             ("noise-rate", "0", "--strategy mcmc"),
             ("growth", "0.5", "--strategy mcmc"),
-            ("score-views", "3", "--densify-score consistent"),
-            ("score-threshold", "3", "--densify-score consistent"),
-            ("score-error", "0.5", "--prune-bad-share 0.5"),
-            ("prune-every", "70", "--strategy mcmc --prune-importance 1"),
             ("prune-every", "70", "--strategy mcmc --prune-floaters 0.8"),
             ("prune-every", "70", "--strategy adc"),
             ("coarse-until", "70", "--resolution-schedule coarse-to-fine"),

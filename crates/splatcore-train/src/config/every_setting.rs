@@ -19,8 +19,7 @@ macro_rules! with_settings {
             depth_weight normals normal_frame normal_weight sky sky_masks sky_weight lr_sky
             opacity_regulariser scale_regulariser sh_regulariser learned_masks region noise_rate
             sh_every densify_from densify_until densify_every densify_gradient densify_statistic
-            densify_growth densify_score score_views score_error score_threshold prune_importance
-            prune_bad_share prune_floaters max_scale prune_every split_scale prune_scale min_opacity
+            densify_growth prune_floaters max_scale prune_every split_scale prune_scale min_opacity
             opacity_reset_every opacity_reset_to opacity_halving_every growth init_opacity
             init_scale
         }

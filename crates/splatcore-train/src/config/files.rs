@@ -1,6 +1,6 @@
 //! The config as text: `config.toml`, and what a checkpoint holds.
 
-use super::{Config, ConfigError, Flags, ResolvedConfig};
+use super::{Config, ConfigError, Flags, ResolvedConfig, retired};
 use clap::Args;
 use std::path::Path;
 use toml::{Table, Value};
@@ -30,25 +30,27 @@ const HEADER: &str = "\
 ";
 
 impl Config {
-    /// The settings that a file gives. Values are not yet checked (flags may still replace them).
+    /// The settings that the file of a run gives, which may be of an earlier version: what that
+    /// asked for and is gone is left out. Values are not yet checked.
     ///
     /// # Errors
-    /// As [`ResolvedConfig::from_layers`].
+    /// As [`ResolvedConfig::from_layers`], but for settings that are gone.
     pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|e| ConfigError::File {
-            path: path.into(),
-            line: None,
-            problem: format!("cannot be read ({e})"),
-            remedy: "check that it exists, that you may read it and that it is text".into(),
-        })?;
-        Self::from_toml(&text, path)
+        Self::parsed(&text_of(path)?, path)
     }
 
-    /// As [`Config::from_file`] for text at hand; `path` is only named in errors.
+    /// The settings that a text gives, to train with. Values are not yet checked (flags may still
+    /// replace them). `path` is only named in errors.
     ///
     /// # Errors
     /// As [`ResolvedConfig::from_layers`].
     pub fn from_toml(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        retired::refuse(text, path)?;
+        Self::parsed(text, path)
+    }
+
+    fn parsed(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let text = &retired::without(text);
         let failed = |line: Option<usize>, problem: String, remedy: String| ConfigError::File {
             path: path.into(),
             line,
@@ -162,6 +164,16 @@ impl ResolvedConfig {
             .find(|key| mine.get(*key) != theirs.get(*key))
             .map(|key| (key.clone(), text(mine.get(key)), text(theirs.get(key)))))
     }
+}
+
+/// What a file holds.
+pub(super) fn text_of(path: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(path).map_err(|e| ConfigError::File {
+        path: path.into(),
+        line: None,
+        problem: format!("cannot be read ({e})"),
+        remedy: "check that it exists, that you may read it and that it is text".into(),
+    })
 }
 
 /// What may have been meant by an unknown key.

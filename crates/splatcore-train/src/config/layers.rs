@@ -1,6 +1,7 @@
 //! The layers of one run: flags over a file. The preset that they name, and the defaults, come in
 //! when they are resolved.
 
+use super::files::text_of;
 use super::from_steps::follows_from_steps;
 use super::{Config, ConfigError, ResolvedConfig};
 use std::path::Path;
@@ -25,11 +26,12 @@ impl ResolvedConfig {
     /// the typed one.
     ///
     /// # Errors
-    /// An unreadable file, bad TOML, an unknown key (with the nearest known one), a value out of
-    /// range, settings that contradict each other, a typed setting without effect.
+    /// An unreadable file, bad TOML, an unknown key (with the nearest known one), a setting of an
+    /// earlier version that asks for what is gone, a value out of range, settings that contradict
+    /// each other, a typed setting without effect.
     pub fn from_layers(file: Option<&Path>, typed: &Config) -> Result<Self, ConfigError> {
         let mut below = match file {
-            Some(path) => Config::from_file(path)?,
+            Some(path) => Config::from_toml(&text_of(path)?, path)?,
             None => Config::UNSET,
         };
         if typed.iterations.is_some() && typed.iterations != below.iterations {

@@ -16,7 +16,7 @@
 //! | which values are accepted | `check` |
 //! | which settings do not go together | `conflicts` |
 //! | how a time is written, how an interval | `time`, `interval` |
-//! | how settings look in a file | `files` |
+//! | how settings look in a file | `files`; those of earlier versions: `retired` |
 //! | how settings are typed | `flags` |
 
 mod check;
@@ -35,14 +35,15 @@ mod preset;
 mod preset_page;
 mod resolve;
 mod resolved;
+mod retired;
 mod settings;
 mod sky;
 mod time;
 
 pub use choices::{
-    Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
-    DensifyStatistic, DepthKind, Depths, GrowthRegion, LineOrder, Moments, NamedDepthLoss,
-    NormalAxes, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
+    Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyStatistic,
+    DepthKind, Depths, GrowthRegion, LineOrder, Moments, NamedDepthLoss, NormalAxes, Optimizer,
+    PhotoLens, ResolutionSchedule, Strategy,
 };
 pub use columns::ColumnSettings;
 pub(crate) use depth::FINAL_SHARE as DEPTH_FINAL_SHARE;
@@ -56,7 +57,7 @@ pub use preset_page::presets_page;
 pub use resolve::{REFERENCE_ITERATIONS, SSIM_WEIGHT, scaled_steps};
 pub use resolved::{
     Batch, Budget, Checkpoints, Compute, Data, Densify, IntrinsicsSettings, Loss, PoseSettings,
-    Prune, Rates, ResolvedConfig, Saving, Scene, Scores,
+    Prune, Rates, ResolvedConfig, Saving, Scene,
 };
 pub use settings::Config;
 pub(crate) use sky::FINAL_SHARE as SKY_FINAL_SHARE;

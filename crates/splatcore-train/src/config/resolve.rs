@@ -1,8 +1,8 @@
 //! Which value a setting has: the given one, or the default. No other place has a default.
 
 use super::choices::{
-    BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore, DensifyStatistic,
-    Moments, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
+    BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyStatistic, Moments, Optimizer,
+    PhotoLens, ResolutionSchedule, Strategy,
 };
 use super::columns::ColumnSettings;
 use super::depth::DepthSettings;
@@ -12,7 +12,7 @@ use super::interval::Interval;
 use super::preset::Preset;
 use super::resolved::{
     Batch, Budget, Checkpoints, Compute, Data, Densify, IntrinsicsSettings, Loss, PoseSettings,
-    Prune, Rates, ResolvedConfig, Saving, Scene, Scores,
+    Prune, Rates, ResolvedConfig, Saving, Scene,
 };
 use super::settings::Config;
 use super::sky::SkySettings;
@@ -88,8 +88,8 @@ impl Config {
     /// - `opacity-reset-every` is at least 10 rounds: after a reset everything useful needs several
     ///   hundred steps to climb back above `min-opacity`-like values before pruning may judge it.
     ///   Runs of up to 2,000 steps therefore have no reset at all, those of 7,000 have three.
-    ///   `prune-every` of an adc run is the same, so that scores are taken right before a reset and
-    ///   never soon after one, when nothing makes up much of any photo.
+    ///   `prune-every` of an adc run is the same, so that floaters are searched for right before a
+    ///   reset and never soon after one, when hardly anything is opaque.
     ///
     /// mcmc asks no gradients. Its growth follows the length of the run, counted in reference
     /// lengths: the preset's own iterations, or 30,000. A run of that length grows by 5 % every
@@ -156,7 +156,6 @@ impl Config {
             depth: DepthSettings::of(&given.config),
             sky: SkySettings::of(&given.config),
             densify: given.densify(),
-            scores: given.scores(),
             prune: given.prune(),
         }
     }
@@ -351,7 +350,6 @@ impl Given {
             gradient: c.densify_gradient.unwrap_or(gradient),
             statistic,
             growing: self.growing(),
-            score: c.densify_score.unwrap_or(DensifyScore::Gradient),
             split_scale: c.split_scale.unwrap_or(0.01),
             min_opacity: c.min_opacity.unwrap_or(0.005),
             opacity_reset_every: c.opacity_reset_every.unwrap_or(self.reset_every()),
@@ -434,23 +432,12 @@ impl Given {
         self.steps(3000).max(ten_rounds)
     }
 
-    fn scores(&self) -> Scores {
-        let c = &self.config;
-        Scores {
-            views: c.score_views.unwrap_or(10),
-            error: c.score_error.unwrap_or(0.1),
-            threshold: c.score_threshold.unwrap_or(0.3),
-        }
-    }
-
     fn prune(&self) -> Prune {
         let c = &self.config;
         let every = self.by_strategy(self.reset_every(), self.steps(3000));
         let none_if_0 = |share: f64| (share != 0.0).then_some(share);
         Prune {
             every: c.prune_every.unwrap_or(every),
-            importance: c.prune_importance.unwrap_or(0.0),
-            bad_share: c.prune_bad_share.unwrap_or(1.0),
             floaters: none_if_0(c.prune_floaters.unwrap_or(self.by_strategy(0.8, 0.0))),
             scale: none_if_0(c.prune_scale.unwrap_or(self.own(0.0, 0.1))),
             max_scale: none_if_0(c.max_scale.unwrap_or(match self.strategy {

@@ -5,9 +5,9 @@ use super::depth::DepthSettings;
 use super::from_steps::follows_from_steps;
 use super::sky::SkySettings;
 use super::{
-    Appearance, BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyScore,
-    DensifyStatistic, GrowthRegion, Interval, LineOrder, Moments, Optimizer, PhotoLens, Preset,
-    ResolutionSchedule, Strategy, WallTime,
+    Appearance, BackendChoice, Background, BatchScaling, Config, DensifyGrowth, DensifyStatistic,
+    GrowthRegion, Interval, LineOrder, Moments, Optimizer, PhotoLens, Preset, ResolutionSchedule,
+    Strategy, WallTime,
 };
 use splatcore_core::Pipeline;
 use splatcore_core::colour::ColourModel;
@@ -59,8 +59,6 @@ pub struct ResolvedConfig {
     pub sky: SkySettings,
     /// Adding Gaussians, and removing them on the way.
     pub densify: Densify,
-    /// How Gaussians are scored over several views.
-    pub scores: Scores,
     /// Removing what the views have no use for.
     pub prune: Prune,
 }
@@ -261,8 +259,6 @@ pub struct Densify {
     pub statistic: DensifyStatistic,
     /// adc: how many grow.
     pub growing: DensifyGrowth,
-    /// adc: what growth asks for besides.
-    pub score: DensifyScore,
     /// adc: split above this share of the extent, clone below.
     pub split_scale: f64,
     /// Removed (adc) or moved (mcmc) below this opacity.
@@ -281,26 +277,11 @@ pub struct Densify {
     pub region: GrowthRegion,
 }
 
-/// How Gaussians are scored over several views.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Scores {
-    /// Photos that are asked in a round of densification.
-    pub views: usize,
-    /// Share of the error's range above which a pixel is bad.
-    pub error: f64,
-    /// A Gaussian grows if it makes up so many bad pixels of a photo.
-    pub threshold: f64,
-}
-
 /// Removing what the views have no use for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prune {
     /// Steps between two rounds, at least 1.
     pub every: u32,
-    /// Removed below so many pixels of every photo; 0 removes none.
-    pub importance: f64,
-    /// Removed above this share of weight in bad pixels; 1 removes none.
-    pub bad_share: f64,
     /// Removed when nearer than this share of the depth that views show; `None` removes none.
     pub floaters: Option<f64>,
     /// adc: removed above this share of the extent, after the first opacity reset; `None` removes
@@ -369,7 +350,6 @@ impl ResolvedConfig {
             scene,
             rates,
             loss,
-            scores,
             prune,
             ..
         } = self;
@@ -424,11 +404,6 @@ impl ResolvedConfig {
             scale_regulariser: Some(loss.scale_regulariser),
             sh_regulariser: Some(loss.sh_regulariser),
             sh_every: Some(scene.sh_every),
-            score_views: Some(scores.views),
-            score_error: Some(scores.error),
-            score_threshold: Some(scores.threshold),
-            prune_importance: Some(prune.importance),
-            prune_bad_share: Some(prune.bad_share),
             prune_floaters: Some(prune.floaters.unwrap_or(0.0)),
             max_scale: Some(prune.max_scale.unwrap_or(0.0)),
             prune_every: Some(prune.every),
@@ -485,7 +460,6 @@ impl Densify {
             densify_gradient: Some(self.gradient),
             densify_statistic: Some(self.statistic),
             densify_growth: Some(self.growing),
-            densify_score: Some(self.score),
             split_scale: Some(self.split_scale),
             min_opacity: Some(self.min_opacity),
             opacity_reset_every: Some(self.opacity_reset_every),

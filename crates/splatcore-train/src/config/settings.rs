@@ -1,9 +1,9 @@
 //! The settings, and what they do.
 
 use super::choices::{
-    Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyScore,
-    DensifyStatistic, DepthKind, Depths, GrowthRegion, LineOrder, Moments, NamedDepthLoss,
-    NormalAxes, Optimizer, PhotoLens, ResolutionSchedule, Strategy,
+    Appearance, BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyStatistic,
+    DepthKind, Depths, GrowthRegion, LineOrder, Moments, NamedDepthLoss, NormalAxes, Optimizer,
+    PhotoLens, ResolutionSchedule, Strategy,
 };
 use super::interval::Interval;
 use super::preset::{self, Preset};
@@ -382,36 +382,8 @@ pub struct Config {
     /// are known in advance then
     #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
     pub densify_growth: Option<DensifyGrowth>,
-    /// splatcore, adc: what growth asks for besides the gradient: gradient, nothing, or consistent,
-    /// that several photos agree that the picture is bad there (FastGS): far fewer Gaussians, less
-    /// time and memory, and some detail lost. A round costs about as much as --score-views steps
-    #[arg(long, value_name = "NAME", value_enum, help_heading = "Densification")]
-    pub densify_score: Option<DensifyScore>,
-    /// consistent: photos that are asked, drawn anew each round. More judge better and take longer
-    #[arg(long, value_name = "N", help_heading = "Densification")]
-    pub score_views: Option<usize>,
-    /// consistent, and --prune-bad-share: a pixel is bad when its error is above this share of the
-    /// way from the photo's smallest to its largest, the photo at the size and exposure at which
-    /// training sees it then. Lower finds more bad pixels: more Gaussians, time and memory
-    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
-    pub score_error: Option<f64>,
-    /// consistent: a Gaussian grows only if it makes up at least so many bad pixels of a photo on
-    /// average, in pixels of the full size even while photos are coarse. Lower means
-    /// more Gaussians: more detail, time and memory
-    #[arg(long, value_name = "PIXELS", help_heading = "Densification")]
-    pub score_threshold: Option<f64>,
-    /// Remove Gaussians that make up less than so many pixels (of the full size) of every photo,
-    /// every --prune-every steps; 0 removes none. Higher saves time and memory and loses faint
-    /// detail. A round renders each photo
-    #[arg(long, value_name = "PIXELS", help_heading = "Densification")]
-    pub prune_importance: Option<f64>,
-    /// At the same rounds, remove Gaussians with more than this share of what is seen of them in
-    /// bad pixels (see --score-error); 1 removes none. Lower clears more that never fitted, and may
-    /// take what was still learning
-    #[arg(long, value_name = "SHARE", help_heading = "Densification")]
-    pub prune_bad_share: Option<f64>,
-    /// At the same rounds, remove floaters: Gaussians nearer than this share of the depth that the
-    /// photos' views show at their place, in every view that can tell [0.8, mcmc: 0]; 0
+    /// Every --prune-every steps, remove floaters: Gaussians nearer than this share of the depth
+    /// that the photos' views show at their place, in every view that can tell [0.8, mcmc: 0]; 0
     /// removes none. A round renders each photo's view, memory is hardly touched. Views from beside
     /// the photos gain much, those between them nothing; haze, glass and smoke may go too
     #[arg(long, value_name = "SHARE", help_heading = "Densification")]

@@ -19,7 +19,7 @@ impl Schedule {
     /// Rounds of that pruning after step `step`.
     pub(crate) fn prunings_left(&self, step: u32) -> u32 {
         let prune = &self.config.prune;
-        let asked = prune.floaters.is_some_and(|share| share > 0.0) || self.prunes_by_scores();
+        let asked = prune.floaters.is_some_and(|share| share > 0.0);
         let all = self.config.iterations / prune.every;
         let rounds = (step / prune.every + 1)..=all;
         match asked {
@@ -33,22 +33,6 @@ impl Schedule {
         (share > 0.0 && self.prunes(step)).then(|| Refine::PruneFloaters {
             render: self.render(step),
             depth_share: share,
-        })
-    }
-
-    fn prunes_by_scores(&self) -> bool {
-        let prune = &self.config.prune;
-        prune.importance > 0.0 || prune.bad_share < 1.0
-    }
-
-    pub(super) fn pruning(&self, step: u32) -> Option<Refine> {
-        let prune = &self.config.prune;
-        (self.prunes_by_scores() && self.prunes(step)).then(|| Refine::Prune {
-            // All of them: what no photo shows is gone, and a sample would take what only others
-            // show.
-            scoring: self.scoring(step, usize::MAX),
-            min_importance: prune.importance as f32,
-            max_bad_share: prune.bad_share as f32,
         })
     }
 }

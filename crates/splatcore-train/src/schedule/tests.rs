@@ -280,45 +280,6 @@ fn learned_masks_reach_the_plan() {
     assert_eq!(plan.columns, ColumnPlans::default());
 }
 
-/// Scores compare what the step before them compared.
-#[test]
-fn scores_see_the_photos_of_their_step() {
-    let config = Config {
-        resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
-        background: Some(Background::Random),
-        exposure: Some(true),
-        densify_score: Some(DensifyScore::Consistent),
-        prune_importance: Some(1.0),
-        ..Config::UNSET
-    };
-    let schedule = scheduled(&config, 1.0);
-    let mut seen = Vec::new();
-    for step in [3000, 6000, 12_000] {
-        let plan = schedule.plan(step, vec![0]);
-        for refine in schedule.refinements(step) {
-            let scoring = match refine {
-                Refine::Adc { consistency, .. } => consistency.unwrap().scoring,
-                Refine::Prune { scoring, .. } => scoring,
-                _ => continue,
-            };
-            assert_eq!(scoring.render, plan.render);
-            let model = plan.colour.map(|plan| plan.model);
-            assert!(model.is_some() && scoring.colour == model);
-            assert_eq!(scoring.scale, plan.scale);
-            seen.push(scoring.scale);
-        }
-    }
-    assert_eq!(seen, [4, 4, 2, 2, 1, 1]);
-    let plain = Config {
-        prune_importance: Some(1.0),
-        ..PLAIN
-    };
-    let Refine::Prune { scoring, .. } = &scheduled(&plain, 1.0).refinements(3000)[0] else {
-        panic!("pruning comes first");
-    };
-    assert_eq!((scoring.scale, scoring.colour), (1, None));
-}
-
 #[test]
 fn rates_follow_the_batch_by_the_square_root_rule() {
     let config = |batch_scaling| Config {

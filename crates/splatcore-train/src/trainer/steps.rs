@@ -379,7 +379,7 @@ impl Trainer {
                     | Refine::ComputeColumn(_)
                     | Refine::LimitScales { .. }
             );
-            if matches!(refine, Refine::PruneFloaters { .. } | Refine::Prune { .. }) {
+            if matches!(refine, Refine::PruneFloaters { .. }) {
                 self.ends.note_pruning();
             }
             match self.learner.queue_refine(&refine)? {

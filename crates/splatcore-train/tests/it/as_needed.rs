@@ -56,7 +56,7 @@ fn elsewhere(views: &[View]) -> (Arc<Vec<View>>, Arc<Strict>) {
     (Arc::new(views), source)
 }
 
-/// Coarse to fine, with alpha on random backgrounds, exposures, scores and steps of several photos.
+/// Coarse to fine, with alpha on random backgrounds, exposures and steps of several photos.
 #[test]
 fn runs_end_where_those_with_held_photos_end() {
     let backend = CpuBackend::new(Some(2));

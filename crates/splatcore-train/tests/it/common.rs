@@ -229,29 +229,6 @@ impl MockLearner {
         }
     }
 
-    /// Removes what is below an opacity.
-    fn prune(&mut self, min_opacity: f32) -> RefineReport {
-        let before = self.count();
-        let s = &mut self.state;
-        let logits = &s.gaussians.opacity_logits;
-        let keep: Vec<bool> = logits.iter().map(|&o| sigmoid(o) >= min_opacity).collect();
-        for set in [&mut s.gaussians, &mut s.first, &mut s.second] {
-            set.retain(|i| keep[i]);
-        }
-        let kept = |i: &usize| keep[*i];
-        s.gradient_sum = (0..before)
-            .filter(kept)
-            .map(|i| s.gradient_sum[i])
-            .collect();
-        s.seen = (0..before).filter(kept).map(|i| s.seen[i]).collect();
-        let count = self.count();
-        RefineReport {
-            pruned: before - count,
-            count,
-            ..Default::default()
-        }
-    }
-
     /// Caps opacities and clears their first moments.
     fn reset_opacity(&mut self, ceiling: f32) -> RefineReport {
         for (i, o) in self.state.gaussians.opacity_logits.iter_mut().enumerate() {
@@ -375,7 +352,6 @@ impl Learner for MockLearner {
                 let rows = self.rows_to_clone(3.0 * gradient_threshold, min_opacity, max_gaussians);
                 self.clone_and_prune(&rows, min_opacity, seed, step)
             }
-            Refine::Prune { min_importance, .. } => self.prune(0.1 * min_importance),
             Refine::ResetOpacity { ceiling } => self.reset_opacity(ceiling),
             Refine::FadeOpacity { .. } => RefineReport {
                 count: self.count(),

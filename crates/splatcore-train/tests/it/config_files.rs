@@ -39,9 +39,8 @@ const CASES: [(&str, &str, &str); 10] = [
          --lr-exposure 0.02 --lr-exposure-final 0.002 --lr-masks 0.03 --ssim-weight 0.3 --exposure \
          --opacity-regulariser 0.02 --scale-regulariser 0.03 --sh-regulariser 2.5 --learned-masks \
          2e-4 --sh-every 321 --densify-from 123 --densify-until 4567 --densify-every 50 \
-         --densify-gradient 1e-4 --densify-statistic absolute --densify-score consistent \
-         --score-views 4 --score-error 0.2 --score-threshold 0.4 --prune-importance 0.6 \
-         --prune-bad-share 0.7 --prune-floaters 0 --max-scale 0 --prune-every 999 --split-scale \
+         --densify-gradient 1e-4 --densify-statistic absolute \
+         --prune-floaters 0.6 --max-scale 0 --prune-every 999 --split-scale \
          0.02 --prune-scale 0.2 --min-opacity 0.006 --opacity-reset-every 888 --opacity-reset-to \
          0.02 --init-opacity 0.2 --init-scale 0.5",
     ),

@@ -9,7 +9,7 @@ use splatcore_core::columns::learned_masks::is_on;
 use splatcore_core::{Gaussians, Photo, View, metrics};
 use splatcore_cpu::CpuBackend;
 use splatcore_train::config::{
-    Background, Config, DensifyScore, DensifyStatistic, Optimizer, ResolutionSchedule, Strategy,
+    Background, Config, DensifyStatistic, Optimizer, ResolutionSchedule, Strategy,
 };
 use splatcore_train::{Outcome, Trainer};
 use std::sync::Arc;
@@ -51,16 +51,12 @@ pub fn all_options(strategy: Strategy) -> Config {
         background: Some(Background::Random),
         antialias: Some(true),
         exposure: Some(true),
-        prune_importance: Some(0.2),
-        prune_bad_share: Some(0.9),
+        prune_floaters: Some(0.8),
         prune_every: Some(40),
-        score_error: Some(0.3),
         ..match strategy {
             Strategy::Mcmc => config(strategy),
             Strategy::Splatcore | Strategy::Adc => Config {
                 densify_statistic: Some(DensifyStatistic::Absolute),
-                densify_score: Some(DensifyScore::Consistent),
-                score_views: Some(3),
                 learned_masks: Some(1e-3),
                 lr_masks: Some(0.2),
                 ..config(strategy)

@@ -7,10 +7,9 @@ use crate::tests::support::device::emulator_with;
 use crate::tests::support::side_by_side;
 use crate::tests::support::watched::camera;
 use splatcore_core::backend::{
-    BackendError, Consistency, Learner, LearnerState, Refine, RenderOptions, Scoring, Statistic,
-    StepPlan,
+    BackendError, Learner, LearnerState, Refine, RenderOptions, Statistic, StepPlan,
 };
-use splatcore_core::colour::{ColourModel, ColourPlan};
+use splatcore_core::colour::ColourPlan;
 use splatcore_core::columns::{Column, ColumnPlan};
 use splatcore_core::pipeline::{Backward, Blend, Intersect};
 use splatcore_core::{Backend, Gaussians, Image, Pipeline, View};
@@ -134,44 +133,22 @@ fn nothing(_: &mut dyn Learner) -> Said {
     Ok(())
 }
 
-fn scoring(colour: Option<ColourModel>) -> Scoring {
-    Scoring {
-        views: 2,
-        render: options(Pipeline::AUTO),
-        scale: 1,
-        colour,
-        error_threshold: 0.25,
-        seed: 3,
-        step: 100,
-    }
-}
-
 fn adc(learner: &mut dyn Learner) -> Said {
-    let refine = |max_gaussians, consistency| Refine::Adc {
+    let refine = |max_gaussians| Refine::Adc {
         gradient_threshold: 1e-6,
         split_scale: 0.1,
         min_opacity: 0.005,
         max_scale: Some(10.0),
         max_gaussians,
-        consistency,
         budget: None,
         region: None,
         seed: 7,
         step: 100,
     };
-    learner.refine(&refine(1000, None))?;
+    learner.refine(&refine(1000))?;
     learner.step(&plan(Pipeline::AUTO, 4, 1))?;
-    let consistency = Consistency {
-        scoring: scoring(None),
-        min_bad: 0.1,
-    };
     let limit = learner.count() + 20;
-    learner.refine(&refine(limit, Some(consistency)))?;
-    learner.refine(&Refine::Prune {
-        scoring: scoring(None),
-        min_importance: 0.5,
-        max_bad_share: 0.9,
-    })?;
+    learner.refine(&refine(limit))?;
     learner.refine(&Refine::ResetOpacity { ceiling: 0.01 })?;
     Ok(())
 }
@@ -240,14 +217,7 @@ fn jobs() -> Vec<Job> {
             transparent_views,
             nothing,
             |plan| plan.colour = Some(ColourPlan::affine(0.01)),
-            |learner| {
-                learner.refine(&Refine::Prune {
-                    scoring: scoring(Some(ColourModel::Affine)),
-                    min_importance: 0.5,
-                    max_bad_share: 0.9,
-                })?;
-                Ok(())
-            },
+            nothing,
         ),
         steps(
             "of three photos",

@@ -6,7 +6,6 @@ use super::*;
 use crate::device::Limited;
 use crate::peers::loopback::Loopback;
 use crate::tests::support::device::device;
-use splatcore_core::backend::Scoring;
 use splatcore_core::columns::Column;
 
 fn learner(course: Course, limit: Option<u64>, peers: Arc<Loopback>) -> Option<CudaLearner> {
@@ -95,30 +94,19 @@ fn steps_that_move_cameras_with_a_lens() {
 
 /// Every other change of the set, on a state that is divided.
 fn refinements(plan: &StepPlan) -> Vec<Refine> {
-    let scoring = Scoring {
-        views: 2,
-        error_threshold: 0.3,
+    let floaters = |depth_share| Refine::PruneFloaters {
         render: plan.render.clone(),
-        scale: 1,
-        colour: None,
-        seed: 3,
-        step: 4,
+        depth_share,
     };
     vec![
-        Refine::Prune {
-            min_importance: 0.01,
-            max_bad_share: 0.9,
-            scoring,
-        },
+        // Most that are seen, so that the rest fits.
+        floaters(1.5),
         Refine::ResetOpacity { ceiling: 0.3 },
         Refine::LimitScales {
             share: 0.2,
             floor: 0.0,
         },
-        Refine::PruneFloaters {
-            render: plan.render.clone(),
-            depth_share: 0.9,
-        },
+        floaters(0.9),
         Refine::ComputeColumn(Column::Filter),
         Refine::FadeOpacity {
             factor: 0.9,

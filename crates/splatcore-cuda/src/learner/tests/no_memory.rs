@@ -57,7 +57,6 @@ fn adc_above(gradient_threshold: f32, max_gaussians: usize) -> Refine {
         min_opacity: 0.05,
         max_scale: None,
         max_gaussians,
-        consistency: None,
         budget: None,
         region: None,
         seed: 1,

@@ -115,7 +115,6 @@ impl Course {
                 min_opacity: 0.02,
                 max_scale: None,
                 max_gaussians: 700,
-                consistency: None,
                 budget: None,
                 region: None,
                 seed: 5,

@@ -1,7 +1,6 @@
 //! Adaptive density control (Kerbl et al. 2023, section 5.2): decide, make room, append, compact.
 
 use super::actions::{CLONED, KEPT, SPLIT};
-use super::adc_choose::Asked;
 use super::densifier::{Densify, Waits, Work};
 use super::kernels::SPLIT_INTO;
 use super::params::{AdcDecideParams, SplitChildrenParams};
@@ -9,8 +8,8 @@ use super::pool::Lent;
 use super::reserve::{check_rows, is_plenty, reserve};
 use super::rows::{Compacted, Scratch};
 use super::totals::{self, Numbers};
+use super::within::Within;
 use crate::device::Buffer;
-use crate::ops::score::DeviceScores;
 use crate::ops::state::{LOG_SCALES, MEANS, OPACITIES, ROTATIONS, State};
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, budget_room};
@@ -53,14 +52,12 @@ impl Densify {
         &self,
         state: &mut State,
         refine: &Refine,
-        scores: Option<&DeviceScores>,
         (numbers, counters): (Numbers, u64),
         waits: Waits,
     ) -> Result<(), BackendError> {
         let &Refine::Adc {
             gradient_threshold,
             max_gaussians,
-            ref consistency,
             budget,
             region,
             seed,
@@ -72,15 +69,15 @@ impl Densify {
         };
         let n = state.count;
         let work = self.work(n, numbers)?;
-        let asked = Asked::new(state, (consistency.as_ref(), scores), region);
+        let within = Within::new(state, region);
         let room = match budget {
             None => max_gaussians.saturating_sub(n),
             Some(share) => budget_room(share, n, max_gaussians),
         };
         match budget {
-            None => self.choose(state, &work, gradient_threshold, asked, room)?,
+            None => self.choose(state, &work, gradient_threshold, within, room)?,
             Some(_) => {
-                self.draw_by_gradient(state, &work, (seed, step.into()), asked, room)?;
+                self.draw_by_gradient(state, &work, (seed, step.into()), within, room)?;
             }
         }
         self.decide(state, refine, &work)?;

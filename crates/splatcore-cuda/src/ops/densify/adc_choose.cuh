@@ -13,12 +13,6 @@ __device__ __forceinline__ float mean_gradient(const float* gradient_sum, const 
     return gradient_sum[i] / float(max(seen[i], 1u));
 }
 
-// Whether enough of the bad pixels' weight belongs to the Gaussian (FastGS, Ren et al. 2025); true
-// without scores (`bad` is null).
-__device__ __forceinline__ bool agreed(const float* bad, float min_bad, u32 i) {
-    return !bad || bad[i] >= min_bad;
-}
-
 // The lane of a Gaussian's random numbers that draws take; DRAW of splatcore_core::random.
 #define DRAW_LANE 6
 
@@ -63,8 +57,6 @@ struct SelectHistogramParams {
     ReadOnly<u32> seen;            // [count], steps in view
     u32 n;                         // Gaussians
     float threshold;
-    ReadOnly<float> bad;  // [count], weight on pixels with large errors
-    float min_bad;
     Within within;  // who may grow
     u32 shift;
     const Selection* selection;
@@ -82,8 +74,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const u32 key = sortable(gradient);
         const bool shares =
             args.shift == FIRST_SHIFT || key >> (args.shift + DIGIT_BITS) == args.selection->prefix;
-        if (gradient >= args.threshold && agreed(args.bad, args.min_bad, i) && shares &&
-            is_within(args.within, i))
+        if (gradient >= args.threshold && shares && is_within(args.within, i))
             atomicAdd(&counts[key >> args.shift & (DIGITS - 1)], 1u);
     }
     __syncthreads();
@@ -120,8 +111,6 @@ struct AdcChooseParams {
     ReadOnly<u32> seen;            // [count], steps in view
     u32 n;                         // Gaussians
     float threshold;
-    ReadOnly<float> bad;  // [count], weight on pixels with large errors
-    float min_bad;
     Within within;  // who may grow
     const Selection* selection;
     u8* actions;  // [n], bits of a Gaussian's fate
@@ -133,8 +122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (i >= args.n) return;
     const float gradient = mean_gradient(args.gradient_sum, args.seen, i);
     u32 action = 0;
-    if (gradient >= args.threshold && agreed(args.bad, args.min_bad, i) &&
-        is_within(args.within, i)) {
+    if (gradient >= args.threshold && is_within(args.within, i)) {
         const u32 key = sortable(gradient);
         if (!args.selection || args.selection->all || key > args.selection->prefix)
             action = CHOSEN;

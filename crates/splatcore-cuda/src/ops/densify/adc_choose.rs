@@ -10,62 +10,28 @@ use super::pool::Lent;
 use super::totals;
 use super::within::Within;
 use crate::device::params::Address;
-use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
-use splatcore_core::backend::Consistency;
-use splatcore_core::{BackendError, Region};
+use splatcore_core::BackendError;
 
-/// Of whom the views must agree that the image is bad there, and where they may be.
-#[derive(Clone, Copy)]
-pub(super) struct Asked {
-    /// Weight of each Gaussian on bad pixels; no address: nobody asks.
-    pub bad: Address,
-    /// At least so much of it.
-    pub min_bad: f32,
-    pub within: Within,
-}
-
-impl Asked {
-    /// With consistency, of the scores that it asked for.
-    pub fn new(
-        state: &State,
-        agreement: (Option<&Consistency>, Option<&DeviceScores>),
-        region: Option<Region>,
-    ) -> Self {
-        let (bad, min_bad) = match agreement {
-            (Some(consistency), Some(scores)) => (
-                scores.bad.address(),
-                consistency.min_bad * scores.views as f32,
-            ),
-            _ => (0, 0.0),
-        };
-        Self {
-            bad,
-            min_bad,
-            within: Within::new(state, region),
-        }
-    }
-}
-
-/// Who may grow: those whose mean gradient is at least `threshold`, and who are as asked.
+/// Who may grow: those whose mean gradient is at least `threshold`, and who are `within`.
 #[derive(Clone, Copy)]
 struct Candidates {
     gradient_sum: Address,
     seen: Address,
     n: u32,
     threshold: f32,
-    asked: Asked,
+    within: Within,
 }
 
 impl Densify {
-    /// Marks who grows: those at the threshold who are as asked, or if they are more than
-    /// `room`, the largest gradients, ties by index.
+    /// Marks who grows: those at the threshold and `within`, or if they are more than `room`, the
+    /// largest gradients, ties by index.
     pub(super) fn choose(
         &self,
         state: &State,
         work: &Work<'_>,
         threshold: f32,
-        asked: Asked,
+        within: Within,
         room: usize,
     ) -> Result<(), BackendError> {
         let candidates = Candidates {
@@ -73,19 +39,19 @@ impl Densify {
             seen: state.seen.address(),
             n: state.count as u32,
             threshold,
-            asked,
+            within,
         };
         self.choose_among(candidates, work, room)
     }
 
-    /// Marks who grows: of those who are as asked `room` Gaussians, drawn without replacement in
+    /// Marks who grows: of those `within`, `room` Gaussians, drawn without replacement in
     /// proportion to the sum of their gradients.
     pub(super) fn draw_by_gradient(
         &self,
         state: &State,
         work: &Work<'_>,
         (seed, step): (u64, u64),
-        asked: Asked,
+        within: Within,
         room: usize,
     ) -> Result<(), BackendError> {
         let n = state.count;
@@ -95,7 +61,7 @@ impl Densify {
             seen: ones.address(),
             n: n as u32,
             threshold: f32::MIN_POSITIVE,
-            asked,
+            within,
         };
         self.each(
             self.kernels.draw_keys,
@@ -155,12 +121,7 @@ impl Densify {
             seen,
             n,
             threshold,
-            asked:
-                Asked {
-                    bad,
-                    min_bad,
-                    within,
-                },
+            within,
         } = candidates;
         for shift in (0..u32::BITS).step_by(DIGIT_BITS as usize).rev() {
             self.each(
@@ -171,8 +132,6 @@ impl Densify {
                     seen,
                     n,
                     threshold,
-                    bad,
-                    min_bad,
                     within,
                     shift,
                     selection,
@@ -206,12 +165,7 @@ impl Densify {
             seen,
             n,
             threshold,
-            asked:
-                Asked {
-                    bad,
-                    min_bad,
-                    within,
-                },
+            within,
         } = candidates;
         self.each(
             self.kernels.adc_choose,
@@ -221,8 +175,6 @@ impl Densify {
                 seen,
                 n,
                 threshold,
-                bad,
-                min_bad,
                 within,
                 selection,
                 actions: work.actions.address(),

@@ -1,7 +1,7 @@
 // densify: changes of the set of Gaussians, wholly on the device and equal in every run.
 //
 // Contract. Adaptive density control (Kerbl et al. 2023, section 5.2), MCMC (Kheradmand et al.
-// 2024, equation 9), pruning by scores and opacity reset, each a sequence of steps; the host
+// 2024, equation 9), pruning and opacity reset, each a sequence of steps; the host
 // (densify/*.rs) launches them. Order afterwards as on the CPU: Gaussians that stay, then clones,
 // then split children, each in order. Random numbers are counter-based (splatcore_core::random).
 // The steps that several methods share:

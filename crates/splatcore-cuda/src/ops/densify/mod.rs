@@ -18,8 +18,8 @@
 //! device, the host launches for the most that there may be, and learns the numbers with the look
 //! that tells it how far the steps are. It guesses how much room adc's growth takes from the rounds
 //! before; should that be too little, the frame overflows as it does when pairs have no room. Where
-//! memory is short, and for what asks for scores, [`Densify::refine`] waits for the sizes and
-//! reserves no more than they ask for.
+//! memory is short, and for pruning, [`Densify::refine`] waits for the sizes and reserves no more
+//! than they ask for.
 //!
 //! What costs time is allocating and freeing (each free waits for the device), and growing the
 //! state by way of the host, a tenth at a time: both are left to where memory is short.

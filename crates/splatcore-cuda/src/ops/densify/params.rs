@@ -77,8 +77,6 @@ kernel_params! {
         seen: Address,
         n: u32,
         threshold: f32,
-        bad: Address,
-        min_bad: f32,
         within: Within,
         shift: u32,
         selection: Address,
@@ -99,8 +97,6 @@ kernel_params! {
         seen: Address,
         n: u32,
         threshold: f32,
-        bad: Address,
-        min_bad: f32,
         within: Within,
         selection: Address,
         actions: Address,
@@ -151,12 +147,9 @@ kernel_params! {
 
     /// Parameters of `prune_mark` (prune.cuh).
     pub struct PruneMarkParams {
-        bad: Address,
-        weight: Address,
-        largest: Address,
+        values: Address,
         n: u32,
-        min_importance: f32,
-        max_bad_share: f32,
+        min: f32,
         actions: Address,
     }
 

@@ -1,4 +1,4 @@
-//! Pruning by scores, as floaters or by a column that learns: mark, read how many stay, compact.
+//! Pruning as floaters or by a column that learns: mark, read how many stay, compact.
 
 use super::actions::KEPT;
 use super::densifier::Densify;
@@ -6,7 +6,6 @@ use super::params::PruneMarkParams;
 use super::rows::Compacted;
 use super::totals::{self, Numbers};
 use crate::device::Buffer;
-use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
 use splatcore_core::BackendError;
 use splatcore_core::backend::Refine;
@@ -16,30 +15,15 @@ impl Densify {
         &self,
         state: &mut State,
         refine: &Refine,
-        scores: Option<&DeviceScores>,
+        verdicts: Option<&Buffer>,
         (numbers, counters): (Numbers, u64),
     ) -> Result<(), BackendError> {
-        let ([bad, weight, largest], min_importance, max_bad_share) = match (refine, scores) {
-            (
-                &Refine::Prune {
-                    min_importance,
-                    max_bad_share,
-                    ..
-                },
-                Some(scores),
-            ) => {
-                let scores = [&scores.bad, &scores.weight, &scores.largest];
-                (scores.map(Buffer::address), min_importance, max_bad_share)
-            }
-            // Verdicts in place of the largest weights, and none of the other scores.
-            (Refine::PruneFloaters { .. }, Some(scores)) => {
-                ([0, 0, scores.largest.address()], 0.0, 1.0)
-            }
-            // The column's numbers in their place.
+        let (values, min) = match (refine, verdicts) {
+            (Refine::PruneFloaters { .. }, Some(verdicts)) => (verdicts.address(), 0.0),
             (&Refine::PruneByColumn(column), _) => {
                 let (rows, learns) = (&state.columns[column], &column.entry().learns);
                 match learns.as_ref().filter(|_| rows.exists) {
-                    Some(learns) => ([0, 0, rows.address()], learns.min, 1.0),
+                    Some(learns) => (rows.address(), learns.min),
                     None => return Ok(()),
                 }
             }
@@ -52,12 +36,9 @@ impl Densify {
             self.kernels.prune_mark,
             n,
             &PruneMarkParams {
-                bad,
-                weight,
-                largest,
+                values,
                 n: count,
-                min_importance,
-                max_bad_share,
+                min,
                 actions,
             },
         )?;

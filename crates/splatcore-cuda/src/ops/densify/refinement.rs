@@ -4,8 +4,8 @@ use super::densifier::{Densify, Waits};
 use super::params::{BeginRefinementParams, EndRefinementParams};
 use super::reserve::is_plenty;
 use super::totals::{self, Launched, Numbers, Totals};
+use crate::device::Buffer;
 use crate::ops::counters::Counters;
-use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
 use splatcore_core::BackendError;
 use splatcore_core::backend::{Refine, RefineReport};
@@ -15,9 +15,7 @@ impl Densify {
     /// count, but for a reset.
     pub fn can_launch(&self, state: &State, refine: &Refine) -> bool {
         let most = match *refine {
-            Refine::Adc {
-                consistency: None, ..
-            } => state.count + self.growth_of(state.count),
+            Refine::Adc { .. } => state.count + self.growth_of(state.count),
             Refine::Mcmc { .. } | Refine::ResetOpacity { .. } | Refine::FadeOpacity { .. } => {
                 state.count
             }
@@ -68,8 +66,8 @@ impl Densify {
         totals::report(refine, numbers)
     }
 
-    /// Applies one refinement, with the scores that it asks for, and waits until it is done.
-    /// Deterministic.
+    /// Applies one refinement, with the verdicts on floaters that it asks for, and waits until it
+    /// is done. Deterministic.
     ///
     /// # Errors
     /// If memory is short (the state is then as before, perhaps with more capacity), there would be
@@ -78,7 +76,7 @@ impl Densify {
         &mut self,
         state: &mut State,
         refine: &Refine,
-        scores: Option<&DeviceScores>,
+        verdicts: Option<&Buffer>,
     ) -> Result<RefineReport, BackendError> {
         // The last two are the learner's, which has the cameras.
         if state.count == 0
@@ -95,7 +93,7 @@ impl Densify {
         self.counters.fill(0, size_of::<Counters>())?;
         let counters = self.counters.address();
         let before = state.count;
-        let (_, numbers) = self.apply(state, refine, scores, counters, Waits::ForSizes)?;
+        let (_, numbers) = self.apply(state, refine, verdicts, counters, Waits::ForSizes)?;
         let report = self.note(refine, before, &self.ring.read_one(numbers)?);
         state.count = report.count;
         Ok(report)
@@ -105,12 +103,12 @@ impl Densify {
         &mut self,
         state: &mut State,
         refine: &Refine,
-        scores: Option<&DeviceScores>,
+        verdicts: Option<&Buffer>,
         counters: u64,
         waits: Waits,
     ) -> Result<(usize, Numbers), BackendError> {
         let (place, numbers) = self.ring.take();
-        let applied = self.launch_all(state, refine, scores, (numbers, counters), waits);
+        let applied = self.launch_all(state, refine, verdicts, (numbers, counters), waits);
         self.pool.trim();
         applied.map(|()| (place, numbers))
     }
@@ -119,7 +117,7 @@ impl Densify {
         &self,
         state: &mut State,
         refine: &Refine,
-        scores: Option<&DeviceScores>,
+        verdicts: Option<&Buffer>,
         (numbers, counters): (Numbers, u64),
         waits: Waits,
     ) -> Result<(), BackendError> {
@@ -134,9 +132,9 @@ impl Densify {
             },
         )?;
         match refine {
-            Refine::Adc { .. } => self.adc(state, refine, scores, (numbers, counters), waits)?,
-            Refine::Prune { .. } | Refine::PruneFloaters { .. } | Refine::PruneByColumn(_) => {
-                self.prune(state, refine, scores, (numbers, counters))?;
+            Refine::Adc { .. } => self.adc(state, refine, (numbers, counters), waits)?,
+            Refine::PruneFloaters { .. } | Refine::PruneByColumn(_) => {
+                self.prune(state, refine, verdicts, (numbers, counters))?;
             }
             Refine::ComputeColumn(_) | Refine::LimitScales { .. } => {}
             Refine::ResetOpacity { ceiling } => self.reset_opacity(state, *ceiling, numbers)?,

@@ -4,15 +4,13 @@
 mod conformance;
 
 use crate::device::emulated::Emulated;
-use crate::device::{Buffer, Device, Kernels};
+use crate::device::{Device, Kernels};
 use crate::ops::densify::{Densify, reserve};
-use crate::ops::score::DeviceScores;
 use crate::ops::state::State;
 use crate::tests::support::device::emulator as device;
 use crate::tests::support::watched::Watched;
-use splatcore_core::backend::{
-    Consistency, LearnerState, Refine, RefineReport, RenderOptions, Scores, Scoring,
-};
+use splatcore_core::backend::{LearnerState, Refine, RefineReport};
+use splatcore_core::columns::Column;
 use splatcore_core::gaussians::{logit, sigmoid};
 use splatcore_core::random::Rng;
 use splatcore_core::{BackendError, Gaussians};
@@ -53,7 +51,6 @@ fn adc(gradient_threshold: f32, max_scale: Option<f32>, max_gaussians: usize) ->
         min_opacity: 0.1,
         max_scale,
         max_gaussians,
-        consistency: None,
         budget: None,
         region: None,
         seed: 3,
@@ -66,27 +63,11 @@ fn refined(
     before: &LearnerState,
     refine: &Refine,
 ) -> (RefineReport, LearnerState, usize) {
-    refined_by(device, before, refine, None)
-}
-
-fn refined_by(
-    device: &Arc<Emulated>,
-    before: &LearnerState,
-    refine: &Refine,
-    scores: Option<&Scores>,
-) -> (RefineReport, LearnerState, usize) {
     let device: Arc<dyn Device> = device.clone();
     let mut state = State::upload(&device, before).unwrap();
-    let upload = |values: &[f32]| Buffer::from_slice(&device, "scores", values).unwrap();
-    let scores = scores.map(|scores| DeviceScores {
-        views: scores.views,
-        bad: upload(&scores.bad),
-        weight: upload(&scores.weight),
-        largest: upload(&scores.largest),
-    });
     let report = Densify::new(&Kernels::new(device.clone()))
         .unwrap()
-        .refine(&mut state, refine, scores.as_ref())
+        .refine(&mut state, refine, None)
         .unwrap();
     device.synchronize().unwrap();
     (report, state.download(None).unwrap(), state.capacity)
@@ -99,18 +80,9 @@ fn assert_same_as_cpu(
     before: &LearnerState,
     refine: &Refine,
 ) -> RefineReport {
-    assert_same_by_scores(device, before, refine, None)
-}
-
-fn assert_same_by_scores(
-    device: &Arc<Emulated>,
-    before: &LearnerState,
-    refine: &Refine,
-    scores: Option<&Scores>,
-) -> RefineReport {
     let mut want = before.clone();
-    let want_report = splatcore_cpu::densify::densify(&mut want, refine, scores);
-    let (report, mut got, _) = refined_by(device, before, refine, scores);
+    let want_report = splatcore_cpu::densify::densify(&mut want, refine);
+    let (report, mut got, _) = refined(device, before, refine);
     assert_eq!(report, want_report, "{refine:?}");
     for (i, (a, b)) in got
         .gaussians
@@ -172,33 +144,6 @@ fn adc_is_the_cpus_in_order_and_bits() {
     );
 }
 
-/// Scores on which much depends, with ties at the thresholds.
-fn scores(n: usize) -> Scores {
-    let weight: Vec<f32> = (0..n).map(|i| (i * 5 % 11) as f32).collect();
-    Scores {
-        views: 4,
-        bad: weight
-            .iter()
-            .enumerate()
-            .map(|(i, w)| w * (i % 5) as f32 / 4.0)
-            .collect(),
-        largest: weight.iter().map(|w| 0.5 * w).collect(),
-        weight,
-    }
-}
-
-fn scoring() -> Scoring {
-    Scoring {
-        views: 4,
-        render: RenderOptions::default(),
-        scale: 1,
-        colour: None,
-        error_threshold: 0.1,
-        seed: 3,
-        step: 600,
-    }
-}
-
 #[test]
 fn growth_by_a_budget_is_the_cpus() {
     let Some(device) = device() else { return };
@@ -226,70 +171,19 @@ fn growth_by_a_budget_is_the_cpus() {
 }
 
 #[test]
-fn growth_by_agreement_is_the_cpus() {
-    let Some(device) = device() else { return };
-    let n = 1001;
-    let (before, scores) = (state(12, n, 1), scores(n));
-    let consistent = |min_bad, limit| match adc(1e-4, None, limit) {
-        Refine::Adc {
-            gradient_threshold,
-            split_scale,
-            min_opacity,
-            max_scale,
-            max_gaussians,
-            seed,
-            step,
-            ..
-        } => Refine::Adc {
-            gradient_threshold,
-            split_scale,
-            min_opacity,
-            max_scale,
-            max_gaussians,
-            budget: None,
-            consistency: Some(Consistency {
-                scoring: scoring(),
-                min_bad,
-            }),
-            region: None,
-            seed,
-            step,
-        },
-        other => other,
-    };
-    let grown = |min_bad, limit| {
-        let refine = consistent(min_bad, limit);
-        let report = assert_same_by_scores(&device, &before, &refine, Some(&scores));
-        report.cloned + report.split
-    };
-    let all = grown(0.0, 100_000);
-    let some = grown(0.75, 100_000);
-    assert!(some > 50 && 2 * some < all, "{some} of {all}");
-    // The limit bites among those who may grow.
-    assert_eq!(grown(0.75, n + 50), 50);
-    assert_eq!(grown(100.0, 100_000), 0);
-}
-
-#[test]
 fn pruning_is_the_cpus_and_keeps_statistics() {
     let Some(device) = device() else { return };
     let n = 1001;
-    let (before, scores) = (state(13, n, 2), scores(n));
-    let pruned = |min_importance, max_bad_share| {
-        let refine = Refine::Prune {
-            scoring: scoring(),
-            min_importance,
-            max_bad_share,
-        };
-        assert_same_by_scores(&device, &before, &refine, Some(&scores)).pruned
+    let prune = Refine::PruneByColumn(Column::Mask);
+    let pruned = |masks: Vec<f32>| {
+        let mut before = state(13, n, 2);
+        before.columns.set(Column::Mask, masks);
+        assert_same_as_cpu(&device, &before, &prune).pruned
     };
-    assert_eq!(pruned(0.0, 1.0), 0);
-    let (unimportant, bad, both) = (pruned(1.5, 1.0), pruned(0.0, 0.8), pruned(1.5, 0.8));
-    assert!(
-        unimportant > 100 && bad > 100 && both > unimportant.max(bad) && both < unimportant + bad,
-        "{unimportant} {bad} {both}"
-    );
-    assert_eq!(pruned(1e9, 1.0), n);
+    assert_eq!(pruned(vec![9.0; n]), 0);
+    let some = pruned((0..n).map(|i| (i * 5 % 11) as f32 - 7.0).collect());
+    assert!(some > 100 && some < n - 100, "{some}");
+    assert_eq!(pruned(vec![-99.0; n]), n);
 }
 
 /// A missing barrier would show.

@@ -160,12 +160,10 @@ pub(super) fn report(refine: &Refine, numbers: &[u64; PLACES]) -> RefineReport {
             pruned: (before + number(CLONED) + number(SPLIT)).saturating_sub(count),
             ..report
         },
-        Refine::Prune { .. } | Refine::PruneFloaters { .. } | Refine::PruneByColumn(_) => {
-            RefineReport {
-                pruned: before.saturating_sub(count),
-                ..report
-            }
-        }
+        Refine::PruneFloaters { .. } | Refine::PruneByColumn(_) => RefineReport {
+            pruned: before.saturating_sub(count),
+            ..report
+        },
         Refine::Mcmc { .. } => RefineReport {
             relocated: number(MOVED),
             added: number(ADDED),

@@ -16,7 +16,6 @@ fn adc(gradient_threshold: f32, min_opacity: f32, max_gaussians: usize) -> Refin
         min_opacity,
         max_scale: None,
         max_gaussians,
-        consistency: None,
         budget: None,
         region: None,
         seed: 3,

@@ -8,7 +8,6 @@ mod masks;
 mod mcmc;
 mod region;
 mod scales;
-mod scores;
 
 pub use adc::{adc_clones_and_splits, adc_draws_by_the_budget, adc_prunes_and_respects_the_limit};
 pub use filters::{filters_stay_with_their_gaussians, opacity_reset_caps_filtered_opacities};
@@ -17,7 +16,6 @@ pub use masks::masks_stay_with_their_gaussians;
 pub use mcmc::{mcmc_grows, mcmc_relocates};
 pub use region::growth_stays_in_the_region;
 pub use scales::scales_keep_to_their_limit;
-pub use scores::{growth_wants_agreement, pruning_follows_scores, scores_see_what_steps_see};
 
 use super::outcome::{Outcome, ensure, said};
 use super::scenes::random_scene;
@@ -65,7 +63,6 @@ fn both_strategies(min_opacity_of_adc: f32) -> [Refine; 2] {
         min_opacity: min_opacity_of_adc,
         max_scale: None,
         max_gaussians,
-        consistency: None,
         budget: None,
         region: None,
         seed,

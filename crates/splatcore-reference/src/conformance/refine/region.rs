@@ -53,7 +53,6 @@ fn adc(max_gaussians: usize, budget: Option<f32>, region: Region) -> Refine {
         min_opacity: 0.0,
         max_scale: None,
         max_gaussians,
-        consistency: None,
         budget,
         region: Some(region),
         seed: 3,

@@ -36,7 +36,6 @@ fn adc_refines_when_inria_does() {
             min_opacity: 0.005,
             max_scale: None,
             max_gaussians: usize::MAX,
-            consistency: None,
             budget: None,
             region: None,
             seed: 0,
@@ -95,56 +94,11 @@ fn mcmc_relocates_and_walks_but_never_resets() {
     assert!(close(plan.opacity_regulariser, 0.01) && close(plan.scale_regulariser, 0.01));
 }
 
-#[test]
-fn pruning_by_scores_comes_first_and_never_last() {
-    assert!(
-        !refinements(&Config::UNSET)
-            .iter()
-            .any(|(_, r)| matches!(r, Refine::Prune { .. }))
-    );
-    let config = Config {
-        prune_importance: Some(0.5),
-        ..PLAIN
-    };
-    let all = refinements(&config);
-    let rounds = steps_of(&all, |r| matches!(r, Refine::Prune { .. }));
-    assert_eq!(rounds, (1..10).map(|k| 3000 * k).collect::<Vec<u32>>());
-    // Before growth, whose clones would share weights, and before the reset that takes opacities
-    // away.
-    let at_3000: Vec<_> = all
-        .iter()
-        .filter(|(s, _)| *s == 3000)
-        .map(|(_, r)| r)
-        .collect();
-    assert!(matches!(
-        at_3000[..],
-        [
-            Refine::Prune { .. },
-            Refine::Adc { .. },
-            Refine::ResetOpacity { .. }
-        ]
-    ));
-    let Refine::Prune {
-        scoring,
-        min_importance,
-        max_bad_share,
-    } = at_3000[0]
-    else {
-        unreachable!()
-    };
-    assert_eq!(
-        (scoring.views, *min_importance, *max_bad_share),
-        (usize::MAX, 0.5, 1.0)
-    );
-    assert_eq!(scoring.render.sh_degree, 3);
-}
-
 /// To the end of the run, and before whatever else happens then: opacities are as they were learnt.
 #[test]
 fn floaters_go_first() {
     let config = Config {
         prune_floaters: Some(0.8),
-        prune_importance: Some(0.5),
         ..ADC
     };
     let all = refinements(&config);
@@ -162,7 +116,6 @@ fn floaters_go_first() {
         at_3000[..],
         [
             Refine::PruneFloaters { .. },
-            Refine::Prune { .. },
             Refine::Adc { .. },
             Refine::ResetOpacity { .. }
         ]
@@ -263,10 +216,6 @@ fn masked_gaussians_are_removed_to_the_end() {
 fn growth_options_reach_the_learner() {
     let config = Config {
         densify_statistic: Some(DensifyStatistic::Absolute),
-        densify_score: Some(DensifyScore::Consistent),
-        score_views: Some(7),
-        score_error: Some(0.25),
-        score_threshold: Some(3.0),
         ..Config::UNSET
     };
     let schedule = scheduled(&config, 2.0);
@@ -276,21 +225,13 @@ fn growth_options_reach_the_learner() {
     );
     let [
         Refine::Adc {
-            gradient_threshold,
-            consistency: Some(consistency),
-            ..
+            gradient_threshold, ..
         },
     ] = &schedule.refinements(600)[..]
     else {
-        panic!("a round of adc with consistency follows step 600");
+        panic!("a round of adc follows step 600");
     };
-    assert_eq!((*gradient_threshold, consistency.min_bad), (3e-4, 3.0));
-    let scoring = &consistency.scoring;
-    assert_eq!(
-        (scoring.views, scoring.error_threshold, scoring.step),
-        (7, 0.25, 600)
-    );
-    assert_eq!(scoring.render, schedule.render(600));
+    assert_eq!(*gradient_threshold, 3e-4);
 }
 
 /// Resets follow pruning, never the other way round, however short the run.
@@ -298,7 +239,7 @@ fn growth_options_reach_the_learner() {
 fn pruning_is_never_soon_after_a_reset() {
     for iterations in [2000, 4000, 6000, 7000, 15_000, 30_000] {
         let config = Config {
-            prune_importance: Some(1.0),
+            prune_floaters: Some(0.8),
             iterations: Some(iterations),
             ..Config::UNSET
         };
@@ -307,7 +248,7 @@ fn pruning_is_never_soon_after_a_reset() {
         for (step, refine) in &all {
             match refine {
                 Refine::ResetOpacity { .. } => reset = Some(*step),
-                Refine::Prune { .. } => {
+                Refine::PruneFloaters { .. } => {
                     let since = reset.map_or(u32::MAX, |reset| step - reset);
                     assert!(
                         since >= 1000,
@@ -319,7 +260,7 @@ fn pruning_is_never_soon_after_a_reset() {
         }
         assert!(
             all.iter()
-                .any(|(_, refine)| matches!(refine, Refine::Prune { .. }))
+                .any(|(_, refine)| matches!(refine, Refine::PruneFloaters { .. }))
         );
     }
 }

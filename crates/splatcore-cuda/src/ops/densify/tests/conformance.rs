@@ -2,8 +2,8 @@
 
 use super::*;
 use splatcore_core::backend::{
-    Cotangents, Deferred, FrameCounts, MemoryPlan, Posed, Profiled, Rendered, Scored, StageTimes,
-    StepPlan, Surrounded, TileCounts, Timed, Visibility,
+    Cotangents, Deferred, FrameCounts, MemoryPlan, Posed, Profiled, RenderOptions, Rendered,
+    Scored, StageTimes, StepPlan, Surrounded, TileCounts, Timed, Visibility,
 };
 use splatcore_core::sky::Sky;
 use splatcore_core::{Backend, Camera, Learner, Renderer, View};
