@@ -72,12 +72,10 @@ pub struct Group<'a> {
     pub base_rate: f32,
     /// Learning rate of the others.
     pub rate: f32,
-    /// What the others are multiplied by before the update: 1, or a little less where they decay.
-    pub keep: f32,
 }
 
 impl<'a> Group<'a> {
-    /// Parameters that all learn at one rate and do not decay.
+    /// Parameters that all learn at one rate.
     pub(crate) fn plain(
         parameters: &'a mut [f32],
         first: &'a mut [f32],
@@ -95,7 +93,6 @@ impl<'a> Group<'a> {
             used: stride,
             base_rate: rate,
             rate,
-            keep: 1.0,
         }
     }
 
@@ -121,7 +118,7 @@ dispatch! {
 fn kernel<L: Lanes>(group: &mut Group<'_>, correction: Correction) {
     let scale = |rate: f32| (rate as f64 * correction.first) as f32;
     let (base, rest) = (scale(group.base_rate), scale(group.rate));
-    if group.used == group.stride && base == rest && group.keep == 1.0 {
+    if group.used == group.stride && base == rest {
         let len = group.parameters.len();
         update::<L>(group, 0, len, rest, correction);
         return;
@@ -130,18 +127,15 @@ fn kernel<L: Lanes>(group: &mut Group<'_>, correction: Correction) {
     // update is 0.
     let mut rates = [rest; 64];
     rates[..3].fill(base);
-    let mut keeps = [1.0; 64];
-    keeps[3.min(group.used)..group.used].fill(group.keep);
     let mut row = 0;
     while row + group.stride <= group.parameters.len() {
         let mut c = 0;
         while c < group.used && c + L::WIDTH <= group.stride {
-            let keep = L::load(&keeps[c..]);
-            vector::<L>(group, row + c, L::load(&rates[c..]), keep, correction);
+            vector::<L>(group, row + c, L::load(&rates[c..]), correction);
             c += L::WIDTH;
         }
         for c in c..group.used {
-            single(group, row + c, rates[c], keeps[c], correction);
+            single(group, row + c, rates[c], correction);
         }
         row += group.stride;
     }
@@ -157,16 +151,16 @@ fn update<L: Lanes>(
 ) {
     let mut at = from;
     while at + L::WIDTH <= from + len {
-        vector::<L>(group, at, L::splat(rate), L::splat(1.0), correction);
+        vector::<L>(group, at, L::splat(rate), correction);
         at += L::WIDTH;
     }
     for at in at..from + len {
-        single(group, at, rate, 1.0, correction);
+        single(group, at, rate, correction);
     }
 }
 
 #[inline(always)]
-fn vector<L: Lanes>(group: &mut Group<'_>, at: usize, rate: L, keep: L, correction: Correction) {
+fn vector<L: Lanes>(group: &mut Group<'_>, at: usize, rate: L, correction: Correction) {
     let [beta1, beta2] = correction.betas;
     let g = L::load(&group.gradients[at..]);
     let m = L::load(&group.first[at..]);
@@ -176,20 +170,19 @@ fn vector<L: Lanes>(group: &mut Group<'_>, at: usize, rate: L, keep: L, correcti
     let divisor = v
         .sqrt()
         .mul_add(L::splat(correction.second), L::splat(EPSILON));
-    let p = L::load(&group.parameters[at..]) * keep - (rate * m) / divisor;
+    let p = L::load(&group.parameters[at..]) - (rate * m) / divisor;
     p.store(&mut group.parameters[at..]);
     m.store(&mut group.first[at..]);
     v.store(&mut group.second[at..]);
 }
 
 #[inline(always)]
-fn single(group: &mut Group<'_>, at: usize, rate: f32, keep: f32, correction: Correction) {
+fn single(group: &mut Group<'_>, at: usize, rate: f32, correction: Correction) {
     let [beta1, beta2] = correction.betas;
     let g = group.gradients[at];
     let m = beta1 * group.first[at] + (1.0 - beta1) * g;
     let v = beta2 * group.second[at] + (1.0 - beta2) * g * g;
-    group.parameters[at] =
-        group.parameters[at] * keep - rate * m / (v.sqrt() * correction.second + EPSILON);
+    group.parameters[at] -= rate * m / (v.sqrt() * correction.second + EPSILON);
     group.first[at] = m;
     group.second[at] = v;
 }

@@ -207,7 +207,6 @@ impl<'a> Update<'a> {
         // SAFETY: the caller's promise.
         let (m, v) = unsafe { (self.first.get(first, rows), self.second.get(first, rows)) };
         let rates = &self.plan.rates;
-        let sh_keep = 1.0 - rates.sh_rest as f64 * self.plan.sh_regulariser as f64;
         let means = &g.means.as_flattened()[..3 * rows];
         let log_scales = &g.log_scales.as_flattened()[..3 * rows];
         let rotations = &g.rotations.as_flattened()[..4 * rows];
@@ -247,7 +246,6 @@ impl<'a> Update<'a> {
                 used: self.sh_used(),
                 base_rate: rates.sh_base,
                 rate: rates.sh_rest,
-                keep: sh_keep as f32,
             },
         ];
         for mut group in groups {

@@ -319,7 +319,6 @@ impl Schedule {
             ssim_weight: loss.ssim_weight as f32,
             opacity_regulariser: loss.opacity_regulariser as f32,
             scale_regulariser: loss.scale_regulariser as f32,
-            sh_regulariser: loss.sh_regulariser as f32,
             bias_correction: c.bias_correction,
             sparse_adam: c.optimizer == Optimizer::SparseAdam,
             scale: self.scale(step),

@@ -21,7 +21,7 @@ const SCENE: &str = "leave it out; scene.ply is written at the end";
 
 /// Flags of other trainers and of earlier versions, what is typed here, and the page of the guide
 /// that says more.
-const FLAGS: [(&str, &str, &str); 29] = [
+const FLAGS: [(&str, &str, &str); 30] = [
     ("-s", DATASET, INRIA),
     ("--source_path", DATASET, INRIA),
     ("-m", OUTPUT, INRIA),
@@ -67,6 +67,11 @@ const FLAGS: [(&str, &str, &str); 29] = [
     ("--densify-score", PRUNE, SMALLER),
     ("--prune-importance", PRUNE, SMALLER),
     ("--prune-bad-share", PRUNE, SMALLER),
+    (
+        "--sh-regulariser",
+        "it is gone; with --sh-degree 1 or 2 colours depend less on the direction",
+        "training.md",
+    ),
 ];
 
 /// An error about the arguments of `command`, with what to type in place of such a flag, or of a

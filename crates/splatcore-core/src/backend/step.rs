@@ -53,12 +53,8 @@ pub struct StepPlan {
     pub opacity_regulariser: f32,
     /// Added to the loss: this times the mean scale, over Gaussians and axes (MCMC; 0 for none).
     pub scale_regulariser: f32,
-    /// Pull of the harmonics above degree 0 towards 0, as decoupled weight decay (Loshchilov &
-    /// Hutter 2019): before the update every such coefficient in use loses `rates.sh_rest` times
-    /// this of itself (0 for none).
-    pub sh_regulariser: f32,
     /// Sparse Adam: a Gaussian without a splat in any of the views is left entirely alone,
-    /// parameters and moments, by the optimiser and all three regularisers. Statistics and noise
+    /// parameters and moments, by the optimiser and both regularisers. Statistics and noise
     /// are as without.
     pub sparse_adam: bool,
     /// The views are learnt from at their size divided by this, 1, 2 or 4: camera as
@@ -122,7 +118,6 @@ impl StepPlan {
             ssim_weight: 0.2,
             opacity_regulariser: 0.0,
             scale_regulariser: 0.0,
-            sh_regulariser: 0.0,
             sparse_adam: false,
             scale: 1,
             statistics: None,

@@ -31,7 +31,7 @@ type Set = fn(&mut Config);
 const FADES: &str = "opacity-halving-every";
 
 /// Options that change what is computed, by the names of their flags.
-const OPTIONS: [(&str, Set); 16] = [
+const OPTIONS: [(&str, Set); 15] = [
     ("strategy mcmc", |c| c.strategy = Some(Strategy::Mcmc)),
     ("densify-statistic absolute", |c| {
         c.densify_statistic = Some(DensifyStatistic::Absolute);
@@ -48,7 +48,6 @@ const OPTIONS: [(&str, Set); 16] = [
     ("optimizer sparse-adam", |c| {
         c.optimizer = Some(Optimizer::SparseAdam);
     }),
-    ("sh-regulariser", |c| c.sh_regulariser = Some(4000.0)),
     ("background random", |c| {
         c.background = Some(Background::Random)
     }),

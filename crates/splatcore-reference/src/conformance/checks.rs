@@ -168,7 +168,6 @@ pub const CHECKS: &[Check] = &[
         "unknown depths change nothing",
         depth_guide::unknown_depths_change_nothing,
     ),
-    ("harmonics decay", step_options::harmonics_decay),
     (
         "sparse adam leaves the unseen alone",
         step_options::sparse_adam_leaves_the_unseen_alone,

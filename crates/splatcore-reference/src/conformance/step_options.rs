@@ -1,5 +1,5 @@
-//! The options of a step, each against the step without it: decay of the harmonics, sparse Adam,
-//! photos at a fraction of their size, photos on the step's background, masks.
+//! The options of a step, each against the step without it: sparse Adam, photos at a fraction of
+//! their size, photos on the step's background, masks.
 
 use super::bits::{bits, state_bits};
 use super::colour::colours;
@@ -40,53 +40,6 @@ fn after(
         learner.snapshot()
     };
     run().map_err(said)
-}
-
-/// Harmonics above degree 0 and up to the degree in use lose their share before the update; nothing
-/// else changes.
-pub fn harmonics_decay(backend: &dyn Backend) -> Outcome {
-    let before = trained(backend, 61)?;
-    let mut plan = plan(Pipeline::AUTO, 4, 0);
-    plan.render.sh_degree = 1;
-    let plain = after(backend, &before, views(), &plan)?;
-    // A fifth of each.
-    plan.sh_regulariser = 0.2 / plan.rates.sh_rest;
-    let decayed = after(backend, &before, views(), &plan)?;
-
-    let mut rest = decayed.clone();
-    rest.gaussians.sh.clone_from(&plain.gaussians.sh);
-    ensure(state_bits(&rest) == state_bits(&plain), || {
-        "decay changes something besides the harmonics".into()
-    })?;
-    let coefficients = before.gaussians.coefficients();
-    let all = before.gaussians.sh.iter().zip(&plain.gaussians.sh);
-    for (i, ((old, plain), new)) in all.zip(&decayed.gaussians.sh).enumerate() {
-        for c in 0..3 {
-            let decays = (1..4).contains(&(i % coefficients));
-            let lost = match decays {
-                true => adam::decay(
-                    old[c] as f64,
-                    plan.rates.sh_rest as f64,
-                    plan.sh_regulariser as f64,
-                ),
-                false => 0.0,
-            };
-            let want = plain[c] as f64 - lost;
-            let sound = match decays {
-                true => (new[c] as f64 - want).abs() <= 2e-7 * (1.0 + want.abs()),
-                false => new[c].to_bits() == plain[c].to_bits(),
-            };
-            ensure(sound, || {
-                format!(
-                    "coefficient {} of Gaussian {} is {} with decay, {want} is expected",
-                    i % coefficients,
-                    i / coefficients,
-                    new[c]
-                )
-            })?;
-        }
-    }
-    Ok(())
 }
 
 /// Parameters and both moments of a Gaussian.

@@ -35,12 +35,6 @@ pub fn update(first: f64, second: f64, rate: f64, step: u32) -> f64 {
     -rate * unbiased_first / (unbiased_second.sqrt() + EPSILON)
 }
 
-/// What a number loses by decoupled weight decay in a step, before its update: its share `rate *
-/// weight` (Loshchilov and Hutter 2019, algorithm 2, with the rate as schedule multiplier).
-pub fn decay(number: f64, rate: f64, weight: f64) -> f64 {
-    rate * weight * number
-}
-
 /// The learning rate of a group.
 pub fn rate_of(rates: &LearningRates, group: Group) -> f64 {
     let rate = match group {

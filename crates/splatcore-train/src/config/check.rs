@@ -183,7 +183,6 @@ impl ResolvedConfig {
                 ("lr-rotations", rates.rotations),
                 ("opacity-regulariser", loss.opacity_regulariser),
                 ("scale-regulariser", loss.scale_regulariser),
-                ("sh-regulariser", loss.sh_regulariser),
                 ("noise-rate", densify.noise_rate),
                 ("densify-gradient", densify.gradient),
                 ("split-scale", densify.split_scale),

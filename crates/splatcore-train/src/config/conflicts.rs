@@ -74,11 +74,6 @@ impl ResolvedConfig {
                            their full size; leave it out to let it follow";
             return refuse("coarse-until", &data.coarse_until, problem, Some(FULL));
         }
-        if self.rates.sh_rest * self.loss.sh_regulariser > 1.0 {
-            let problem = "takes more than all of a harmonic in each step, as it is multiplied by \
-                           lr-sh-rest; 1 to 10 are usual";
-            return refuse("sh-regulariser", &self.loss.sh_regulariser, problem, None);
-        }
         Ok(())
     }
 
@@ -126,7 +121,7 @@ impl ResolvedConfig {
                 let given = |model: ColourModel| model.entry().rates == Rates::Given;
                 (self.loss.colour.is_some_and(given), Idle::Only(&[AFFINE]))
             }
-            "lr-sh-rest" | "sh-every" | "sh-regulariser" => (
+            "lr-sh-rest" | "sh-every" => (
                 self.scene.sh_degree > 0,
                 Idle::NoHarmonics(Setting::new("sh-degree", "0")),
             ),
@@ -166,10 +161,6 @@ mod tests {
                 "coarse-until = 701: is after the last step",
             ),
             (
-                "--sh-regulariser 8001",
-                "sh-regulariser = 8001: takes more than all",
-            ),
-            (
                 "--quality-target 30 --refine-motion top-to-bottom",
                 "quality-target = 30: judges held-out photos while the run learns",
             ),
@@ -191,7 +182,6 @@ mod tests {
         for line in [
             "--iterations 700 --resolution-schedule coarse-to-fine --coarse-until 700",
             "--iterations 1 --resolution-schedule coarse-to-fine",
-            "--sh-regulariser 8000",
             "--strategy mcmc --learned-masks 0",
             "--learned-masks 5e-4 --optimizer sparse-adam --antialias",
         ] {
@@ -252,7 +242,6 @@ mod tests {
             ("sky-weight", "0.5", "--sky --sky-masks sky"),
             ("lr-sh-rest", "0.5", "--sh-degree 1"),
             ("sh-every", "70", "--sh-degree 1"),
-            ("sh-regulariser", "0.5", "--sh-degree 1"),
         ] {
             // What makes it idle, unless the defaults do.
             let context = match (cure, key) {

@@ -314,7 +314,6 @@ impl Given {
             exif_exposure: c.exif_exposure.unwrap_or(false),
             opacity_regulariser: c.opacity_regulariser.unwrap_or(regulariser),
             scale_regulariser: c.scale_regulariser.unwrap_or(regulariser),
-            sh_regulariser: c.sh_regulariser.unwrap_or(0.0),
         }
     }
 

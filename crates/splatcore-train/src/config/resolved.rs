@@ -202,8 +202,6 @@ pub struct Loss {
     pub opacity_regulariser: f64,
     /// Weight of the mean scale.
     pub scale_regulariser: f64,
-    /// Pull of the higher harmonics towards 0.
-    pub sh_regulariser: f64,
 }
 
 /// Whether and how the photos' poses are refined.
@@ -402,7 +400,6 @@ impl ResolvedConfig {
             exif_exposure: Some(loss.exif_exposure),
             opacity_regulariser: Some(loss.opacity_regulariser),
             scale_regulariser: Some(loss.scale_regulariser),
-            sh_regulariser: Some(loss.sh_regulariser),
             sh_every: Some(scene.sh_every),
             prune_floaters: Some(prune.floaters.unwrap_or(0.0)),
             max_scale: Some(prune.max_scale.unwrap_or(0.0)),

@@ -6,55 +6,77 @@ use toml::{Table, Value};
 
 use super::ConfigError;
 
-/// Keys that are gone, and the value with which nothing was asked for; none if another of them
-/// decided whether this one had an effect.
-const RETIRED: [(&str, Option<&str>); 6] = [
-    ("densify-score", Some("gradient")),
-    ("score-views", None),
-    ("score-error", None),
-    ("score-threshold", None),
-    ("prune-importance", Some("0.0")),
-    ("prune-bad-share", Some("1.0")),
+const PRUNE: &str = "train anew without it; `splatcore prune` removes from the trained scene what \
+                     photos hardly show";
+const FEWER_HARMONICS: &str = "train anew without it; with fewer harmonics (`sh-degree`) colours \
+                               depend less on the direction";
+
+/// A setting that is gone.
+struct Retired {
+    key: &'static str,
+    /// The value with which nothing was asked for; none if another setting decided whether this
+    /// one had an effect.
+    idle: Option<&'static str>,
+    remedy: &'static str,
+}
+
+impl Retired {
+    const fn new(key: &'static str, idle: Option<&'static str>, remedy: &'static str) -> Self {
+        Self { key, idle, remedy }
+    }
+}
+
+const RETIRED: [Retired; 7] = [
+    Retired::new("densify-score", Some("gradient"), PRUNE),
+    Retired::new("score-views", None, PRUNE),
+    Retired::new("score-error", None, PRUNE),
+    Retired::new("score-threshold", None, PRUNE),
+    Retired::new("prune-importance", Some("0.0"), PRUNE),
+    Retired::new("prune-bad-share", Some("1.0"), PRUNE),
+    Retired::new("sh-regulariser", Some("0.0"), FEWER_HARMONICS),
 ];
 
-/// The line's key and value, if it sets what is gone, and whether that asks for something.
-fn retired(line: &str) -> Option<(String, String, bool)> {
+/// What is gone and is set by this line, and its value.
+fn retired(line: &str) -> Option<(&'static Retired, String)> {
     let (key, value) = toml::from_str::<Table>(line).ok()?.into_iter().next()?;
-    let (_, idle) = RETIRED.iter().find(|(gone, _)| *gone == key)?;
+    let setting = RETIRED.iter().find(|setting| setting.key == key)?;
     let value = match value {
         Value::String(text) => text,
         Value::Integer(whole) => format!("{whole}.0"),
         other => other.to_string(),
     };
-    let asks = idle.is_some_and(|idle| idle != value);
-    Some((key, value, asks))
+    Some((setting, value))
 }
 
 /// The text with an empty line in place of each that sets what is gone.
 pub(super) fn without(text: &str) -> String {
     let kept = |line| if retired(line).is_some() { "" } else { line };
-    text.lines()
-        .map(|line| format!("{}\n", kept(line)))
-        .collect()
+    text.lines().fold(String::new(), |mut all, line| {
+        all.push_str(kept(line));
+        all.push('\n');
+        all
+    })
 }
 
 /// Refuses a text that asks for what is gone.
 pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
-    let asked = text.lines().enumerate().find_map(|(i, line)| {
-        let (key, value, asks) = retired(line)?;
-        asks.then(|| (i + 1, format!("{key} = {value}")))
-    });
-    match asked {
-        Some((line, setting)) => Err(ConfigError::File {
-            path: path.into(),
-            line: Some(line),
-            problem: format!("{setting} is an option of an earlier version, which is gone"),
-            remedy: "train anew without it; `splatcore prune` removes from the trained scene what \
-                     photos hardly show"
-                .into(),
-        }),
-        None => Ok(()),
+    for (i, line) in text.lines().enumerate() {
+        let Some((setting, value)) = retired(line) else {
+            continue;
+        };
+        if setting.idle.is_some_and(|idle| idle != value) {
+            let key = setting.key;
+            return Err(ConfigError::File {
+                path: path.into(),
+                line: Some(i + 1),
+                problem: format!(
+                    "{key} = {value} is an option of an earlier version, which is gone"
+                ),
+                remedy: setting.remedy.into(),
+            });
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -66,7 +88,8 @@ mod tests {
     fn what_asks_for_nothing_loads_and_what_asks_is_refused() {
         let parse = |text: &str| Config::from_toml(text, Path::new("run.toml"));
         let idle = "densify-score = \"gradient\"\nscore-views = 3\nscore-error = 0.5\n\
-                    score-threshold = 9\nseed = 4\nprune-importance = 0\nprune-bad-share = 1.0";
+                    score-threshold = 9\nseed = 4\nprune-importance = 0\nprune-bad-share = 1.0\n\
+                    sh-regulariser = 0.0";
         assert_eq!(parse(idle).unwrap(), parse("seed = 4").unwrap());
         for (text, wanted) in [
             (
@@ -76,6 +99,7 @@ mod tests {
             ),
             ("prune-importance = 0.5", "prune-importance = 0.5 is an"),
             ("prune-bad-share = 0", "prune-bad-share = 0.0 is an"),
+            ("sh-regulariser = 3.0", "with fewer harmonics"),
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(

@@ -320,11 +320,6 @@ pub struct Config {
     /// also renders faster; too much leaves holes
     #[arg(long, value_name = "W", help_heading = "Loss")]
     pub scale_regulariser: Option<f64>,
-    /// Pull of the colour's dependence on direction towards none: in each step the harmonics above
-    /// degree 0 lose --lr-sh-rest times this of themselves; try 1 to 10. More keeps colours sane
-    /// from directions that no photo has, too much loses reflections. Time and memory are the same
-    #[arg(long, value_name = "W", help_heading = "Loss")]
-    pub sh_regulariser: Option<f64>,
     /// splatcore, adc: learn a mask for each Gaussian, with this weight of the mean mask in the
     /// loss, and remove those that training does best without (Compact-3DGS); 5e-4 is the paper's,
     /// 0 learns none. Higher leaves fewer: smaller files, faster to render and to train, some faint

@@ -428,8 +428,6 @@ fn a_preset_lies_between_the_defaults_and_what_is_said() {
 
 #[test]
 fn options_of_a_step_are_checked() {
-    let error = layered(None, "--sh-regulariser=-1").unwrap_err();
-    assert!(error.to_string().contains("sh-regulariser = -1"));
     for line in [
         "--optimizer sgd",
         "--resolution-schedule fine",

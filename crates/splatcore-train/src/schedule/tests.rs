@@ -252,16 +252,15 @@ fn a_random_background_is_of_the_seed_and_the_step() {
 }
 
 #[test]
-fn regulariser_of_harmonics_and_optimiser_reach_the_plan() {
+fn the_optimiser_reaches_the_plan() {
     let config = Config {
-        sh_regulariser: Some(3.0),
         optimizer: Some(Optimizer::SparseAdam),
         ..Config::UNSET
     };
     let plan = scheduled(&config, 1.0).plan(1, vec![0]);
-    assert!(plan.sh_regulariser == 3.0 && plan.sparse_adam);
+    assert!(plan.sparse_adam);
     let plan = scheduled(&Config::UNSET, 1.0).plan(1, vec![0]);
-    assert!(plan.sh_regulariser == 0.0 && !plan.sparse_adam);
+    assert!(!plan.sparse_adam);
 }
 
 #[test]

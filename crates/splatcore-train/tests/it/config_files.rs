@@ -37,8 +37,8 @@ const CASES: [(&str, &str, &str); 10] = [
          --eval-every 500 --lr-means 2e-4 --lr-means-final 3e-6 --lr-sh-base 3e-3 \
          --lr-sh-rest 2e-4 --lr-opacity 0.03 --lr-scales 6e-3 --lr-rotations 2e-3 \
          --lr-exposure 0.02 --lr-exposure-final 0.002 --lr-masks 0.03 --ssim-weight 0.3 --exposure \
-         --opacity-regulariser 0.02 --scale-regulariser 0.03 --sh-regulariser 2.5 --learned-masks \
-         2e-4 --sh-every 321 --densify-from 123 --densify-until 4567 --densify-every 50 \
+         --opacity-regulariser 0.02 --scale-regulariser 0.03 --learned-masks 2e-4 \
+         --sh-every 321 --densify-from 123 --densify-until 4567 --densify-every 50 \
          --densify-gradient 1e-4 --densify-statistic absolute \
          --prune-floaters 0.6 --max-scale 0 --prune-every 999 --split-scale \
          0.02 --prune-scale 0.2 --min-opacity 0.006 --opacity-reset-every 888 --opacity-reset-to \

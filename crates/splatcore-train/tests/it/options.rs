@@ -47,7 +47,6 @@ pub fn all_options(strategy: Strategy) -> Config {
         optimizer: Some(Optimizer::SparseAdam),
         resolution_schedule: Some(ResolutionSchedule::CoarseToFine),
         coarse_until: Some(120),
-        sh_regulariser: Some(3.0),
         background: Some(Background::Random),
         antialias: Some(true),
         exposure: Some(true),
@@ -83,11 +82,11 @@ fn resuming_with_every_option_is_bit_exact() {
         let no_masks = strategy == Strategy::Mcmc;
         assert_eq!(!stopped.state.columns.has(Column::Mask), no_masks);
         let mut other = config.clone();
-        other.sh_regulariser = Some(0.0);
+        other.optimizer = None;
         let error = Trainer::resume(&other.complete(), &backend, Arc::clone(&views), stopped)
             .err()
             .unwrap();
-        assert!(error.to_string().contains("sh-regulariser"), "{error}");
+        assert!(error.to_string().contains("optimizer"), "{error}");
     }
 }
 
@@ -145,13 +144,6 @@ fn options_learn_too() {
                 ..base.clone()
             },
         ),
-        (
-            "sh-regulariser",
-            Config {
-                sh_regulariser: Some(3.0),
-                ..base.clone()
-            },
-        ),
     ] {
         let with = psnr(&backend, &mut trained(&backend, &config, &views), [0.0; 3]);
         eprintln!("{name}: {with:.2} dB, without {plain:.2} dB");
@@ -198,34 +190,6 @@ fn a_random_background_fills_holes() {
     assert_eq!(options.background, [0.0; 3]);
     let measured = blobs::psnr(renderer, &views, &options);
     assert!(measured > 25.0, "{measured} dB on black");
-}
-
-/// Coefficients shrink, the image hardly changes.
-#[test]
-fn the_regulariser_of_harmonics_shrinks_them() {
-    let backend = CpuBackend::new(None);
-    let views = photos(&backend, 12, false);
-    let base = Config {
-        iterations: Some(600),
-        sh_every: Some(50),
-        ..config(Strategy::Adc)
-    };
-    let size = |weight: f64| {
-        let config = Config {
-            sh_regulariser: Some(weight),
-            ..base.clone()
-        };
-        let scene = trained(&backend, &config, &views).scene().unwrap();
-        let k = scene.coefficients();
-        let rest = scene.sh.iter().enumerate().filter(|(i, _)| i % k != 0);
-        let squares: f32 = rest
-            .map(|(_, c)| c.iter().map(|v| v * v).sum::<f32>())
-            .sum();
-        (squares / scene.len() as f32).sqrt()
-    };
-    let (free, held) = (size(0.0), size(100.0));
-    eprintln!("harmonics of a Gaussian: {free:.4} without, {held:.4} with");
-    assert!(held < 0.5 * free, "{free} without, {held} with");
 }
 
 /// Fewer Gaussians show nearly the same; none of those that are left is masked.

@@ -203,11 +203,7 @@ fn jobs() -> Vec<Job> {
             nothing,
             |plan| {
                 plan.noise = Some(0.05);
-                (
-                    plan.opacity_regulariser,
-                    plan.scale_regulariser,
-                    plan.sh_regulariser,
-                ) = (0.01, 0.01, 0.1);
+                (plan.opacity_regulariser, plan.scale_regulariser) = (0.01, 0.01);
                 plan.statistics = None;
             },
             mcmc,

@@ -74,8 +74,6 @@ struct Rates {
     float opacity_regulariser;  // weight of the mean over the Gaussians
     float scale_regulariser;    // weight of the mean over their scales
     float noise;                // 0 for none
-    float sh_keep;  // decoupled decay (Loshchilov & Hutter 2019) of harmonics above degree 0
-    u32 padding;
     u32 statistics;
     u32 step;
     u64 seed;
@@ -445,8 +443,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #else
                 float gradient = (channel + j < 3 ? b[0] : b[1]) * c[j % 3];
 #endif
-                bool is_base = column + j < 3, is_used = USED % WIDE == 0 || column + j < USED;
-                if (!is_base && is_used) parameters.numbers[j] *= args.rates.sh_keep;
+                bool is_base = column + j < 3;
                 update(parameters.numbers[j], m[step].numbers[j], v[step].numbers[j], gradient,
                        is_base ? args.rates.sh_base : args.rates.sh_rest, correction,
                        rounding_bits(key, first + owner, NUMBER_SH + column + j));
