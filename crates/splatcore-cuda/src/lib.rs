@@ -25,6 +25,8 @@ pub mod renderer;
 mod spatial_order;
 pub mod tensors;
 #[cfg(test)]
+pub(crate) use device::forward;
+#[cfg(test)]
 mod tests;
 
 pub use backend::{CudaBackend, OpenError, Options};

@@ -1,9 +1,26 @@
 //! What devices that stand before another leave to it.
 
+/// A call that is about to be forwarded, for devices that watch.
+#[cfg(test)]
+pub enum Call {
+    /// Of so many bytes.
+    Upload(usize),
+    /// Of so many bytes.
+    Download(usize),
+    /// Of the queue's end.
+    Wait,
+    /// Of a new event.
+    Record,
+    /// Of an event; cannot fail.
+    Discard,
+    /// Any other that can fail.
+    Other,
+}
+
 /// All but memory of a type whose field `device` is the device behind it; the description says more
-/// by the literal.
+/// by the literal. With `watched by`, this method is told of each [`Call`] first and may fail it.
 macro_rules! forward {
-    ($before:ty $(, $more:literal)?) => {
+    ($before:ty $(, $more:literal)? $(, watched by $watch:ident)?) => {
         const _: () = {
             use std::ffi::c_void;
             use $crate::device::{Copies, DeviceError, Event, Events, Kernel, Launches, Program};
@@ -24,6 +41,7 @@ macro_rules! forward {
 
             impl Copies for $before {
                 unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+                    $(self.$watch(Call::Upload(from.len()))?;)?
                     // SAFETY: the caller's promise, here and below.
                     unsafe { self.device.upload(to, from) }
                 }
@@ -34,10 +52,12 @@ macro_rules! forward {
                     from: *const u8,
                     bytes: usize,
                 ) -> Result<(), DeviceError> {
+                    $(self.$watch(Call::Other)?;)?
                     unsafe { self.device.upload_pinned(to, from, bytes) }
                 }
 
                 unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
+                    $(self.$watch(Call::Download(to.len()))?;)?
                     unsafe { self.device.download(to, from) }
                 }
 
@@ -47,14 +67,17 @@ macro_rules! forward {
                     from: u64,
                     bytes: usize,
                 ) -> Result<(), DeviceError> {
+                    $(self.$watch(Call::Other)?;)?
                     unsafe { self.device.download_pinned(to, from, bytes) }
                 }
 
                 unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
+                    $(self.$watch(Call::Other)?;)?
                     unsafe { self.device.copy(to, from, bytes) }
                 }
 
                 unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
+                    $(self.$watch(Call::Other)?;)?
                     unsafe { self.device.fill(to, byte, bytes) }
                 }
             }
@@ -65,6 +88,7 @@ macro_rules! forward {
                 }
 
                 fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
+                    $(self.$watch(Call::Other)?;)?
                     self.device.load(program)
                 }
 
@@ -75,36 +99,44 @@ macro_rules! forward {
                     block: u32,
                     arguments: &mut [*mut c_void],
                 ) -> Result<(), DeviceError> {
+                    $(self.$watch(Call::Other)?;)?
                     unsafe { self.device.launch(kernel, grid, block, arguments) }
                 }
 
                 fn synchronize(&self) -> Result<(), DeviceError> {
+                    $(self.$watch(Call::Wait)?;)?
                     self.device.synchronize()
                 }
             }
 
             impl Events for $before {
                 fn record(&self) -> Result<Event, DeviceError> {
+                    $(self.$watch(Call::Record)?;)?
                     self.device.record()
                 }
 
                 fn record_again(&self, event: &Event) -> Result<(), DeviceError> {
+                    $(self.$watch(Call::Other)?;)?
                     self.device.record_again(event)
                 }
 
                 fn passed(&self, event: &Event) -> Result<bool, DeviceError> {
+                    $(self.$watch(Call::Other)?;)?
                     self.device.passed(event)
                 }
 
                 fn wait(&self, event: &Event) -> Result<(), DeviceError> {
+                    $(self.$watch(Call::Other)?;)?
                     self.device.wait(event)
                 }
 
                 fn seconds(&self, from: &Event, to: &Event) -> Result<f64, DeviceError> {
+                    $(self.$watch(Call::Other)?;)?
                     self.device.seconds(from, to)
                 }
 
                 fn discard(&self, event: Event) {
+                    $(let _ = self.$watch(Call::Discard);)?
                     self.device.discard(event);
                 }
             }
@@ -145,4 +177,4 @@ macro_rules! forward_host_memory {
     };
 }
 
-pub(super) use {forward, forward_host_memory};
+pub(crate) use {forward, forward_host_memory};

@@ -12,7 +12,7 @@ pub mod emulated;
 pub mod error;
 pub mod filed;
 pub mod find;
-mod forward;
+pub(crate) mod forward;
 pub mod guarded;
 pub mod kernels;
 pub mod limited;

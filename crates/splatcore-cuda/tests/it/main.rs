@@ -3,6 +3,10 @@
 //! tests in `src`.
 
 mod long_run;
+// What a helper of the unit tests forwards by.
+#[path = "../../src/device/forward.rs"]
+#[allow(unused)] // a watching device forwards no memory of the host
+mod forward;
 // A helper of the unit tests. It names this crate's items `crate::...`, hence the imports.
 #[path = "../../src/tests/support/watched.rs"]
 #[allow(dead_code)] // long_run does not use everything

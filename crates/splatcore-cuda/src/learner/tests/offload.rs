@@ -442,7 +442,7 @@ fn beyond_a_card() {
         .collect();
     let shown = views.len();
     let limit = (gib * 1024f64.powi(3)) as u64;
-    let watched = Watched::on(Arc::new(Limited::new(device, limit)) as Arc<dyn Device>);
+    let watched = Watched::on(Arc::new(Limited::new(device, limit)));
     let begun = Instant::now();
     let state = LearnerState::fresh(tiles(count));
     eprintln!("{count} Gaussians made in {:.1?}", begun.elapsed());

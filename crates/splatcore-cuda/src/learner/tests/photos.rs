@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::learner::Photos;
+use crate::tests::support::device::emulator;
 use crate::tests::support::watched::{Watched, view};
 use splatcore_core::backend::Backend;
 use splatcore_core::{Pipeline, View};
@@ -79,9 +80,8 @@ fn the_ring_holds_what_resident_photos_hold() {
 #[test]
 fn training_through_the_ring_gives_the_same_bits() {
     for masks in [false, true] {
-        let Some(watched) = Watched::new() else {
-            return;
-        };
+        let Some(emulated) = emulator() else { return };
+        let watched = Watched::on(emulated.clone());
         let views = views(160, masks);
         let scene = random_scene(31, 60, 1);
         let train = |views: &Arc<Vec<View>>| {
@@ -103,9 +103,7 @@ fn training_through_the_ring_gives_the_same_bits() {
         assert_eq!(before, 2);
         // Photos may take 0.4 of what is free.
         let photos: usize = views.iter().map(|view| view.photo.bytes()).sum();
-        watched
-            .device
-            .set_memory_limit((photos as f64 / 0.45) as u64);
+        emulated.set_memory_limit((photos as f64 / 0.45) as u64);
         let streamed = train(&views);
         assert!(
             watched.watch().pinned > 2 * before,
@@ -115,7 +113,7 @@ fn training_through_the_ring_gives_the_same_bits() {
         let elsewhere = Arc::new(elsewhere(&views).0);
         let as_needed = train(&elsewhere);
         assert!(resident == as_needed, "read as needed, masks {masks}");
-        watched.device.set_memory_limit(1 << 36);
+        emulated.set_memory_limit(1 << 36);
         assert!(resident == train(&elsewhere), "read once, masks {masks}");
     }
 }

@@ -3,11 +3,10 @@
 
 use crate::CudaBackend;
 use crate::device::emulated::Emulated;
-use crate::device::{Allocations, Copies, Device, Events, HostAllocations, Launches};
-use crate::device::{DeviceError, Event, Kernel, Program};
+use crate::device::{Allocations, Device, DeviceError, HostAllocations};
+use crate::forward::{Call, forward};
 use splatcore_core::{Camera, Gaussians, Photo, View};
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What has been seen so far, and what is to happen.
@@ -55,9 +54,8 @@ impl Watch {
 }
 
 /// A device under watch.
-pub struct Watched<D: ?Sized = Emulated> {
-    /// What computes.
-    pub device: Arc<D>,
+pub struct Watched {
+    device: Arc<dyn Device>,
     watch: Mutex<Watch>,
 }
 
@@ -67,11 +65,9 @@ impl Watched {
         let emulated = Emulated::new().inspect_err(|error| eprintln!("skipped: {error}"));
         emulated.ok().map(|emulated| Self::on(Arc::new(emulated)))
     }
-}
 
-impl<D: Device + ?Sized + 'static> Watched<D> {
     /// Any device.
-    pub fn on(device: Arc<D>) -> Arc<Self> {
+    pub fn on(device: Arc<dyn Device>) -> Arc<Self> {
         Arc::new(Self {
             device,
             watch: Mutex::default(),
@@ -82,39 +78,39 @@ impl<D: Device + ?Sized + 'static> Watched<D> {
     pub fn backend(self: &Arc<Self>) -> CudaBackend {
         CudaBackend::on(self.clone(), true)
     }
-}
 
-impl<D: ?Sized> Watched<D> {
     /// What has been seen, to be read or changed.
     pub fn watch(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn call(&self) -> Result<(), DeviceError> {
+    fn seen(&self, call: Call) -> Result<(), DeviceError> {
         let mut watch = self.watch();
-        watch.calls += 1;
-        match watch.failing.contains(&(watch.calls - 1)) {
-            true => Err(DeviceError::Failed("the card was taken away".into())),
-            false => Ok(()),
+        if let Call::Discard = call {
+            watch.events -= 1;
+            return Ok(());
         }
+        watch.calls += 1;
+        if watch.failing.contains(&(watch.calls - 1)) {
+            return Err(DeviceError::Failed("the card was taken away".into()));
+        }
+        match call {
+            Call::Upload(bytes) => watch.moved += bytes,
+            Call::Download(bytes) => {
+                watch.moved += bytes;
+                watch.waits += 1;
+            }
+            Call::Wait => watch.waits += 1,
+            Call::Record => watch.events += 1,
+            Call::Discard | Call::Other => {}
+        }
+        Ok(())
     }
 }
 
-impl<D: Device + ?Sized> Device for Watched<D> {
-    fn describe(&self) -> String {
-        self.device.describe()
-    }
-    fn capability(&self) -> u32 {
-        self.device.capability()
-    }
-    fn multiprocessors(&self) -> u32 {
-        self.device.multiprocessors()
-    }
-}
-
-impl<D: Device + ?Sized> Allocations for Watched<D> {
+impl Allocations for Watched {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
-        self.call()?;
+        self.seen(Call::Other)?;
         let mut watch = self.watch();
         watch.allocations += 1;
         // The few bytes of an empty buffer are always there, as in the driver's pages.
@@ -147,9 +143,9 @@ impl<D: Device + ?Sized> Allocations for Watched<D> {
     }
 }
 
-impl<D: Device + ?Sized> HostAllocations for Watched<D> {
+impl HostAllocations for Watched {
     fn allocate_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
-        self.call()?;
+        self.seen(Call::Other)?;
         let mut watch = self.watch();
         watch.pinned += 1;
         if watch.no_pinned.contains(&(watch.pinned - 1)) {
@@ -172,100 +168,7 @@ impl<D: Device + ?Sized> HostAllocations for Watched<D> {
     }
 }
 
-impl<D: Device + ?Sized> Copies for Watched<D> {
-    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
-        self.call()?;
-        self.watch().moved += from.len();
-        unsafe { self.device.upload(to, from) }
-    }
-    unsafe fn upload_pinned(
-        &self,
-        to: u64,
-        from: *const u8,
-        bytes: usize,
-    ) -> Result<(), DeviceError> {
-        self.call()?;
-        unsafe { self.device.upload_pinned(to, from, bytes) }
-    }
-    unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
-        self.call()?;
-        let mut watch = self.watch();
-        watch.moved += to.len();
-        watch.waits += 1;
-        drop(watch);
-        unsafe { self.device.download(to, from) }
-    }
-    unsafe fn download_pinned(
-        &self,
-        to: *mut u8,
-        from: u64,
-        bytes: usize,
-    ) -> Result<(), DeviceError> {
-        self.call()?;
-        unsafe { self.device.download_pinned(to, from, bytes) }
-    }
-    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
-        self.call()?;
-        unsafe { self.device.copy(to, from, bytes) }
-    }
-    unsafe fn fill(&self, to: u64, byte: u8, bytes: usize) -> Result<(), DeviceError> {
-        self.call()?;
-        unsafe { self.device.fill(to, byte, bytes) }
-    }
-}
-
-impl<D: Device + ?Sized> Launches for Watched<D> {
-    fn compiles_ahead(&self) -> bool {
-        self.device.compiles_ahead()
-    }
-    fn load(&self, program: &Program) -> Result<Vec<Kernel>, DeviceError> {
-        self.call()?;
-        self.device.load(program)
-    }
-    unsafe fn launch(
-        &self,
-        kernel: Kernel,
-        grid: u32,
-        block: u32,
-        arguments: &mut [*mut c_void],
-    ) -> Result<(), DeviceError> {
-        self.call()?;
-        unsafe { self.device.launch(kernel, grid, block, arguments) }
-    }
-    fn synchronize(&self) -> Result<(), DeviceError> {
-        self.call()?;
-        self.watch().waits += 1;
-        self.device.synchronize()
-    }
-}
-
-impl<D: Device + ?Sized> Events for Watched<D> {
-    fn record(&self) -> Result<Event, DeviceError> {
-        self.call()?;
-        self.watch().events += 1;
-        self.device.record()
-    }
-    fn record_again(&self, event: &Event) -> Result<(), DeviceError> {
-        self.call()?;
-        self.device.record_again(event)
-    }
-    fn passed(&self, event: &Event) -> Result<bool, DeviceError> {
-        self.call()?;
-        self.device.passed(event)
-    }
-    fn wait(&self, event: &Event) -> Result<(), DeviceError> {
-        self.call()?;
-        self.device.wait(event)
-    }
-    fn seconds(&self, from: &Event, to: &Event) -> Result<f64, DeviceError> {
-        self.call()?;
-        self.device.seconds(from, to)
-    }
-    fn discard(&self, event: Event) {
-        self.watch().events -= 1;
-        self.device.discard(event);
-    }
-}
+forward!(Watched, watched by seen);
 
 /// A camera at the origin that looks along z, as wide as long.
 pub fn camera(width: u32, height: u32) -> Camera {
