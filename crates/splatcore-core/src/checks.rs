@@ -4,6 +4,7 @@ use crate::backend::LearnerState;
 use crate::choice::Choice;
 use crate::colour::{ColourState, camera_count};
 use crate::columns::{ColumnPlans, Entry};
+use crate::pipeline::Blend;
 use crate::{BackendError, Camera, Gaussians, Lens, Photo, Pipeline, View, sh, sky};
 
 /// Arrays of different lengths in a scene.
@@ -44,6 +45,21 @@ pub fn gradients(backend: &'static str, pipeline: Pipeline) -> Result<(), Backen
             what: format!("gradients of {pipeline}: {reason}"),
             depends_on: &[],
         })
+}
+
+/// A blend that sums no depths.
+///
+/// # Errors
+/// [`BackendError::Unsupported`] with its name.
+pub fn inverse_depth(backend: &'static str, blend: Blend) -> Result<(), BackendError> {
+    match blend.method().inverse_depth {
+        true => Ok(()),
+        false => Err(BackendError::Unsupported {
+            backend,
+            what: format!("inverse depth by the blend method '{blend}'"),
+            depends_on: &[Choice::Pipeline],
+        }),
+    }
 }
 
 /// A lens that no backend projects through.

@@ -87,8 +87,8 @@ impl Renderer {
         sh_degree: Option<u8>,
         antialiased: Option<bool>,
     ) -> PyResult<Rendering> {
-        let mut options = options_of(background, pipeline, sh_degree)?;
-        options.inverse_depth = depth;
+        let options = options_of(background, pipeline, sh_degree)?;
+        let mut options = options.with_inverse_depth(depth);
         options.antialias = antialiased.unwrap_or(self.antialias);
         options.sky = self.sky.clone().filter(|_| background.is_none());
         let camera = &camera.get().camera;
@@ -145,10 +145,7 @@ impl Renderer {
                 cotangents.add_alpha(&alpha);
             }
             if let Some(depth) = depth {
-                let with_depth = RenderOptions {
-                    inverse_depth: true,
-                    ..options.clone()
-                };
+                let with_depth = options.clone().with_inverse_depth(true);
                 cotangents.add_depth(&renderer.render(camera, &with_depth)?, &depth)?;
             }
             renderer.gradients(camera, &options, &cotangents)

@@ -53,11 +53,10 @@ impl TrainingState {
     ) -> PyResult<Rendering> {
         // Before the lock, which no thread of a forked child would ever let go.
         self.home.check("TrainingState")?;
-        let mut options = self.options.clone();
+        let mut options = self.options.clone().with_inverse_depth(depth);
         if background.is_some() {
             options.background = options_of(background, "auto", None)?.background;
         }
-        options.inverse_depth = depth;
         let camera = &camera.get().camera;
         let rendered = detached(py, || {
             let renderer = self.live.renderer.lock();

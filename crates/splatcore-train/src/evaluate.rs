@@ -158,10 +158,8 @@ pub fn evaluate_over(
         .collect();
     let render = |renderer: &mut &mut dyn Renderer, view: &&View| {
         let known = view.photo.depths()?;
-        let options = RenderOptions {
-            inverse_depth: known.is_some() || extras.region.is_some(),
-            ..options.clone()
-        };
+        let options = options.clone();
+        let options = options.with_inverse_depth(known.is_some() || extras.region.is_some());
         let rendered = renderer.render(&view.camera, &options)?;
         let error = known
             .as_ref()

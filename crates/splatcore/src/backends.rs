@@ -45,9 +45,9 @@ pub struct BackendArgs {
 }
 
 /// Says so where images with depth are blended by another method than the one that was asked for.
-pub fn note_depth_method(backend: &dyn Backend, pipeline: Pipeline) {
+pub fn note_depth_method(pipeline: Pipeline) {
     let used = pipeline.blend.with_inverse_depth();
-    if backend.name() == "cuda" && used != pipeline.blend {
+    if used != pipeline.blend {
         eprintln!(
             "note: these images are blended by {}: {} sums no depths",
             used.name(),

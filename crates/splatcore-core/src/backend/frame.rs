@@ -21,8 +21,8 @@ pub struct RenderOptions {
     /// Constants of the rasterizer.
     pub semantics: Semantics,
     /// Also [`Rendered::inverse_depth`]. Only [`super::Renderer::render`] and what times it look at
-    /// this. Blends that have no fourth channel make way for one that has
-    /// ([`crate::pipeline::Blend::with_inverse_depth`]), so the image may change by roundings.
+    /// this. Backends refuse it of a blend that has no fourth channel:
+    /// [`RenderOptions::with_inverse_depth`] chooses one that has.
     pub inverse_depth: bool,
     /// Mip-Splatting's 2D filter (Yu et al. 2024, section 4.2, eq. 10; gsplat's `antialiased`): the
     /// low pass makes a splat larger, and with this fainter by as much, opacity times sqrt(det C /
@@ -34,6 +34,19 @@ pub struct RenderOptions {
     /// [`crate::precision::INTERPOLATED`] for it. Only a CUDA backend does so, and not for images
     /// with depth or in training.
     pub interpolate: bool,
+}
+
+impl RenderOptions {
+    /// The same with inverse depth, if it is `wanted`, and then by a blend that sums depths
+    /// ([`crate::pipeline::Blend::with_inverse_depth`]): the image of another one changes by
+    /// roundings.
+    pub fn with_inverse_depth(mut self, wanted: bool) -> Self {
+        self.inverse_depth = wanted;
+        if wanted {
+            self.pipeline.blend = self.pipeline.blend.with_inverse_depth();
+        }
+        self
+    }
 }
 
 impl Default for RenderOptions {

@@ -235,7 +235,7 @@ fn programs_of(intersects: &[Intersect], blends: &[Blend], backwards: &[Backward
         let mut images = Vec::new();
         for rows in [InferenceRows::Four, InferenceRows::Eight] {
             images.push(blend_inference(method, rows));
-            if method.with_inverse_depth() == method {
+            if method.method().inverse_depth {
                 images.push(blend_with_inverse_depth(method, rows));
             }
         }

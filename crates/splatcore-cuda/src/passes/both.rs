@@ -78,7 +78,7 @@ impl Passes {
     ) -> Result<KernelCamera, BackendError> {
         let view = self.view_of(camera, options)?;
         let lens = self.work.lens_kind();
-        let frame = self.inference.frame(scene, (view, lens), options, false);
+        let frame = self.inference.frame(scene, (view, lens), options, false)?;
         let view = self.launch_inference(scene.count, frame)?;
         self.put_given_sky(camera, view, options)?;
         Ok(view)
@@ -120,7 +120,7 @@ impl Passes {
     ) -> Result<KernelCamera, BackendError> {
         let view = self.view_of(camera, options)?;
         let lens = self.work.lens_kind();
-        let frame = self.inference.frame(scene, (view, lens), options, true);
+        let frame = self.inference.frame(scene, (view, lens), options, true)?;
         self.launch_inference(scene.count, frame)
     }
 

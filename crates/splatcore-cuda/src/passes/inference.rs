@@ -17,9 +17,9 @@ use crate::ops::lens::LensKind;
 use crate::ops::scene::SceneAddresses;
 use crate::ops::{clear, gather_splats, project};
 use bytemuck::Zeroable;
-use splatcore_core::BackendError;
 use splatcore_core::backend::RenderOptions;
 use splatcore_core::pipeline::Blend;
+use splatcore_core::{BackendError, checks};
 use std::sync::Arc;
 
 /// How the lists of a frame are made.
@@ -134,20 +134,23 @@ impl InferencePass {
     }
 
     /// What a frame with these options will be, of a camera with a lens or without.
+    ///
+    /// # Errors
+    /// Depth by a blend that sums none.
     pub fn frame(
         &self,
         scene: SceneAddresses,
         (view, lens): (KernelCamera, LensKind),
         options: &RenderOptions,
         counting: bool,
-    ) -> InferenceFrame {
+    ) -> Result<InferenceFrame, BackendError> {
         let mut options = without_background(options);
         options.inverse_depth &= !counting;
         options.interpolate &= !counting;
-        if options.inverse_depth {
-            options.pipeline.blend = options.pipeline.blend.with_inverse_depth();
-        }
         let blend = options.pipeline.blend;
+        if options.inverse_depth {
+            checks::inverse_depth("cuda", blend)?;
+        }
         let (rows, side) = match view.pixels() >= self.large_image {
             true => (InferenceRows::Eight, bin::SIDES[1]),
             false => (InferenceRows::Four, bin::SIDES[0]),
@@ -156,7 +159,7 @@ impl InferencePass {
             Blend::Splatcore if !counting => self.binned.macro_tiles(scene, &view, side),
             _ => None,
         };
-        InferenceFrame {
+        Ok(InferenceFrame {
             scene,
             view,
             kind: Kind {
@@ -168,7 +171,7 @@ impl InferencePass {
                 lens,
                 in_parts: false,
             },
-        }
+        })
     }
 
     /// Makes room for a frame, whose lists have theirs.
@@ -300,10 +303,7 @@ impl InferencePass {
         options: &RenderOptions,
         lens: LensKind,
     ) -> Vec<Program> {
-        let mut options = without_background(options);
-        if options.inverse_depth {
-            options.pipeline.blend = options.pipeline.blend.with_inverse_depth();
-        }
+        let options = without_background(options);
         let kind = Kind {
             scene: SceneKind::of(scene),
             lists: Lists::sorted(options.pipeline.blend),

@@ -149,7 +149,7 @@ impl Passes {
     ) -> Result<InferenceFrame, BackendError> {
         let view = self.view_of(camera, options)?;
         let lens = self.work.lens_kind();
-        let frame = self.inference.frame(scene, (view, lens), options, false);
+        let frame = self.inference.frame(scene, (view, lens), options, false)?;
         match frame.needs_rays() {
             true => Err(BackendError::Unsupported {
                 backend: "cuda",

@@ -10,7 +10,7 @@ use super::outcome::{Outcome, ensure, gather, said};
 use super::scenes::{Case, cases};
 use super::selection::{Selection, Weight};
 use crate::twin::{self, Scene, TwinFrame};
-use splatcore_core::backend::{Backend, RenderOptions, Rendered};
+use splatcore_core::backend::{Backend, BackendError, RenderOptions, Rendered};
 use splatcore_core::pipeline::Blend;
 use splatcore_core::semantics::{ALPHA_MIN, Semantics};
 use splatcore_core::{Pipeline, Precision, Renderer};
@@ -43,8 +43,8 @@ const SCENES: [&str; 9] = [
     "about the near plane",
 ];
 
-/// The sums and the expected inverse depth of every pipeline, none unless asked for, and the same
-/// image with and without.
+/// The sums and the expected inverse depth of every pipeline that sums depths, none unless asked
+/// for, and the same image with and without; a refusal of the others.
 pub fn inverse_depth_matches_the_twin(backend: &dyn Backend) -> Outcome {
     inverse_depth(backend, &Selection::new(backend)?)
 }
@@ -99,7 +99,8 @@ fn one_case(
         ..case.options(pipeline)
     };
     let precision = |pipeline: Pipeline| backend.precision(pipeline.blend);
-    let with_depth: Vec<Pipeline> = pipelines.iter().copied().map(with_depth).collect();
+    let (with_depth, without): (Vec<Pipeline>, Vec<Pipeline>) =
+        (pipelines.iter()).partition(|pipeline| pipeline.blend.method().inverse_depth);
     let answers = Answers::new(
         &case.scene,
         &case.camera,
@@ -107,25 +108,24 @@ fn one_case(
         &case.pixels(),
         &frames_and_bounds(&with_depth, precision),
     );
-    gather(pipelines.iter().zip(&with_depth).map(|(&asked, &made)| {
-        let what = format!("{}, {asked}", case.name);
+    for pipeline in without {
+        let refused = renderer.render(&case.camera, &options(pipeline));
+        ensure(
+            matches!(refused, Err(BackendError::Unsupported { .. })),
+            || format!("{pipeline} sums no depths and is not refused"),
+        )?;
+    }
+    gather(with_depth.into_iter().map(|pipeline| {
+        let what = format!("{}, {pipeline}", case.name);
         one_pipeline(
             renderer.as_mut(),
             case,
-            &options(asked),
+            &options(pipeline),
             &answers,
-            (made, precision(made)),
+            precision(pipeline),
         )
         .map_err(|message| format!("{what}: {message}"))
     }))
-}
-
-/// The pipeline that makes the image where depth is asked for.
-fn with_depth(asked: Pipeline) -> Pipeline {
-    Pipeline {
-        blend: asked.blend.with_inverse_depth(),
-        ..asked
-    }
 }
 
 fn one_pipeline(
@@ -133,26 +133,25 @@ fn one_pipeline(
     case: &Case,
     options: &RenderOptions,
     answers: &Answers,
-    (made, precision): (Pipeline, Precision),
+    precision: Precision,
 ) -> Outcome {
-    let twin = answers.frame(made)?;
+    let pipeline = options.pipeline;
+    let twin = answers.frame(pipeline)?;
     let rendered = renderer.render(&case.camera, options).map_err(said)?;
     let sums = sums(&rendered, twin.image.len())?;
-    if made == options.pipeline {
-        let without = RenderOptions {
-            inverse_depth: false,
-            ..options.clone()
-        };
-        let plain = renderer.render(&case.camera, &without).map_err(said)?;
-        ensure(plain.inverse_depth.is_none(), || {
-            "inverse depth that nobody asked for".into()
-        })?;
-        ensure(
-            plain.image == rendered.image && plain.transmittance == rendered.transmittance,
-            || "the picture is another one if depth is asked for".into(),
-        )?;
-    }
-    let doubts = doubts(answers, made, precision)?;
+    let without = RenderOptions {
+        inverse_depth: false,
+        ..options.clone()
+    };
+    let plain = renderer.render(&case.camera, &without).map_err(said)?;
+    ensure(plain.inverse_depth.is_none(), || {
+        "inverse depth that nobody asked for".into()
+    })?;
+    ensure(
+        plain.image == rendered.image && plain.transmittance == rendered.transmittance,
+        || "the picture is another one if depth is asked for".into(),
+    )?;
+    let doubts = doubts(answers, pipeline, precision)?;
     let nearest = twin::visible_splats(&Scene::from(&case.scene), &case.camera, options)
         .first()
         .map_or(0.0, |splat| 1.0 / splat.depth);

@@ -208,13 +208,7 @@ fn step(
         return Ok(None);
     }
     let camera = camera.resized(photo.width, photo.height);
-    let seen = renderer.render(
-        &camera,
-        &RenderOptions {
-            inverse_depth: true,
-            ..options.clone()
-        },
-    )?;
+    let seen = renderer.render(&camera, &options.clone().with_inverse_depth(true))?;
     let Some(pixels) = pixels_per_unit(&camera, &seen.inverse_depth.unwrap_or_default()) else {
         return Ok(None);
     };

@@ -68,10 +68,9 @@ impl Trainer {
         let now = Arc::clone(&self.now);
         let (renderer, options) = self.renderer()?;
         let options = RenderOptions {
-            inverse_depth: region.is_some(),
             // What was trained at the photos' size would be blurred at a smaller one.
             antialias: options.antialias || reduced_by > 1,
-            ..options
+            ..options.with_inverse_depth(region.is_some())
         };
         let mut psnr = Vec::with_capacity(count);
         let until = limit.map(|seconds| now() + seconds);

@@ -174,8 +174,7 @@ fn options_of(options: &RenderOptions, look: &Look, inverse_depth: bool) -> Rend
             .sky
             .clone()
             .filter(|_| look.background == options.background),
-        inverse_depth,
-        ..options.clone()
+        ..options.clone().with_inverse_depth(inverse_depth)
     }
 }
 

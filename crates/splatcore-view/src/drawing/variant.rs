@@ -142,10 +142,9 @@ impl<'a> Variants<'a> {
         edits: &State,
     ) -> Result<Sight, BackendError> {
         let options = RenderOptions {
-            inverse_depth: true,
             // Colours do not matter, so what is highlighted now may stay so.
             sh_degree: 0,
-            ..options.clone()
+            ..options.clone().with_inverse_depth(true)
         };
         let drawn = self.drawn.as_ref();
         let selected = drawn.map(|(drawn, _)| drawn.selected.clone());

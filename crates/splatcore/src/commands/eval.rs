@@ -147,7 +147,7 @@ pub fn run(args: Args) -> Result<()> {
         .first()
         .filter(|_| with_depth || args.region.is_some())
     {
-        note_depth_method(backend.as_ref(), args.pipeline);
+        note_depth_method(args.pipeline);
     }
     let mut renderers = cards::renderers(&backends, &scene)?;
     let options = RenderOptions {

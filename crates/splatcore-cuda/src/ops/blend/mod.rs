@@ -68,7 +68,8 @@ pub fn blend_inference(method: Blend, rows: InferenceRows) -> Program {
     }
 }
 
-/// The same with depth; of the methods that [`Blend::with_inverse_depth`] leaves as they are.
+/// The same with depth; of the methods that sum depths
+/// ([`splatcore_core::pipeline::Method::inverse_depth`]).
 pub fn blend_with_inverse_depth(method: Blend, rows: InferenceRows) -> Program {
     blend_inference(method, rows)
         .with(DEPTH, 1)

@@ -1,5 +1,6 @@
 //! How many pixels a warp of the inference blends has: more in large images.
 
+use super::methods;
 use crate::ops::constants::flag;
 use splatcore_core::pipeline::Blend;
 use splatcore_core::semantics::TILE;
@@ -56,8 +57,8 @@ fn splatcore_block(rows: InferenceRows) -> u32 {
 
 /// Threads of a block of an inference blend.
 pub fn inference_block(method: Blend, rows: InferenceRows) -> u32 {
-    match method {
-        Blend::Splatcore => splatcore_block(rows),
-        _ => BLEND_BLOCK,
+    match methods::of(method).own_inference {
+        true => splatcore_block(rows),
+        false => BLEND_BLOCK,
     }
 }

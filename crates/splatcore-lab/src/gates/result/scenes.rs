@@ -61,7 +61,7 @@ pub fn random(seed: u64, pipeline: Pipeline) -> Vec<TestScene> {
                 ..world.seen(frame)
             }));
         }
-        if WITH_DEPTH.contains(&number) {
+        if WITH_DEPTH.contains(&number) && pipeline.blend.method().inverse_depth {
             let last = frames.last().cloned();
             frames.extend(last.map(|frame| FrameSpec {
                 inverse_depth: true,

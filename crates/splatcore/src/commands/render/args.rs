@@ -83,7 +83,7 @@ impl Args {
             .backend
             .open_cards(&self.cards, half_scene, Some(scene))?;
         if let Some(backend) = backends.first().filter(|_| self.depth) {
-            note_depth_method(backend.as_ref(), self.pipeline);
+            note_depth_method(self.pipeline);
         }
         let seen = |backend| looks::through(backend, look.cloned());
         Ok(backends.into_iter().map(seen).collect())
@@ -100,10 +100,10 @@ impl Args {
             pipeline: self.pipeline,
             background,
             sky,
-            inverse_depth: self.depth,
             antialias,
             interpolate: self.interpolate,
             ..RenderOptions::default()
         }
+        .with_inverse_depth(self.depth)
     }
 }

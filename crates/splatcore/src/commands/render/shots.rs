@@ -115,10 +115,7 @@ impl<'a> Shots<'a> {
         let [width, height] = self.size;
         let longest = width.max(height).max(LONGEST);
         let small = [width, height].map(|side| (side * LONGEST / longest).max(1));
-        let options = RenderOptions {
-            inverse_depth: true,
-            ..self.options.clone()
-        };
+        let options = self.options.clone().with_inverse_depth(true);
         // Of the whole path: --frames renders parts of one film, which share the scale.
         let frames = self.plan.count.min(FRAMES);
         let mut white = 0.0_f32;
