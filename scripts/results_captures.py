@@ -11,7 +11,7 @@ GSPLAT = "training/real-captures-gsplat.txt"
 POSES = "training/real-captures-poses.txt"
 CLEAN = "training/clean-captures.txt"
 
-RUN = re.compile(r"(?P<long>long-)?(?P<set>[a-z]+)-(?P<option>[a-z-]+)-(?P<seed>\d+) (?P<json>\{.*\})")
+RUN = re.compile(r"(?P<long>long-)?(?P<set>[a-z]+)-(?P<option>[a-z0-9-]+)-(?P<seed>\d+) (?P<json>\{.*\})")
 OPTIONS = {
     ("arkit", "none"): "no option",
     ("arkit", "depths"): "`--depths auto`",
@@ -140,14 +140,42 @@ def clean():
     return "\n\n".join([table(head, rows, align), source(CLEAN)])
 
 
+# What gsplat's own options are beside; of splatcore the same captures, as the tables above have them.
+BESIDE = [
+    ("arkit", "as they are", [("none", "no option", "eval")], [("none", "no option"), ("every100", "`--refine-every 100`")]),
+    ("arkit", "poses fitted", [], [("none", "no option"), ("every100", "`--refine-every 100`"), ("poses10", "`pose_opt`")]),
+    ("statue", "as they are", [("none", "no option", "eval"), ("affine", "`--appearance affine`", "eval")],
+     [("none", "no option"), ("every100", "`--refine-every 100`"), ("app", "`app_opt`"), ("bilateral", "bilateral grids")]),
+    ("aria", "photos as taken", [("taken", "`--lens as-taken`", "eval")], [("ut", "`with_ut`, `with_eval3d`")]),
+]
+
+
+def poses_fitted():
+    """Of splatcore on arkit_corridor: option and each seed's PSNR with fitted poses."""
+    found = {}
+    for line in lines_of(POSES):
+        name, _, data = line.partition(" ")
+        if name.startswith("arkit-") and "-3000-" in name:
+            found.setdefault(name.split("-")[1], []).append(json.loads(data)["fitted"])
+    return found
+
+
 def beside_gsplat():
-    lines = []
-    for (name, option), keys in runs(False, GSPLAT).items():
-        for program, of in (("splatcore", runs(False)[name, option]), ("gsplat 1.5.3", keys)):
-            seeds = of["eval"]
+    ours, theirs, lines = runs(False), runs(False, GSPLAT), []
+    for place, how, mine, others in BESIDE:
+        rows = [("splatcore", label, ours[place, option], key) for option, label, key in mine]
+        key = "fitted" if how == "poses fitted" else "eval"
+        if how == "poses fitted":
+            labels = {"none": "no option", "poses": "`--refine-poses`"}
+            fitted = poses_fitted().items()
+            rows += [("splatcore", labels[option], {key: seeds}, key) for option, seeds in fitted]
+        rows += [("gsplat 1.5.3", label, theirs[place, option], key) for option, label in others]
+        for program, label, of, key in rows:
+            seeds, count = of[key], of.get("gaussians")
+            gaussians = f"{round(mean(count), -3):,.0f}" if count else "-"
             both = [spread([seed[k] for seed in seeds]) for k in range(2)]
-            gaussians = f"{round(mean(of['gaussians']), -3):,.0f}"
-            lines.append([SETS[name], program, "3,000", gaussians, *both, len(seeds)])
-    head = ["capture", "program", "steps", "Gaussians", "PSNR", "colours aligned", "seeds"]
-    align = ["left", "left"] + ["right"] * 5
-    return "\n\n".join([table(head, lines, align), source(NAME, GSPLAT)])
+            lines.append([SETS[place], how, program, label, gaussians, *both, len(seeds)])
+    head = ["capture", "held-out photos", "program", "trained with", "Gaussians"]
+    head += ["PSNR", "colours aligned", "seeds"]
+    align = ["left"] * 4 + ["right"] * 4
+    return "\n\n".join([table(head, lines, align), source(NAME, POSES, GSPLAT)])
