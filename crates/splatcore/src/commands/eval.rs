@@ -143,10 +143,7 @@ pub fn run(args: Args) -> Result<()> {
     let views = load::views(&dataset, &indices, &photos)?;
     warn_of_views(&args, &source, &views);
     let with_depth = views.iter().any(|view| view.photo.known_depths().is_some());
-    if let Some(backend) = backends
-        .first()
-        .filter(|_| with_depth || args.region.is_some())
-    {
+    if with_depth || args.region.is_some() {
         note_depth_method(args.pipeline);
     }
     let mut renderers = cards::renderers(&backends, &scene)?;

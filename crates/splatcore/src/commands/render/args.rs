@@ -82,7 +82,7 @@ impl Args {
         let backends = self
             .backend
             .open_cards(&self.cards, half_scene, Some(scene))?;
-        if let Some(backend) = backends.first().filter(|_| self.depth) {
+        if self.depth {
             note_depth_method(self.pipeline);
         }
         let seen = |backend| looks::through(backend, look.cloned());
