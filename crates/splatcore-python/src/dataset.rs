@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use splatcore::core::View;
 use splatcore::data::dataset::{self, LoadOptions, OpenOptions, Split};
 use splatcore::train::Config;
-use splatcore::train::config::{Background, PhotoLens};
+use splatcore::train::config::{Background, LineOrder, PhotoLens};
 use std::path::PathBuf;
 
 /// Posed photos: a folder with a COLMAP model, a transforms.json, or cameras of another program, or
@@ -35,12 +35,14 @@ impl Dataset {
     /// held out, 8 unless given, unless the files declare splits. Transparent photos stand on
     /// ``background``, three numbers from 0 to 1 or a name, black unless given. ``seed`` is for the
     /// points that a dataset without points gets. Photos through a lens are resampled to pinholes
-    /// unless ``lens`` is ``"as-taken"``. ``train`` takes over what is given here. What is odd or
-    /// missing is a ``UserWarning``.
+    /// unless ``lens`` is ``"as-taken"``. ``readout_time`` is in how many seconds the camera reads
+    /// a photo and ``readout_direction`` in which order, ``"top-to-bottom"`` unless given, where
+    /// the files say when photos were taken and not this. ``train`` takes over what is given here.
+    /// What is odd or missing is a ``UserWarning``.
     #[staticmethod]
     #[pyo3(signature = (
         path, *, images=None, max_size=None, test_every=None, background=None, seed=None,
-        lens=None
+        lens=None, readout_time=None, readout_direction=None
     ))]
     fn load(
         py: Python<'_>,
@@ -51,6 +53,8 @@ impl Dataset {
         background: Option<&Bound<'_, PyAny>>,
         seed: Option<u64>,
         lens: Option<&str>,
+        readout_time: Option<f64>,
+        readout_direction: Option<&str>,
     ) -> PyResult<Self> {
         let given = Config {
             max_size,
@@ -58,19 +62,28 @@ impl Dataset {
             background: background.map(background_of).transpose()?,
             seed,
             lens: lens.map(lens_of).transpose()?,
+            readout_time,
+            readout_direction: readout_direction.map(order_of).transpose()?,
             ..Config::UNSET
         };
         // Wrong values are refused now, not when the run begins.
-        given.resolve().map_err(|error| errors::config(&error))?;
+        let config = given.resolve().map_err(|error| errors::config(&error))?;
         let options = OpenOptions {
             images,
             seed: seed.unwrap_or_default(),
+            readout: config.readout(),
             ..OpenOptions::default()
         };
         let inner = detached(py, || {
             on_all_cores(|| dataset::Dataset::open(&path, &options))
                 .map_err(|error| errors::data(&error))
         })?;
+        if readout_time.is_some() && !inner.tells_motion {
+            return Err(PyValueError::new_err(
+                "readout_time: the files do not say when photos were taken; leave it out, or find \
+                 the motion by refine_motion",
+            ));
+        }
         for warning in &inner.warnings {
             warn(py, warning)?;
         }
@@ -177,6 +190,20 @@ fn lens_of(name: &str) -> PyResult<PhotoLens> {
         "as-taken" => Ok(PhotoLens::AsTaken),
         _ => Err(PyValueError::new_err(format!(
             "lens={name:?}: it is \"undistort\" or \"as-taken\""
+        ))),
+    }
+}
+
+/// As `readout_direction` of the settings.
+fn order_of(name: &str) -> PyResult<LineOrder> {
+    match name {
+        "top-to-bottom" => Ok(LineOrder::TopToBottom),
+        "bottom-to-top" => Ok(LineOrder::BottomToTop),
+        "left-to-right" => Ok(LineOrder::LeftToRight),
+        "right-to-left" => Ok(LineOrder::RightToLeft),
+        _ => Err(PyValueError::new_err(format!(
+            "readout_direction={name:?}: it is \"top-to-bottom\", \"bottom-to-top\", \
+             \"left-to-right\" or \"right-to-left\""
         ))),
     }
 }

@@ -75,6 +75,11 @@ fn agree(given: &Config, loaded: &Config) -> PyResult<()> {
         _ if differs(&given.background, &loaded.background) => "background",
         _ if differs(&given.seed, &loaded.seed) => "seed",
         _ if differs(&given.lens, &loaded.lens) => "lens",
+        // The dataset is open, and its cameras moved or did not.
+        _ if given.readout_time.is_some() && given.readout_time != loaded.readout_time => {
+            "readout_time"
+        }
+        _ if differs(&given.readout_direction, &loaded.readout_direction) => "readout_direction",
         _ => return Ok(()),
     };
     Err(PyValueError::new_err(format!(

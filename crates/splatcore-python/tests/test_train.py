@@ -231,6 +231,8 @@ def test_presets_and_settings_of_the_dataset_count(photos):
         splatcore.train(dataset, max_size=64)
     with pytest.raises(ValueError, match="lens is another one"):
         splatcore.train(dataset, lens="undistort")
+    with pytest.raises(ValueError, match="readout_time is another one"):
+        splatcore.train(dataset, readout_time=0.02)
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ impl CameraArgs {
         self.check_for(1)?;
         let cameras: Vec<Camera> = if let Some(folder) = self.source.dataset.first() {
             let (_, test_every) = source.settings(self.background, self.test_every);
-            let mut dataset = load::dataset(folder, self.images.as_deref(), 0)?;
+            let mut dataset = load::dataset(folder, self.images.as_deref(), source.readout())?;
             source.turn(&mut dataset);
             let split = self.split.unwrap_or(Split::All);
             let mut entries: Vec<_> = load::select(&dataset, folder, split, test_every)?
@@ -345,7 +345,7 @@ impl CameraArgs {
         background: [f32; 3],
         test_every: u32,
     ) -> Result<Vec<NamedCamera>> {
-        let mut dataset = load::dataset(folder, self.images.as_deref(), 0)?;
+        let mut dataset = load::dataset(folder, self.images.as_deref(), source.readout())?;
         source.turn(&mut dataset);
         let indices = load::select(
             &dataset,

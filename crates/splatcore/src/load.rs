@@ -4,7 +4,9 @@ use crate::progress::Progress;
 use anyhow::{Result, bail};
 use splatcore_core::image::to_bytes;
 use splatcore_core::{Gaussians, View};
-use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split, read_points};
+use splatcore_data::dataset::{
+    Dataset, Format, LoadOptions, OpenOptions, ReadoutTime, Split, read_points,
+};
 use splatcore_data::scene::{self, spz::SpzAxes};
 use splatcore_train::ResolvedConfig;
 use splatcore_train::config::Background;
@@ -91,16 +93,30 @@ pub fn say_declared(dataset: &Dataset, test_every: Option<u32>) {
     }
 }
 
-/// Opens a dataset and lists what is missing or odd.
-pub fn dataset(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> {
-    let dataset = opened(path, images, seed)?;
+/// Opens a dataset and lists what is missing or odd. With a read-out, cameras move as they read
+/// photos where the files tell how.
+pub fn dataset(path: &Path, images: Option<&str>, readout: Option<ReadoutTime>) -> Result<Dataset> {
+    let dataset = opened(path, images, 0, readout)?;
     say_what_is_odd(&dataset);
     Ok(dataset)
 }
 
-/// As [`dataset`], of photos that training can work on.
-pub fn dataset_to_train(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> {
-    let dataset = opened(path, images, seed)?;
+/// As [`dataset`], of photos that training can work on, as a run's settings say.
+pub fn dataset_to_train(
+    path: &Path,
+    images: Option<&str>,
+    config: &ResolvedConfig,
+) -> Result<Dataset> {
+    let readout = config.readout();
+    let dataset = opened(path, images, config.seed, readout)?;
+    if readout.is_some() && !dataset.tells_motion {
+        bail!(
+            "{}: a {} dataset that does not say when photos were taken, so that --readout-time \
+             tells no motion; leave it out, or find the motion by --refine-motion",
+            path.display(),
+            dataset.format
+        );
+    }
     if let Some(why) = dataset.untrainable() {
         bail!(
             "{}: {why}; export or find the cameras again",
@@ -108,6 +124,14 @@ pub fn dataset_to_train(path: &Path, images: Option<&str>, seed: u64) -> Result<
         );
     }
     say_what_is_odd(&dataset);
+    let of_phone = [Format::Arkit, Format::Polycam, Format::Record3d].contains(&dataset.format);
+    if of_phone && dataset.tells_motion && readout.is_none() {
+        eprintln!(
+            "{}: says when photos were taken, not in how many seconds each was read; with \
+             --readout-time (a phone: 0.01 to 0.03) each row gets its own pose",
+            path.display()
+        );
+    }
     Ok(dataset)
 }
 
@@ -124,10 +148,16 @@ pub fn starting_points(dataset: &mut Dataset, path: &Path, config: &ResolvedConf
     Ok(())
 }
 
-fn opened(path: &Path, images: Option<&str>, seed: u64) -> Result<Dataset> {
+fn opened(
+    path: &Path,
+    images: Option<&str>,
+    seed: u64,
+    readout: Option<ReadoutTime>,
+) -> Result<Dataset> {
     let options = OpenOptions {
         images: images.map(str::to_owned),
         seed,
+        readout,
         ..OpenOptions::default()
     };
     Ok(Dataset::open(path, &options)?)

@@ -223,7 +223,7 @@ fn follow(job: &Job, rank: &Rank) -> Result<Finished> {
     let backend = backends::of_rank(config, &job.card(), Some(rank))?
         .0
         .quietly();
-    let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config.seed)?;
+    let mut dataset = load::dataset_to_train(&job.dataset, job.images.as_deref(), config)?;
     let init = job.init_scene()?;
     let begin = init.as_ref().map(SceneSource::load).transpose()?;
     let checkpoint = match job.resume {

@@ -14,6 +14,7 @@ mod beside;
 mod facts;
 mod files;
 mod moved;
+mod settings;
 
 pub use facts::{DatasetPlace, Facts, forget_move, relative};
 pub use files::Files;
@@ -33,7 +34,7 @@ use splatcore_data::scene;
 use splatcore_data::scene::edit::Similarity;
 use splatcore_page::Pose;
 use splatcore_train::Config;
-use splatcore_train::config::{Background, PhotoLens};
+use splatcore_train::config::Background;
 use splatcore_view::StoreStart;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -262,7 +263,7 @@ impl SceneSource {
             eprintln!("photos of the run: {}", folder.display());
         }
         let images = images.or(own.and_then(|place| place.images.as_deref()));
-        let mut dataset = load::dataset(folder, images, 0)?;
+        let mut dataset = load::dataset(folder, images, self.readout())?;
         self.turn(&mut dataset);
         Ok(dataset)
     }
@@ -286,22 +287,6 @@ impl SceneSource {
         if let Some(moved) = &self.facts().moved {
             moved.dataset(dataset);
         }
-    }
-
-    /// `--max-size` of the run beside the scene, if it has one.
-    pub fn max_size(&self) -> Option<u32> {
-        Config::from_file(&self.config())
-            .ok()?
-            .complete()
-            .data
-            .max_size
-    }
-
-    /// Whether photos keep their lens: what was typed, else as in the run beside the scene.
-    pub fn keep_lens(&self, typed: Option<PhotoLens>) -> bool {
-        let config = || Config::from_file(&self.config()).ok();
-        let lens = typed.or_else(|| config().map(|config| config.complete().data.lens));
-        lens == Some(PhotoLens::AsTaken)
     }
 
     /// Background and `--test-every`: what was typed, else what the config.toml beside the scene

@@ -4,7 +4,8 @@
 //!
 //! `cameraPoseARFrame` is camera to world by rows, camera axes x right, y up, z backward, of the
 //! photo as the sensor takes it; `intrinsics` a 3x3 matrix by rows, in pixels of the photo. Units
-//! are metres. Frames without a photo, of which an export has many, are left out.
+//! are metres, `time` is in seconds. Frames without a photo, of which an export has many, only tell
+//! how the camera moved.
 
 use super::finding::Finding;
 use super::folder;
@@ -14,6 +15,7 @@ use super::options::OpenOptions;
 use super::photo;
 use super::plausible::values;
 use super::pose::{Axes, Pose};
+use super::timeline::{self, Timeline};
 use crate::words::one_line;
 use crate::{DataError, Place};
 use serde::Deserialize;
@@ -33,6 +35,9 @@ pub struct Frame {
     /// Four rows of four.
     #[serde(rename = "cameraPoseARFrame")]
     pub pose: [f64; 16],
+    /// When it was taken, seconds.
+    #[serde(default, deserialize_with = "timeline::number")]
+    pub time: Option<f64>,
 }
 
 /// Reads a frame's JSON. `path` is for messages only.
@@ -90,21 +95,33 @@ pub(super) fn open(root: &Path, options: &OpenOptions) -> Result<Found, DataErro
         None => root.to_path_buf(),
     };
     let mut found = Found::new(root, Format::Arkit, images);
+    let mut timeline = Timeline::default();
+    let mut without_photo = Vec::new();
     for file in folder::with_ending(root, "json") {
         let Some(number) = number(&file) else {
             continue;
         };
+        let bytes = folder::read(&file)?;
         let Some((name, image)) = folder::image(&found.images, &format!("{FRAME}{number}")) else {
+            without_photo.push(format!("{FRAME}{number}"));
+            if let Ok(frame) = parse(&bytes, &file) {
+                timeline.add(None, frame.time, frame.camera((1, 1)).ok().as_ref());
+            }
             continue;
         };
-        let frame = parse(&folder::read(&file)?, &file)?;
+        let frame = parse(&bytes, &file)?;
         let before = found.entries.len();
-        let size = photo::size(&image)?;
-        found.add(name, image, frame.camera(size));
+        let camera = frame.camera(photo::size(&image)?);
+        timeline.add(Some(&name), frame.time, camera.as_ref().ok());
+        found.add(name, image, camera);
         let depth = root.join(format!("depth_{number}.png"));
         if let Some(entry) = found.entries.get_mut(before).filter(|_| depth.is_file()) {
             entry.depth = Some(depth);
         }
     }
+    if found.entries.is_empty() && found.findings.is_empty() {
+        found.missing = without_photo;
+    }
+    timeline.give_motion(&mut found, options.readout);
     Ok(found)
 }

@@ -120,9 +120,11 @@ impl Format {
                  EQUIRECTANGULAR, ORTHOPHOTO; rolling shutters"
             }
             Format::TransformsSplit => "`transforms_val.json` if there is no test file",
-            Format::Polycam => "corrected cameras and images are preferred; has depth maps",
-            Format::Record3d => "has depth maps",
-            Format::Arkit => "has depth maps; frames without a photo are left out",
+            Format::Polycam => {
+                "corrected cameras and images are preferred; has depth maps and times"
+            }
+            Format::Record3d => "has depth maps and times",
+            Format::Arkit => "has depth maps and times; frames without a photo are left out",
             Format::Metashape => "sensors of type frame, fisheye and spherical",
             Format::RealityScan => "Brown's lens models; not Division",
             Format::Bundler => "version 0.3; photos in the order of the list",

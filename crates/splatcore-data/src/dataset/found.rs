@@ -80,6 +80,8 @@ pub(super) struct Found {
     pub unknown: Option<(usize, DataError)>,
     /// Depths, in world units, between which the files say that everything lies.
     pub depths: Option<[f64; 2]>,
+    /// The files say how cameras moved while they took photos, or when photos were taken.
+    pub tells_motion: bool,
 }
 
 impl Found {
@@ -97,6 +99,7 @@ impl Found {
             images,
             unknown: None,
             depths: None,
+            tells_motion: false,
         }
     }
 

@@ -12,6 +12,7 @@
 //! | which files lie below a folder without cameras | `below.rs` |
 //! | what do the bytes mean | `colmap/binary.rs`, `colmap/text.rs`, `transforms/json.rs` (written by `transforms/write.rs`), `metashape/xml.rs` and their siblings; `npy.rs`, `point_cloud.rs` |
 //! | how do poses of other conventions become ours | `pose.rs` |
+//! | how did a camera move when it took a photo | `timeline.rs`, `neighbours.rs` |
 //! | can what was found be cameras | `plausible/`, `finding.rs`, `limits.rs` |
 //! | do points and cameras belong together | `visible.rs`, `remote.rs` |
 //! | how does a lens bend light | `splatcore_core::lens` |
@@ -39,6 +40,7 @@ mod limits;
 mod linear;
 pub mod llff;
 pub mod metashape;
+mod neighbours;
 pub mod npy;
 mod open;
 mod options;
@@ -58,6 +60,7 @@ mod remote;
 mod resize;
 mod results;
 mod split;
+mod timeline;
 mod tracks;
 pub mod transforms;
 pub mod undistort;
@@ -78,7 +81,7 @@ pub use format::Format;
 pub use found::{Entry, Points};
 pub use info::DatasetInfo;
 pub use layouts::is_file_of_cameras;
-pub use options::OpenOptions;
+pub use options::{OpenOptions, ReadoutTime};
 pub use photo::check_end;
 pub use point_cloud::parse as parse_point_cloud;
 pub use points_file::{is_points_file, read_points};

@@ -74,6 +74,7 @@ impl Dataset {
             entries,
             missing,
             points,
+            tells_motion: found.tells_motion,
             others: others.iter().map(|other| other.to_string()).collect(),
             findings,
             warnings,

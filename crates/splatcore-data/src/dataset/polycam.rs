@@ -3,7 +3,8 @@
 //! `keyframes/cameras/TIME.json` holds the camera of `keyframes/images/TIME.jpg`; after Polycam's
 //! own optimisation `corrected_cameras` and `corrected_images` hold better ones. A pose is ARKit's:
 //! camera to world by rows, camera axes x right, y up, z backward; the world's y points up, units
-//! are metres.
+//! are metres. `timestamp` is taken as microseconds: no description names its unit, and values of
+//! 12 digits are hours of a phone that is on.
 
 use super::finding::Finding;
 use super::folder;
@@ -13,6 +14,7 @@ use super::options::OpenOptions;
 use super::photo_index::PhotoIndex;
 use super::plausible::values;
 use super::pose::{Axes, Pose};
+use super::timeline::{self, Timeline};
 use crate::words::one_line;
 use crate::{DataError, Place};
 use serde::Deserialize;
@@ -44,6 +46,9 @@ pub struct PolycamCamera {
     /// Polycam's measure of blur. No photo is left out for it.
     #[serde(default)]
     pub blur_score: Option<f64>,
+    /// When the photo was taken, microseconds.
+    #[serde(default, deserialize_with = "timeline::number")]
+    pub timestamp: Option<f64>,
 }
 
 /// Reads a camera file. `path` is for messages only.
@@ -130,15 +135,21 @@ pub(super) fn open(
     let images = options.images.as_deref().unwrap_or(images);
     let photos = PhotoIndex::of(keyframes.join(images));
     let mut found = Found::new(root, Format::Polycam, photos.folder.clone());
+    let mut timeline = Timeline::default();
     for file in folder::with_ending(&cameras, "json") {
         let stem = file.file_stem().and_then(|stem| stem.to_str());
         let Some(stem) = stem else { continue };
-        let camera = parse(&folder::read(&file)?, &file)?;
+        let frame = parse(&folder::read(&file)?, &file)?;
+        let seconds = frame.timestamp.map(|time| 1e-6 * time);
+        let camera = frame.camera();
         let Some((name, image)) = photos.find(stem) else {
+            timeline.add(None, seconds, camera.as_ref().ok());
             found.missing.push(stem.to_owned());
             continue;
         };
-        found.add(name, image, camera.camera());
+        timeline.add(Some(&name), seconds, camera.as_ref().ok());
+        found.add(name, image, camera);
     }
+    timeline.give_motion(&mut found, options.readout);
     Ok(found)
 }

@@ -21,6 +21,8 @@ pub struct Dataset {
     pub missing: Vec<String>,
     /// Points to start from.
     pub points: Points,
+    /// The files say how cameras moved while they took photos, or when photos were taken.
+    pub tells_motion: bool,
     /// Other datasets in the same folder, which were not read, a line each.
     pub others: Vec<String>,
     /// What is wrong or unlikely, as plain data.
@@ -99,6 +101,7 @@ mod tests {
                 colours: vec![[0; 3]],
                 random: false,
             },
+            tells_motion: false,
             others: Vec::new(),
             findings: Vec::new(),
             warnings: Vec::new(),

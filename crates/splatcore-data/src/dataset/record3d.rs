@@ -2,8 +2,9 @@
 //!
 //! `poses` holds a quaternion x y z w and a position for each frame, camera to world, camera axes x
 //! right, y up, z backward (ARKit's); `K` the intrinsic matrix by columns, in pixels of a `w` by
-//! `h` photo; `perFrameIntrinsicCoeffs` fx, fy, cx, cy of each frame, if the lens refocused. Units
-//! are metres.
+//! `h` photo; `perFrameIntrinsicCoeffs` fx, fy, cx, cy of each frame, if the lens refocused;
+//! `frameTimestamps` when each was taken, in seconds, else they are `fps` a second. Units are
+//! metres.
 
 use super::finding::Finding;
 use super::folder;
@@ -12,6 +13,7 @@ use super::found::Found;
 use super::options::OpenOptions;
 use super::plausible::values;
 use super::pose::{Axes, Pose};
+use super::timeline::{self, Timeline};
 use crate::words::one_line;
 use crate::{DataError, Place};
 use serde::Deserialize;
@@ -34,6 +36,16 @@ pub struct Metadata {
     /// fx, fy, cx, cy of each frame.
     #[serde(default, rename = "perFrameIntrinsicCoeffs")]
     pub per_frame: Option<Vec<[f64; 4]>>,
+    /// When each frame was taken, seconds.
+    #[serde(
+        default,
+        rename = "frameTimestamps",
+        deserialize_with = "timeline::numbers"
+    )]
+    pub times: Vec<Option<f64>>,
+    /// Frames a second.
+    #[serde(default, deserialize_with = "timeline::number")]
+    pub fps: Option<f64>,
 }
 
 /// Reads a `metadata.json`. `path` is for messages only.
@@ -58,6 +70,17 @@ pub fn parse(bytes: &[u8], path: &Path) -> Result<Metadata, DataError> {
 }
 
 impl Metadata {
+    /// When a frame was taken, seconds.
+    fn time(&self, frame: usize) -> Option<f64> {
+        match self.times.len() == self.poses.len() {
+            true => self.times[frame],
+            false => {
+                let fps = self.fps.filter(|&fps| fps > 0.0)?;
+                Some(frame as f64 / fps)
+            }
+        }
+    }
+
     /// The camera of a frame, or what is wrong with it.
     ///
     /// # Panics
@@ -101,12 +124,17 @@ pub(super) fn open(root: &Path, file: &Path, options: &OpenOptions) -> Result<Fo
     let metadata = parse(&folder::read(file)?, file)?;
     let images = root.join(options.images.as_deref().unwrap_or("rgb"));
     let mut found = Found::new(root, Format::Record3d, images);
+    let mut timeline = Timeline::default();
     for frame in 0..metadata.poses.len() {
+        let (camera, seconds) = (metadata.camera(frame), metadata.time(frame));
         let Some((name, image)) = folder::image(&found.images, &frame.to_string()) else {
+            timeline.add(None, seconds, camera.as_ref().ok());
             found.missing.push(frame.to_string());
             continue;
         };
-        found.add(name, image, metadata.camera(frame));
+        timeline.add(Some(&name), seconds, camera.as_ref().ok());
+        found.add(name, image, camera);
     }
+    timeline.give_motion(&mut found, options.readout);
     Ok(found)
 }

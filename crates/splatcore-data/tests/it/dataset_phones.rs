@@ -204,4 +204,13 @@ fn a_frame_of_3d_scanner_app_sees_points_where_arkit_says() {
         "{:?}",
         dataset.warnings
     );
+    // The photos are elsewhere.
+    let elsewhere = tempfile::tempdir().unwrap();
+    for name in ["frame_00000.jpg", "frame_00008.jpg"] {
+        std::fs::rename(root.join(name), elsewhere.path().join(name)).unwrap();
+    }
+    assert_contains!(
+        open_error(root),
+        "none of the 3 listed images exists here (the first is 'frame_00000')"
+    );
 }

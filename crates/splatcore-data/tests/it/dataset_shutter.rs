@@ -6,7 +6,7 @@ use splatcore_core::camera::dot;
 use splatcore_core::shutter::Readout;
 use splatcore_core::{Camera, Lens};
 use splatcore_data::dataset::transforms::{self, PosedPhoto};
-use splatcore_data::dataset::{Dataset, Format, LoadOptions, OpenOptions};
+use splatcore_data::dataset::{Dataset, Format, LoadOptions, OpenOptions, ReadoutTime};
 use splatcore_data::procedural::{Motion, ProceduralOptions, World, encode_srgb, write_dataset};
 use std::path::Path;
 
@@ -21,6 +21,15 @@ fn one_photo(root: &Path, general: &str, own: &str) -> Dataset {
     );
     std::fs::write(root.join("transforms.json"), text).unwrap();
     open(root)
+}
+
+/// A dataset whose cameras are said to read a photo in so many seconds.
+fn open_with(root: &Path, seconds: f64, order: Readout) -> Dataset {
+    let options = OpenOptions {
+        readout: Some(ReadoutTime { seconds, order }),
+        ..OpenOptions::default()
+    };
+    Dataset::open(root, &options).unwrap()
 }
 
 fn near(a: [f64; 3], b: [f64; 3]) -> bool {
@@ -138,7 +147,7 @@ fn neighbours_in_time_tell_the_motion() {
         r#"{{"fl_x": 50, "rolling_shutter_time": 0.02, "frames": [{}]}}"#,
         frames.join(",")
     );
-    std::fs::write(root.join("transforms.json"), text).unwrap();
+    std::fs::write(root.join("transforms.json"), &text).unwrap();
     let dataset = open(root);
     for entry in &dataset.entries[..3] {
         let camera = &entry.camera;
@@ -152,7 +161,30 @@ fn neighbours_in_time_tell_the_motion() {
         assert!(dot(end.forward(), left) > dot(begin.forward(), left));
     }
     assert_eq!(dataset.entries[3].camera.shutter, None);
-    assert_contains!(dataset.findings[0], "timestamps of neighbours");
+    assert_contains!(dataset.findings[0], "not known", "at most 0.6 s");
+
+    // The time of the read-out, and its order, may come from whoever opens the file.
+    let without = text.replace(r#""rolling_shutter_time": 0.02, "#, "");
+    std::fs::write(root.join("transforms.json"), &without).unwrap();
+    assert_contains!(open(root).findings[0], "rolling_shutter_time is not given");
+    let given = open_with(root, 0.02, Readout::LeftToRight);
+    for (a, b) in given.entries[..3].iter().zip(&dataset.entries) {
+        let (a, b) = (a.camera.shutter.unwrap(), b.camera.shutter.unwrap());
+        assert!(near(a.turn, b.turn) && near(a.shift, b.shift));
+        assert_eq!(a.readout, Readout::LeftToRight);
+    }
+    assert_eq!(given.findings.len(), 1);
+    // What the file says goes before.
+    std::fs::write(root.join("transforms.json"), &text).unwrap();
+    assert_eq!(
+        open_with(root, 0.01, Readout::TopToBottom).entries,
+        dataset.entries
+    );
+    let global = without.replace(r#""fl_x""#, r#""shutter_type": "GLOBAL", "fl_x""#);
+    std::fs::write(root.join("transforms.json"), global).unwrap();
+    let global = open_with(root, 0.02, Readout::TopToBottom);
+    assert!(global.entries.iter().all(|e| e.camera.shutter.is_none()));
+    assert!(global.findings.is_empty() && global.tells_motion);
 }
 
 #[test]

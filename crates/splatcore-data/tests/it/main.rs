@@ -29,6 +29,7 @@ mod dataset_realityscan;
 mod dataset_shutter;
 mod dataset_sky;
 mod dataset_support;
+mod dataset_timeline;
 mod dataset_tracks;
 mod dataset_transforms;
 mod points_file;

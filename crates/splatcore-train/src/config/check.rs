@@ -39,6 +39,7 @@ impl ResolvedConfig {
     /// instead.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_counts()?;
+        self.check_readout()?;
         self.check_numbers()?;
         self.check_depth()?;
         self.check_sky()?;
@@ -92,6 +93,14 @@ impl ResolvedConfig {
             ),
             None => Ok(()),
         }
+    }
+
+    fn check_readout(&self) -> Result<(), ConfigError> {
+        require_all(
+            &[("readout-time", self.data.readout_time.unwrap_or(0.0))],
+            |seconds| (0.0..=0.5).contains(&seconds),
+            "must be seconds, 0 to 0.5 (a phone reads a photo in 0.01 to 0.03)",
+        )
     }
 
     fn check_poses(&self) -> Result<(), ConfigError> {

@@ -26,6 +26,7 @@ const NORMALS: Setting = Setting::new("normals", "auto");
 const SKY: Setting = Setting::on("sky");
 const SKY_MASKS: Setting = Setting::on("sky-masks");
 const REFINE_POSES: Setting = Setting::on("refine-poses");
+const READOUT_TIME: Setting = Setting::on("readout-time");
 const REFINE_INTRINSICS: Setting = Setting::on("refine-intrinsics");
 const PRUNE_FLOATERS: Setting = Setting::on("prune-floaters");
 
@@ -102,6 +103,10 @@ impl ResolvedConfig {
             "noise-rate" | "growth" => (!by_gradients, Idle::Only(&[MCMC])),
             "prune-every" => (self.prune.floaters.is_some(), Idle::Only(&[PRUNE_FLOATERS])),
             "batch-scaling" => (self.batch.views > 1, Idle::Only(&[BATCH])),
+            "readout-direction" => (
+                self.data.readout_time.is_some(),
+                Idle::Only(&[READOUT_TIME]),
+            ),
             "coarse-until" => (coarse, Idle::Only(&[COARSE])),
             "pose-travel" | "pose-degrees" | "pose-shift" => {
                 (self.poses.refine, Idle::Only(&[REFINE_POSES]))

@@ -15,13 +15,13 @@ macro_rules! with_settings {
             checkpoint_every eval_every lr_means lr_means_final lr_sh_base lr_sh_rest lr_opacity
             lr_scales lr_rotations lr_final_share lr_exposure lr_exposure_final lr_masks ssim_weight
             appearance exposure exif_exposure refine_poses pose_travel pose_degrees pose_shift
-            refine_motion refine_intrinsics intrinsics_limit depths depth_kind depth_unit depth_loss
-            depth_weight normals normal_frame normal_weight sky sky_masks sky_weight lr_sky
-            opacity_regulariser scale_regulariser learned_masks region noise_rate
-            sh_every densify_from densify_until densify_every densify_gradient densify_statistic
-            densify_growth prune_floaters max_scale prune_every split_scale prune_scale min_opacity
-            opacity_reset_every opacity_reset_to opacity_halving_every growth init_opacity
-            init_scale
+            refine_motion readout_time readout_direction refine_intrinsics intrinsics_limit depths
+            depth_kind depth_unit depth_loss depth_weight normals normal_frame normal_weight sky
+            sky_masks sky_weight lr_sky opacity_regulariser scale_regulariser learned_masks region
+            noise_rate sh_every densify_from densify_until densify_every densify_gradient
+            densify_statistic densify_growth prune_floaters max_scale prune_every split_scale
+            prune_scale min_opacity opacity_reset_every opacity_reset_to opacity_halving_every growth
+            init_opacity init_scale
         }
     };
 }

@@ -31,6 +31,7 @@ mod flags;
 mod from_steps;
 mod interval;
 mod layers;
+mod loading;
 mod preset;
 mod preset_page;
 mod resolve;

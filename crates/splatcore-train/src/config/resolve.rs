@@ -1,8 +1,8 @@
 //! Which value a setting has: the given one, or the default. No other place has a default.
 
 use super::choices::{
-    BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyStatistic, Moments, Optimizer,
-    PhotoLens, ResolutionSchedule, Strategy,
+    BackendChoice, Background, BatchScaling, DensifyGrowth, DensifyStatistic, LineOrder, Moments,
+    Optimizer, PhotoLens, ResolutionSchedule, Strategy,
 };
 use super::columns::ColumnSettings;
 use super::depth::DepthSettings;
@@ -237,6 +237,8 @@ impl Given {
         Data {
             max_size: c.max_size,
             lens: c.lens.unwrap_or(PhotoLens::Undistort),
+            readout_time: c.readout_time,
+            readout_direction: c.readout_direction.unwrap_or(LineOrder::TopToBottom),
             test_every: c.test_every.unwrap_or(8),
             background: c.background.unwrap_or(Background::Black),
             resolution: c

@@ -11,7 +11,6 @@ use super::{
 };
 use splatcore_core::Pipeline;
 use splatcore_core::colour::ColourModel;
-use splatcore_data::dataset::LoadOptions;
 
 /// The settings of a run, each with a value. [`Config`] says what they do; where a field is an
 /// `Option`, `None` is a value of its own.
@@ -101,6 +100,10 @@ pub struct Data {
     pub max_size: Option<u32>,
     /// What becomes of photos through a lens.
     pub lens: PhotoLens,
+    /// Seconds in which a camera reads a photo, where the dataset does not say it.
+    pub readout_time: Option<f64>,
+    /// In which order it does.
+    pub readout_direction: LineOrder,
     /// Every so many photos one is held out; 0 for none.
     pub test_every: u32,
     /// Colour behind the scene.
@@ -303,21 +306,6 @@ impl ResolvedConfig {
         self.strategy.follows_gradients() && self.densify.growing == DensifyGrowth::Budget
     }
 
-    /// How photos are decoded. They keep their transparency where what they stand on changes: with
-    /// the step, or with each photo's colour model.
-    pub fn load_options(&self) -> LoadOptions {
-        LoadOptions {
-            max_size: self.data.max_size,
-            background: self.data.background.colour(),
-            keep_alpha: self.data.background == Background::Random || self.loss.colour.is_some(),
-            keep_lens: self.data.lens == PhotoLens::AsTaken,
-            depths: self.depth.options(),
-            normals: self.depth.normals.options(),
-            sky_masks: self.sky.masks.clone(),
-            memory: None,
-        }
-    }
-
     /// The settings one by one, as a file gives them; those without a value are absent, and of a
     /// run with a budget those that follow from the number of steps. [`Config::complete`] makes the
     /// same settings of it.
@@ -364,6 +352,8 @@ impl ResolvedConfig {
             sh_degree: Some(scene.sh_degree),
             max_size: data.max_size,
             lens: Some(data.lens),
+            readout_time: data.readout_time,
+            readout_direction: data.readout_time.map(|_| data.readout_direction),
             test_every: Some(data.test_every),
             seed: Some(self.seed),
             background: Some(data.background),

@@ -242,6 +242,17 @@ pub struct Config {
     /// the finished scene
     #[arg(long, value_name = "ORDER", value_enum, help_heading = "Poses")]
     pub refine_motion: Option<LineOrder>,
+    /// Seconds in which the camera reads a photo from one edge to the other, for example 0.02 (a
+    /// phone takes 0.01 to 0.03), where the dataset says when photos were taken and not this: the
+    /// frames before and after a photo tell how the camera moved meanwhile, and each row is taken
+    /// from its own pose. For captures of 3D Scanner App, Polycam and Record3D and transforms.json
+    /// with timestamps. A step takes longer, on the cpu backend several times as long
+    #[arg(long, value_name = "SECONDS", help_heading = "Poses")]
+    pub readout_time: Option<f64>,
+    /// In which order (with --readout-time), where the dataset does not say it. Rows are those of
+    /// the image as it is stored. Costs nothing
+    #[arg(long, value_name = "ORDER", value_enum, help_heading = "Poses")]
+    pub readout_direction: Option<LineOrder>,
     /// Refine the intrinsics of the photos' cameras while the scene learns: the principal point,
     /// then focal lengths, at last the coefficients of a lens that --lens as-taken keeps. Photos
     /// with the same intrinsics share them. For cameras that were guessed, or calibrated badly;

@@ -95,6 +95,7 @@ fn every_flag_is_a_key_and_has_help() {
         depth_unit: Some(1.0),
         sky_masks: Some("sky".into()),
         refine_motion: Some(LineOrder::TopToBottom),
+        readout_time: Some(0.02),
         preset: Some(Preset::Fast),
         ..Config::UNSET
     };
@@ -172,6 +173,7 @@ fn values_out_of_range_are_refused() {
         ("--lr-exposure-final inf", "lr-exposure-final = inf"),
         ("--init-opacity 1", "init-opacity = 1"),
         ("--threads 0", "threads = 0"),
+        ("--readout-time 20", "readout-time = 20: must be"),
         ("--eval-every 0", "leave it out"),
         ("--densify-every 0", "densify-every = 0"),
     ] {

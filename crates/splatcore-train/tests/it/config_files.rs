@@ -42,7 +42,8 @@ const CASES: [(&str, &str, &str); 10] = [
          --densify-gradient 1e-4 --densify-statistic absolute \
          --prune-floaters 0.6 --max-scale 0 --prune-every 999 --split-scale \
          0.02 --prune-scale 0.2 --min-opacity 0.006 --opacity-reset-every 888 --opacity-reset-to \
-         0.02 --init-opacity 0.2 --init-scale 0.5",
+         0.02 --init-opacity 0.2 --init-scale 0.5 --readout-time 0.02 --readout-direction \
+         left-to-right",
     ),
     (
         "every_flag_mcmc",

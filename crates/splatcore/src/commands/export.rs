@@ -210,13 +210,13 @@ fn views(path: &Path, source: &SceneSource) -> Result<Vec<View>> {
             Ok(keyframes) => return Ok(of_keyframes(keyframes)),
             Err(error) if !is_file_of_cameras(path) => return Err(error),
             // A dataset, unless that is no dataset either.
-            Err(error) => match load::dataset(path, None, 0) {
+            Err(error) => match load::dataset(path, None, None) {
                 Ok(dataset) => return Ok(of_dataset(dataset)),
                 Err(_) => return Err(error),
             },
         }
     }
-    Ok(of_dataset(load::dataset(path, None, 0)?))
+    Ok(of_dataset(load::dataset(path, None, None)?))
 }
 
 fn of_cameras(cameras: Vec<NamedCamera>) -> Vec<View> {

@@ -267,7 +267,7 @@ impl Make {
         whole.enter("training", None);
         let begun = Instant::now();
         let (asked, state) = (&self.asked, &mut self.state);
-        let dataset = load::dataset(&asked.dataset(), asked.images.as_deref(), 0)?;
+        let dataset = load::dataset(&asked.dataset(), asked.images.as_deref(), asked.readout())?;
         state.take_photos(asked, &dataset)?;
         let files = Files::of(&asked.run_folder());
         let settings = match plan.cpu {

@@ -71,7 +71,7 @@ pub fn run(args: Args) -> Result<()> {
     let look = args.look.find(source)?;
     let (gaussians, antialias, dataset) = match &typed {
         Typed::Dataset => {
-            let dataset = load::dataset(&args.path, images, 0)?;
+            let dataset = load::dataset(&args.path, images, None)?;
             (points(&dataset)?, false, Some(dataset))
         }
         Typed::Scene(source) => {

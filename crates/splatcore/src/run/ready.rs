@@ -110,7 +110,7 @@ fn read(
     timeline: &Timeline,
 ) -> Result<Ready> {
     let mut dataset = timeline.time("read the dataset", || {
-        load::dataset_to_train(&job.dataset, job.images.as_deref(), job.config.seed)
+        load::dataset_to_train(&job.dataset, job.images.as_deref(), &job.config)
     })?;
     if let Some(Init::Points(path)) = &job.init {
         load::starting_points(&mut dataset, path, &job.config)?;

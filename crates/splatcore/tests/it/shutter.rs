@@ -86,3 +86,49 @@ fn what_does_not_go_together_is_said() {
     assert_contains!(error, "view_0001.png", "its shutter is rolling");
     succeeds(&format!("{train} --lens as-taken"));
 }
+
+/// Times and poses of neighbours give a motion once it is said how long a photo takes, and what
+/// follows from the run has the same.
+#[test]
+fn a_readout_time_is_kept_with_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let photos = photos(folder.path(), Lens::Pinhole);
+    let file = photos.join("transforms.json");
+    let mut transforms = json(&std::fs::read_to_string(&file).unwrap());
+    for (i, frame) in transforms["frames"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .enumerate()
+    {
+        let frame = frame.as_object_mut().unwrap();
+        frame.remove("transform_matrix_end");
+        frame.remove("shutter_type");
+        frame.insert("timestamp".into(), (0.5 * i as f64).into());
+    }
+    std::fs::write(&file, transforms.to_string()).unwrap();
+    let run = folder.path().join("run");
+    let train = format!("train {} -o {} --backend cpu", text(&photos), text(&run));
+    let train = format!("{train} --iterations 40 --sh-degree 0");
+    let flags = "--readout-time 0.1 --readout-direction right-to-left";
+    succeeds(&format!("{train} {flags}"));
+    let read = |name: &str| std::fs::read_to_string(run.join(name)).unwrap();
+    assert_contains!(read("config.toml"), "readout-time = 0.1");
+    let shutter = &json(&read("cameras.json"))[0]["shutter"];
+    assert_eq!(shutter["readout"], "right-to-left");
+    let eval = ["eval", text(&run), "--backend", "cpu", "--json"];
+    let [again, measured] =
+        [succeeds(&eval), read("metrics.json")].map(|text| json(&text)["psnr"].as_f64().unwrap());
+    assert!((again - measured).abs() < 1e-6, "{again} {measured}");
+    let colmap = photos.join("colmap");
+    let still = [&eval[..], &["--dataset", text(&colmap)]].concat();
+    std::fs::rename(photos.join("images"), colmap.join("images")).unwrap();
+    let still = json(&succeeds(&still))["psnr"].as_f64().unwrap();
+    assert!((still - measured).abs() > 0.01, "{still} {measured}");
+
+    // No times, no motion; the order alone says nothing.
+    let train = format!("train {} -o {}", text(&colmap), text(&run.join("b")));
+    let stderr = ends(&format!("{train} --backend cpu --readout-time 0.02"), 1);
+    assert_contains!(stderr, "when photos were taken", "--refine-motion");
+    ends(&format!("{train} --readout-direction left-to-right"), 2);
+}

@@ -5,7 +5,6 @@ mod camera;
 mod f_theta;
 mod f_theta_keys;
 mod json;
-mod neighbours;
 mod points;
 mod shutter;
 mod write;
@@ -19,7 +18,9 @@ pub use write::{PosedPhoto, write};
 use super::finding::Finding;
 use super::format::Format;
 use super::found::{Entry, Found};
+use super::neighbours::Neighbours;
 use super::options::OpenOptions;
+use super::pose::Pose;
 use super::split::Split;
 use super::{folder, photo};
 use crate::{DataError, Place};
@@ -118,7 +119,7 @@ fn add(
     options: &OpenOptions,
     split: impl Fn(&Frame) -> Option<Split>,
 ) -> Result<(), DataError> {
-    let neighbours = neighbours::Neighbours::of(transforms);
+    let neighbours = Neighbours::of(timed(transforms));
     for (index, frame) in transforms.frames.iter().enumerate() {
         let spelled = plain(&frame.file_path);
         if spelled.is_empty() {
@@ -154,8 +155,12 @@ fn add(
         };
         let pose = frame.pose();
         let camera = size.and_then(|size| camera::camera(&intrinsics, lens, size, pose));
-        let moved = neighbours.motion(index);
-        match camera.and_then(|camera| shutter::rolling(camera, frame, &intrinsics, moved)) {
+        let moves = shutter::Moves {
+            neighbours: neighbours.motion(index),
+            readout: options.readout,
+        };
+        found.tells_motion |= shutter::is_told(frame, &intrinsics);
+        match camera.and_then(|camera| shutter::rolling(camera, frame, &intrinsics, moves)) {
             Ok((camera, doubt)) => {
                 found.findings.extend(doubt.map(|doubt| doubt.of(&name)));
                 found.entries.push(Entry {
@@ -172,6 +177,16 @@ fn add(
         }
     }
     Ok(())
+}
+
+/// Number, time and pose of the frames that say when they were taken.
+fn timed(transforms: &Transforms) -> impl Iterator<Item = (usize, f64, Pose)> {
+    let frames = transforms.frames.iter().enumerate();
+    frames.filter_map(|(index, frame)| {
+        let (name, matrix) = frame.pose()?;
+        let time = frame.timestamp.filter(|time| time.is_finite())?;
+        Some((index, time, camera::pose(name, matrix).ok()?))
+    })
 }
 
 fn depth(root: &Path, frame: &Frame, name: &str, warnings: &mut Vec<String>) -> Option<PathBuf> {

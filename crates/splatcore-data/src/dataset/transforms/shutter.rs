@@ -4,13 +4,16 @@
 //! `transform_matrix_start`, is of the first line then), with instant-ngp's `rolling_shutter` for
 //! other lines; velocities and the time of the read-out as Spectacular AI's tools write them
 //! (`transform_matrix` is of the middle then); or the time of the read-out and when the frames of
-//! a video were taken, of which the neighbours tell the velocities ([`super::neighbours`]). The
-//! order of the lines is called as by gsplat and NVIDIA's NCore.
+//! a video were taken, of which the neighbours tell the velocities
+//! ([`crate::dataset::neighbours`]). The order of the lines is called as by gsplat and NVIDIA's
+//! NCore. Where the file does not say it, the time of the read-out, and the order, may be those of
+//! the options with which the dataset is opened.
 
 use super::camera;
 use super::json::{Frame, Intrinsics};
-use super::neighbours::Velocity;
 use crate::dataset::finding::{Finding, number};
+use crate::dataset::neighbours::{self, Velocity};
+use crate::dataset::options::ReadoutTime;
 use crate::words::quoted;
 use splatcore_core::Camera;
 use splatcore_core::camera::dot;
@@ -24,16 +27,44 @@ const TIME: &str = "the seconds of a read-out (0 for a global shutter), as it is
                     camera moved; the photo is used as one of a global shutter";
 const SHARES: &str = "A, B, C and perhaps D as instant-ngp has them, B or C being 0";
 
-/// The camera with its motion, and what is doubtful about it; `moved` is how it moved by its
-/// neighbours, world axes.
+/// What is known of a frame's motion besides what the frame says.
+#[derive(Clone, Copy)]
+pub(super) struct Moves {
+    /// How its camera moved by its neighbours in time.
+    pub neighbours: Option<Velocity>,
+    /// Time and order of the read-out where the file has none.
+    pub readout: Option<ReadoutTime>,
+}
+
+impl Moves {
+    /// In which order lines are read, where the file does not say it.
+    fn order(&self) -> Readout {
+        let given = self.readout.map(|readout| readout.order);
+        given.unwrap_or(Readout::TopToBottom)
+    }
+}
+
+/// Whether the file says how a frame's camera moved, or when the frame was taken.
+pub(super) fn is_told(frame: &Frame, intrinsics: &Intrinsics) -> bool {
+    let velocities = [
+        &frame.camera_linear_velocity,
+        &frame.camera_angular_velocity,
+    ];
+    frame.timestamp.is_some()
+        || frame.transform_matrix_end.is_some()
+        || velocities.iter().any(|velocity| velocity.is_some())
+        || matches!(&intrinsics.shutter_type, Some(spelled) if read_out(spelled) == Ok(None))
+}
+
+/// The camera with its motion, and what is doubtful about it.
 pub(super) fn rolling(
     camera: Camera,
     frame: &Frame,
     intrinsics: &Intrinsics,
-    moved: Option<Velocity>,
+    moves: Moves,
 ) -> Result<(Camera, Option<Finding>), Finding> {
     let (readout, named) = match &intrinsics.shutter_type {
-        None => (Readout::TopToBottom, false),
+        None => (moves.order(), false),
         Some(spelled) => match read_out(spelled)? {
             Some(readout) => (readout, true),
             None => return Ok((camera, None)),
@@ -52,7 +83,9 @@ pub(super) fn rolling(
         };
         return Ok((moving, None));
     }
-    let seconds = intrinsics.rolling_shutter_time.unwrap_or(0.0);
+    let time = intrinsics.rolling_shutter_time;
+    let time = time.or(moves.readout.map(|given| given.seconds));
+    let seconds = time.unwrap_or(0.0);
     if !(seconds.is_finite() && seconds >= 0.0) {
         let value = format!("{} s", number(seconds));
         return Err(Finding::refused(
@@ -63,15 +96,23 @@ pub(super) fn rolling(
     }
     let linear = velocity("camera_linear_velocity", &frame.camera_linear_velocity)?;
     let angular = velocity("camera_angular_velocity", &frame.camera_angular_velocity)?;
-    let is_known = linear.or(angular).is_some() || moved.is_some();
-    if intrinsics.rolling_shutter_time.is_none() && is_known {
+    let is_known = linear.or(angular).is_some() || moves.neighbours.is_some();
+    if time.is_none() && is_known {
         let doubt = Finding::doubtful("rolling_shutter_time", "not given", TIME);
         return Ok((camera, Some(doubt)));
     }
     match (linear, angular) {
-        (None, None) if seconds > 0.0 && moved.is_some_and(|moved| moved.is_usual(seconds)) => {
-            let shutter = moved.map(|moved| moved.shutter(&camera, readout, seconds));
-            Ok((Camera { shutter, ..camera }, None))
+        (None, None) if seconds > 0.0 && frame.timestamp.is_some() => {
+            let readout = ReadoutTime {
+                seconds,
+                order: readout,
+            };
+            Ok(
+                match neighbours::shutter(moves.neighbours, &camera, readout) {
+                    Ok(shutter) => (moving(camera, shutter), None),
+                    Err(doubt) => (camera, Some(doubt)),
+                },
+            )
         }
         (None, None) if named || seconds > 0.0 => {
             let doubt = Finding::doubtful("its motion while it was read", "not given", MOTION);
@@ -89,12 +130,15 @@ pub(super) fn rolling(
                 turn: by(angular),
                 shift: by(linear),
             };
-            let camera = Camera {
-                shutter: Some(shutter),
-                ..camera
-            };
-            Ok((camera, None))
+            Ok((moving(camera, shutter), None))
         }
+    }
+}
+
+fn moving(camera: Camera, shutter: Shutter) -> Camera {
+    Camera {
+        shutter: Some(shutter),
+        ..camera
     }
 }
 

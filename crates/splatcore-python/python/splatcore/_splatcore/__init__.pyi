@@ -222,6 +222,8 @@ class Dataset:
         background: str | _Three | None = None,
         seed: int | None = None,
         lens: str | None = None,
+        readout_time: float | None = None,
+        readout_direction: str | None = None,
     ) -> Dataset: ...
     @property
     def path(self) -> Path: ...

@@ -3,6 +3,7 @@
 use super::input::Kind;
 use crate::run::Files;
 use anyhow::{Context, Result};
+use splatcore_data::dataset::ReadoutTime;
 use splatcore_train::Config;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -48,6 +49,11 @@ impl Asked {
             Kind::Posed => self.input.clone(),
             Kind::Photos | Kind::Video => self.folder.join("dataset"),
         }
+    }
+
+    /// How cameras read their photos, if that was typed.
+    pub fn readout(&self) -> Option<ReadoutTime> {
+        self.typed.complete().readout()
     }
 
     /// Removes page and run, as far as they are there.

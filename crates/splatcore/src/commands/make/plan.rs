@@ -165,7 +165,7 @@ impl Plan {
             state.write(&asked.folder)?;
             return Ok(choice);
         }
-        let dataset = load::dataset(&asked.dataset(), asked.images.as_deref(), 0)?;
+        let dataset = load::dataset(&asked.dataset(), asked.images.as_deref(), asked.readout())?;
         self.chosen = state.choose_for_processor(asked, self.budget, &dataset)?;
         state.write(&asked.folder)?;
         state.choice.clone().context("nothing was chosen")

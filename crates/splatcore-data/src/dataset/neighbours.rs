@@ -1,16 +1,17 @@
 //! How a camera moved when it took a frame of a video, by the frames before and after.
 
-use super::camera;
-use super::json::{Frame, Transforms};
-use crate::dataset::pose::Pose;
+use super::finding::{Finding, number};
+use super::options::ReadoutTime;
+use super::pose::Pose;
 use splatcore_core::Camera;
 use splatcore_core::camera::dot;
 use splatcore_core::linear::quaternion_from_rotation;
-use splatcore_core::shutter::{Readout, Shutter};
+use splatcore_core::shutter::Shutter;
 use std::collections::HashMap;
 
-/// Frames further apart than this many seconds say little of how the camera moved between them.
-const MAX_GAP: f64 = 0.5;
+/// Frames further apart than this many seconds say little of how the camera moved between them. 3D
+/// Scanner App takes a photo every 0.50 to 0.54 seconds.
+const MAX_GAP: f64 = 0.6;
 /// In the time of the read-out a camera turns by less than this, radians.
 const MAX_TURN: f64 = 0.5;
 
@@ -23,22 +24,36 @@ pub(super) struct Velocity {
     angular: [f64; 3],
 }
 
-impl Velocity {
-    /// Whether it can be that of a camera that reads a photo in so many seconds.
-    pub fn is_usual(&self, seconds: f64) -> bool {
-        let turn = seconds * dot(self.angular, self.angular).sqrt();
-        turn <= MAX_TURN && self.linear.iter().all(|v| v.is_finite())
+/// The motion of a camera, in its own axes, while it reads a photo.
+///
+/// # Errors
+/// What is doubtful: no other frame is near in time, or the camera turned too far.
+pub(super) fn shutter(
+    moved: Option<Velocity>,
+    camera: &Camera,
+    readout: ReadoutTime,
+) -> Result<Shutter, Finding> {
+    let doubt = |value: String, expected: String| {
+        let expected = format!("{expected}; the photo is used as one of a global shutter");
+        Finding::doubtful("its motion while it was read", value, expected)
+    };
+    let Some(Velocity { linear, angular }) = moved else {
+        let expected = format!("another frame at most {MAX_GAP} s before or after");
+        return Err(doubt("not known".into(), expected));
+    };
+    let own = |v: [f64; 3]| camera.rotation.map(|row| readout.seconds * dot(row, v));
+    let (turn, shift) = (own(angular), own(linear));
+    let angle = dot(turn, turn).sqrt();
+    if !(angle <= MAX_TURN && shift.iter().all(|v| v.is_finite())) {
+        let value = format!("a turn by {} degrees", number(angle.to_degrees()));
+        let expected = format!("at most {} degrees", number(MAX_TURN.to_degrees()));
+        return Err(doubt(value, expected));
     }
-
-    /// The motion of a camera in its own axes while it reads a photo in so many seconds.
-    pub fn shutter(&self, camera: &Camera, readout: Readout, seconds: f64) -> Shutter {
-        let own = |v: [f64; 3]| camera.rotation.map(|row| seconds * dot(row, v));
-        Shutter {
-            readout,
-            turn: own(self.angular),
-            shift: own(self.linear),
-        }
-    }
+    Ok(Shutter {
+        readout: readout.order,
+        turn,
+        shift,
+    })
 }
 
 /// The frames in the order of their times.
@@ -50,22 +65,14 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Of the frames that say when they were taken.
-    pub fn of(transforms: &Transforms) -> Self {
-        let timed = |(index, frame): (usize, &Frame)| {
-            let (name, matrix) = frame.pose()?;
-            let time = frame.timestamp.filter(|time| time.is_finite())?;
-            Some((time, index, camera::pose(name, matrix).ok()?))
-        };
-        let frames = transforms.frames.iter().enumerate();
-        let mut frames: Vec<(f64, usize, Pose)> = frames.filter_map(timed).collect();
-        frames.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    /// Of frames that say when they were taken: a number of the frame, seconds, and its pose.
+    pub fn of(timed: impl Iterator<Item = (usize, f64, Pose)>) -> Self {
+        let mut frames: Vec<(usize, f64, Pose)> = timed.collect();
+        frames.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
         let places = frames.iter().enumerate();
         Self {
-            places: places
-                .map(|(place, (_, index, _))| (*index, place))
-                .collect(),
-            frames: frames.iter().map(|&(time, _, pose)| (time, pose)).collect(),
+            places: places.map(|(place, (index, ..))| (*index, place)).collect(),
+            frames: frames.iter().map(|&(_, time, pose)| (time, pose)).collect(),
         }
     }
 
