@@ -1,10 +1,9 @@
 //! Settings of earlier versions. A file that has them still loads: what they did when nobody asked
 //! for anything is what happens without them.
 
+use super::ConfigError;
 use std::path::Path;
 use toml::{Table, Value};
-
-use super::ConfigError;
 
 const PRUNE: &str = "train anew without it; `splatcore prune` removes from the trained scene what \
                      photos hardly show";

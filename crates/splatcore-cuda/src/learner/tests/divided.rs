@@ -94,19 +94,28 @@ fn steps_that_move_cameras_with_a_lens() {
 
 /// Every other change of the set, on a state that is divided.
 fn refinements(plan: &StepPlan) -> Vec<Refine> {
-    let floaters = |depth_share| Refine::PruneFloaters {
-        render: plan.render.clone(),
-        depth_share,
-    };
     vec![
-        // Most that are seen, so that the rest fits.
-        floaters(1.5),
+        // Removes all but the most opaque, so that the rest fits.
+        Refine::Adc {
+            gradient_threshold: f32::INFINITY,
+            split_scale: 1.0,
+            min_opacity: 0.75,
+            max_scale: None,
+            max_gaussians: 10_000,
+            budget: None,
+            region: None,
+            seed: 3,
+            step: 4,
+        },
         Refine::ResetOpacity { ceiling: 0.3 },
         Refine::LimitScales {
             share: 0.2,
             floor: 0.0,
         },
-        floaters(0.9),
+        Refine::PruneFloaters {
+            render: plan.render.clone(),
+            depth_share: 1.5,
+        },
         Refine::ComputeColumn(Column::Filter),
         Refine::FadeOpacity {
             factor: 0.9,
