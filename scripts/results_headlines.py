@@ -186,17 +186,17 @@ LINES = {
          "replies written before {planner and|lab*}x (H100); live model, 40 tries {long|lab*}x", LAB],
         ["Figure 10", "kernels that fail: neither; planner; both", "no numbers", "-",
          "{neither|lab* .0} %; {planner|lab* .0} %; {planner and|lab* .0} % (H100); live model "
-         "{long|lab* .0} %", ""],
+         "{neither|live* .0} %; {planner|live* .0} %; {planner and|live* .0} %", ""],
         ["Figure 11", "gain on other scenes; by hand",
          "mean {search, planner and|paper: mean}x, best {search, planner and|paper: best}x; "
          "{by hand|paper: mean}x, {by hand|paper: best}x", "-",
-         "mean {search, planner and|lab*}x; live model {search, planner and|live*}x; by hand: not "
-         "measured", LAB],
+         "mean {search, planner and|lab*}x; live model {search, planner and|live*}x; winners of long "
+         "searches {search, planner and|winner*frame}x; by hand: not measured", LAB],
         ["Figure 12", "gain on other cards", "at least {RTX|paper*}x", "-", "not measured",
          "no kernel was timed on a second kind of card"],
         ["Figure 13", "gain of Seele's kernel; of TC-GS', mended by hand",
          "mean {Seele|paper: mean}x; {TC-GS|paper: mean}x", "-",
-         "mean {Seele|lab*}x; live model {Seele|live*}x; {TC-GS|live*}x; long searches on their own "
-         "scene {Seele|long*}x; {TC-GS|long*}x", LAB],
+         "winners of long searches {Seele|winner*frame}x; {TC-GS|winner*frame}x; held-out scenes: "
+         "written before {Seele|lab*}x; live model, 5 or 6 tries {Seele|live*}x; {TC-GS|live*}x", LAB],
     ],
 }

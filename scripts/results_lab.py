@@ -3,7 +3,7 @@
 import math
 from statistics import median
 
-from results_lab_long import bests, long, speed_up
+from results_lab_long import bests, events, geometric, long, long_scenes, speed_up
 from results_raw import ROOT, json_lines, lines_of, load, source
 from results_tables import table
 
@@ -105,8 +105,9 @@ def experiments():
     note = (
         "Replies of the rows *model* were written before the run by a model that had seen this\n"
         "repository's other blends. Winners of a live model were timed on held-out scenes without the\n"
-        "rest of `lab accept`, those of batches not. In the rows *in batches* most candidates had a first\n"
-        "look at their times and no verdict; *faster* counts verdicts."
+        "rest of `lab accept`; of those of batches four were timed on six scenes, by `bench`. In the rows\n"
+        "*in batches* most candidates had a first look at their times and no verdict; *faster* counts\n"
+        "verdicts."
     )
     return "\n\n".join([table(head, rows, align), note, source(*names)])
 
@@ -136,11 +137,6 @@ GUIDANCE = {"none": "neither", "planner": "planner", "profile": "planner and pro
 SEEDS = [1, 2, 3]
 
 
-def geometric(values):
-    """The geometric mean, as figures.rs takes it of speed-ups."""
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
 def best_so_far(found):
     """The speed-up of the fastest candidate after each try; 1 as long as there is none."""
     best, curve = 1.0, []
@@ -165,6 +161,38 @@ def guidance():
         rows.append([words, len(verdicts), rejected, *cells, last])
     head = ["guidance", "candidates", "rejected", "try 1", "try 2", "try 3", "try 4", "by seed"]
     body = table(head, rows, ["left"] + ["right"] * 7)
+    return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
+
+
+def guidance_live(name):
+    """The verdicts of a live model's searches with a guidance, one list for each search."""
+    return [[c["verdict"] for c in candidates(f"guidance-live-{name}-{seed}")] for seed in SEEDS]
+
+
+def guidance_gates():
+    """What gates said of a live model's tries by guidance, and how much the model read and wrote."""
+    rows, names, sums = [], [], [0] * 5
+    for guidance, words in GUIDANCE.items():
+        own = [f"guidance-live-{guidance}-{seed}" for seed in SEEDS]
+        names += own
+        found = guidance_live(guidance)
+        gates = [verdict["gate"] for one in found for verdict in one if "gate" in verdict]
+        by_gate = ", ".join(f"{gates.count(g)} `{g}`" for g in sorted(set(gates))) or "none"
+        bills = [event for name in own for event in events(name) if event["what"] == "answered"]
+        tokens = [sum(bill[key] for bill in bills) for key in ["tokens_in", "tokens_out"]]
+        count = sum(map(len, found))
+        counts = [count, count - len(gates), len(bills), *tokens]
+        sums = [a + b for a, b in zip(sums, counts)]
+        seeds = ", ".join(f"{sum('gate' not in v for v in one)} of {len(one)}" for one in found)
+        rows.append([words, counts, by_gate, seeds])
+    rows.append(["all", sums, "-", "-"])
+    body = table(
+        ["guidance", "tries", "passed", "answers", "thousand tokens read", "written", "rejected by", "by seed"],
+        [
+            [words, *of[:3], *(f"{tokens / 1000:.0f}" for tokens in of[3:]), *gates]
+            for words, of, *gates in rows
+        ],
+    )
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
 
 
@@ -448,10 +476,12 @@ def lab():
         "lab-literal": by_candidate("literal-model"),
         "lab-seele": by_candidate("seele-1", "seele-2", "seele-3"),
         "lab-guidance": guidance(),
+        "lab-guidance-live": guidance_gates(),
         "lab-live": live(),
         "lab-live-scenes": live_scenes(),
         "lab-long": long(),
         "lab-long-bests": bests(),
+        "lab-long-scenes": long_scenes(),
         "lab-costs": costs(),
         "lab-noise": noise(),
         "lab-searches": searches(),

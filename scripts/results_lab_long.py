@@ -1,11 +1,12 @@
 """The long searches by a live model, whose candidates a card timed in batches."""
 
+import math
 import re
 import textwrap
 from statistics import median
 
-from results_raw import json_lines, source
-from results_tables import table
+from results_raw import json_lines, lines_of, source
+from results_tables import mean, table
 
 # By raw file: the start, and the seed.
 LONG = {
@@ -137,3 +138,65 @@ def bests():
     head = ["start", "try", "change", "speed-up", "time over the start's"]
     body = table(head, rows, ["left", "right", "left", "right", "right"])
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in LONG])])
+
+
+SCENES_NAME = "lab/live-scenes.txt"
+# Of the same photos as the scene of the searches, and it itself.
+FOX = ["fox_220k", "fox_mcmc_1m"]
+STAGES = ["blend", "frame"]
+
+
+def geometric(values):
+    """The geometric mean, as figures.rs takes it of speed-ups."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def on_scenes():
+    """Of winners of long searches, by name and scene: ms of start and winner by stage, each the mean
+    of two processes; splats of a tile's list; dB of the winner's images where they were compared."""
+    times, images = {}, {}
+    for line in lines_of(SCENES_NAME):
+        if line.startswith("#"):
+            continue
+        scene, pipeline, kernels, process, *rest = line.split()
+        values = dict(zip(rest[::2], map(float, rest[1::2])))
+        if process == "images":
+            images[kernels, scene] = values["vanilla"]
+        else:
+            times.setdefault((pipeline, kernels, scene), []).append(values)
+    found = {}
+    for (pipeline, kernels, scene), after in times.items():
+        if kernels != "start":
+            before = times[pipeline, "start", scene]
+            one = {s: [mean([v[s] for v in side]) for side in [before, after]] for s in STAGES}
+            found.setdefault(kernels, {})[scene] = (one, after[0]["list"], images.get((kernels, scene)))
+    return found
+
+
+def gains(name, scenes=None):
+    """The geometric means over scenes, all by default, of what a winner gains in blend and frame."""
+    found = on_scenes()[name]
+    times = [found[scene][0] for scene in scenes or found]
+    return {stage: geometric([one[stage][0] / one[stage][1] for one in times]) for stage in STAGES}
+
+
+def long_scenes():
+    """Winners of long searches on six scenes: what they gain, and their times."""
+    rows, means = [], []
+    for name, scenes in sorted(on_scenes().items(), key=lambda one: [*LONG].index(one[0])):
+        for scene, (times, list_length, psnr) in scenes.items():
+            cells = [f"{list_length:.0f}"]
+            for before, after in times.values():
+                cells += [f"{1000 * before:.1f}", f"{1000 * after:.1f}", f"{before / after:.2f}"]
+            rows.append([LONG[name], scene, *cells, "-" if psnr is None else f"{psnr:.1f}"])
+        others = [scene for scene in scenes if scene not in FOX]
+        least = min(gains(name, [scene])["frame"] for scene in scenes)
+        of = [gains(name, FOX[:1]), gains(name), gains(name, others)]
+        cells = [f"{one[stage]:.2f}" for stage in reversed(STAGES) for one in of]
+        means.append([LONG[name], speed_up(fastest(name)[0]), *cells[:3], f"{least:.2f}", *cells[3:]])
+    head = ["start", "frame: in the search", "fox_220k, here", "mean of six", "of the four others", "least"]
+    body = table([*head, "blend: fox_220k, here", "mean of six", "of the four others"], means)
+    head = ["start", "scene", "splats a tile", "blend: start, us", "winner, us", "factor"]
+    head += ["frame: start, us", "winner, us", "factor", "dB"]
+    body += "\n\n" + table(head, rows, ["left"] * 2 + ["right"] * 8)
+    return "\n\n".join([body, source(SCENES_NAME, *[f"lab/{name}.jsonl" for name in on_scenes()])])

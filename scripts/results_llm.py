@@ -10,11 +10,19 @@ from results_lab import (
     SPACES,
     best_so_far,
     candidates,
-    geometric,
+    guidance_live,
     lines,
     live_held_out,
 )
-from results_lab_long import best_after, fastest, searches_from, tries
+from results_lab_long import (
+    SCENES_NAME,
+    best_after,
+    fastest,
+    gains,
+    geometric,
+    searches_from,
+    tries,
+)
 from results_papers import paper_cell
 from results_peers import COMMITS, H200, author
 from results_raw import json_lines, lines_of, load, source
@@ -173,14 +181,20 @@ def speed_ups():
     return {words: [f"{geometric(best):.2f}x"] for words, best in runs.items()}
 
 
+def rejected(runs):
+    """The share of verdicts of runs that are rejections, percent."""
+    verdicts = [verdict["verdict"] for run in runs for verdict in run]
+    return f"{100 * verdicts.count('rejected') / len(verdicts):.0f}"
+
+
 def errors():
-    """The share of candidates that a gate stopped, of the same, percent."""
+    """The share of candidates that a gate stopped, of the same and of a live model's by guidance."""
     runs = guidance() | {LONG_ROW: [tries(name)[:LENGTH] for name in searches_from("literal")]}
-    found = {}
-    for words, seeds in runs.items():
-        verdicts = [one["verdict"]["verdict"] for run in seeds for one in run]
-        found[words] = [f"{100 * verdicts.count('rejected') / len(verdicts):.0f}"]
-    return found
+    live = {words: rejected(guidance_live(name)) for name, words in GUIDANCE.items()}
+    return {
+        words: [rejected([[one["verdict"] for one in run] for run in seeds]), live.get(words, "-")]
+        for words, seeds in runs.items()
+    }
 
 
 def long_searches():
@@ -222,6 +236,10 @@ def ratios():
     )
 
 
+WINNERS = (
+    "Winners of long searches: geometric means over [six scenes](lab.md#winners-on-six-scenes), the\n"
+    "search's own among them; of frames, and of the blend alone, which is what the paper times."
+)
 WRITTEN = "The first three rows: try 4, of replies written before the run."
 
 
@@ -243,11 +261,19 @@ def notes(name):
         case "Figure 9":
             return [WRITTEN, long_searches()]
         case "Figure 10":
-            return [uncompiled()]
+            live = sum(len(run) for name in GUIDANCE for run in guidance_live(name))
+            return [
+                uncompiled(),
+                f"Live model: {live} tries of nine [searches](lab.md#guidance-with-a-live-model), on the emulator;\n"
+                "their times are not known.",
+            ]
+        case "Figure 11":
+            return [WINNERS]
         case "Figure 13":
             return [
                 "Long searches: the fastest of two [long searches](lab.md#long-searches) by a live model, on the\n"
-                "scene of the search, fox_220k; not timed on held-out scenes."
+                "scene of the search, fox_220k; on six scenes that of seed 3.",
+                WINNERS,
             ]
     return []
 
@@ -284,17 +310,37 @@ def tiles():
     return found
 
 
+def on_six(name):
+    """What a winner of a long search gains in the mean over scenes: a frame, the blend."""
+    gain = gains(name)
+    return [f"{gain[stage]:.2f}x" for stage in ["frame", "blend"]]
+
+
+def generality():
+    """What kernels gain on other scenes than the search's."""
+    label = "search, planner and profile"
+    return {label: [*held_out()[label], *on_six("live-literal-3"), *on_six("live-literal-4")]}
+
+
 def searched():
-    """The same, and what long searches found on their own scene."""
+    """The same from other starts, and what long searches found on their own scene."""
     best = lambda start: f"{1 / min(fastest(name)[0] for name in searches_from(start)):.2f}x"
     starts = {"Seele": "seele", "TC-GS (in the text)": "tc-gs"}
-    return {label: [*held_out()[label], best(start)] for label, start in starts.items()}
+    return {
+        label: [*held_out()[label], best(start), *on_six(f"live-{start}-3")]
+        for label, start in starts.items()
+    }
 
 
 HELD_OUT = [
     "lab: whole frame, mean of held-out scenes, replies written before",
     "live model, 5 or 6 tries",
 ]
+# Of a winner of a long search, by seed.
+SIX = {
+    seed: [f"winner of seed {seed}, six scenes: {what}" for what in ["frame", "blend"]]
+    for seed in [3, 4]
+}
 
 # By table: the columns that this program and the lab fill, and their cells by row.
 FILLED = {
@@ -302,9 +348,9 @@ FILLED = {
     "Table II": (["here: `literal`, fox_220k, H200", "`scalar`"], profiled),
     "Table III": (["here: fox_220k, mean list", "mean thread"], tiles),
     "Figure 9": (["lab: whole frame, mean of 3 seeds"], speed_ups),
-    "Figure 10": (["lab: stopped by any gate %"], errors),
-    "Figure 11": (HELD_OUT, held_out),
-    "Figure 13": ([*HELD_OUT, "long searches by a live model, own scene"], searched),
+    "Figure 10": (["lab: stopped by any gate %", "live model, 24 tries %"], errors),
+    "Figure 11": ([*HELD_OUT, *SIX[3], *SIX[4]], generality),
+    "Figure 13": ([*HELD_OUT, "long searches by a live model, own scene", *SIX[3]], searched),
 }
 
 
@@ -335,9 +381,10 @@ def llm():
         if part["name"] == "Table I":
             parts += changes()
     journals = [f"lab/guidance-{name}-{seed}.jsonl" for name in GUIDANCE for seed in SEEDS]
+    journals += [f"lab/guidance-live-{name}-{seed}.jsonl" for name in GUIDANCE for seed in SEEDS]
     own = [PAPER, H200, SPACE, LITERAL_NAME, COUNTS]
     journals += [
         f"lab/{name}.jsonl" for start in ["literal", "seele", "tc-gs"] for name in searches_from(start)
     ]
-    parts.append(source(*own, *journals, "lab/accepted.jsonl", HELD_OUT_NAME))
+    parts.append(source(*own, *journals, "lab/accepted.jsonl", HELD_OUT_NAME, SCENES_NAME))
     return {"paper-llm": "\n\n".join(parts)}
