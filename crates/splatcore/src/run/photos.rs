@@ -121,11 +121,7 @@ pub fn load_photos(
             motion::rolling(views, order.into());
         }
     }
-    let tracks = tracks(dataset, &train, config)?;
-    let test_tracks = match config.poses.refine {
-        true => dataset.tracks(&test)?,
-        false => Vec::new(),
-    };
+    let [tracks, test_tracks] = tracks(dataset, [&train, &test], config)?;
     let reads_depths = config.depth.from != Depths::None;
     if config.depth.from == Depths::Points {
         add_depths(dataset, train.iter_mut().chain(&mut test))?;
@@ -169,12 +165,17 @@ pub fn load_photos(
     })
 }
 
-/// Which points of the dataset's model the views show, if the run refines poses; says how many.
-fn tracks(dataset: &Dataset, train: &[View], config: &ResolvedConfig) -> Result<Vec<Tracks>> {
+/// Which points of the dataset's model the views to train on and those held out show, if the run
+/// refines poses; says how many of the first.
+fn tracks(
+    dataset: &Dataset,
+    [train, test]: [&[View]; 2],
+    config: &ResolvedConfig,
+) -> Result<[Vec<Tracks>; 2]> {
     if !config.poses.refine {
-        return Ok(Vec::new());
+        return Ok([Vec::new(), Vec::new()]);
     }
-    let tracks = dataset.tracks(train)?;
+    let [tracks, of_test] = [dataset.tracks(train)?, dataset.tracks(test)?];
     let held = tracks.iter().filter(|tracks| !tracks.points.is_empty());
     let points = held.clone().map(|tracks| tracks.points.len()).sum();
     if points > 0 {
@@ -185,7 +186,7 @@ fn tracks(dataset: &Dataset, train: &[View], config: &ResolvedConfig) -> Result<
             counted(train.len(), "photo")
         );
     }
-    Ok(tracks)
+    Ok([tracks, of_test])
 }
 
 /// How photos are decoded, and how much of them is held by one of the ranks of this machine.
