@@ -20,8 +20,8 @@ macro_rules! with_settings {
             sky_masks sky_weight lr_sky opacity_regulariser scale_regulariser learned_masks region
             noise_rate sh_every densify_from densify_until densify_every densify_gradient
             densify_statistic densify_growth prune_floaters max_scale prune_every split_scale
-            prune_scale min_opacity opacity_reset_every opacity_reset_to opacity_halving_every growth
-            init_opacity init_scale
+            prune_scale min_opacity opacity_reset_every opacity_reset_to opacity_halving_every
+            growth init_opacity init_scale
         }
     };
 }
