@@ -86,6 +86,9 @@ pub struct Schedule {
     depth_unit: Option<f32>,
     /// Where the set of Gaussians grows; `None` for everywhere.
     region: Option<Region>,
+    /// How far the middle camera is from the place at which all look; `None` if they look at no one
+    /// place.
+    distance: Option<f64>,
     /// Of a run whose end was moved while it ran.
     course: Option<Course>,
 }
@@ -105,6 +108,7 @@ impl Schedule {
             pixel: f64::INFINITY,
             depth_unit: None,
             region: None,
+            distance: None,
             course: None,
         }
     }
@@ -426,14 +430,14 @@ impl Schedule {
 
     /// From the end of densification on, every `densify-every` steps, and after the last: scales
     /// grow with every step. Limits from the start cost half a decibel, as few Gaussians must cover
-    /// everything then. With the default strategy what is no larger than the cameras' extent stays:
-    /// without noise such Gaussians are plain walls.
+    /// everything then. With the default strategy what is no larger than the scene stays, as far as
+    /// the cameras say how large that is: without noise such Gaussians are plain walls.
     fn scale_limit(&self, step: u32) -> Option<Refine> {
         let c = &self.config;
         let share = c.prune.max_scale? as f32;
         let due = step >= c.densify.until && step.is_multiple_of(c.densify.every);
         let floor = match c.strategy {
-            Strategy::Splatcore => self.extent as f32,
+            Strategy::Splatcore => self.distance?.max(self.extent) as f32,
             Strategy::Adc | Strategy::Mcmc => 0.0,
         };
         let due = share > 0.0 && (due || step == c.iterations);

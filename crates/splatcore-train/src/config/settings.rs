@@ -395,10 +395,10 @@ pub struct Config {
     #[arg(long, value_name = "SHARE", help_heading = "Densification")]
     pub prune_floaters: Option<f64>,
     /// No Gaussian is larger (standard deviation along its longest axis) than this share of its
-    /// distance to the nearest photo's camera, or, with the default strategy, than the extent of
-    /// the cameras if that is more; 0 sets no limit [0.25, adc: 0]. Larger ones fit the photos and
-    /// are drawn anywhere in views from beside them. Lower cuts plain walls into more Gaussians.
-    /// Time and memory are the same
+    /// distance to the nearest photo's camera; 0 sets no limit [0.25, adc: 0]. Larger ones fit the
+    /// photos and are drawn anywhere in views from beside them. The default strategy limits only
+    /// what is larger than the scene, where cameras look at one place from around it. Lower cuts
+    /// plain walls into more Gaussians. Time and memory are the same
     #[arg(long, value_name = "SHARE", help_heading = "Densification")]
     pub max_scale: Option<f64>,
     /// Steps between these rounds [3000 at 30000 iterations; adc: at least 10 rounds of

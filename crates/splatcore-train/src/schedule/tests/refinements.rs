@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::Interval;
+use splatcore_core::Camera;
 use splatcore_core::backend::budget_room;
 use splatcore_core::columns::Column;
 
@@ -155,20 +156,39 @@ fn scales_are_limited_in_the_end() {
         limits(&mcmc),
         (250..=300).map(|k| 100 * k).collect::<Vec<u32>>()
     );
-    assert_eq!(
-        limits(&Config::UNSET),
-        (240..=300).map(|k| 100 * k).collect::<Vec<u32>>()
-    );
     let adc = Config {
         strategy: Some(Strategy::Adc),
         ..Config::UNSET
     };
     assert!(limits(&adc).is_empty());
-    // The default strategy lets Gaussians grow to the cameras' extent.
-    for (config, floor) in [(Config::UNSET, 2.5), (mcmc.clone(), 0.0)] {
-        let last = scheduled(&config, 2.5).refinements(30_000);
-        let limit = Refine::LimitScales { share: 0.25, floor };
-        assert!(last.contains(&limit), "{last:?}");
+    // The default strategy lets Gaussians grow to the size of the scene, if cameras tell it.
+    assert!(limits(&Config::UNSET).is_empty());
+    let around = |k: u32| {
+        let (sin, cos) = (f64::from(k) * std::f64::consts::TAU / 12.0).sin_cos();
+        let eye = [3.0 * sin, -0.8, 3.0 * cos];
+        Camera::look_at(eye, [0.0, -0.8, 0.0], [0.0, -1.0, 0.0], 0.8, 64, 48)
+    };
+    let cameras: Vec<Camera> = (0..12).map(around).collect();
+    for (config, extent, floor) in [
+        (Config::UNSET, 2.0, 3.0),
+        (Config::UNSET, 4.5, 4.5),
+        (mcmc.clone(), 2.0, 0.0),
+    ] {
+        let schedule = scheduled(&config, extent).within(&cameras).unwrap();
+        for step in [24_000, 30_000] {
+            let limits = schedule.refinements(step);
+            let limits = limits.iter().filter_map(|refine| match refine {
+                Refine::LimitScales { share: 0.25, floor } => Some(*floor),
+                _ => None,
+            });
+            let limits: Vec<f32> = limits.collect();
+            let expected = usize::from(step == 30_000 || floor > 0.0);
+            assert_eq!(limits.len(), expected, "{limits:?}");
+            assert!(
+                limits.iter().all(|limit| (limit - floor).abs() < 1e-3),
+                "{limits:?}"
+            );
+        }
     }
     // The last step is one, whether its number is round or not.
     let short = Config {
