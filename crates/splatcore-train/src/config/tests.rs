@@ -324,6 +324,7 @@ fn absent_values_have_a_meaning() {
     let off = Config {
         checkpoint_every: Some(0),
         prune_floaters: Some(0.0),
+        max_scale: Some(0.0),
         ..Config::UNSET
     }
     .complete();
