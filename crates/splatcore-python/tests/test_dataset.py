@@ -51,7 +51,7 @@ def test_wrong_options_are_refused(photos, tmp_path):
         splatcore.Dataset.load(photos, max_size=0)
     with pytest.raises(ValueError, match="as-taken"):
         splatcore.Dataset.load(photos, lens="fisheye")
-    with pytest.raises(ValueError, match="readout_direction='down'"):
+    with pytest.raises(ValueError, match='readout_direction="down"'):
         splatcore.Dataset.load(photos, readout_time=0.02, readout_direction="down")
     with pytest.raises(ValueError, match="when photos were taken"):
         splatcore.Dataset.load(photos, readout_time=0.02)
