@@ -14,7 +14,11 @@ impl Dataset {
     ///
     /// # Errors
     /// Files of the model that cannot be read, or are corrupt.
-    pub fn tracks(&self, views: &[View]) -> Result<Vec<Tracks>, DataError> {
+    pub fn tracks<'a>(
+        &self,
+        views: impl IntoIterator<Item = &'a View>,
+    ) -> Result<Vec<Tracks>, DataError> {
+        let views: Vec<&View> = views.into_iter().collect();
         let is_binary = match self.format {
             Format::ColmapBinary => true,
             Format::ColmapText => false,
@@ -25,13 +29,13 @@ impl Dataset {
         };
         let entries = self.entries.iter().map(|entry| (&*entry.name, entry));
         let entries: HashMap<&str, &Entry> = entries.collect();
-        let known = |view: &View| {
+        let known = |view: &&View| {
             let entry = entries.get(&*view.name)?;
             Some((&*entry.name, &entry.camera))
         };
         let cameras: HashMap<&str, &Camera> = views.iter().filter_map(known).collect();
         let seen = tracks::read(model, is_binary, &cameras)?;
-        let of_view = |view: &View| {
+        let of_view = |view: &&View| {
             let found = seen.get(&view.name).zip(cameras.get(&*view.name));
             found.map_or_else(Tracks::default, |(seen, source)| {
                 in_view(seen, source, view)

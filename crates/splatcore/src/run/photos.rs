@@ -175,7 +175,8 @@ fn tracks(
     if !config.poses.refine {
         return Ok([Vec::new(), Vec::new()]);
     }
-    let [tracks, of_test] = [dataset.tracks(train)?, dataset.tracks(test)?];
+    let mut tracks = dataset.tracks(train.iter().chain(test))?;
+    let of_test = tracks.split_off(train.len());
     let held = tracks.iter().filter(|tracks| !tracks.points.is_empty());
     let points = held.clone().map(|tracks| tracks.points.len()).sum();
     if points > 0 {
