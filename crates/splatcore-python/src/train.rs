@@ -193,7 +193,7 @@ fn start(
     let views = load(dataset, config)?;
     let tracks = match config.poses.refine {
         true => dataset
-            .tracks(&views)
+            .tracks(&*views)
             .map_err(|error| errors::data(&error))?,
         false => Vec::new(),
     };
