@@ -203,7 +203,8 @@ pub fn learned_columns(plans: &ColumnPlans) -> Result<(), BackendError> {
         let Entry { name, learns, .. } = column.entry();
         if plan.is_some() && learns.is_none() {
             return Err(BackendError::Input(format!(
-                "a step that learns {name}, which are computed"
+                "a step that learns {name}, which are computed from the other numbers of a Gaussian: \
+                 plan no rate for them"
             )));
         }
     }
@@ -248,7 +249,15 @@ mod tests {
         for column in Column::ALL {
             let plans = ColumnPlans::of(|other| (other == column).then_some(plan));
             let learns = column.entry().learns.is_some();
-            assert_eq!(learned_columns(&plans).is_ok(), learns);
+            match learned_columns(&plans) {
+                Ok(()) => assert!(learns),
+                Err(error) => {
+                    assert!(!learns);
+                    let (error, name) = (error.to_string(), column.entry().name);
+                    assert!(error.contains(&format!("learns {name}")), "{error}");
+                    assert!(error.ends_with("plan no rate for them"), "{error}");
+                }
+            }
         }
         assert!(learned_columns(&ColumnPlans::default()).is_ok());
     }

@@ -87,12 +87,14 @@ impl Renderer {
         sh_degree: Option<u8>,
         antialiased: Option<bool>,
     ) -> PyResult<Rendering> {
-        let options = options_of(background, pipeline, sh_degree)?;
-        let mut options = options.with_inverse_depth(depth);
+        let mut options = options_of(background, pipeline, sh_degree)?;
         options.antialias = antialiased.unwrap_or(self.antialias);
         options.sky = self.sky.clone().filter(|_| background.is_none());
         let camera = &camera.get().camera;
-        let rendered = self.with(py, |renderer| renderer.render(camera, &options))?;
+        let rendered = self.with(py, |renderer| match depth {
+            true => renderer.render_with_depth(camera, &options),
+            false => renderer.render(camera, &options),
+        })?;
         Rendering::of(py, rendered)
     }
 

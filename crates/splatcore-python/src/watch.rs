@@ -53,7 +53,7 @@ impl TrainingState {
     ) -> PyResult<Rendering> {
         // Before the lock, which no thread of a forked child would ever let go.
         self.home.check("TrainingState")?;
-        let mut options = self.options.clone().with_inverse_depth(depth);
+        let mut options = self.options.clone();
         if background.is_some() {
             options.background = options_of(background, "auto", None)?.background;
         }
@@ -67,7 +67,10 @@ impl TrainingState {
             // SAFETY: `Watch::look` put it there, and takes it away under this lock before the
             // renderer goes back to the run.
             let renderer = unsafe { &mut *renderer.0 };
-            let rendered = renderer.render(camera, &options);
+            let rendered = match depth {
+                true => renderer.render_with_depth(camera, &options),
+                false => renderer.render(camera, &options),
+            };
             rendered.map_err(|error| errors::backend(&error))
         })?;
         Rendering::of(py, rendered)

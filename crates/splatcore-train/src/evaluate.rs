@@ -158,9 +158,10 @@ pub fn evaluate_over(
         .collect();
     let render = |renderer: &mut &mut dyn Renderer, view: &&View| {
         let known = view.photo.depths()?;
-        let options = options.clone();
-        let options = options.with_inverse_depth(known.is_some() || extras.region.is_some());
-        let rendered = renderer.render(&view.camera, &options)?;
+        let rendered = match known.is_some() || extras.region.is_some() {
+            true => renderer.render_with_depth(&view.camera, options)?,
+            false => renderer.render(&view.camera, options)?,
+        };
         let error = known
             .as_ref()
             .and_then(|map| DepthError::of(&rendered, map));

@@ -70,7 +70,7 @@ impl Trainer {
         let options = RenderOptions {
             // What was trained at the photos' size would be blurred at a smaller one.
             antialias: options.antialias || reduced_by > 1,
-            ..options.with_inverse_depth(region.is_some())
+            ..options
         };
         let mut psnr = Vec::with_capacity(count);
         let until = limit.map(|seconds| now() + seconds);
@@ -79,7 +79,11 @@ impl Trainer {
                 break;
             }
             let render = |&view: &usize| {
-                let rendered = renderer.render(&cameras[view].reduced(reduced_by), &options)?;
+                let camera = cameras[view].reduced(reduced_by);
+                let rendered = match region.is_some() {
+                    true => renderer.render_with_depth(&camera, &options)?,
+                    false => renderer.render(&camera, &options)?,
+                };
                 Ok((view, rendered))
             };
             let rendered: Vec<_> = some

@@ -1,7 +1,7 @@
 //! `splatcore eval`: a scene against photos.
 
+use crate::backends::BackendArgs;
 use crate::backends::cards::{self, CardsArgs};
-use crate::backends::{BackendArgs, note_depth_method};
 use crate::load::PhotoMemoryArgs;
 use crate::looks::{self, LookArgs, Shown};
 use crate::output::{self, WrongUsage, counted};
@@ -142,10 +142,6 @@ pub fn run(args: Args) -> Result<()> {
     };
     let views = load::views(&dataset, &indices, &photos)?;
     warn_of_views(&args, &source, &views);
-    let with_depth = views.iter().any(|view| view.photo.known_depths().is_some());
-    if with_depth || args.region.is_some() {
-        note_depth_method(args.pipeline);
-    }
     let mut renderers = cards::renderers(&backends, &scene)?;
     let options = RenderOptions {
         pipeline: args.pipeline,
