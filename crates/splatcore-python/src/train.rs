@@ -181,6 +181,7 @@ fn start(
         moments: match config.compute.moments {
             config::Moments::Full => Moments::Full,
             config::Moments::Compact => Moments::Compact,
+            config::Moments::Second => Moments::Second,
         },
         offload: true,
         ..Options::default()

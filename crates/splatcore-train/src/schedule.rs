@@ -19,6 +19,7 @@ mod depth;
 mod depth_unit;
 mod exposures;
 mod growth;
+mod moments;
 mod pruning;
 mod region;
 mod replan;
@@ -33,7 +34,7 @@ use crate::config::{
     ResolvedConfig, Strategy,
 };
 use crate::{intrinsics, motion, poses};
-use splatcore_core::backend::{BETAS, LearningRates, Refine, RenderOptions, Statistic, StepPlan};
+use splatcore_core::backend::{LearningRates, Refine, RenderOptions, Statistic, StepPlan};
 use splatcore_core::colour::camera_count;
 use splatcore_core::random::uniform_at;
 use splatcore_core::ranked::median;
@@ -313,13 +314,13 @@ impl Schedule {
         let rates = self.rates(step);
         StepPlan {
             step,
-            betas: BETAS.map(|beta| beta.powf(self.batch_power())),
+            betas: self.betas(),
             views,
             render: RenderOptions {
                 background: self.background(step),
                 ..self.render(step)
             },
-            rates,
+            rates: self.slowed(rates, step),
             ssim_weight: loss.ssim_weight as f32,
             opacity_regulariser: loss.opacity_regulariser as f32,
             scale_regulariser: loss.scale_regulariser as f32,

@@ -196,6 +196,7 @@ fn options_of(config: &ResolvedConfig, card: &Card<'_>) -> Options {
         moments: match config.compute.moments {
             config::Moments::Full => splatcore_cuda::Moments::Full,
             config::Moments::Compact => splatcore_cuda::Moments::Compact,
+            config::Moments::Second => splatcore_cuda::Moments::Second,
         },
         half_scene: false,
     }

@@ -10,6 +10,7 @@ use crate::device::error::failed;
 use crate::ops;
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
+use crate::ops::adam::moments::Moments;
 use crate::ops::camera_gradients::{CameraFrame, CameraKind, Share};
 use crate::ops::depth_loss::{self, DepthFrame};
 use crate::ops::lens::LensKind;
@@ -316,6 +317,7 @@ impl CudaLearner {
     /// it is not those at hand.
     fn start_step(&mut self, plan: &StepPlan) -> Result<Option<AdamKind>, BackendError> {
         self.check_statistic(plan)?;
+        self.check_moments(plan)?;
         plan.views
             .iter()
             .try_for_each(|&view| self.check_view(view))?;
@@ -403,6 +405,17 @@ impl CudaLearner {
     fn lens_kind(&self, view: usize) -> LensKind {
         let view = self.photos.views().get(view);
         view.map_or(LensKind::Pinhole, |view| LensKind::of(&view.camera))
+    }
+
+    /// A first moment that is not kept decays at once.
+    fn check_moments(&self, plan: &StepPlan) -> Result<(), BackendError> {
+        match self.state.moments {
+            Moments::Second if plan.betas[0] != 0.0 => Err(BackendError::Input(format!(
+                "a step whose first moments decay by {}, which this learner does not keep",
+                plan.betas[0]
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Absolute statistics need the sums of each tile.

@@ -104,10 +104,13 @@ pub fn all_programs() -> Vec<Program> {
                 all.push(plain);
             }
         }
-        for moments in [Moments::Full, Moments::Compact] {
+        for moments in [Moments::Full, Moments::Compact, Moments::Second] {
             all.push(adam::program(degree, sh::MAX_DEGREE, moments, true, false));
             all.push(adam::program(degree, degree, moments, false, false));
             let dense = adam::program(degree, sh::MAX_DEGREE, moments, false, false);
+            if moments == Moments::Second {
+                all.push(dense.clone());
+            }
             all.push(learning(dense, true));
         }
         all.push(write_gradients(degree, sh::MAX_DEGREE));

@@ -118,7 +118,7 @@ impl Collector {
     }
 
     /// Calls `put` for all rows of an array, which is divided: with neighbours, and the byte of the
-    /// given buffer at which they are. All ranks call it.
+    /// given buffer at which they are; of rows without bytes for none. All ranks call it.
     ///
     /// # Errors
     /// If another rank does not answer, or the device failed.
@@ -128,6 +128,9 @@ impl Collector {
         row_bytes: usize,
         mut put: impl FnMut(Range<usize>, &Buffer, usize) -> Result<(), BackendError>,
     ) -> Result<(), BackendError> {
+        if row_bytes == 0 {
+            return Ok(());
+        }
         let (peers, shards) = (&*self.peers, &self.shards);
         let ranks = peers.ranks();
         let block = shards.block_rows();

@@ -313,7 +313,7 @@ impl State {
         for (k, array) in offload::order() {
             let used = self.stored(k, array, self.count) * self.groups[k].row_bytes()[array];
             let buffer = &mut *self.groups[k].arrays_mut()[array];
-            if buffer.place() == Place::Device {
+            if buffer.place() == Place::Device && used > 0 {
                 return buffer.move_to_host(used).map(|()| true);
             }
         }

@@ -18,8 +18,8 @@ use splatcore_cpu::CpuBackend;
 use splatcore_data::dataset::{Dataset, LoadOptions, OpenOptions, Split};
 use splatcore_data::procedural::{ProceduralOptions, write_dataset};
 use splatcore_train::config::{
-    Background, Config, DensifyStatistic, Interval, Optimizer, ResolutionSchedule, ResolvedConfig,
-    Strategy,
+    Background, Config, DensifyStatistic, Interval, Moments, Optimizer, ResolutionSchedule,
+    ResolvedConfig, Strategy,
 };
 use splatcore_train::{TrainError, Trainer, init};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ type Set = fn(&mut Config);
 const FADES: &str = "opacity-halving-every";
 
 /// Options that change what is computed, by the names of their flags.
-const OPTIONS: [(&str, Set); 15] = [
+const OPTIONS: [(&str, Set); 16] = [
     ("strategy mcmc", |c| c.strategy = Some(Strategy::Mcmc)),
     ("densify-statistic absolute", |c| {
         c.densify_statistic = Some(DensifyStatistic::Absolute);
@@ -58,6 +58,7 @@ const OPTIONS: [(&str, Set); 15] = [
     ("learned-masks", |c| {
         (c.learned_masks, c.lr_masks) = (Some(0.01), Some(0.9));
     }),
+    ("moments second", |c| c.moments = Some(Moments::Second)),
     ("opacity-regulariser", |c| c.opacity_regulariser = Some(3.0)),
     ("scale-regulariser", |c| c.scale_regulariser = Some(3.0)),
     ("pipeline vanilla", |c| c.pipeline = Some(Pipeline::VANILLA)),

@@ -111,6 +111,8 @@ pub enum Moments {
     Full,
     /// In 16 and 8 bits, rounded by chance so that the expectation is right.
     Compact,
+    /// The second alone, as of `compact`; Adam without its first moment (RMSprop).
+    Second,
 }
 
 /// How learning rates follow the number of photos of a step.

@@ -102,9 +102,10 @@ pub struct Config {
     /// differ by what docs/methods says of each
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<Pipeline>,
-    /// How a card keeps the optimiser's moments: full (32 bits) or compact (16 and 8 bits, rounded
-    /// by chance), which takes 432 bytes a Gaussian at SH degree 3 in place of 716 and hardly
-    /// changes quality. The cpu backend always keeps them full. A resumed run may use the other one
+    /// How a card keeps the optimiser's moments: full (32 bits); compact (16 and 8 bits, rounded by
+    /// chance), which takes 432 bytes a Gaussian at SH degree 3 in place of 716 and hardly changes
+    /// quality; or second, which learns without Adam's first moment and takes 314. The cpu backend
+    /// always keeps them full. A resumed run may use another one
     #[arg(long, value_name = "NAME", value_enum)]
     pub moments: Option<Moments>,
     /// Filter against aliasing as Mip-Splatting does, so that the scene looks right from nearer,

@@ -4,7 +4,8 @@ mod refinements;
 mod region;
 
 use super::*;
-use crate::config::{Appearance, Config, Preset};
+use crate::config::{Appearance, Config, Moments, Preset};
+use splatcore_core::backend::BETAS;
 use splatcore_core::colour::{ColourModel, Rates};
 use splatcore_core::columns::Column;
 use splatcore_core::columns::{ColumnPlan, ColumnPlans};
@@ -277,6 +278,33 @@ fn learned_masks_reach_the_plan() {
     }
     let plan = scheduled(&Config::UNSET, 1.0).plan(1, vec![0]);
     assert_eq!(plan.columns, ColumnPlans::default());
+}
+
+/// After each step that clears moments the rates rise as a first moment would.
+#[test]
+fn steps_without_a_first_moment_begin_slowly() {
+    let plan = |moments, step| {
+        let config = Config {
+            strategy: Some(Strategy::Adc),
+            moments: Some(moments),
+            ..Config::UNSET
+        };
+        scheduled(&config, 2.0).plan(step, vec![0])
+    };
+    let share = |step| {
+        let [with, without] = [Moments::Compact, Moments::Second].map(|m| plan(m, step));
+        assert_eq!((with.betas, without.betas), (BETAS, [0.0, BETAS[1]]));
+        let [with, without] = [with.rates, without.rates].map(|rates| rates.sh_rest);
+        f64::from(without) / f64::from(with)
+    };
+    // Rounds of adc at multiples of 100 after step 500.
+    for (step, since) in [(601, 1), (610, 10), (644, 44), (701, 1)] {
+        let want = 1.0 - 0.9f64.powi(since);
+        assert!((share(step) - want).abs() < 1e-6, "{step}: {}", share(step));
+    }
+    for step in [1, 500, 501, 645, 700, 29_901] {
+        assert_eq!(share(step), 1.0, "{step}");
+    }
 }
 
 #[test]

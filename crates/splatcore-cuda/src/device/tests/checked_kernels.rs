@@ -133,8 +133,8 @@ fn nothing(_: &mut dyn Learner) -> Said {
     Ok(())
 }
 
-fn adc(learner: &mut dyn Learner) -> Said {
-    let refine = |max_gaussians| Refine::Adc {
+fn adc_round(max_gaussians: usize) -> Refine {
+    Refine::Adc {
         gradient_threshold: 1e-6,
         split_scale: 0.1,
         min_opacity: 0.005,
@@ -144,11 +144,14 @@ fn adc(learner: &mut dyn Learner) -> Said {
         region: None,
         seed: 7,
         step: 100,
-    };
-    learner.refine(&refine(1000))?;
+    }
+}
+
+fn adc(learner: &mut dyn Learner) -> Said {
+    learner.refine(&adc_round(1000))?;
     learner.step(&plan(Pipeline::AUTO, 4, 1))?;
     let limit = learner.count() + 20;
-    learner.refine(&refine(limit))?;
+    learner.refine(&adc_round(limit))?;
     learner.refine(&Refine::ResetOpacity { ceiling: 0.01 })?;
     Ok(())
 }
@@ -186,6 +189,24 @@ fn large_images() -> Vec<Job> {
     [(false, false), (true, false), (false, true)]
         .map(of)
         .into()
+}
+
+/// Steps around a round of adc, and a reset.
+fn refined_steps(backend: &CudaBackend, moments: Moments) -> Said {
+    let backend = backend.clone().with_moments(moments);
+    let mut learner = backend.learner(&scene(), Arc::new(views()))?;
+    for step in 1..=3 {
+        let mut plan = plan(Pipeline::AUTO, step, 0);
+        if moments == Moments::Second {
+            plan.betas[0] = 0.0;
+        }
+        learner.step(&plan)?;
+        if step == 2 {
+            learner.refine(&adc_round(1000))?;
+        }
+    }
+    learner.refine(&Refine::ResetOpacity { ceiling: 0.01 })?;
+    learner.snapshot().map(drop)
 }
 
 fn jobs() -> Vec<Job> {
@@ -329,16 +350,12 @@ fn jobs() -> Vec<Job> {
     };
     jobs.push(("image of a half scene".into(), Box::new(half)));
     jobs.extend(large_images());
-    let compact = |backend: &CudaBackend| {
-        let backend = backend.clone().with_moments(Moments::Compact);
-        let mut learner = backend.learner(&scene(), Arc::new(views()))?;
-        for step in 1..=2 {
-            learner.step(&plan(Pipeline::AUTO, step, 0))?;
-        }
-        adc(learner.as_mut())?;
-        learner.snapshot().map(drop)
+    let of_moments = |moments| {
+        let steps = move |backend: &CudaBackend| refined_steps(backend, moments);
+        let job: Job = (format!("steps, moments {moments:?}"), Box::new(steps));
+        job
     };
-    jobs.push(("steps with compact moments".into(), Box::new(compact)));
+    jobs.extend([Moments::Compact, Moments::Second].map(of_moments));
     jobs
 }
 

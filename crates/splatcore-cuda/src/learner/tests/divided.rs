@@ -82,6 +82,15 @@ fn sparse_steps_of_several_photos_and_mcmc() {
 }
 
 #[test]
+fn steps_without_first_moments() {
+    let course = Course {
+        moments: Moments::Second,
+        ..PLAIN
+    };
+    changes_no_bit(course, &[(3, 1_000_000), (2, 1_000_000)]);
+}
+
+#[test]
 fn steps_that_move_cameras_with_a_lens() {
     let course = Course {
         cameras: true,

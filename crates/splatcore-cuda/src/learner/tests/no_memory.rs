@@ -362,8 +362,8 @@ fn a_refinement_needs_little_beside_the_state() {
         ("mcmc, limited", mcmc(0.05, n + 300)),
         ("mcmc, relocating only", mcmc(0.0, n)),
     ];
-    let both = [Moments::Full, Moments::Compact];
-    for (moments, (name, refine)) in both
+    let all = [Moments::Full, Moments::Compact, Moments::Second];
+    for (moments, (name, refine)) in all
         .iter()
         .flat_map(|m| cases.iter().map(move |case| (*m, case)))
     {

@@ -99,6 +99,16 @@ fn dense_steps_of_mcmc_with_compact_moments() {
 }
 
 #[test]
+fn sparse_steps_without_first_moments() {
+    let course = Course {
+        sparse: true,
+        moments: Moments::Second,
+        ..PLAIN
+    };
+    changes_no_bit(course, [0.8, 0.4, 0.3]);
+}
+
+#[test]
 fn sparse_steps_of_several_photos_with_masks_and_a_lens() {
     let course = Course {
         batch: 2,

@@ -92,6 +92,9 @@ impl Course {
             plan.render.pipeline = "exact+subtile+atomic".parse().unwrap();
         }
         plan.sparse_adam = self.sparse;
+        if self.moments == Moments::Second {
+            plan.betas[0] = 0.0;
+        }
         plan.columns[Column::Mask] = self.masks.then_some(ColumnPlan {
             rate: 0.05,
             weight: 1e-3,

@@ -9,18 +9,18 @@
 // Harmonics above the degree in use are left out: gradients and moments are 0. CPU twin:
 // splatcore-cpu/src/{project_backward,adam,step}.rs.
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
-// 0 in f32. SPARSE 1 leaves Gaussians without a splat alone (gsplat's SelectiveAdam) but for the
-// noise. SEVERAL_FRAMES 1 takes `share` of the gradients that frames added up (accumulate.cu).
-// SHARD 1 steps a rank's rows, by which `splat_of` and `gradients` go. LEARNED_COLUMNS
-// 1 learns columns too (columns.cuh). SH_ROW floats a row of harmonics; BETA1, BETA2, EPSILON
-// (rates.rs); those of moments.cuh, project_backward.cuh.
+// 0 in f32. FIRST_MOMENTS 0 stores no first moments: BETA1 is 0. SPARSE 1 leaves Gaussians without
+// a splat alone (gsplat's SelectiveAdam) but for the noise. SEVERAL_FRAMES 1 takes `share` of the
+// gradients that frames added up (accumulate.cu). SHARD 1 steps a rank's rows, by which `splat_of`
+// and `gradients` go. LEARNED_COLUMNS 1 learns columns too (columns.cuh). SH_ROW floats a row of
+// harmonics; BETA1, BETA2, EPSILON (rates.rs); those of moments.cuh, project_backward.cuh.
 //
 // Launch. Blocks of 128 threads, 6 a multiprocessor; a warp takes 32 Gaussians and waits for no
 // other: harmonics by asynchronous copies; a lane a Gaussian: gradients, rotation, opacity, noise;
 // a lane a number: means and log scales, rows of 12 bytes; a lane four harmonics.
 //
-// Bound. Memory: at degree 3 1416 bytes a Gaussian (COMPACT 848) for 59 numbers, and 116 for its
-// splat, sums and statistics: 79 us (50) for 220 k at 4.27 TB/s.
+// Bound. Memory: at degree 3 1416 bytes a Gaussian (COMPACT 848, without first moments 612) for 59
+// numbers, and 116 for its splat, sums and statistics: 79 us (50) for 220 k at 4.27 TB/s.
 //
 // Now. 94 us with COMPACT (fox_220k, H200). History: docs/log/kernels/adam.md
 
@@ -47,12 +47,17 @@
 // The scratch first holds means and log scales, later basis and colour.
 #define SCRATCH (WARP * (BASIS + COLOUR))
 
-#if COMPACT
+#if !FIRST_MOMENTS
+typedef Nothing First;
+#elif COMPACT
 typedef Bf16 First;
+#else
+typedef float First;
+#endif
+#if COMPACT
 typedef Bf16 Second;
 typedef Log8 SecondSh;
 #else
-typedef float First;
 typedef float Second;
 typedef float SecondSh;
 #endif
@@ -92,6 +97,22 @@ __device__ __forceinline__ void update(float& parameter, M& first, V& second, fl
     store(first, m, chance & 0xffffu);
     store(second, v, chance >> 16);
 }
+
+// Several moments at once, of which there may be none.
+template <class T, int N>
+__device__ __forceinline__ Several<T, N> read(const Several<T, N>* from) {
+    return *from;
+}
+template <int N>
+__device__ __forceinline__ Several<Nothing, N> read(const Several<Nothing, N>*) {
+    return {};
+}
+template <class T, int N>
+__device__ __forceinline__ void write(Several<T, N>* to, const Several<T, N>& moments) {
+    *to = moments;
+}
+template <int N>
+__device__ __forceinline__ void write(Several<Nothing, N>*, const Several<Nothing, N>&) {}
 
 __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
@@ -304,15 +325,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             d.opacity_logit = fmaf(share * opacity, 1.0f - opacity, d.opacity_logit);
         }
         float q[4] = {quaternion.x, quaternion.y, quaternion.z, quaternion.w};
-        Several<First, 4> m = args.rotations_1[stored + lane];
-        Several<Second, 4> v = args.rotations_2[stored + lane];
+        Several<First, 4> m = read(args.rotations_1 + stored + lane);
+        Several<Second, 4> v = read(args.rotations_2 + stored + lane);
 #pragma unroll
         for (int k = 0; k < 4; ++k)
             update(q[k], m.numbers[k], v.numbers[k], d.rotation[k], args.rates.rotations,
                    correction, rounding_bits(key, i, NUMBER_ROTATIONS + k));
         args.rotations[i] = quaternion = make_float4(q[0], q[1], q[2], q[3]);
-        args.rotations_1[stored + lane] = m;
-        args.rotations_2[stored + lane] = v;
+        write(args.rotations_1 + stored + lane, m);
+        write(args.rotations_2 + stored + lane, v);
         update(opacity_logit, args.opacity_logits_1[stored + lane],
                args.opacity_logits_2[stored + lane], d.opacity_logit, args.rates.opacity_logits,
                correction, rounding_bits(key, i, NUMBER_OPACITY));
@@ -328,8 +349,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             column.values[i] = number;
             if (!(number >= column.min)) {
                 opacity_logit = OFF_OPACITY_LOGIT;
-                args.opacity_logits_1[stored + lane] = {};
-                args.opacity_logits_2[stored + lane] = {};
+                store(args.opacity_logits_1[stored + lane], 0.0f, 0);
+                store(args.opacity_logits_2[stored + lane], 0.0f, 0);
             }
         }
 #endif
@@ -416,8 +437,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             u32 u = start + WARP * step;
             if (u >= here * UNITS) break;
             u32 at = OWNER(u / UNITS) * SH_ROW + u % UNITS * WIDE;
-            m[step] = *(const Several<First, WIDE>*)(sh_1 + at);
-            v[step] = *(const Several<SecondSh, WIDE>*)(sh_2 + at);
+            m[step] = read((const Several<First, WIDE>*)(sh_1 + at));
+            v[step] = read((const Several<SecondSh, WIDE>*)(sh_2 + at));
         }
 #pragma unroll
         for (u32 step = 0; step < BATCH; ++step) {
@@ -450,8 +471,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             }
             u32 at = owner * SH_ROW + column;
             *(Several<float, WIDE>*)(sh + at) = parameters;
-            *(Several<First, WIDE>*)(sh_1 + at) = m[step];
-            *(Several<SecondSh, WIDE>*)(sh_2 + at) = v[step];
+            write((Several<First, WIDE>*)(sh_1 + at), m[step]);
+            write((Several<SecondSh, WIDE>*)(sh_2 + at), v[step]);
         }
     }
 }

@@ -61,7 +61,8 @@ const SEVERAL_FRAMES: &str = "SEVERAL_FRAMES";
 /// `adam`, with the backward pass of projecting in it; `absolute` as for `project_backward`.
 pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
-    constants.push(flag("COMPACT", moments == Moments::Compact));
+    constants.push(flag("COMPACT", moments != Moments::Full));
+    constants.push(flag("FIRST_MOMENTS", moments != Moments::Second));
     constants.push(flag("SPARSE", sparse));
     constants.push(flag("ABSOLUTE", absolute));
     constants.extend(rates::constants());

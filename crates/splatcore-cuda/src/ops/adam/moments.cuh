@@ -22,6 +22,9 @@ struct Log8 {
     u8 code;
 };
 
+// A moment that is not kept: 0, and nothing is read or written.
+struct Nothing {};
+
 #define LOG8_BOTTOM (LOG8_TOP - 254.0f * LOG8_STEP)
 
 __device__ __forceinline__ float load(float from) { return from; }
@@ -34,6 +37,8 @@ __device__ __forceinline__ float load(Log8 from) {
     return from.code ? value : 0.0f;
 }
 
+__device__ __forceinline__ float load(const Nothing&) { return 0.0f; }
+
 // `chance`: 16 random bits.
 __device__ __forceinline__ void store(float& to, float value, u32) { to = value; }
 
@@ -43,6 +48,8 @@ __device__ __forceinline__ void store(Bf16& to, float value, u32 chance) {
     if ((bits & 0x7f800000u) != 0x7f800000u) bits += chance;
     to.bits = (u16)(bits >> 16);
 }
+
+__device__ __forceinline__ void store(Nothing&, float, u32) {}
 
 // Takes the largest code whose value is not above `value`, or the next one with the probability
 // `share`, the position between the two. A code one too low with a share of 1 equals the code

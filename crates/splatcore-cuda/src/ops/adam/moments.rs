@@ -1,8 +1,8 @@
 //! How Adam's moments lie on the device; the kernels' side is `ops/adam/moments.cuh`.
 //!
 //! A Gaussian at SH degree 3 has 59 numbers: 236 bytes of parameters, 8 of statistics, and 472 of
-//! moments in f32 or 188 compact, in all 716 or 432. Compact moments are rounded by chance so that
-//! their expectation is right. What rounding costs:
+//! moments in f32, 188 compact or 70 of second moments alone, in all 716, 432 or 314. Compact
+//! moments are rounded by chance so that their expectation is right. What rounding costs:
 //! - First moments as [`Format::Bf16`] differ from the true ones by some 1 %, without bias.
 //! - Second moments of the harmonics as [`Format::Log8`]: decay by 0.001 a step now and then takes
 //!   a whole step down the codes, so a second moment wanders about its expectation, the true one.
@@ -31,6 +31,9 @@ pub enum Moments {
     /// First moments bf16; second moments bf16, of spherical harmonics 8 bits; 3 to 4 bytes a
     /// number.
     Compact,
+    /// Second moments as of [`Moments::Compact`], no first ones; 1 to 2 bytes a number. For steps
+    /// in which the first decay is 0 ([`splatcore_core::backend::StepPlan::betas`]).
+    Second,
 }
 
 impl Moments {
@@ -39,8 +42,15 @@ impl Moments {
     pub fn formats(self, group: usize) -> [Format; 2] {
         match self {
             Self::Full => [Format::F32; 2],
-            Self::Compact if group == groups::SH => [Format::Bf16, Format::Log8],
-            Self::Compact => [Format::Bf16; 2],
+            Self::Compact => [Format::Bf16, Self::compact_second(group)],
+            Self::Second => [Format::Nothing, Self::compact_second(group)],
+        }
+    }
+
+    fn compact_second(group: usize) -> Format {
+        match group {
+            groups::SH => Format::Log8,
+            _ => Format::Bf16,
         }
     }
 }
@@ -55,6 +65,8 @@ pub enum Format {
     /// Code 0 is 0; code c is `2^(6 - 27/64 (255 - c))`, neighbours a factor 1.34 apart. For values
     /// that are not negative.
     Log8,
+    /// Not at all: every number is read as 0.
+    Nothing,
 }
 
 /// Exponent of the largest value of [`Format::Log8`].
@@ -78,6 +90,7 @@ impl Format {
             Self::F32 => 4,
             Self::Bf16 => 2,
             Self::Log8 => 1,
+            Self::Nothing => 0,
         }
     }
 
@@ -100,10 +113,12 @@ impl Format {
                 let code = |&v: &f32| middles.partition_point(|&middle| middle < v as f64) as u8;
                 numbers.par_iter().map(code).collect()
             }
+            Self::Nothing => Vec::new(),
         }
     }
 
-    /// Numbers from how they are stored; as many as there are both places and bytes for.
+    /// Numbers from how they are stored; as many as there are both places and bytes for. Of
+    /// [`Format::Nothing`] all.
     pub fn decode(self, stored: &[u8], numbers: &mut [f32]) {
         match self {
             Self::F32 => {
@@ -121,6 +136,7 @@ impl Format {
                 let codes = numbers.par_iter_mut().zip(stored);
                 codes.for_each(|(number, &code)| *number = values[code as usize]);
             }
+            Self::Nothing => numbers.fill(0.0),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::tests::support::device::emulated as device;
 use crate::tests::support::watched::Watched;
 use crate::{CudaBackend, Moments};
 use splatcore_core::backend::{Backend, LearnerState, Refine};
+use splatcore_core::columns::{Column, ColumnPlan, ColumnPlans};
 use splatcore_core::{Gaussians, Learner, Pipeline};
 use splatcore_reference::conformance::determinism::{
     bits, snapshots_go_on_bit_for_bit, state_bits,
@@ -278,6 +279,72 @@ fn restored_runs_have_equal_bits() {
     snapshots_go_on_bit_for_bit(&backend(&device, Moments::Compact)).unwrap();
 }
 
+/// Where the first decay is 0, first moments are the gradients, and it makes no difference whether
+/// they are kept: of dense and sparse steps, of one photo and of several, with learned columns.
+#[test]
+fn first_moments_without_decay_need_not_be_kept() {
+    let Some(device) = device() else { return };
+    let states = |sparse, views_a_step: usize, degree| {
+        let scene = random_scene(43, 200, degree);
+        [Moments::Compact, Moments::Second].map(|moments| {
+            let backend = backend(&device, moments);
+            let mut learner = backend.learner(&scene, Arc::new(views())).unwrap();
+            for step in 1..=6 {
+                let mut plan = plan(Pipeline::AUTO, step, 0);
+                plan.views = (0..views_a_step).map(|k| (step as usize + k) % 3).collect();
+                (plan.betas[0], plan.sparse_adam) = (0.0, sparse);
+                let number = ColumnPlan {
+                    weight: 0.1,
+                    rate: 0.5,
+                };
+                plan.columns = ColumnPlans::of(|column| (column == Column::Mask).then_some(number));
+                learner.step(&plan).unwrap();
+                if step == 3 {
+                    learner
+                        .refine(&Refine::ResetOpacity { ceiling: 0.2 })
+                        .unwrap();
+                }
+                if step == 4 {
+                    learner.refine(&mcmc(step)).unwrap();
+                }
+                if step == 5 {
+                    let snapshot = learner.snapshot().unwrap();
+                    learner.restore(&snapshot).unwrap();
+                }
+            }
+            learner.snapshot().unwrap()
+        })
+    };
+    for degree in [0, 1, 3] {
+        for (sparse, views_a_step) in [(false, 1), (true, 1), (false, 2)] {
+            let [mut kept, not_kept] = states(sparse, views_a_step, degree);
+            let gone = &not_kept.first;
+            assert_eq!(
+                *gone,
+                Gaussians::zeros(gone.len(), degree),
+                "first moments are there"
+            );
+            assert!(kept.first != *gone, "nothing was learnt");
+            kept.first = gone.clone();
+            assert!(
+                state_bits(&kept) == state_bits(&not_kept),
+                "degree {degree}, sparse {sparse}, {views_a_step} photos a step"
+            );
+        }
+    }
+}
+
+fn mcmc(step: u32) -> Refine {
+    Refine::Mcmc {
+        min_opacity: 0.1,
+        growth: 0.2,
+        max_gaussians: 1000,
+        region: None,
+        seed: 5,
+        step,
+    }
+}
+
 fn some_steps(learner: &mut dyn Learner, steps: std::ops::RangeInclusive<u32>) {
     for step in steps {
         learner
@@ -302,14 +369,7 @@ fn refinements_keep_moments_with_their_rows() {
         seed: 5,
         step: 6,
     };
-    let mcmc = Refine::Mcmc {
-        min_opacity: 0.1,
-        growth: 0.2,
-        max_gaussians: 1000,
-        region: None,
-        seed: 5,
-        step: 6,
-    };
+    let mcmc = mcmc(6);
     let views = Arc::new(views());
     for degree in 0..=3 {
         let scene = random_scene(43, 200, degree);
@@ -396,11 +456,16 @@ fn at_most_450_bytes_a_gaussian() {
     for logit in scene.opacity_logits.iter_mut().step_by(40) {
         *logit = -9.0;
     }
-    for (moments, bytes) in [(Moments::Full, 716), (Moments::Compact, 432)] {
+    for (moments, bytes) in [
+        (Moments::Full, 716),
+        (Moments::Compact, 432),
+        (Moments::Second, 314),
+    ] {
         let fresh = LearnerState::fresh(scene.clone());
         let state = State::upload_as(&device, &fresh, moments, None, None).unwrap();
-        // And empty arrays of filters and of masks (3), and the count.
-        assert_eq!(state.bytes(), bytes * n as u64 + 4 * 4 + 4);
+        // And empty arrays of filters, of masks (3), of moments that are not kept (5), and the count.
+        let empty = 4 + if moments == Moments::Second { 5 } else { 0 };
+        assert_eq!(state.bytes(), bytes * n as u64 + 4 * empty + 4);
         let plan = backend(&device, moments).memory_plan(n, 3, [1, 1]);
         assert_eq!(plan.parameters + plan.moments, (bytes - 8) * n as u64);
     }
@@ -445,6 +510,19 @@ fn at_most_450_bytes_a_gaussian() {
         );
         assert!(after <= 450.0 && peak <= 1.2 * 450.0);
     }
+}
+
+#[test]
+fn a_first_moment_that_is_not_kept_cannot_decay() {
+    let Some(device) = device() else { return };
+    let mut learner = backend(&device, Moments::Second)
+        .learner(&random_scene(2, 60, 1), Arc::new(views()))
+        .unwrap();
+    let error = learner.step(&plan(Pipeline::AUTO, 1, 0)).unwrap_err();
+    assert!(
+        error.to_string().contains("first moments decay by 0.9"),
+        "{error}"
+    );
 }
 
 /// A compact learner's snapshot is one for every learner: a full one starts where it ends.

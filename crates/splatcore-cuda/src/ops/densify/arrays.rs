@@ -23,9 +23,11 @@ fn of_group(group: &Group) -> impl Iterator<Item = (usize, (&Buffer, usize))> {
         .into_iter()
         .zip(group.row_bytes())
         .enumerate()
+        .filter(|(_, (_, row_bytes))| *row_bytes > 0)
 }
 
-/// The arrays of which every rank has all rows, to look at: each with the bytes of a row.
+/// The arrays of which every rank has all rows, to look at: each with the bytes of a row, of which
+/// there are some.
 pub fn whole_arrays(state: &State) -> impl Iterator<Item = (&Buffer, usize)> {
     let columns = state.columns.iter().filter(|(_, rows)| rows.exists);
     let columns = columns.flat_map(|(column, rows)| {
@@ -41,7 +43,8 @@ pub fn whole_arrays(state: &State) -> impl Iterator<Item = (&Buffer, usize)> {
         .chain(columns)
 }
 
-/// The fifteen arrays, and those of the columns that exist.
+/// The arrays of the five groups, but for moments that are not kept, and those of the columns that
+/// exist.
 pub fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
     let columns = state.columns.iter_mut().filter(|(_, rows)| rows.exists);
     let columns = columns.flat_map(|(_, rows)| {
@@ -65,5 +68,6 @@ pub fn arrays(state: &mut State) -> impl Iterator<Item = Rows<'_>> {
             divided: is_divided && can_leave(k, array),
         })
     });
+    let groups = groups.filter(|array| array.row_bytes > 0);
     groups.chain(columns)
 }

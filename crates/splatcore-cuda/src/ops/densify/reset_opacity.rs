@@ -36,7 +36,9 @@ impl Densify {
         )?;
         let [_, first, second] = group.row_bytes();
         for moments in [(&group.first, first), (&group.second, second)] {
-            self.clear(moments, state.blocks(true), 0, (all, state.count))?;
+            if moments.1 > 0 {
+                self.clear(moments, state.blocks(true), 0, (all, state.count))?;
+            }
         }
         Ok(())
     }
