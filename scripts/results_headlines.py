@@ -84,18 +84,20 @@ LINES = {
     "tensor-gs": [
         ["Figure 4", "gain of a frame, TensorGS", "mean {TensorGS|paper*}x", "-",
          "{TensorGS|here*speed-up}x; over `literal` "
-         "{paper-baselines-gains>TensorGS, 2x2*|over `literal`}x; at the paper's size of image "
-         "[{paper-tensor-gs-size>2x2, TensorGS|*980x545: gain}x](#why-groups-of-tiles-lose-here)", GROUPS],
+         "{paper-baselines-gains>TensorGS, 2x2*|over `literal`}x; at 980x545 "
+         "[{paper-tensor-gs-size>2x2, TensorGS|*980x545: gain}x](#why-groups-of-tiles-lose-here)",
+         f"fox: {GROUPS}; bonsai, chair: a guess"],
         ["Figure 5", "gain over AdR-Gaussian, FlashGS, GSCore",
          "means {AdR-Gaussian +|paper* & FlashGS +|paper* & GSCore +|paper*}x", "-",
          "{AdR-Gaussian +|here*: speed-up & FlashGS +|here*speed-up & GSCore +|here*speed-up}x",
-         GROUPS],
+         "as figure 4; of these lists FlashGS' alone were profiled, on fox_220k"],
         ["Figure 5", "gain over gsplat", "mean {gsplat|paper*}x", "-", "not measured",
          "gsplat is a program, not a method"],
         ["Table 6", "gain by groups of 1x1; 2x2; 4x4",
          "{1x1|paper*}x; {2x2|paper*}x; {4x4|paper*}x", "-",
          "{1x1|here*speed-up}x; {2x2|here*speed-up}x; {4x4|here*speed-up}x",
-         f"{GROUPS}; 1x1: as table 4"],
+         f"1x1: [instructions of other kinds](#why-groups-of-tiles-lose-here); fox, 2x2: {GROUPS}; "
+         "the rest is a guess"],
         ["Table 4", "naive tensorization: gain; tensor cores; memory busy",
          "{Naive|paper*speed-up}x; {Naive|paper*cores % .0} %; {Naive|paper*bandwidth % .0} %",
          "-",

@@ -2,6 +2,7 @@
 
 import results_peers
 from results_notes import notes
+from results_quoted import quoted
 from results_raw import FOX, TRAINED, load, source
 from results_tables import SAME, is_backward, table
 from results_texts import reworded, titled
@@ -189,7 +190,7 @@ def papers():
                 )
             parts.append(titled(paper, part["name"], part["caption"]))
             parts.append(table(head, lines))
-            parts += part["remarks"] + notes(paper, part)
+            parts += part["remarks"] + notes(paper, part) + quoted(paper, part["name"])
         own = [name] + [PLAIN] * (paper == "atomic-aggregation")
         parts.append(source(*own, *results_peers.sources(paper)))
         files[f"paper-{paper}"] = "\n\n".join(parts)
