@@ -3,7 +3,7 @@
   - every raw JSON file of `bench` has a machine, a commit and a date in raw/index.json, and the
     card that the file names is that machine's
   - a commit that the file itself names (`made.commit`) is index.json's, and the history has it
-  - tables and plots come from files of at least PASSES passes over the cameras
+  - tables and plots come from files of at least PASSES passes over the cameras, or from FEWER
   - a number in the prose of a page of docs/results stands in a table that scripts/results wrote
     into the same section, or is one of the page's definitions (DEFINED)
 """
@@ -16,6 +16,8 @@ from results_pages import parts_of
 from results_raw import INDEX, RAW, ROOT, USED, about
 
 PASSES = 10
+# Files of fewer passes, which their tables name.
+FEWER = {"rendering/plain-add-fox_mcmc_1m.json"}
 
 # A number of prose.
 NUMBER = re.compile(r"(?<![\w.,/-])\d[\d,]*(?:\.\d+)?(?![\w]*[\d-]|[.,/]\d)")
@@ -75,7 +77,7 @@ def check_raw():
             yield f"{name}: made by {made}, raw/index.json says {entry.get('commit')}"
         if not is_known(entry.get("commit", "")):
             yield f"{name}: commit {entry.get('commit')} is not in the history"
-        if name in USED and data.get("passes", PASSES) < PASSES:
+        if name in USED - FEWER and data.get("passes", PASSES) < PASSES:
             yield f"{name}: {data['passes']} passes, at least {PASSES} are the rule"
     listed = INDEX["files"]
     for name in listed:

@@ -117,18 +117,34 @@ def fixed_time(published):
     ]
 
 
-# `plain-add`, beside the methods that it is compared with.
-PLAIN = "rendering/plain-add-fox_220k.json"
+# `plain-add`, beside the methods that it is compared with, by scene.
+PLAIN = {scene: f"rendering/plain-add-{scene}.json" for scene in FOX}
 
 
 def without_atomicity(columns):
-    """The row of figure 5 for additions that are not atomic, of the scene that was measured."""
-    data = load(PLAIN)
-    rows = {row["pipeline"]: row["stages"]["blend_backward"] for row in data["rows"]}
-    gain = lambda lists: rows[f"{lists}+scalar+atomic"] / rows[f"{lists}+scalar+plain-add"]
-    gains = {"boxes: speed-up": gain("aabb"), "tight: speed-up": gain("exact")}
-    scene = f"here: {data['scene'].split('.')[0]}"
-    return [gains.get(column["name"]) if title == scene else None for title, column in columns]
+    """The row of figure 5 for additions that are not atomic, of the scenes that were measured."""
+    gains = {}
+    for scene, name in PLAIN.items():
+        rows = {row["pipeline"]: row["stages"]["blend_backward"] for row in load(name)["rows"]}
+        for lists, column in [("aabb", "boxes: speed-up"), ("exact", "tight: speed-up")]:
+            gain = rows[f"{lists}+scalar+atomic"] / rows[f"{lists}+scalar+plain-add"]
+            gains[f"here: {scene}", column] = gain
+    return [gains.get((title, column["name"])) for title, column in columns]
+
+
+def beside_plain():
+    """What the paper's method gains in the runs of `plain-add`, and how many passes these have."""
+    gains, passes = [], []
+    for scene, name in PLAIN.items():
+        data = load(name)
+        passes.append(f"{data['passes']} passes on {scene}")
+        rows = {row["pipeline"]: row["stages"]["blend_backward"] for row in data["rows"]}
+        before, after = (rows[f"exact+scalar+{one}"] for one in ["atomic", "warp-reduce-skip"])
+        gains.append(f"{before / after:.2f}")
+    return (
+        f"`plain-add` is of runs of its own, of {' and '.join(passes)}; with tight lists\n"
+        f"`warp-reduce-skip` gains {' and '.join(gains)} in these."
+    )
 
 
 def paper_cell(value, kind):
@@ -180,6 +196,7 @@ def papers():
                 note = f" ({row['note']})" if row.get("note") else ""
                 if "plain-add" in row["label"]:
                     own, note = without_atomicity(columns), ""
+                    part = {**part, "remarks": [*part["remarks"], beside_plain()]}
                     cells = [a if b is None else b for a, b in zip(cells, own)]
                 if row["label"] in results_peers.SCALAR:
                     note += ": `aabb+scalar`"
@@ -191,7 +208,7 @@ def papers():
             parts.append(titled(paper, part["name"], part["caption"]))
             parts.append(table(head, lines))
             parts += part["remarks"] + notes(paper, part) + quoted(paper, part["name"])
-        own = [name] + [PLAIN] * (paper == "atomic-aggregation")
+        own = [name, *PLAIN.values()] if paper == "atomic-aggregation" else [name]
         parts.append(source(*own, *results_peers.sources(paper)))
         files[f"paper-{paper}"] = "\n\n".join(parts)
     return files
