@@ -107,7 +107,8 @@ def experiments():
         "repository's other blends. Winners of a live model were timed on held-out scenes without the\n"
         "rest of `lab accept`; of those of batches four were timed on six scenes, by `bench`. In the rows\n"
         "*in batches* most candidates had a first look at their times and no verdict; *faster* counts\n"
-        "verdicts."
+        "verdicts, and *best* is of these where there are any. The winners of `seele` in batches are\n"
+        "refused by `precision` with another seed."
     )
     return "\n\n".join([table(head, rows, align), note, source(*names)])
 
@@ -461,7 +462,7 @@ def cross_check_searches():
         if stopped:
             label = f"from `{start}`, stopped by precision: found"
             rows.append(judged_answers(label, stopped))
-    head = ["candidates", "asked", "right", "wrong"]
+    head = ["candidates", "asked", "as the gates of then", "differs"]
     body = table(head, rows, ["left", "right", "right", "left"])
     return "\n\n".join([body, source("lab/cross-check-searches.txt")])
 

@@ -117,7 +117,12 @@ def long():
     rows, marks = zip(*[curve(name) for name in LONG])
     head = ["start", *[f"after {n}" for n in marks[0]], "rejected by"]
     body += "\n\n" + table([*head, "thousand tokens read", "written"], list(rows))
-    return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in LONG])])
+    judged = [one["verdict"]["verdict"] for name in LONG for one in tries(name)]
+    note = (
+        "A try counts with its verdict if it has one, else with its first look; the best is of all\n"
+        f"tries. Of {len(judged)} tries {judged.count('faster')} have a verdict on a card."
+    )
+    return "\n\n".join([body, note, source(*[f"lab/{name}.jsonl" for name in LONG])])
 
 
 def change(about):
