@@ -17,9 +17,9 @@ from fnmatch import fnmatchcase
 
 from results_headlines import LINES, OPEN
 from results_peers import H100, author
-from results_raw import FOX, about, load
+from results_raw import FOX, about
 from results_tables import mean, table
-from results_texts import place
+from results_texts import about_paper, place
 
 # Numbers further than this below or above all of the paper's are apart.
 APART = 0.15
@@ -47,7 +47,7 @@ Numbers here are of fox_220k, in figures 11 and 13 of two scenes that were held 
 winners of long searches of six scenes. In place of authors' code, table I has that of INRIA and
 TC-GS.""",
 }
-RULE = f"Apart: more than {100 * APART:.0f} % below or above all of the paper's."
+RULE = f"Apart: more than {100 * APART:.0f} % below or above all of the paper's in the line."
 
 
 def tables_of(found):
@@ -144,18 +144,19 @@ def summary(found):
     page, made = tables_of(found), {}
     for paper, lines in LINES.items():
         name, rows = f"rendering/paper-{paper}.json", []
-        about_paper, card = load(name)["paper"], about(name)["machine"].split(",")[0]
+        card = about(name)["machine"].split(",")[0]
         for line in lines:
             own = place(paper, line[0])
             verdict = apart(line, own, page)
             why = line[5] or (OPEN if verdict else "-")
             cells = [filled(words, own, page) for words in line[2:5]]
             label = f"[{line[0]}](#{own})" if own in page[1] else line[0]
-            why = f"within {100 * APART:.0f} %" if verdict is False else why
+            if verdict is False:
+                why = f"within {100 * APART:.0f} %{f'; {line[5]}' if line[5] else ''}"
             rows.append([f"{label}: {line[1]}", *cells, why])
         head = (
-            f"{about_paper['title']} ({about_paper['reference']}). The paper's card:\n"
-            f"{about_paper['card']}. Ours, where nothing else is said: {card}."
+            "{title} ({reference}). The paper's card:\n{card}.".format(**about_paper(paper))
+            + f" Ours, where nothing else is said: {card}."
         )
         note = f"{NOTES[paper]} {RULE}"
         made[f"paper-{paper}-summary"] = "\n\n".join([head, table(HEAD, rows, ["left"] * 5), note])

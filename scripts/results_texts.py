@@ -27,6 +27,11 @@ def described(paper):
     return found
 
 
+def about_paper(paper):
+    """Title, reference and card of a paper."""
+    return tomllib.loads((TABLES / f"{paper}.toml").read_text())["about"]
+
+
 def quoted(row, ours, count):
     """A row that only quotes the paper."""
     numbers = [None if math.isnan(number) else number for number in row.get("paper", [])]
