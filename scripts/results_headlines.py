@@ -230,6 +230,7 @@ LINES = {
          "mean {Seele|paper: mean}x; none ({TC-GS|paper: mean}x)", "-",
          "winners of long searches {Seele|winner*frame}x; {TC-GS|winner*frame}x; held-out scenes: "
          "written before {Seele|lab*}x; live model, 5 or 6 tries {Seele|live*}x; {TC-GS|live*}x",
-         "TC-GS: [open](#what-was-not-measured-here)"],
+         "TC-GS: [open](#what-was-not-measured-here); both winners of Seele are [refused with another "
+         "seed](#llm-figure-13)"],
     ],
 }

@@ -25,7 +25,7 @@ from results_lab_long import (
 )
 from results_papers import paper_cell
 from results_peers import COMMITS, H100, H200, author, ours
-from results_raw import json_lines, lines_of, load, source
+from results_raw import files, json_lines, lines_of, load, source
 from results_tables import table
 from results_texts import reworded, titled
 
@@ -170,6 +170,7 @@ def changes():
             ["change", "lab: whole frame, fox_220k", "the kernel, at most", "paper: kernel"], rows
         ),
         note,
+        files(SPACE, H100),
     ]
 
 
@@ -362,6 +363,23 @@ FILLED = {
     "Figure 13": ([*HELD_OUT, "long searches by a live model, own scene", *SIX[3]], searched),
 }
 
+WRITTEN_RUNS, LIVE_RUNS = "lab/guidance-[np]*.jsonl", "lab/guidance-live-*.jsonl"
+RAW_FILES = {
+    "Table I": [PAPER, H200],
+    "Table II": [LITERAL_NAME],
+    "Table III": [PAPER, COUNTS],
+    "Figure 9": [WRITTEN_RUNS, "lab/live-literal-[345].jsonl"],
+    "Figure 10": [WRITTEN_RUNS, LIVE_RUNS, "lab/live-literal-[345].jsonl"],
+    "Figure 11": ["lab/accepted.jsonl", HELD_OUT_NAME, SCENES_NAME],
+    "Figure 13": [
+        "lab/accepted.jsonl",
+        HELD_OUT_NAME,
+        SCENES_NAME,
+        "lab/live-seele-[34].jsonl",
+        "lab/live-tc-gs-[34].jsonl",
+    ],
+}
+
 
 def llm():
     parts = []
@@ -387,6 +405,8 @@ def llm():
         parts.append(titled("llm", part["name"], part["caption"]))
         parts.append(table(["row", *columns, *heads], rows))
         parts += part["remarks"] + notes(part["name"])
+        if part["name"] in RAW_FILES:
+            parts.append(files(*RAW_FILES[part["name"]]))
         if part["name"] == "Table I":
             parts += changes()
     journals = [f"lab/guidance-{name}-{seed}.jsonl" for name in GUIDANCE for seed in SEEDS]

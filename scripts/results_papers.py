@@ -3,7 +3,7 @@
 import results_peers
 from results_notes import notes
 from results_quoted import quoted
-from results_raw import FOX, TRAINED, load, source
+from results_raw import FOX, TRAINED, files, load, source
 from results_tables import SAME, is_backward, table
 from results_texts import reworded, titled
 
@@ -119,6 +119,7 @@ def fixed_time(published):
 
 # `plain-add`, beside the methods that it is compared with, by scene.
 PLAIN = {scene: f"rendering/plain-add-{scene}.json" for scene in FOX}
+PLAIN_IN = ("atomic-aggregation", "Figure 5")
 
 
 def without_atomicity(columns):
@@ -167,7 +168,7 @@ def paper_cell(value, kind):
 
 
 def papers():
-    files = {"paper-gemm-gs-gains": gemm_gains()}
+    made = {"paper-gemm-gs-gains": gemm_gains()}
     for paper in PAPERS:
         name = f"rendering/paper-{paper}.json"
         parts = [
@@ -207,8 +208,13 @@ def papers():
                 )
             parts.append(titled(paper, part["name"], part["caption"]))
             parts.append(table(head, lines))
-            parts += part["remarks"] + notes(paper, part) + quoted(paper, part["name"])
+            parts += part["remarks"] + notes(paper, part)
+            if any(title.startswith("here") for title, _ in columns):
+                beside = results_peers.sources(paper, part["name"]) if baselines else []
+                beside += PLAIN.values() if (paper, part["name"]) == PLAIN_IN else []
+                parts.append(files(name, *beside))
+            parts += quoted(paper, part["name"])
         own = [name, *PLAIN.values()] if paper == "atomic-aggregation" else [name]
         parts.append(source(*own, *results_peers.sources(paper)))
-        files[f"paper-{paper}"] = "\n\n".join(parts)
-    return files
+        made[f"paper-{paper}"] = "\n\n".join(parts)
+    return made

@@ -366,10 +366,12 @@ def released():
     return "\n\n".join([body, note, source(*literal_names(H200), H200, H100)])
 
 
-def sources(paper):
-    """The raw files of the authors' code and of `literal` behind a paper's tables."""
+def sources(paper, part="Figure 3"):
+    """The raw files of the authors' code and of `literal` behind a paper's table; by default behind
+    all of its tables. Of GEMM-GS only figure 3 has blends alone, which an H200 timed."""
     file, _ = PAPERS[paper]
-    also = {"gemm-gs": [H200], "atomic-aggregation": []}.get(paper, literal_names(file))
+    blends_alone = [H200] if part == "Figure 3" else []
+    also = {"gemm-gs": blends_alone, "atomic-aggregation": []}.get(paper, literal_names(file))
     return [file, *also]
 
 

@@ -64,6 +64,14 @@ def source(*names):
     return "*" + " ".join(parts).rstrip(".") + ".*"
 
 
+def files(*names):
+    """The line below one of several tables: its raw files, also by a pattern."""
+    missing = [name for name in names if not any(RAW.glob(name))]
+    if missing:
+        raise ValueError(f"no raw file {missing}")
+    return f"*Raw: {', '.join(f'`{name}`' for name in names)}.*"
+
+
 def bench(name):
     """Rows of a bench file by `intersect+blend`, and INTERPOLATED, the last one of each."""
     rows = {}
