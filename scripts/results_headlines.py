@@ -171,7 +171,7 @@ LINES = {
         ["Figure 4", "stalls on load-store units, baseline", "over {Base|paper* .0} %", "-",
          "[{paper-atomic-aggregation-stalls>*, baseline*|queues of the LSU .0} %]"
          "(#what-warps-wait-for) (3 scenes, H100)",
-         "[chair waits for values](#what-the-tables-show)"],
+         "[chair waits for values, bonsai also for other warps](#what-warps-wait-for)"],
         ["Figure 5", "gain without atomicity",
          "mean {atomic_add|paper*mean}x, largest {atomic_add|paper*max}x", "-",
          "{atomic_add|here: fox_220k: boxes: speed-up}, {atomic_add|here: fox_220k: tight: speed-up}x; "

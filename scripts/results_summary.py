@@ -36,7 +36,7 @@ the cell says otherwise. Two numbers here are of fox_220k and fox_mcmc_1m."""
 NOTES = {
     "tc-gs": f"""\
 {SCALAR} {LITERAL} The authors' code has tight lists, so it stands beside Speedy-Splat with TC-GS.
-{RANGES}""",
+Where the paper prints no gain, it is of its frame rates. {RANGES}""",
     "gemm-gs": f"{SCALAR} {RANGES}",
     "tensor-gs": f"{SCALAR} {LITERAL} These authors' code was not at hand. {RANGES}",
     "atomic-aggregation": f"""\
