@@ -242,6 +242,30 @@ fn a_georeferenced_chunk_keeps_its_own_axes() {
     assert!(dataset.points.random);
 }
 
+/// What `train` leaves in a folder is not taken for the points of its photos.
+#[test]
+fn points_may_be_called_scene_but_gaussians_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    save(pattern(64, 48), &root.join("a.png"));
+    let cameras = camera("a", 0, "", &transform());
+    write(
+        root,
+        &document(&sensor(0, "frame"), "", &cameras, &placement(SHIFT)),
+    );
+    let points: Vec<[f64; 3]> = IN_VIEW.map(world).to_vec();
+    std::fs::write(root.join("scene.ply"), ply(&points)).unwrap();
+    let dataset = open(root);
+    assert_eq!(dataset.points.positions.len(), points.len());
+    assert!(!dataset.points.random);
+    let gaussians = "ply\nformat ascii 1.0\nelement vertex 0\nproperty float f_dc_0\nend_header\n";
+    std::fs::write(root.join("scene.ply"), gaussians).unwrap();
+    let dataset = open(root);
+    assert!(dataset.points.random);
+    let said = dataset.warnings.join("; ");
+    assert!(!said.contains("scene.ply"), "{said}");
+}
+
 /// It has a size, and needs no calibration.
 #[test]
 fn a_spherical_sensor_is_a_panorama() {

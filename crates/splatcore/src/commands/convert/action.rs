@@ -12,9 +12,9 @@ pub enum Action {
     Up { from: Up, to: [f64; 3] },
     /// Scale so that two points are so far apart.
     Metric { points: Points, length: f64 },
-    /// Keep what has its mean in a shape.
+    /// Keep what has its centre in a shape.
     Crop(Shape),
-    /// Leave out what has its mean in a shape.
+    /// Leave out what has its centre in a shape.
     Remove(Shape),
     /// Keep what meets a condition.
     Filter(Condition),
@@ -133,7 +133,7 @@ pub const ACTIONS: [Kind; 14] = [
         "crop",
         "SHAPE",
         crop,
-        "Keep only Gaussians whose mean is inside box:X0,Y0,Z0,X1,Y1,Z1, sphere:X,Y,Z,RADIUS, \
+        "Keep only Gaussians whose centre is inside box:X0,Y0,Z0,X1,Y1,Z1, sphere:X,Y,Z,RADIUS, \
          plane:NX,NY,NZ,OFFSET (where normal times position is at least the offset) or \
          polygon:xz:X,Z,X,Z,X,Z (seen along the third axis)",
     ),
@@ -141,7 +141,7 @@ pub const ACTIONS: [Kind; 14] = [
         "remove",
         "SHAPE",
         remove,
-        "Leave out Gaussians whose mean is inside; shapes as for --crop",
+        "Leave out Gaussians whose centre is inside; shapes as for --crop",
     ),
     kind(
         "filter",
