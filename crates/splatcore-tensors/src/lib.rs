@@ -14,7 +14,7 @@
 //! | colours from spherical harmonics, in which directions | `harmonics.rs`, `directions.rs` |
 //! | which tiles a splat touches, in which order | `intersect.rs` |
 //! | pixels, their gradients, who contributes to a pixel | `rasterize/` |
-//! | Adam, relocation (3DGS-MCMC), nearest neighbours | `adam.rs`, `relocation.rs`, `neighbours.rs` |
+//! | Adam, nearest neighbours | `adam.rs`, `neighbours.rs` |
 //! | structural similarity | `ssim.rs` |
 //! | rows of packed tensors | `rows.rs` |
 //!
@@ -33,7 +33,6 @@ pub mod projection;
 pub mod quat_scale;
 pub mod rasterize;
 mod real;
-pub mod relocation;
 pub mod rows;
 pub mod ssim;
 

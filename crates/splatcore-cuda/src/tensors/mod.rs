@@ -9,13 +9,12 @@
 //! | function | folder |
 //! | --- | --- |
 //! | images from splats, gradients, the splats of each pixel | `rasterize/` |
-//! | splats from Gaussians, covariances in the image | `projection/` |
+//! | splats from Gaussians | `projection/` |
 //! | covariances and precisions from rotations and scales | `quat_scale/` |
 //! | colours from spherical harmonics | `harmonics/` |
 //! | from which directions cameras see Gaussians | `directions/` |
 //! | sorted (tile, splat) pairs | `tile_pairs/` |
 //! | Adam for chosen rows | `selective_adam/` |
-//! | opacities and scales after a relocation | `relocation/` |
 //! | rows of packed tensors | `rows/` |
 //! | distances to the nearest points | `neighbours/` |
 //! | structural similarity | `ssim/` |
@@ -29,7 +28,6 @@ mod programs;
 pub mod projection;
 pub mod quat_scale;
 pub mod rasterize;
-pub mod relocation;
 pub mod rows;
 pub mod selective_adam;
 mod slice;

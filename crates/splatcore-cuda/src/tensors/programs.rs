@@ -1,8 +1,8 @@
 //! The programs of this folder.
 
 use super::{
-    directions, harmonics, neighbours, projection, quat_scale, rasterize, relocation, rows,
-    selective_adam, ssim, tile_pairs,
+    directions, harmonics, neighbours, projection, quat_scale, rasterize, rows, selective_adam,
+    ssim, tile_pairs,
 };
 use crate::device::Program;
 
@@ -20,10 +20,8 @@ pub fn programs() -> Vec<Program> {
     all.push(rasterize::indices_program());
     all.push(tile_pairs::program());
     all.extend(projection::programs());
-    all.push(projection::simple_program());
     all.push(quat_scale::program());
     all.push(selective_adam::program());
-    all.push(relocation::program());
     all.push(rows::program());
     all.push(neighbours::program());
     all.push(ssim::program());

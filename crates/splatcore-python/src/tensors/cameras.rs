@@ -1,7 +1,6 @@
 //! Cameras with lenses and rolling shutters, and what a projection takes: a camera model's name, or
 //! such cameras.
 
-use super::projection_simple::{camera, camera_on_card};
 use crate::camera::rows;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -9,7 +8,7 @@ use splatcore::core::lens::{FThetaCamera, Reference};
 use splatcore::core::shutter::Readout;
 use splatcore::core::{Camera, Lens};
 use splatcore::cuda::tensors::projection as on_card;
-use splatcore::tensors::projection::Model;
+use splatcore::tensors::projection::{CameraModel, Model};
 use std::sync::Arc;
 
 /// Adds the class.
@@ -249,6 +248,30 @@ impl FTheta {
             ))
         })
     }
+}
+
+/// A camera model by its name.
+///
+/// # Errors
+/// `ValueError` if there is none of this name.
+fn camera(model: &str) -> PyResult<CameraModel> {
+    match model {
+        "pinhole" => Ok(CameraModel::Pinhole),
+        "ortho" => Ok(CameraModel::Ortho),
+        "fisheye" => Ok(CameraModel::Fisheye),
+        other => Err(PyValueError::new_err(format!(
+            "camera_model must be \"pinhole\", \"ortho\" or \"fisheye\", found {other:?}"
+        ))),
+    }
+}
+
+/// The same on a card.
+fn camera_on_card(model: &str) -> PyResult<on_card::CameraModel> {
+    Ok(match camera(model)? {
+        CameraModel::Pinhole => on_card::CameraModel::Pinhole,
+        CameraModel::Ortho => on_card::CameraModel::Ortho,
+        CameraModel::Fisheye => on_card::CameraModel::Fisheye,
+    })
 }
 
 /// What a projection takes as ``camera_model``.

@@ -25,7 +25,6 @@ mod intersect;
 mod losses;
 mod optimise;
 mod projection;
-mod projection_simple;
 mod quat_scale;
 mod rasterize;
 mod rows;
@@ -40,7 +39,6 @@ pub fn add(parent: &Bound<'_, PyModule>) -> PyResult<()> {
     quat_scale::add(&module)?;
     cameras::add(&module)?;
     projection::add(&module)?;
-    projection_simple::add(&module)?;
     harmonics::add(&module)?;
     intersect::add(&module)?;
     rasterize::add(&module)?;

@@ -1,4 +1,4 @@
-//! Adam, relocation, nearest neighbours.
+//! Adam, nearest neighbours.
 
 use super::call::Side::{Is, Named};
 use super::call::{Call, Object, Side, for_float, maybe, maybe_on, run};
@@ -6,17 +6,15 @@ use pyo3::prelude::*;
 use splatcore::cuda::tensors as on_card;
 use splatcore::cuda::tensors::selective_adam;
 use splatcore::tensors::adam::Rates;
-use splatcore::tensors::{Real, adam as adam_op, neighbours, relocation as relocation_op};
+use splatcore::tensors::{Real, adam as adam_op, neighbours};
 
 const ROWS: Side = Named("n");
 const D: Side = Named("D");
 const N: Side = Named("N");
-const MAX: Side = Named("n_max");
 
 /// Adds the functions.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(adam, module)?)?;
-    module.add_function(wrap_pyfunction!(relocation, module)?)?;
     module.add_function(wrap_pyfunction!(nearest_neighbours, module)?)
 }
 
@@ -64,54 +62,6 @@ fn adam(
         let (mean, square) = (mean.slice(&checked), square.slice(&checked));
         let (channels, valid) = (call.side("D"), maybe(&valid, &checked));
         run(py, &checked, || adam_op::step(channels, param, grad, mean, square, valid, &rates))
-    })
-}
-
-/// Writes opacities ``[N]`` and scales ``[N, 3]`` of each of ``ratios`` ``[N]`` copies
-/// (3DGS-MCMC, equation 9). ``binoms`` ``[n_max, n_max]`` are binomial coefficients; ratios are
-/// taken into 1 to n_max.
-#[pyfunction]
-#[pyo3(signature = (
-    opacities, scales, ratios, binoms, new_opacities, new_scales, *, stream=0
-))]
-fn relocation(
-    py: Python<'_>,
-    opacities: Object<'_, '_>,
-    scales: Object<'_, '_>,
-    ratios: Object<'_, '_>,
-    binoms: Object<'_, '_>,
-    new_opacities: Object<'_, '_>,
-    new_scales: Object<'_, '_>,
-    stream: usize,
-) -> PyResult<()> {
-    let mut call = Call::default();
-    let opacities = call.floats("opacities", opacities, &[N])?;
-    let scales = call.floats("scales", scales, &[N, Is(3)])?;
-    let ratios = call.values::<i32>("ratios", ratios, &[N])?;
-    let binoms = call.floats("binoms", binoms, &[MAX, MAX])?;
-    let mut new_opacities = call.floats_out("new_opacities", new_opacities, &[N])?;
-    let mut new_scales = call.floats_out("new_scales", new_scales, &[N, Is(3)])?;
-    if let Some(card) = call.card(stream)? {
-        let split = on_card::relocation::Split {
-            opacities: opacities.on(&card),
-            scales: scales.on(&card),
-            ratios: ratios.on(&card),
-            binoms: binoms.on(&card),
-        };
-        let (new_opacities, new_scales) = (new_opacities.on(&card), new_scales.on(&card));
-        return card.run(py, |on| {
-            on_card::relocation::relocate(on, &split, new_opacities, new_scales)
-        });
-    }
-    let (checked, float) = call.check()?;
-    for_float!(float, F => {
-        let (opacities, scales) = (opacities.slice::<F>(&checked), scales.slice(&checked));
-        let (ratios, binoms) = (ratios.slice(&checked), binoms.slice(&checked));
-        let new_opacities = new_opacities.slice(&checked);
-        let new_scales = new_scales.slice(&checked);
-        run(py, &checked, || {
-            relocation_op::relocate(opacities, scales, ratios, binoms, new_opacities, new_scales)
-        })
     })
 }
 

@@ -200,18 +200,6 @@ def test_rows():
         assert torch.equal(mine[rows], part) and (mine != 0).sum() <= part.numel()
 
 
-@pytest.mark.parametrize("model", ["pinhole", "ortho", "fisheye"])
-def test_projection_in_camera_space(model):
-    i, n = 2, 500
-    means, covars = numbers(1, i, n, 3), numbers(2, i, n, 3, 3)
-    means[..., 2] += 2.0
-    ks = cameras(1, i)[1][0]
-    camera = (means, covars, ks, WIDTH, HEIGHT, model)
-    both(tensors.projection_simple_fwd, *camera, Out(i, n, 2), Out(i, n, 2, 2))
-    v = (numbers(3, i, n, 2), numbers(4, i, n, 2, 2))
-    both(tensors.projection_simple_bwd, *camera, *v, Out(i, n, 3), Out(i, n, 3, 3), tolerance=1e-3)
-
-
 @pytest.mark.parametrize("triu", [False, True])
 def test_covariances(triu):
     n, side = 700, (6,) if triu else (3, 3)
@@ -340,12 +328,6 @@ def test_optimisers():
         on[device] = [value.cpu().double() for value in (param, mean, square)]
     for mine, reference in zip(on[CARD], on[CPU], strict=True):
         torch.testing.assert_close(mine, reference, rtol=1e-5, atol=1e-6)
-    binoms = torch.tensor([[math.comb(i, k) for k in range(20)] for i in range(20)])
-    ratios = (torch.arange(n) % 12 + 1).to(torch.int32)
-    both(
-        tensors.relocation, numbers(5, n, low=0.01, high=0.95), numbers(6, n, 3, low=0.1), ratios,
-        binoms.double(), Out(n), Out(n, 3),
-    )  # fmt: skip
     both(tensors.nearest_neighbours, numbers(7, 3000, 3), Out(3000))
 
 

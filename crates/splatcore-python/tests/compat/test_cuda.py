@@ -73,6 +73,33 @@ def test_rasterization(name, precision):
         assert scenes.relative(found, slope) < 0.02, key
 
 
+@pytest.mark.parametrize("model", ["pinhole", "ortho", "fisheye"])
+def test_projection_in_camera_space(model):
+    random = torch.Generator().manual_seed(1)
+    means, covars = torch.randn(2, 50, 12, generator=random).split([3, 9], -1)
+    given = (means + torch.tensor([0.0, 0.0, 4.0]), covars.unflatten(-1, (3, 3)))
+    found = []
+    for device in ("cuda", "cpu"):
+        leaves = [part.to(device, copy=True).requires_grad_() for part in given]
+        K = scenes.poses(2)[1].to(device, torch.float32)
+        parts = gsplat.proj(*leaves, K, WIDTH, HEIGHT, model)
+        slopes = torch.autograd.grad(sum(part.square().sum() for part in parts), leaves)
+        found.append((*parts, *slopes))
+    for one, other in zip(*found):
+        assert one.device.type == "cuda" and scenes.relative(one, other) < 1e-4
+
+
+def test_relocation():
+    random = torch.Generator().manual_seed(1)
+    given = (torch.rand(60, generator=random), torch.rand(60, 3, generator=random))
+    binoms = torch.tensor([[math.comb(n, k) for k in range(20)] for n in range(20)]).float()
+    ratios = torch.arange(60) % 22
+    wanted = gsplat.compute_relocation(*given, ratios.clone(), binoms)
+    moved = [part.cuda() for part in (*given, ratios, binoms)]
+    for one, other in zip(gsplat.compute_relocation(*moved), wanted):
+        assert one.device.type == "cuda" and scenes.relative(one, other) < 1e-5
+
+
 def drawn(**changed):
     """Whether an image has other bits in single precision, and how far apart both are."""
     given = scenes.make(count=60, degree=2, dtype=torch.float32, device="cuda")

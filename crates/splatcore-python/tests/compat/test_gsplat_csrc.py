@@ -170,6 +170,32 @@ def test_its_mcmc_strategy_refines(gsplat):
     assert all(part.isfinite().all() for part in leaves.values())
 
 
+@pytest.mark.parametrize("model", ["pinhole", "ortho", "fisheye"])
+def test_it_projects_from_camera_space(gsplat, model):
+    random = torch.Generator().manual_seed(1)
+    means, covars = torch.randn(2, 5, 12, generator=random).split([3, 9], -1)
+    means = means + torch.tensor([0.0, 0.0, 4.0])
+    given = (means.contiguous(), covars.unflatten(-1, (3, 3)).contiguous())
+    found = []
+    for proj in (importlib.import_module("gsplat.cuda._wrapper").proj, ours.proj):
+        leaves = [part.clone().requires_grad_() for part in given]
+        parts = proj(*leaves, scenes.poses(2)[1].float(), WIDTH, HEIGHT, model)
+        loss = sum((part * scenes.weights(part)).sum() for part in parts)
+        found.append((*parts, *torch.autograd.grad(loss, leaves)))
+    for one, other in zip(*found):
+        assert torch.equal(one, other)
+
+
+def test_its_relocation_leaves_ratios_alone():
+    ratios = torch.tensor([0, 2, 9], dtype=torch.int32)
+    given = (torch.tensor([0.2, 0.5, 0.9]), torch.rand(3, 3))
+    binoms = torch.tensor([[1.0, 0, 0], [1, 1, 0], [1, 2, 1]])
+    found = csrc.relocation(*given, ratios, binoms, 3)
+    assert ratios.tolist() == [0, 2, 9]
+    wanted = ours.compute_relocation(*given, ratios, binoms)
+    assert all(torch.equal(one, other) for one, other in zip(found, wanted))
+
+
 def test_its_optimiser_moves_what_is_visible(gsplat):
     param = torch.nn.Parameter(torch.ones(4, 3))
     optimizer = gsplat.SelectiveAdam([param], eps=1e-8, betas=(0.9, 0.999))

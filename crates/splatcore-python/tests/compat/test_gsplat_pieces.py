@@ -217,6 +217,70 @@ def test_harmonics_and_covariances():
     assert gsplat.quat_scale_to_covar_preci(quats, scales, True, False)[1] is None
 
 
+@pytest.mark.parametrize("model", ["pinhole", "ortho", "fisheye"])
+def test_projection_in_camera_space(model):
+    random = torch.Generator().manual_seed(1)
+    means = 3 * torch.randn(3, 2, 9, 3, generator=random, dtype=torch.float64)
+    means[..., 2] = means[..., 2].abs() + 0.3
+    covars = torch.randn(3, 2, 9, 3, 3, generator=random, dtype=torch.float64)
+    Ks = scenes.poses(2)[1].expand(3, 2, 3, 3)
+    call = (means, covars, Ks, WIDTH, HEIGHT, model)
+    found = gsplat.proj(*call)
+    for b in range(3):
+        for c in range(2):
+            wanted = reference.project(means[b, c], covars[b, c], Ks[b, c], WIDTH, HEIGHT, model)
+            torch.testing.assert_close(tuple(part[b, c] for part in found), wanted)
+    single = gsplat.proj(*(part.float() for part in call[:3]), *call[3:])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        cast = gsplat.proj(*(part.float() for part in call[:3]), *call[3:])
+    for part, same, wanted in zip(single, cast, found):
+        assert part.dtype == torch.float32 and torch.equal(part, same)
+        assert scenes.relative(part, wanted) < 1e-5
+    none = gsplat.proj(means[..., :0, :], covars[..., :0, :, :], *call[2:])
+    assert [part.shape for part in none] == [(3, 2, 0, 2), (3, 2, 0, 2, 2)]
+    wrong = [
+        ({0: means[..., :2]}, ValueError, r"means must have shape \[..., n, n, 3\]"),
+        ({1: covars[..., 0]}, ValueError, r"covars must have shape \[3, 2, 9, 3, 3\]"),
+        ({2: Ks[:, :1]}, ValueError, r"Ks must have shape \[3, 2, 3, 3\]"),
+        ({3: 0}, ValueError, "width must be positive"),
+        ({5: "equirect"}, ValueError, "camera_model must be one of"),
+        ({5: "ftheta"}, NotImplementedError, "camera_model"),
+    ]
+    for changed, error, match in wrong:
+        with pytest.raises(error, match=match):
+            gsplat.proj(*({**dict(enumerate(call)), **changed}).values())
+
+
+def test_a_fisheye_is_smooth_where_its_series_begins():
+    # Series and closed form meet at rho = 0.05 z^2: a step over it changes what a step beside it
+    # changes.
+    edge = math.sqrt(0.05)
+    x = torch.tensor([-1e-6, 0, 1e-6], dtype=torch.float64) + edge
+    means = torch.stack([0.8 * x, 0.6 * x, torch.ones_like(x)], -1)[None]
+    covars = torch.diag(torch.tensor([0.2, 0.3, 0.4], dtype=torch.float64)).expand(1, 3, 3, 3)
+    K = torch.diag(torch.tensor([100.0, 100, 1], dtype=torch.float64))[None]
+    for part in gsplat.proj(means, covars, K, WIDTH, HEIGHT, "fisheye"):
+        before, at, after = part[0]
+        assert ((before + after - 2 * at).abs() < 1e-8).all()
+
+
+def test_a_fisheye_is_exact_nearly_behind_the_camera():
+    # 164 degrees from the axis the numbers of the Jacobian are 13,000 and 180 in one row, and small
+    # gradients are differences of large numbers.
+    means = torch.tensor([[[-0.035297453, 0.078475386, -0.2983216]]])
+    covars = torch.tensor([[[[0.5, 0.125, 0], [0.125, 0.25, 0], [0, 0, 1]]]])
+    K = torch.tensor([[[480.0, 0, 324], [0, 482, 210], [0, 0, 1]]])
+    upstream = torch.tensor([[-0.40625, -0.5], [-0.9375, 0.984375]])
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        leaves = [part.to(dtype).requires_grad_() for part in (means, covars)]
+        parts = gsplat.proj(*leaves, K.to(dtype), 648, 420, "fisheye")
+        slopes = torch.autograd.grad((parts[1] * upstream).sum(), leaves)
+        found.append([*parts, *slopes])
+    for single, double in zip(*found):
+        assert (single - double).abs().max() <= 1e-5 * double.abs().max()
+
+
 def test_adam_moves_rows_that_are_valid():
     random = torch.Generator().manual_seed(1)
     param, grad, first, second = torch.rand(4, 6, 2, 3, generator=random).unbind()
@@ -255,6 +319,41 @@ def test_relocation_keeps_what_is_seen():
         torch.testing.assert_close(found[i], new)
         torch.testing.assert_close(found_scales[i], scales[i] * opacities[i] / sum(terms))
     torch.testing.assert_close(found_scales[0], scales[0])
+    # Above the diagonal there is nothing to read.
+    above = gsplat.compute_relocation(opacities, scales, ratios, binoms + binoms.T.triu(1))
+    assert torch.equal(above[1], found_scales)
+    kept = gsplat.compute_relocation(0 * opacities, scales, ratios, binoms)
+    assert not kept[0].any() and torch.equal(kept[1], scales)
+    single = (part.float() for part in (opacities, scales))
+    for part, wanted in zip(
+        gsplat.compute_relocation(*single, ratios, binoms.float()), (found, found_scales)
+    ):
+        assert part.dtype == torch.float32
+        torch.testing.assert_close(part.double(), wanted, rtol=1e-6, atol=0)
+    with pytest.raises(ValueError, match="binoms must have a row or more"):
+        gsplat.compute_relocation(opacities, scales, ratios, binoms[:0, :0])
+    with pytest.raises(ValueError, match=r"ratios must have shape \[3\], found \[2\]"):
+        gsplat.compute_relocation(opacities, scales, ratios[:2], binoms)
+    none = (opacities[:0], scales[:0], ratios[:0], binoms)
+    assert [part.shape for part in gsplat.compute_relocation(*none)] == [(0,), (0, 3)]
+
+
+def test_copies_have_the_opacity_and_the_integral_of_the_profile():
+    """Of so many copies blended over each other, along a line through their mean: equation 9."""
+    n_max = 51
+    binoms = [[math.comb(n, k) for k in range(n_max)] for n in range(n_max)]
+    binoms = torch.tensor(binoms, dtype=torch.float64)
+    ratios = torch.tensor([1, 2, 5, 20])
+    old = torch.tensor([0.1, 0.5, 0.9, 0.3], dtype=torch.float64)
+    scales = torch.arange(1, 13, dtype=torch.float64).view(4, 3)
+    new, new_scales = gsplat.compute_relocation(old, scales, ratios, binoms)
+    torch.testing.assert_close(1 - (1 - new) ** ratios, old)
+    steps = torch.arange(-8000, 8000, dtype=torch.float64) / 500
+    places = steps * (scales / new_scales)[..., None]
+    copies = new[:, None, None] * torch.exp(-0.5 * places**2)
+    sums = (1 - (1 - copies) ** ratios[:, None, None]).sum(-1) / 500
+    wanted = math.sqrt(math.tau) * old[:, None].expand(4, 3)
+    torch.testing.assert_close(sums, wanted, rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("packed", [False, True])

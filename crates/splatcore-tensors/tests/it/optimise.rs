@@ -1,7 +1,6 @@
 use crate::support::Numbers;
 use splatcore_tensors::adam::{Rates, step};
 use splatcore_tensors::neighbours::mean_squared_distances;
-use splatcore_tensors::relocation::relocate;
 
 #[test]
 fn adam_is_its_formula_without_bias_correction() {
@@ -33,63 +32,6 @@ fn adam_is_its_formula_without_bias_correction() {
             assert!((found - expected).abs() < 1e-14);
         }
     }
-}
-
-/// The opacity of so many copies blended over each other at the mean is the opacity before, and the
-/// integral of the copies' profile along a line through it as well, which equation 9 asks for.
-#[test]
-fn relocation_keeps_opacity_and_the_integral_of_the_profile() {
-    let most = 51;
-    let mut binoms = vec![0.0; most * most];
-    for i in 0..most {
-        for k in 0..=i {
-            let above = |k: usize| binoms[(i - 1) * most + k];
-            binoms[i * most + k] = match k {
-                0 => 1.0,
-                _ => above(k - 1) + if k < i { above(k) } else { 0.0 },
-            };
-        }
-    }
-    let opacities = [0.1, 0.5, 0.9, 0.3];
-    let ratios = [1, 2, 5, 20];
-    let scales: Vec<f64> = (1..=12).map(f64::from).collect();
-    let (mut new_opacities, mut new_scales) = ([0.0; 4], [0.0; 12]);
-    relocate(
-        &opacities,
-        &scales,
-        &ratios,
-        &binoms,
-        &mut new_opacities,
-        &mut new_scales,
-    )
-    .unwrap();
-    for i in 0..4 {
-        let left = (1.0f64 - new_opacities[i]).powi(ratios[i]);
-        assert!((1.0 - left - opacities[i]).abs() < 1e-12);
-        for axis in 0..3 {
-            let (old, new) = (scales[3 * i + axis], new_scales[3 * i + axis]);
-            let (step, mut sum) = (old / 500.0, 0.0);
-            for j in -8000..8000 {
-                let x = f64::from(j) * step;
-                let copy = new_opacities[i] * (-0.5 * (x / new).powi(2)).exp();
-                sum += (1.0 - (1.0 - copy).powi(ratios[i])) * step;
-            }
-            let expected = opacities[i] * old * std::f64::consts::TAU.sqrt();
-            assert!((sum / expected - 1.0).abs() < 1e-6, "{} {}", sum, expected);
-        }
-    }
-    let of = |ratio| {
-        let (mut o, mut s) = ([0.0], [0.0; 3]);
-        relocate(&[0.5], &[1.0; 3], &[ratio], &binoms, &mut o, &mut s).unwrap();
-        (o, s)
-    };
-    assert_eq!([0, -7, 52, i32::MAX].map(of), [1, 1, 51, 51].map(of));
-    let (mut o, mut s) = ([0.0], [0.0; 3]);
-    let error = relocate(&[0.5], &[1.0; 3], &[1], &[], &mut o, &mut s).unwrap_err();
-    assert_eq!(error.argument, "binoms");
-    let (mut o, mut s) = ([0.0], [0.0; 3]);
-    relocate(&[0.0], &[1.0, 2.0, 3.0], &[4], &binoms, &mut o, &mut s).unwrap();
-    assert_eq!((o, s), ([0.0], [1.0, 2.0, 3.0]));
 }
 
 #[test]

@@ -1,22 +1,19 @@
 //! Splats of Gaussians for each camera, and their gradients: launches projection.cu and
-//! projection_backward.cu, through lenses and rolling shutters once for each camera; without
-//! culling and blur, projection_simple.cu.
+//! projection_backward.cu, through lenses and rolling shutters once for each camera.
 
 mod backward;
 mod kernels;
 mod lens;
 mod scene;
-mod simple;
 #[cfg(test)]
 mod tests;
 
 pub use backward::backward;
+pub(super) use kernels::programs;
 pub use scene::{
     CameraModel, Culling, GaussianGradients, Model, RadiusRule, Scene, Shapes, SplatGradients,
     Splats,
 };
-pub use simple::{Simple, simple_backward, simple_forward};
-pub(super) use {kernels::programs, simple::program as simple_program};
 
 use super::slice::optional;
 use super::{BLOCK, OnStream};

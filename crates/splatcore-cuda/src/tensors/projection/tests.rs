@@ -1,8 +1,8 @@
 //! Splats and gradients against the functions of splatcore-tensors in f64.
 
 use super::{
-    CameraModel, Culling, GaussianGradients, Model, RadiusRule, Scene, Shapes, Simple,
-    SplatGradients, Splats, backward, forward, simple_backward, simple_forward,
+    CameraModel, Culling, GaussianGradients, Model, RadiusRule, Scene, Shapes, SplatGradients,
+    Splats, backward, forward,
 };
 use crate::tensors::tests::{Fixture, Numbers, Tensor, assert_close, fixture};
 use crate::tests::support::device::emulator_with;
@@ -382,96 +382,4 @@ fn missing_compensations_are_told() {
         error.to_string().contains("compensations is not"),
         "{error}"
     );
-}
-
-/// `proj` and its gradients against the CPU in f64, for the gradients `v` of means and covariances
-/// in the image; within `tolerance` of the largest number of each output.
-fn check_simple(
-    on: &Fixture,
-    input: &plain::Simple<'_, f64>,
-    model: CameraModel,
-    v: &[Vec<f64>; 2],
-    tolerance: f64,
-) {
-    let rows = input.images * input.gaussians;
-    let mut expected = [2, 4, 3, 9].map(|width| vec![f64::NAN; width * rows]);
-    let [means2d, covars2d, v_means, v_covars] = &mut expected;
-    plain::simple_forward(input, means2d, covars2d).unwrap();
-    plain::simple_backward(input, &v[0], &v[1], v_means, v_covars).unwrap();
-
-    let inputs =
-        [input.means, input.covars, input.ks, &v[0], &v[1]].map(|values| on.floats(values));
-    let [means, covars, ks, v_means2d, v_covars2d] = inputs.each_ref().map(Tensor::slice);
-    let simple = Simple {
-        images: input.images,
-        gaussians: input.gaussians,
-        means,
-        covars,
-        ks,
-        width: input.width as usize,
-        height: input.height as usize,
-        camera_model: model,
-    };
-    let outs = expected
-        .each_ref()
-        .map(|values| on.out::<f32>(values.len()));
-    let [means2d, covars2d, v_means, v_covars] = outs.each_ref().map(Tensor::slice);
-    let stream = on.stream();
-    simple_forward(&stream, &simple, means2d, covars2d).unwrap();
-    simple_backward(
-        &stream,
-        &simple,
-        [v_means2d, v_covars2d],
-        [v_means, v_covars],
-    )
-    .unwrap();
-    for (i, (out, expected)) in outs.iter().zip(&expected).enumerate() {
-        let name = format!("output {i} of {model:?}");
-        assert_close(&name, &out.written(), expected, tolerance);
-    }
-}
-
-#[test]
-fn means_and_covariances_in_camera_space_are_those_of_the_cpu() {
-    let Some(on) = fixture() else { return };
-    let world = World::new(90);
-    let (images, gaussians) = (2, 90);
-    let rows = images * gaussians;
-    let mut numbers = Numbers::new(29);
-    let covars = numbers.many(9 * rows, -0.1, 0.2);
-    let v = [2, 4].map(|width| numbers.many(width * rows, -1.0, 1.0));
-    for (model, plain_model) in MODELS {
-        let input = plain::Simple {
-            images,
-            gaussians,
-            means: &world.means,
-            covars: &covars,
-            ks: &world.ks[..9 * images],
-            width: WIDTH,
-            height: HEIGHT,
-            model: plain_model,
-        };
-        check_simple(&on, &input, model, &v, 1e-4);
-    }
-}
-
-/// There the numbers of the Jacobian are 13,000 and 180 in one row, and J^T G J has small elements
-/// that are differences of large ones: what is added to x^2 alone moves them by half of their size.
-#[test]
-fn a_fisheye_is_exact_nearly_behind_the_camera() {
-    let Some(on) = fixture() else { return };
-    // 164 degrees from the axis.
-    let means = [-0.035_297_453, 0.078_475_386, -0.298_321_6].map(|v: f32| f64::from(v));
-    let input = plain::Simple {
-        images: 1,
-        gaussians: 1,
-        means: &means,
-        covars: &[0.5, 0.125, 0.0, 0.125, 0.25, 0.0, 0.0, 0.0, 1.0],
-        ks: &[480.0, 0.0, 324.0, 0.0, 482.0, 210.0, 0.0, 0.0, 1.0],
-        width: 648,
-        height: 420,
-        model: plain::CameraModel::Fisheye,
-    };
-    let v = [vec![0.0; 2], vec![-0.40625, -0.5, -0.9375, 0.984375]];
-    check_simple(&on, &input, CameraModel::Fisheye, &v, 1e-5);
 }

@@ -3,7 +3,7 @@
 Outputs are arguments, filled wholly; gradients are those with a name that begins with ``v_``. All
 tensors of a call are contiguous, on one device and of one float type (float32 or float64), but for
 those of integers and booleans. Shapes are in the docstrings, where the first side may be any number
-of dimensions, but for ``N``, ``n_max`` and ``total``. ``stream`` is the CUDA stream, as
+of dimensions, but for ``N`` and ``total``. ``stream`` is the CUDA stream, as
 ``torch.cuda.current_stream().cuda_stream`` gives it; without CUDA tensors it has no effect.
 """
 
@@ -25,15 +25,12 @@ __all__ = [
     "nearest_neighbours",
     "projection_bwd",
     "projection_fwd",
-    "projection_simple_bwd",
-    "projection_simple_fwd",
     "quat_scale_to_covar_preci_bwd",
     "quat_scale_to_covar_preci_fwd",
     "rasterize_bwd",
     "rasterize_fwd",
     "rasterize_to_indices_count",
     "rasterize_to_indices_fill",
-    "relocation",
     "scatter_rows",
     "spherical_harmonics_bwd",
     "spherical_harmonics_fwd",
@@ -98,32 +95,6 @@ def quat_scale_to_covar_preci_bwd(
     v_precis: _Tensor | None,
     v_quats: _Tensor,
     v_scales: _Tensor,
-    *,
-    stream: int = 0,
-) -> None: ...
-def projection_simple_fwd(
-    means: _Tensor,
-    covars: _Tensor,
-    Ks: _Tensor,
-    width: int,
-    height: int,
-    camera_model: _CameraModel,
-    means2d: _Tensor,
-    covars2d: _Tensor,
-    *,
-    stream: int = 0,
-) -> None: ...
-def projection_simple_bwd(
-    means: _Tensor,
-    covars: _Tensor,
-    Ks: _Tensor,
-    width: int,
-    height: int,
-    camera_model: _CameraModel,
-    v_means2d: _Tensor,
-    v_covars2d: _Tensor,
-    v_means: _Tensor,
-    v_covars: _Tensor,
     *,
     stream: int = 0,
 ) -> None: ...
@@ -406,16 +377,6 @@ def adam(
     b1: float,
     b2: float,
     eps: float,
-    *,
-    stream: int = 0,
-) -> None: ...
-def relocation(
-    opacities: _Tensor,
-    scales: _Tensor,
-    ratios: _Tensor,
-    binoms: _Tensor,
-    new_opacities: _Tensor,
-    new_scales: _Tensor,
     *,
     stream: int = 0,
 ) -> None: ...

@@ -393,30 +393,3 @@ class Covariances(torch.autograd.Function):
         ]
         v_quats, v_scales = _ops.covariances_backward(quats, scales, ctx.triu, *upstream)
         return v_quats, v_scales, None, None, None
-
-
-class SimpleProjection(torch.autograd.Function):
-    """Means and covariances in camera space to the image; gradients of both."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, means: Tensor, covars: Tensor, Ks: Tensor, width: int, height: int, model: str
-    ) -> tuple[Tensor, Tensor]:
-        inputs = (means.contiguous(), covars.contiguous(), Ks.contiguous())
-        ctx.save_for_backward(*inputs)
-        ctx.size, ctx.model = (width, height), model
-        ctx.set_materialize_grads(False)
-        return _ops.simple_forward(*inputs, width, height, model)
-
-    @staticmethod
-    @_once_differentiable
-    def backward(
-        ctx: Any, v_means2d: MaybeTensor, v_covars2d: MaybeTensor
-    ) -> tuple[MaybeTensor, ...]:
-        means, covars, Ks = ctx.saved_tensors
-        v_means2d = _or_zeros(v_means2d, means, 2)
-        v_covars2d = _or_zeros(v_covars2d, means, 2, 2)
-        gradients = _ops.simple_backward(
-            means, covars, Ks, ctx.size, ctx.model, v_means2d, v_covars2d
-        )
-        return (*gradients, None, None, None, None)

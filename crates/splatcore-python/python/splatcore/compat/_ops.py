@@ -245,35 +245,6 @@ def covariances_backward(
     return v_quats, v_scales
 
 
-def simple_forward(
-    means: Tensor, covars: Tensor, Ks: Tensor, width: int, height: int, model: str
-) -> tuple[Tensor, Tensor]:
-    """Projection of ``[..., C, N, 3]`` means and covariances in camera space, without blur."""
-    shape = tuple(means.shape[:-1])
-    means2d, covars2d = means.new_empty(shape + (2,)), means.new_empty(shape + (2, 2))
-    if means.numel() > 0:
-        inputs = (means, covars, Ks, width, height, model)
-        call("projection_simple_fwd", means.device, *inputs, means2d, covars2d)
-    return means2d, covars2d
-
-
-def simple_backward(
-    means: Tensor,
-    covars: Tensor,
-    Ks: Tensor,
-    size: tuple[int, int],
-    model: str,
-    v_means2d: Tensor,
-    v_covars2d: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """Gradients of means and covars."""
-    v_means, v_covars = torch.zeros_like(means), torch.zeros_like(covars)
-    if means.numel() > 0:
-        inputs = (means, covars, Ks, *size, model, v_means2d, v_covars2d)
-        call("projection_simple_bwd", means.device, *inputs, v_means, v_covars)
-    return v_means, v_covars
-
-
 def harmonics_forward(degree: int, dirs: Tensor, coeffs: Tensor, masks: MaybeTensor) -> Tensor:
     """Sums of harmonics up to a degree; ``[..., D]`` for ``[..., K, D]`` coefficients."""
     colors = coeffs.new_empty(*dirs.shape[:-1], coeffs.shape[-1])

@@ -113,7 +113,10 @@ def relocation(
     opacities: Tensor, scales: Tensor, ratios: Tensor, binoms: Tensor, n_max: int
 ) -> tuple[Tensor, Tensor]:
     """Opacities and scales of split Gaussians; see ``gsplat.compute_relocation``."""
-    return _pieces.relocate(opacities, scales, ratios, binoms)
+    found: tuple[Tensor, Tensor] = _pieces.compute_relocation(
+        opacities, scales, ratios.clone(), binoms
+    )
+    return found
 
 
 def intersect_tile(
@@ -149,7 +152,7 @@ def projection_ewa_simple_fwd(
     means: Tensor, covars: Tensor, Ks: Tensor, width: int, height: int, camera_model: Any
 ) -> tuple[Tensor, Tensor]:
     """Means and covariances in the image."""
-    return _ops.simple_forward(means, covars, Ks, width, height, _model(camera_model))
+    return _pieces.proj(means, covars, Ks, width, height, _model(camera_model))
 
 
 def projection_ewa_simple_bwd(
@@ -163,8 +166,12 @@ def projection_ewa_simple_bwd(
     v_covars2d: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """Gradients of means and covars."""
-    model, size = _model(camera_model), (width, height)
-    return _ops.simple_backward(means, covars, Ks, size, model, v_means2d, v_covars2d)
+    model = _model(camera_model)
+    _, gradients = torch.func.vjp(
+        lambda means, covars: _pieces.proj(means, covars, Ks, width, height, model), means, covars
+    )
+    found: tuple[Tensor, Tensor] = gradients((v_means2d, v_covars2d))
+    return found
 
 
 def projection_ewa_3dgs_fused_fwd(

@@ -11,9 +11,10 @@ from typing import Optional
 import torch
 from torch import Tensor
 
-from .. import _checks, _tiles
-from .._functions import Covariances, Harmonics, Rasterize, SimpleProjection, apply
+from .. import _checks, _expressions, _tiles
+from .._functions import Covariances, Harmonics, Rasterize, apply
 from .._native import call
+from .._ops import CAMERA_MODELS
 from .._settings import gsplat as settings
 from ._projection import camera_model_of
 
@@ -65,17 +66,15 @@ def proj(
     """Means ``[..., C, N, 2]`` and covariances ``[..., C, N, 2, 2]`` in the image, in pixels.
 
     ``means`` ``[..., C, N, 3]`` and ``covars`` ``[..., C, N, 3, 3]`` are in camera space, ``Ks`` is
-    ``[..., C, 3, 3]`` and has no gradient here.
+    ``[..., C, 3, 3]``.
     """
     _checks.same_kind({"means": means, "covars": covars, "Ks": Ks})
     _checks.last("means", means, -1, -1, 3)
     _checks.shape("covars", covars, *means.shape, 3)
     _checks.shape("Ks", Ks, *means.shape[:-2], 3, 3)
     size = (_checks.size("width", width), _checks.size("height", height))
-    found: tuple[Tensor, Tensor] = apply(
-        SimpleProjection, means, covars, Ks, *size, camera_model_of(camera_model)
-    )
-    return found
+    model = _checks.choice("camera_model", camera_model_of(camera_model), CAMERA_MODELS)
+    return _expressions.proj(means, covars, Ks, *size, model)
 
 
 @torch.no_grad()
@@ -355,17 +354,7 @@ def compute_relocation(
     _checks.shape("ratios", ratios, n)
     n_max = binoms.shape[0]
     _checks.shape("binoms", binoms, n_max, n_max)
+    if n_max == 0:
+        raise ValueError("binoms must have a row or more, found none")
     ratios.clamp_(min=1, max=n_max)
-    return relocate(opacities, scales, ratios, binoms)
-
-
-def relocate(
-    opacities: Tensor, scales: Tensor, ratios: Tensor, binoms: Tensor
-) -> tuple[Tensor, Tensor]:
-    """``compute_relocation`` without its checks."""
-    opacities, scales = opacities.contiguous(), scales.contiguous()
-    found = (torch.zeros_like(opacities), torch.zeros_like(scales))
-    if opacities.numel() > 0:
-        counts = ratios.int().contiguous()
-        call("relocation", opacities.device, opacities, scales, counts, binoms.contiguous(), *found)
-    return found
+    return _expressions.relocation(opacities, scales, ratios, binoms)
