@@ -28,6 +28,18 @@ pub fn quaternion_from_rotation(r: &[[f64; 3]; 3]) -> [f64; 4] {
     q.map(|v| sign * v / length)
 }
 
+/// The quaternion `w, x, y, z` of the rotation b, then a.
+pub fn quaternion_product(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
+    let [w, x, y, z] = a;
+    let [bw, bx, by, bz] = b;
+    [
+        w * bw - x * bx - y * by - z * bz,
+        w * bx + x * bw + y * bz - z * by,
+        w * by - x * bz + y * bw + z * bx,
+        w * bz + x * by - y * bx + z * bw,
+    ]
+}
+
 /// The normal equations `a x = b` of the point x with the least sum of squared distances from
 /// lines, each a point and a unit direction d. `a` is the mean of I - d d^T over the lines; its
 /// smallest eigenvalue is near 0 if they are nearly parallel. `b` is the mean of (I - d d^T) times

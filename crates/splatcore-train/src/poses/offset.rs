@@ -2,7 +2,7 @@
 
 use splatcore_core::Camera;
 use splatcore_core::camera::rotation_from_quaternion;
-use splatcore_core::linear::quaternion_from_rotation;
+use splatcore_core::linear::{quaternion_from_rotation, quaternion_product};
 
 /// Below this angle a rotation's vector is taken from the first terms of its series.
 const TINY: f64 = 1e-8;
@@ -164,12 +164,7 @@ pub(super) fn exponential(by: [f64; 3]) -> [f64; 4] {
 
 /// The rotation by `b`, then by `a`; of length 1 however often it is called.
 fn product(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
-    unit([
-        a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
-        a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
-        a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
-        a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
-    ])
+    unit(quaternion_product(a, b))
 }
 
 fn unit(q: [f64; 4]) -> [f64; 4] {

@@ -36,7 +36,7 @@
 // If a Gaussian's constant coefficient is below this, no pixel of the macro-tile (`macro-tile`)
 // blends it: over the macro-tile the exponent can rise to at most -(sqrt(30000) - sqrt(0.5 / 0.3
 // log2(e)) 32 sqrt(2))^2, about -10000. Halves end at 65504.
-#define LOWEST_CONSTANT -30000.0f
+#define MIN_CONSTANT -30000.0f
 // The other coefficients are then below 600, unless rounding has taken a needle's whole width.
 #define MAX_COEFFICIENT 60000.0f
 
@@ -61,12 +61,12 @@ __device__ __forceinline__ Row make_row(float4 mean2d, float4 conic, float dx, f
     for (int k = 0; k < 5; ++k) largest = fmaxf(largest, fabsf(values[k]));
     // A Gaussian with not-a-number is not blended: if another coefficient is not a number, neither
     // is the constant.
-    bool counts = constant > LOWEST_CONSTANT && largest < MAX_COEFFICIENT;
+    bool counts = constant > MIN_CONSTANT && largest < MAX_COEFFICIENT;
     u32 halves[3], rests[3];
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
         float first = counts ? values[2 * k] : 0.0f, second = counts   ? values[2 * k + 1]
-                                                              : k == 2 ? LOWEST_CONSTANT
+                                                              : k == 2 ? MIN_CONSTANT
                                                                        : 0.0f;
         halves[k] = pack_half2(first, second);
         rests[k] = pack_half2(first - half_low(halves[k]), second - half_high(halves[k]));
@@ -140,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
     };
     if (thread == 0)
-        store_row(BLOCK, make_row(make_float4(0.0f, 0.0f, LOWEST_CONSTANT, 0.0f),
+        store_row(BLOCK, make_row(make_float4(0.0f, 0.0f, MIN_CONSTANT, 0.0f),
                                   make_float4(0.0f, 0.0f, 0.0f, 0.0f), 0.0f, 0.0f));
     uint2 range = list_range(args.ranges, blockIdx.x);
     for (u32 start = range.x; start < range.y; start += BLOCK) {

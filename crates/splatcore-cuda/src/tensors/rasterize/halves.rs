@@ -64,7 +64,7 @@ pub const HALVES_CHANNELS: [usize; 2] = [3, 4];
 /// The highest cap on alpha. Behind a higher one nothing is left of a transmittance in halves.
 pub const MAX_ALPHA_MAX: f32 = 0.999;
 /// Splats of a thread of `find_largest`.
-const LARGEST_ROWS: u32 = 8;
+const MAX_ROWS: u32 = 8;
 /// Bytes of a splat's row, and of its row of sums.
 const ROW_BYTES: usize = 48;
 static SHARED: &[(&str, &Layout)] = &[
@@ -170,7 +170,7 @@ fn prepare(on: &OnStream, raster: &Raster, colors: &Colors) -> Result<Prepared, 
     if channels == 4 {
         // SAFETY: the buffer has a row behind those of the splats.
         unsafe { on.queue.device.fill(largest, 0, size_of::<u32>()) }.map_err(failed)?;
-        let blocks = blocks.div_ceil(LARGEST_ROWS);
+        let blocks = blocks.div_ceil(MAX_ROWS);
         on.queue.launch(find_largest, blocks, BLOCK, &params)?;
     }
     on.queue.launch(make_splats, blocks, BLOCK, &params)?;

@@ -3,6 +3,7 @@
 use super::similarity::Similarity;
 use crate::DataError;
 use crate::scene::rows::{Extra, Rows};
+use splatcore_core::linear::quaternion_product;
 use splatcore_core::{Gaussians, sh};
 
 /// Rows whose Gaussians are mapped by a similarity: means, sizes, rotations, and spherical
@@ -49,7 +50,8 @@ impl Rows for Moved {
             return Ok(());
         }
         for rotation in &mut to.rotations[start..] {
-            *rotation = product(self.quaternion, rotation.map(f64::from)).map(|v| v as f32);
+            *rotation =
+                quaternion_product(self.quaternion, rotation.map(f64::from)).map(|v| v as f32);
         }
         let k = to.coefficients();
         for coefficients in to.sh[start * k..].chunks_exact_mut(k) {
@@ -65,16 +67,4 @@ impl Rows for Moved {
     fn gather_extras(&self, which: &[u32], to: &mut Vec<u8>) -> Result<(), DataError> {
         self.rows.gather_extras(which, to)
     }
-}
-
-/// The quaternion of the rotation b, then a; both w, x, y, z.
-fn product(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
-    let [w, x, y, z] = a;
-    let [bw, bx, by, bz] = b;
-    [
-        w * bw - x * bx - y * by - z * bz,
-        w * bx + x * bw + y * bz - z * by,
-        w * by - x * bz + y * bw + z * bx,
-        w * bz + x * by - y * bx + z * bw,
-    ]
 }

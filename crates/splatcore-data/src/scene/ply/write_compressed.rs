@@ -20,7 +20,7 @@ const MAX_SCALE: f32 = 20.0;
 /// Higher coefficients are bytes over this and its negative.
 const MAX_SH: f32 = 4.0;
 /// Highest degree that the format has.
-const HIGHEST_DEGREE: u8 = 3;
+const MAX_DEGREE: u8 = 3;
 
 /// The bounds of a chunk: 3 lower and 3 upper ends of positions, log scales and colours.
 type Bounds = [f32; BOUNDS.len() + COLOUR_BOUNDS.len()];
@@ -38,7 +38,7 @@ pub fn write(
     options: &WriteOptions,
     progress: Progress,
 ) -> Result<Written, DataError> {
-    let degree = rows.sh_degree().min(HIGHEST_DEGREE);
+    let degree = rows.sh_degree().min(MAX_DEGREE);
     let higher = sh::coefficients(degree) - 1;
     let order = (!options.keep_order).then(|| morton_order(rows));
     let order = order.transpose()?;

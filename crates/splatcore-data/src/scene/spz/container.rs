@@ -11,7 +11,7 @@ use std::path::Path;
 pub const MAGIC: &[u8; 4] = b"NGSP";
 pub const FLAG_ANTIALIASED: u8 = 1;
 pub const FLAG_EXTENSIONS: u8 = 2;
-const HIGHEST_DEGREE: u8 = 4;
+const MAX_DEGREE: u8 = 4;
 
 /// Real scenes pack 2 to 7 times smaller. What a header declares beyond this many times the file's
 /// size is refused (with [`ALWAYS_ALLOWED`] on top, for scenes of equal Gaussians), so that a small
@@ -81,7 +81,7 @@ impl Header {
             return Err(error(4, problem, "export it as version 3 or 4"));
         }
         let [sh_degree, fractional_bits, flags] = [bytes[12], bytes[13], bytes[14]];
-        if sh_degree > HIGHEST_DEGREE {
+        if sh_degree > MAX_DEGREE {
             let problem = format!(
                 "the header declares spherical harmonics of degree {sh_degree}, the most is 4"
             );

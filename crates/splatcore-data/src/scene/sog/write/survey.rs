@@ -9,7 +9,7 @@ use splatcore_core::Gaussians;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The highest degree that SOG holds.
-const HIGHEST_DEGREE: u8 = 3;
+const MAX_DEGREE: u8 = 3;
 /// Larger coefficients mean nothing, and squares of their differences would overflow.
 const MAX_COEFFICIENT: f32 = 1e9;
 
@@ -38,9 +38,9 @@ impl<'a> Sound<'a> {
             ));
         }
         let degree = self.rows.sh_degree();
-        if degree > HIGHEST_DEGREE {
+        if degree > MAX_DEGREE {
             notes.push(format!(
-                "spherical harmonics of degree {degree} are cut to {HIGHEST_DEGREE}: SOG has no \
+                "spherical harmonics of degree {degree} are cut to {MAX_DEGREE}: SOG has no \
                  higher ones"
             ));
         }
@@ -54,15 +54,15 @@ impl Rows for Sound<'_> {
     }
 
     fn sh_degree(&self) -> u8 {
-        self.rows.sh_degree().min(HIGHEST_DEGREE)
+        self.rows.sh_degree().min(MAX_DEGREE)
     }
 
     fn gather(&self, which: &[u32], to: &mut Gaussians) -> Result<(), DataError> {
         let first = to.len();
-        if self.rows.sh_degree() > HIGHEST_DEGREE {
+        if self.rows.sh_degree() > MAX_DEGREE {
             let mut piece = Gaussians::empty(self.rows.sh_degree());
             self.rows.gather(which, &mut piece)?;
-            let piece = piece.with_sh_degree(HIGHEST_DEGREE);
+            let piece = piece.with_sh_degree(MAX_DEGREE);
             (0..piece.len()).for_each(|i| to.push_from(&piece, i));
         } else {
             self.rows.gather(which, to)?;
