@@ -176,6 +176,9 @@ static __forceinline__ void copy_async_16(void* shared, const void* global, EMUL
 static __forceinline__ void copy_async_cached_16(void* shared, const void* global, EMULATOR_HERE) {
     emulator::copy_async(shared, global, 16, file, line);
 }
+static __forceinline__ void copy_async_8(void* shared, const void* global, EMULATOR_HERE) {
+    emulator::copy_async(shared, global, 8, file, line);
+}
 static __forceinline__ void copy_async_4(void* shared, const void* global, EMULATOR_HERE) {
     emulator::copy_async(shared, global, 4, file, line);
 }

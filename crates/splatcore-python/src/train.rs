@@ -182,6 +182,7 @@ fn start(
             config::Moments::Full => Moments::Full,
             config::Moments::Compact => Moments::Compact,
             config::Moments::Second => Moments::Second,
+            config::Moments::Small => Moments::Small,
         },
         offload: true,
         ..Options::default()

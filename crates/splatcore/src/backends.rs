@@ -197,6 +197,7 @@ fn options_of(config: &ResolvedConfig, card: &Card<'_>) -> Options {
             config::Moments::Full => splatcore_cuda::Moments::Full,
             config::Moments::Compact => splatcore_cuda::Moments::Compact,
             config::Moments::Second => splatcore_cuda::Moments::Second,
+            config::Moments::Small => splatcore_cuda::Moments::Small,
         },
         half_scene: false,
     }

@@ -10,7 +10,6 @@ use crate::device::error::failed;
 use crate::ops;
 use crate::ops::accumulate::FrameGradients;
 use crate::ops::adam::kind::AdamKind;
-use crate::ops::adam::moments::Moments;
 use crate::ops::camera_gradients::{CameraFrame, CameraKind, Share};
 use crate::ops::depth_loss::{self, DepthFrame};
 use crate::ops::lens::LensKind;
@@ -410,10 +409,12 @@ impl CudaLearner {
     /// A first moment that is not kept decays at once.
     fn check_moments(&self, plan: &StepPlan) -> Result<(), BackendError> {
         match self.state.moments {
-            Moments::Second if plan.betas[0] != 0.0 => Err(BackendError::Input(format!(
-                "a step whose first moments decay by {}, which this learner does not keep",
-                plan.betas[0]
-            ))),
+            moments if !moments.keeps_first() && plan.betas[0] != 0.0 => {
+                Err(BackendError::Input(format!(
+                    "a step whose first moments decay by {}, which this learner does not keep",
+                    plan.betas[0]
+                )))
+            }
             _ => Ok(()),
         }
     }

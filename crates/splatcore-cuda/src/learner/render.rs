@@ -23,7 +23,7 @@ impl CudaLearner {
             count: self.state.count,
             count_at: self.state.device_count.address(),
             sh_degree: self.state.sh_degree,
-            half: false,
+            half: self.state.has_half_harmonics(),
             is_spatial: false,
             arrays,
             shape: ShapeColumns::of(&self.state.columns),

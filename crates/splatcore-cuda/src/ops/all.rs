@@ -8,7 +8,8 @@ use super::columns::kernels::learning;
 use super::intersect::{self, macro_tiles};
 use super::lens::LensKind;
 use super::project::{
-    by_depth, filtered, of_half_scene, of_shard, project, project_binned, through_lens, with_rays,
+    by_depth, filtered, of_half_scene, of_shard, project, project_binned, through_lens,
+    with_halves, with_rays,
 };
 use super::project_backward::{project_backward, write_gradients};
 use super::{
@@ -82,6 +83,7 @@ pub fn all_programs() -> Vec<Program> {
             let kind = CameraKind {
                 in_use: 0,
                 stored: 0,
+                half: false,
                 antialias,
                 shaped,
                 lens,
@@ -118,6 +120,7 @@ pub fn all_programs() -> Vec<Program> {
         let with = |[antialias, shaped]: [bool; 2], lens| CameraKind {
             in_use: degree,
             stored: sh::MAX_DEGREE,
+            half: false,
             antialias,
             shaped,
             lens,
@@ -130,8 +133,30 @@ pub fn all_programs() -> Vec<Program> {
             with([true; 2], LensKind::Rolling),
         ];
         all.extend(kinds.map(pose_gradient::program));
+        all.extend(of_halves(degree, &kinds));
         all.extend(shard_programs(degree));
     }
+    all
+}
+
+/// What steps and images need of Gaussians that learn with harmonics of degree 3 as halves.
+fn of_halves(in_use: u8, kinds: &[CameraKind]) -> Vec<Program> {
+    let stored = sh::MAX_DEGREE;
+    let project = project(in_use, stored, Intersect::Exact);
+    let mut all = vec![
+        of_shard(with_halves(project.clone(), true)),
+        with_halves(project, true),
+        with_halves(project_backward(in_use, stored, false), true),
+    ];
+    for sparse in [false, true] {
+        let adam = adam::program(in_use, stored, Moments::Small, sparse, false);
+        all.extend([adam::of_batch(adam.clone()), of_shard(adam.clone()), adam]);
+    }
+    all.extend(
+        kinds
+            .iter()
+            .map(|&kind| pose_gradient::program(CameraKind { half: true, ..kind })),
+    );
     all
 }
 

@@ -61,6 +61,8 @@ pub struct CameraKind {
     pub in_use: u8,
     /// Degree as stored.
     pub stored: u8,
+    /// Harmonics are halves.
+    pub half: bool,
     /// Mip-Splatting's 2D filter.
     pub antialias: bool,
     /// Columns change how Gaussians are drawn.
@@ -78,6 +80,7 @@ impl CameraKind {
         Self {
             in_use: options.sh_degree.min(scene.sh_degree),
             stored: scene.sh_degree,
+            half: scene.half,
             antialias: options.antialias,
             shaped: scene.shape.any(),
             lens,

@@ -4,7 +4,7 @@
 //! steps, those of the Gaussians in view. No kernel differs, so no bit does. Why it is so:
 //! docs/log/beyond-memory.md.
 
-use super::adam::moments::{Format, Moments};
+use super::adam::moments::Moments;
 use super::groups::{LOG_SCALES, MEANS, OPACITIES, ROTATIONS, SH, widths};
 use crate::device::Place;
 
@@ -49,8 +49,8 @@ impl Headroom {
 pub fn row_bytes(sh_degree: u8, moments: Moments) -> [[usize; 3]; 5] {
     let widths = widths(sh_degree);
     std::array::from_fn(|k| {
-        let [first, second] = moments.formats(k);
-        [Format::F32, first, second].map(|format| widths[k] * format.bytes())
+        let formats = moments.formats(k, sh_degree);
+        formats.map(|format| widths[k] * format.bytes())
     })
 }
 

@@ -12,7 +12,7 @@ pub struct SceneAddresses {
     pub count_at: u64,
     /// Stored degree.
     pub sh_degree: u8,
-    /// The harmonics are stored as halves: such a scene can be rendered and no more.
+    /// The harmonics are stored as halves.
     pub half: bool,
     /// Means, log scales, rotations, opacity logits, spherical harmonics.
     pub arrays: [u64; 5],

@@ -23,7 +23,7 @@ const ZEROS: usize = 1 << 16;
 
 /// One parameter group and its moments, rows of `width` numbers a Gaussian.
 pub struct Group {
-    /// `[capacity][width]` f32
+    /// `[capacity][width]`
     pub parameters: Buffer,
     /// Adam's first moments, in the same shape.
     pub first: Buffer,
@@ -31,15 +31,14 @@ pub struct Group {
     pub second: Buffer,
     /// Numbers a row.
     pub width: usize,
-    /// How numbers of first and second moments are stored.
-    pub formats: [Format; 2],
+    /// How numbers of parameters, first and second moments are stored.
+    pub formats: [Format; 3],
 }
 
 impl Group {
     /// Bytes of a row of each array: parameters, first, second moments.
     pub fn row_bytes(&self) -> [usize; 3] {
-        let [first, second] = self.formats;
-        [Format::F32, first, second].map(|format| self.width * format.bytes())
+        self.formats.map(|format| self.width * format.bytes())
     }
 
     /// Parameters, first, second moments.
@@ -49,8 +48,7 @@ impl Group {
 
     /// One of [`Group::arrays`], and how its numbers are stored.
     fn stored(&self, array: usize) -> (&Buffer, Format) {
-        let [first, second] = self.formats;
-        (self.arrays()[array], [Format::F32, first, second][array])
+        (self.arrays()[array], self.formats[array])
     }
 
     /// As [`Group::arrays`].
@@ -182,7 +180,7 @@ impl State {
         let widths = widths(state.gaussians.sh_degree);
         let mut groups = Vec::with_capacity(5);
         for k in 0..5 {
-            let formats = moments.formats(k);
+            let formats = moments.formats(k, sh_degree);
             let stored = |array: usize, format: Format, numbers: &[f32]| {
                 let numbers = stored_of(division.as_ref(), (k, array), numbers, count);
                 let bytes = format.bytes() * numbers.len();
@@ -191,9 +189,9 @@ impl State {
                 write(&buffer, format, &numbers).map(|()| buffer)
             };
             groups.push(Group {
-                parameters: stored(0, Format::F32, parameters[k])?,
-                first: stored(1, formats[0], first[k])?,
-                second: stored(2, formats[1], second[k])?,
+                parameters: stored(0, formats[0], parameters[k])?,
+                first: stored(1, formats[1], first[k])?,
+                second: stored(2, formats[2], second[k])?,
                 width: widths[k],
                 formats,
             });
@@ -250,7 +248,7 @@ impl State {
         self.place_arrays(state.gaussians.len(), state.gaussians.sh_degree)?;
         let count = state.gaussians.len();
         for (k, group) in self.groups.iter_mut().enumerate() {
-            let formats = [Format::F32, group.formats[0], group.formats[1]];
+            let formats = group.formats;
             let numbers = [parameters[k], first[k], second[k]];
             let arrays = group.arrays_mut().into_iter().zip(formats).zip(numbers);
             for (array, ((buffer, format), numbers)) in arrays.enumerate() {
@@ -293,7 +291,7 @@ impl State {
         let counts = (count, self.stored(SH, 0, count));
         let leaving = leaving(self.seen.device(), self.offloads, rows, counts);
         for (k, (group, width)) in self.groups.iter_mut().zip(widths(sh_degree)).enumerate() {
-            group.width = width;
+            (group.width, group.formats) = (width, self.moments.formats(k, sh_degree));
             for (array, buffer) in group.arrays_mut().into_iter().enumerate() {
                 let place = offload::place_of(k, array, leaving);
                 *buffer = Buffer::new_in(place, &buffer.device().clone(), buffer.name(), 0)?;
@@ -403,6 +401,11 @@ impl State {
         let row_bytes = row_bytes.max().unwrap_or(size_of::<f32>());
         let new = |division| Collector::new(division, self.seen.device(), self.count, row_bytes);
         self.division.as_ref().map(new).transpose()
+    }
+
+    /// Whether harmonics are halves.
+    pub fn has_half_harmonics(&self) -> bool {
+        self.moments.has_halves(self.sh_degree)
     }
 
     /// Bytes that so many Gaussians take here.

@@ -426,12 +426,16 @@ impl TrainingPass {
     }
 
     fn programs_of(&self, kind: &Kind) -> Vec<(Op, Program)> {
-        let SceneKind { stored, shaped, .. } = kind.scene;
+        let SceneKind {
+            stored,
+            half,
+            shaped,
+        } = kind.scene;
         let (options, pipeline) = (&kind.options, kind.options.pipeline);
         let in_use = options.sh_degree.min(stored);
         let filtered = |program| {
             let program = project::filtered(program, options.antialias, shaped);
-            project::through_lens(program, kind.lens)
+            project::with_halves(project::through_lens(program, kind.lens), half)
         };
         let method = self.backward_method(pipeline);
         let pair_rows = blend_backward::has_pair_rows(method);

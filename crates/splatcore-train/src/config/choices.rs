@@ -113,6 +113,8 @@ pub enum Moments {
     Compact,
     /// The second alone, as of `compact`; Adam without its first moment (RMSprop).
     Second,
+    /// As `second`, and spherical harmonics of degree 3 in 16 bits, rounded by chance.
+    Small,
 }
 
 /// How learning rates follow the number of photos of a step.

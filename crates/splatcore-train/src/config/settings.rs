@@ -104,8 +104,9 @@ pub struct Config {
     pub pipeline: Option<Pipeline>,
     /// How a card keeps the optimiser's moments: full (32 bits); compact (16 and 8 bits, rounded by
     /// chance), which takes 432 bytes a Gaussian at SH degree 3 in place of 716 and hardly changes
-    /// quality; or second, which learns without Adam's first moment and takes 314. The cpu backend
-    /// always keeps them full. A resumed run may use another one
+    /// quality; second, which learns without Adam's first moment and takes 314; or small, which
+    /// also keeps spherical harmonics in 16 bits and takes 218. The cpu backend always keeps 32
+    /// bits. A resumed run may use another one
     #[arg(long, value_name = "NAME", value_enum)]
     pub moments: Option<Moments>,
     /// Filter against aliasing as Mip-Splatting does, so that the scene looks right from nearer,

@@ -17,7 +17,7 @@ impl Schedule {
     pub(super) fn betas(&self) -> [f64; 2] {
         let [first, second] = BETAS.map(|beta| beta.powf(self.batch_power()));
         match self.config.compute.moments {
-            Moments::Second => [0.0, second],
+            Moments::Second | Moments::Small => [0.0, second],
             Moments::Full | Moments::Compact => [first, second],
         }
     }
@@ -26,7 +26,9 @@ impl Schedule {
     /// there are first moments, as they are.
     pub(super) fn slowed(&self, rates: LearningRates, step: u32) -> LearningRates {
         let since = match self.config.compute.moments {
-            Moments::Second => (1..=STEPS.min(step)).find(|n| self.clears_moments(step - n)),
+            Moments::Second | Moments::Small => {
+                (1..=STEPS.min(step)).find(|n| self.clears_moments(step - n))
+            }
             Moments::Full | Moments::Compact => None,
         };
         let Some(since) = since else { return rates };

@@ -83,11 +83,13 @@ fn sparse_steps_of_several_photos_and_mcmc() {
 
 #[test]
 fn steps_without_first_moments() {
-    let course = Course {
-        moments: Moments::Second,
-        ..PLAIN
-    };
-    changes_no_bit(course, &[(3, 1_000_000), (2, 1_000_000)]);
+    for (moments, cases) in [
+        (Moments::Second, [(3, 1_000_000), (2, 1_000_000)]),
+        (Moments::Small, [(3, 900_000), (2, 900_000)]),
+    ] {
+        let course = Course { moments, ..PLAIN };
+        changes_no_bit(course, &cases);
+    }
 }
 
 #[test]

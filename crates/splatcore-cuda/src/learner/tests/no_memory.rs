@@ -362,7 +362,12 @@ fn a_refinement_needs_little_beside_the_state() {
         ("mcmc, limited", mcmc(0.05, n + 300)),
         ("mcmc, relocating only", mcmc(0.0, n)),
     ];
-    let all = [Moments::Full, Moments::Compact, Moments::Second];
+    let all = [
+        Moments::Full,
+        Moments::Compact,
+        Moments::Second,
+        Moments::Small,
+    ];
     for (moments, (name, refine)) in all
         .iter()
         .flat_map(|m| cases.iter().map(move |case| (*m, case)))

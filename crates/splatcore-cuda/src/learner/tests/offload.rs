@@ -100,12 +100,17 @@ fn dense_steps_of_mcmc_with_compact_moments() {
 
 #[test]
 fn sparse_steps_without_first_moments() {
-    let course = Course {
-        sparse: true,
-        moments: Moments::Second,
-        ..PLAIN
-    };
-    changes_no_bit(course, [0.8, 0.4, 0.3]);
+    for (moments, shares) in [
+        (Moments::Second, [0.8, 0.4, 0.3]),
+        (Moments::Small, [0.8, 0.4, 0.35]),
+    ] {
+        let course = Course {
+            sparse: true,
+            moments,
+            ..PLAIN
+        };
+        changes_no_bit(course, shares);
+    }
 }
 
 #[test]

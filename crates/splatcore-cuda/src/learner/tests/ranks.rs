@@ -92,7 +92,7 @@ impl Course {
             plan.render.pipeline = "exact+subtile+atomic".parse().unwrap();
         }
         plan.sparse_adam = self.sparse;
-        if self.moments == Moments::Second {
+        if !self.moments.keeps_first() {
             plan.betas[0] = 0.0;
         }
         plan.columns[Column::Mask] = self.masks.then_some(ColumnPlan {

@@ -1,11 +1,11 @@
 // adam: project_backward and Adam's step in one kernel; of one frame gradients never go to memory.
 //
 // Contract. Reads a splat's `sums` ([visible][12], f32; sum_pairs.cu) and the Gaussian's parameters
-// (f32: mean 3, log scales 3, rotation 4, opacity logit 1, harmonics SH_ROW), computes the
-// gradients of the parameters and takes one step of Adam (Kingma & Ba 2015) in place; the
-// decays, epsilon 1e-15 and the bias correction by the number of the step as in Kerbl et al. 2023.
-// Also adds regularisers, densification statistics (`gradient_sum`, `seen`) and MCMC's noise. All
-// Gaussians step, also unseen ones: their gradient is 0, their moments decay (as in torch).
+// (f32: mean 3, log scales 3, rotation 4, opacity logit 1, harmonics SH_ROW, which may be halves),
+// computes the gradients of the parameters and takes one step of Adam (Kingma & Ba 2015) in place;
+// the decays, epsilon 1e-15 and the bias correction by the number of the step as in Kerbl et al.
+// 2023. Also adds regularisers, densification statistics (`gradient_sum`, `seen`) and MCMC's noise.
+// All Gaussians step, also unseen ones: their gradient is 0, their moments decay (as in torch).
 // Harmonics above the degree in use are left out: gradients and moments are 0. CPU twin:
 // splatcore-cpu/src/{project_backward,adam,step}.rs.
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
@@ -160,7 +160,7 @@ struct AdamParams {
     float* opacity_logits;  // [count]
     First* opacity_logits_1;
     Second* opacity_logits_2;
-    float* sh;  // [count][coefficients][3]
+    Harmonic* sh;  // [count][coefficients][3]
     First* sh_1;
     SecondSh* sh_2;
     float* gradient_sum;     // [count], summed 2D gradients for densification
@@ -184,7 +184,7 @@ struct AdamParams {
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     adam(const __grid_constant__ AdamParams args) {
     begin_kernel();
-    __shared__ __align__(16) float harmonics[WARPS][WARP * PITCH];
+    __shared__ __align__(16) Harmonic harmonics[WARPS][WARP * PITCH];
     __shared__ float scratches[WARPS][SCRATCH];
     const u32 count = args.gaussians[0];
     if (args.counters->overflowed) return;  // a buffer overflowed: the step is taken again
@@ -221,18 +221,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     u32 here = min(count - first, (u32)WARP), row = lane;
     bool learns = exists;
 #endif
-    float* rows = harmonics[warp];
-    float* sh = args.sh + (u64)stored * SH_ROW;
+    Harmonic* rows = harmonics[warp];
+    Harmonic* sh = args.sh + (u64)stored * SH_ROW;
     First* sh_1 = args.sh_1 + (u64)stored * SH_ROW;
     SecondSh* sh_2 = args.sh_2 + (u64)stored * SH_ROW;
     for (u32 u = lane; u < here * UNITS; u += WARP) {
         u32 r = u / UNITS, q = u % UNITS;
-        const float* from = sh + (OWNER(r) * SH_ROW + q * WIDE);
-        float* to = rows + r * PITCH + q * WIDE;
-        if (WIDE == 4)
-            copy_async_16(to, from);
-        else
-            copy_async_4(to, from);
+        copy_harmonics_async(rows + r * PITCH + q * WIDE, sh + (OWNER(r) * SH_ROW + q * WIDE));
     }
     copy_async_commit();
 
@@ -283,8 +278,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         const float colours[3] = {colour.x, colour.y, colour.z};
 #pragma unroll
         for (int q = 0; q < UNITS; ++q) {
-            Several<float, WIDE> unit =
-                *(const Several<float, WIDE>*)(rows + row * PITCH + q * WIDE);
+            Several<float, WIDE> unit = read_harmonics(rows + row * PITCH + q * WIDE);
 #pragma unroll
             for (int j = 0; j < WIDE; ++j) {
                 const int column = q * WIDE + j;
@@ -446,8 +440,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
             if (u >= here * UNITS) break;
             u32 r = u / UNITS, column = u % UNITS * WIDE, owner = OWNER(r);
             u32 coefficient = column / 3, channel = column % 3;
-            Several<float, WIDE> parameters =
-                *(const Several<float, WIDE>*)(rows + r * PITCH + column);
+            Several<float, WIDE> parameters = read_harmonics(rows + r * PITCH + column);
 #if SEVERAL_FRAMES
             const u64 place = (u64)(own + owner) * SH_ROW + column;
             Several<float, WIDE> of_frames =
@@ -465,12 +458,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
                 float gradient = (channel + j < 3 ? b[0] : b[1]) * c[j % 3];
 #endif
                 bool is_base = column + j < 3;
+                const u32 bits = rounding_bits(key, first + owner, NUMBER_SH + column + j);
                 update(parameters.numbers[j], m[step].numbers[j], v[step].numbers[j], gradient,
-                       is_base ? args.rates.sh_base : args.rates.sh_rest, correction,
-                       rounding_bits(key, first + owner, NUMBER_SH + column + j));
+                       is_base ? args.rates.sh_base : args.rates.sh_rest, correction, bits);
+#if HALF_SH
+                // Other bits of it than moments use.
+                const u32 chance = (bits * 0x9e3779b1u) >> 16;
+                parameters.numbers[j] = rounded_to_half(parameters.numbers[j], chance);
+#endif
             }
             u32 at = owner * SH_ROW + column;
+#if HALF_SH
+            const float* four = parameters.numbers;
+            *(uint2*)(sh + at) = {pack_half2(four[0], four[1]), pack_half2(four[2], four[3])};
+#else
             *(Several<float, WIDE>*)(sh + at) = parameters;
+#endif
             write((Several<First, WIDE>*)(sh_1 + at), m[step]);
             write((Several<SecondSh, WIDE>*)(sh_2 + at), v[step]);
         }

@@ -6,7 +6,7 @@ pub mod rates;
 
 use super::columns::kernels::{self, COLUMNS, LearnedColumn, ShapeColumns};
 use super::constants::flag;
-use super::project::{NO_FILTER, harmonics, no_depth};
+use super::project::{NO_FILTER, harmonics, no_depth, with_halves};
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
@@ -62,7 +62,7 @@ const SEVERAL_FRAMES: &str = "SEVERAL_FRAMES";
 pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(flag("COMPACT", moments != Moments::Full));
-    constants.push(flag("FIRST_MOMENTS", moments != Moments::Second));
+    constants.push(flag("FIRST_MOMENTS", moments.keeps_first()));
     constants.push(flag("SPARSE", sparse));
     constants.push(flag("ABSOLUTE", absolute));
     constants.extend(rates::constants());
@@ -71,7 +71,8 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
     constants.push(flag(SEVERAL_FRAMES, false));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     constants.push(no_depth());
-    sources::program("adam.cu", constants, [AdamParams::kernel("adam")])
+    let program = sources::program("adam.cu", constants, [AdamParams::kernel("adam")]);
+    with_halves(program, moments.has_halves(stored))
 }
 
 /// `adam` of the gradients that several frames added up.

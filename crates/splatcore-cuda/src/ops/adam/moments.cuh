@@ -1,5 +1,5 @@
-// Formats of Adam's moments in memory, and their rounding, for adam.cu. Host twin:
-// src/ops/adam/moments.rs, which gives the reasons for the formats.
+// Formats of Adam's moments in memory, and the rounding of them and of harmonics, for adam.cu. Host
+// twin: src/ops/adam/moments.rs, which gives the reasons for the formats.
 //
 // Rounding is stochastic: a value between two stored ones becomes either, with the probability that
 // makes the expectation the value itself. With beta 0.999 a second moment changes by far less than
@@ -69,6 +69,23 @@ __device__ __forceinline__ void store(Log8& to, float value, u32 chance) {
     const float part = 65536.0f / (LOG8_RATIO - 1.0f);
     float share = code > 0.0f ? fmaf(times, part, -part - 0.5f) : fmaf(times, 65536.0f, -0.5f);
     to.code = (u8)(__float_as_uint(rounded) + ((float)chance < share));
+}
+
+#define MAX_HALF 65504.0f
+// From here on halves have 11 bits; those below are as far apart as those just above, 2^-24.
+#define NORMAL_HALF 6.103515625e-5f
+#define HALF_APART 5.9604644775390625e-8f
+
+// The half below or above a number, towards 0 or away from it, with the probability that makes the
+// expectation the number. `chance`: 16 random bits.
+__device__ __forceinline__ float rounded_to_half(float number, u32 chance) {
+    const float size = fabsf(number);
+    if (!(size < MAX_HALF)) return size > MAX_HALF ? copysignf(MAX_HALF, number) : number;
+    const float share = float(chance) * (1.0f / 65536.0f);
+    const float rounded = size < NORMAL_HALF
+                              ? floorf(fmaf(size, 1.0f / HALF_APART, share)) * HALF_APART
+                              : __uint_as_float((__float_as_uint(size) + (chance >> 3)) & ~0x1fffu);
+    return copysignf(rounded, number);
 }
 
 // The part of the hash that all numbers of a step share.

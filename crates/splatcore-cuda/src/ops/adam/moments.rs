@@ -1,8 +1,10 @@
-//! How Adam's moments lie on the device; the kernels' side is `ops/adam/moments.cuh`.
+//! How a Gaussian's parameters and Adam's moments lie on the device; the kernels' side is
+//! `ops/adam/moments.cuh`, and of harmonics `ops/shared/harmonic_rows.cuh`.
 //!
 //! A Gaussian at SH degree 3 has 59 numbers: 236 bytes of parameters, 8 of statistics, and 472 of
-//! moments in f32, 188 compact or 70 of second moments alone, in all 716, 432 or 314. Compact
-//! moments are rounded by chance so that their expectation is right. What rounding costs:
+//! moments in f32, 188 compact or 70 of second moments alone, in all 716, 432 or 314; with 48
+//! harmonics as halves 218. What is rounded is rounded by chance so that its expectation is right.
+//! What rounding costs:
 //! - First moments as [`Format::Bf16`] differ from the true ones by some 1 %, without bias.
 //! - Second moments of the harmonics as [`Format::Log8`]: decay by 0.001 a step now and then takes
 //!   a whole step down the codes, so a second moment wanders about its expectation, the true one.
@@ -20,9 +22,10 @@
 
 use crate::ops::constants::float;
 use crate::ops::groups;
+use crate::ops::project::half;
 use rayon::prelude::*;
 
-/// How moments are stored.
+/// How moments are stored, and harmonics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Moments {
     /// f32, 8 bytes a number.
@@ -34,17 +37,35 @@ pub enum Moments {
     /// Second moments as of [`Moments::Compact`], no first ones; 1 to 2 bytes a number. For steps
     /// in which the first decay is 0 ([`splatcore_core::backend::StepPlan::betas`]).
     Second,
+    /// As [`Moments::Second`], and harmonics of degree 3 as halves, 2 bytes in place of 4.
+    Small,
 }
 
 impl Moments {
-    /// Formats of the first and of the second moments of a group (see
-    /// [`groups::GROUPS`]).
-    pub fn formats(self, group: usize) -> [Format; 2] {
+    /// Formats of parameters, first and second moments of a group (see [`groups::GROUPS`]), of
+    /// Gaussians whose harmonics have this degree.
+    pub fn formats(self, group: usize, sh_degree: u8) -> [Format; 3] {
+        let second = Self::compact_second(group);
         match self {
-            Self::Full => [Format::F32; 2],
-            Self::Compact => [Format::Bf16, Self::compact_second(group)],
-            Self::Second => [Format::Nothing, Self::compact_second(group)],
+            Self::Full => [Format::F32; 3],
+            Self::Compact => [Format::F32, Format::Bf16, second],
+            Self::Second => [Format::F32, Format::Nothing, second],
+            Self::Small if group == groups::SH && self.has_halves(sh_degree) => {
+                [Format::Half, Format::Nothing, second]
+            }
+            Self::Small => [Format::F32, Format::Nothing, second],
         }
+    }
+
+    /// Whether first moments are kept.
+    pub fn keeps_first(self) -> bool {
+        matches!(self, Self::Full | Self::Compact)
+    }
+
+    /// Whether harmonics of this degree are halves: where rows of them have the length of rows of
+    /// floats, and are whole pieces of 16 bytes.
+    pub fn has_halves(self, sh_degree: u8) -> bool {
+        self == Self::Small && sh_degree == 3
     }
 
     fn compact_second(group: usize) -> Format {
@@ -62,6 +83,8 @@ pub enum Format {
     F32,
     /// The high half of an f32.
     Bf16,
+    /// IEEE 754 binary16; what is beyond its range is the largest there is.
+    Half,
     /// Code 0 is 0; code c is `2^(6 - 27/64 (255 - c))`, neighbours a factor 1.34 apart. For values
     /// that are not negative.
     Log8,
@@ -88,7 +111,7 @@ impl Format {
     pub fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
-            Self::Bf16 => 2,
+            Self::Bf16 | Self::Half => 2,
             Self::Log8 => 1,
             Self::Nothing => 0,
         }
@@ -101,6 +124,11 @@ impl Format {
             Self::F32 => bytemuck::cast_slice(numbers).to_vec(),
             Self::Bf16 => {
                 let halves = numbers.par_iter().map(|&v| bf16(v).to_ne_bytes());
+                halves.collect::<Vec<[u8; 2]>>().into_flattened()
+            }
+            Self::Half => {
+                let half = |&v: &f32| half::bits(v).to_ne_bytes();
+                let halves = numbers.par_iter().map(half);
                 halves.collect::<Vec<[u8; 2]>>().into_flattened()
             }
             Self::Log8 => {
@@ -130,6 +158,12 @@ impl Format {
                 let of = |bytes| f32::from_bits((u16::from_ne_bytes(bytes) as u32) << 16);
                 let halves = numbers.par_iter_mut().zip(stored.as_chunks().0);
                 halves.for_each(|(number, &bytes)| *number = of(bytes));
+            }
+            Self::Half => {
+                let halves = numbers.par_iter_mut().zip(stored.as_chunks().0);
+                halves.for_each(|(number, &bytes)| {
+                    *number = half::number(u16::from_ne_bytes(bytes));
+                });
             }
             Self::Log8 => {
                 let values = log8_values();

@@ -1,16 +1,15 @@
 //! Compact moments: formats and their rounding on the device, and a learner that keeps its moments
 //! so.
 
+mod bytes;
+mod small;
+
 use crate::device::{Buffer, Device};
 use crate::ops;
 use crate::ops::adam::moments::{self, Format};
-use crate::ops::densify::Densify;
-use crate::ops::state::State;
 use crate::tests::support::device::emulated as device;
-use crate::tests::support::watched::Watched;
 use crate::{CudaBackend, Moments};
 use splatcore_core::backend::{Backend, LearnerState, Refine};
-use splatcore_core::columns::{Column, ColumnPlan, ColumnPlans};
 use splatcore_core::{Gaussians, Learner, Pipeline};
 use splatcore_reference::conformance::determinism::{
     bits, snapshots_go_on_bit_for_bit, state_bits,
@@ -21,13 +20,22 @@ use std::ffi::c_void;
 use std::ptr::from_mut;
 use std::sync::Arc;
 
-const FORMATS: [Format; 2] = [Format::Bf16, Format::Log8];
+const FORMATS: [Format; 3] = [Format::Bf16, Format::Log8, Format::Half];
 
 /// `read`: numbers of stored ones. `rounded`: the sum, in units that make it exact in f64, of a
 /// value rounded with each chance there is. `decay`: each thread a number that decays for so many
 /// steps with the learner's chances.
 const TEXT: &str = r#"
-#if FORMAT
+#if FORMAT == 2
+struct Half {
+    u16 bits;
+};
+__device__ __forceinline__ float load(Half from) { return half_low(from.bits); }
+__device__ __forceinline__ void store(Half& to, float value, u32 chance) {
+    to.bits = (u16)pack_half2(rounded_to_half(value, chance), 0.0f);
+}
+typedef Half Stored;
+#elif FORMAT
 typedef Log8 Stored;
 #else
 typedef Bf16 Stored;
@@ -69,12 +77,17 @@ struct Kernels {
 
 impl Kernels {
     fn new(device: &Arc<dyn Device>, format: Format) -> Self {
-        let mut constants = vec![("FORMAT", u8::from(format == Format::Log8).to_string())];
+        let number = match format {
+            Format::Half => 2,
+            Format::Log8 => 1,
+            _ => 0,
+        };
+        let mut constants = vec![("FORMAT", number.to_string())];
         constants.extend(moments::constants());
         let text = ("moments_test.cu", TEXT);
         let program = ops::program_of_text(
             text,
-            &["moments.cuh"],
+            &["moments.cuh", "matrix.cuh"],
             constants,
             &["read", "rounded", "decay"],
         );
@@ -120,15 +133,16 @@ fn the_device_reads_every_code_as_the_host() {
     for format in FORMATS {
         let count = 1u32 << (8 * format.bytes());
         let stored: Vec<u8> = match format {
-            Format::Bf16 => (0..=u16::MAX).flat_map(u16::to_ne_bytes).collect(),
-            _ => (0..=255).collect(),
+            Format::Log8 => (0..=255).collect(),
+            _ => (0..=u16::MAX).flat_map(u16::to_ne_bytes).collect(),
         };
         let buffer = Buffer::from_slice(&device, "codes", &stored).unwrap();
         let got = Kernels::new(&device, format).read(&buffer, count);
         for (code, (got, want)) in got.iter().zip(decode(format, &stored)).enumerate() {
             let close = match format {
-                Format::Bf16 => got.to_bits() == want.to_bits(),
-                _ => (got - want).abs() <= 3e-7 * want,
+                Format::Log8 => (got - want).abs() <= 3e-7 * want,
+                Format::Half if want.is_nan() => got.is_nan(),
+                _ => got.to_bits() == want.to_bits(),
             };
             assert!(close, "{format:?}, code {code}: {got:e}, {want:e} is right");
         }
@@ -152,9 +166,11 @@ fn rounding_by_chance_keeps_the_mean() {
         ];
         values.extend((0..40).map(|k| 1.7e-30 * 4.9f32.powi(k)));
         values.extend([0.999, 1.0, 1.003, 60.0, 63.99, 64.0]);
-        let signed = format == Format::Bf16;
-        if signed {
+        if format != Format::Log8 {
             values.extend([-1.0, -1.0037, -3e-20, 1e-41]);
+        }
+        if format == Format::Half {
+            values.extend([-0.7321, 6.1e-5, -6.09e-5, 3.3e-7, 65_503.0, 65_504.0]);
         }
         let count = values.len() as u32;
         let from = Buffer::from_slice(&device, "values", &values).unwrap();
@@ -172,13 +188,12 @@ fn rounding_by_chance_keeps_the_mean() {
         let changes: Vec<u32> = changes.to_vec(values.len()).unwrap();
         for ((&value, mean), changes) in values.iter().zip(means).zip(changes) {
             // bf16 adds whole chances; of Log8 the gap in 65,536 parts and the errors of log2 and
-            // exp2.
-            let (value, tolerance) = match signed {
-                true => (value as f64, 0.0),
-                false => (
-                    value as f64,
-                    (1e-5 * value as f64).max(1e-5 * bottom as f64),
-                ),
+            // exp2; of the smallest halves the gap in 65,536 parts.
+            let value = f64::from(value);
+            let tolerance = match format {
+                Format::Log8 => (1e-5 * value).max(1e-5 * f64::from(bottom)),
+                Format::Half => 4e-12,
+                _ => 0.0,
             };
             assert!(
                 (mean - value).abs() <= tolerance,
@@ -230,12 +245,12 @@ fn decay(kernels: &Kernels, stored: &Buffer, count: u32, first: u32, steps: u32,
     kernels.launch(2, count, &mut arguments);
 }
 
-/// 0.999 a step, from values all over the range: on average 0.999^n is left.
+/// 0.999 a step, from values all over the range of moments: on average 0.999^n is left.
 #[test]
 fn decay_is_right_on_average() {
     let Some(device) = device() else { return };
     let count = 12_000u32;
-    for format in FORMATS {
+    for format in [Format::Bf16, Format::Log8] {
         let kernels = Kernels::new(&device, format);
         let start: Vec<f32> = (0..count)
             .map(|i| 1e-22 * 2.7f32.powi(i as i32 % 45))
@@ -277,61 +292,6 @@ fn backend(device: &Arc<dyn Device>, moments: Moments) -> CudaBackend {
 fn restored_runs_have_equal_bits() {
     let Some(device) = device() else { return };
     snapshots_go_on_bit_for_bit(&backend(&device, Moments::Compact)).unwrap();
-}
-
-/// Where the first decay is 0, first moments are the gradients, and it makes no difference whether
-/// they are kept: of dense and sparse steps, of one photo and of several, with learned columns.
-#[test]
-fn first_moments_without_decay_need_not_be_kept() {
-    let Some(device) = device() else { return };
-    let states = |sparse, views_a_step: usize, degree| {
-        let scene = random_scene(43, 200, degree);
-        [Moments::Compact, Moments::Second].map(|moments| {
-            let backend = backend(&device, moments);
-            let mut learner = backend.learner(&scene, Arc::new(views())).unwrap();
-            for step in 1..=6 {
-                let mut plan = plan(Pipeline::AUTO, step, 0);
-                plan.views = (0..views_a_step).map(|k| (step as usize + k) % 3).collect();
-                (plan.betas[0], plan.sparse_adam) = (0.0, sparse);
-                let number = ColumnPlan {
-                    weight: 0.1,
-                    rate: 0.5,
-                };
-                plan.columns = ColumnPlans::of(|column| (column == Column::Mask).then_some(number));
-                learner.step(&plan).unwrap();
-                if step == 3 {
-                    learner
-                        .refine(&Refine::ResetOpacity { ceiling: 0.2 })
-                        .unwrap();
-                }
-                if step == 4 {
-                    learner.refine(&mcmc(step)).unwrap();
-                }
-                if step == 5 {
-                    let snapshot = learner.snapshot().unwrap();
-                    learner.restore(&snapshot).unwrap();
-                }
-            }
-            learner.snapshot().unwrap()
-        })
-    };
-    for degree in [0, 1, 3] {
-        for (sparse, views_a_step) in [(false, 1), (true, 1), (false, 2)] {
-            let [mut kept, not_kept] = states(sparse, views_a_step, degree);
-            let gone = &not_kept.first;
-            assert_eq!(
-                *gone,
-                Gaussians::zeros(gone.len(), degree),
-                "first moments are there"
-            );
-            assert!(kept.first != *gone, "nothing was learnt");
-            kept.first = gone.clone();
-            assert!(
-                state_bits(&kept) == state_bits(&not_kept),
-                "degree {degree}, sparse {sparse}, {views_a_step} photos a step"
-            );
-        }
-    }
 }
 
 fn mcmc(step: u32) -> Refine {
@@ -440,89 +400,6 @@ fn training_gets_as_far_as_with_full_moments() {
     assert!(full < 0.8 * start, "nothing is learnt here");
     assert!((compact / full - 1.0).abs() < 0.02);
     assert!(compact != full, "moments were not compact");
-}
-
-/// Issue: at most 450 bytes a Gaussian while training at degree 3, and in a refinement at most 1.2
-/// times that.
-#[test]
-fn at_most_450_bytes_a_gaussian() {
-    let Some(watched) = Watched::new() else {
-        return;
-    };
-    let device: Arc<dyn Device> = watched.clone();
-    let n = 6000;
-    let mut scene = random_scene(1, n, 3);
-    // A few are dead.
-    for logit in scene.opacity_logits.iter_mut().step_by(40) {
-        *logit = -9.0;
-    }
-    for (moments, bytes) in [
-        (Moments::Full, 716),
-        (Moments::Compact, 432),
-        (Moments::Second, 314),
-    ] {
-        let fresh = LearnerState::fresh(scene.clone());
-        let state = State::upload_as(&device, &fresh, moments, None, None).unwrap();
-        // And empty arrays of filters, of masks (3), of moments that are not kept (5), and the count.
-        let empty = 4 + if moments == Moments::Second { 5 } else { 0 };
-        assert_eq!(state.bytes(), bytes * n as u64 + 4 * empty + 4);
-        let plan = backend(&device, moments).memory_plan(n, 3, [1, 1]);
-        assert_eq!(plan.parameters + plan.moments, (bytes - 8) * n as u64);
-    }
-    watched.watch().said_free = Some(0);
-    let mut densify = Densify::new(&crate::device::Kernels::new(device.clone())).unwrap();
-    let mcmc = Refine::Mcmc {
-        min_opacity: 0.005,
-        growth: 0.05,
-        max_gaussians: n + n / 20,
-        region: None,
-        seed: 1,
-        step: 1,
-    };
-    let adc = Refine::Adc {
-        gradient_threshold: 1e9,
-        split_scale: 1.0,
-        min_opacity: 0.005,
-        max_scale: None,
-        max_gaussians: n,
-        budget: None,
-        region: None,
-        seed: 1,
-        step: 1,
-    };
-    for refine in [mcmc, adc] {
-        let mut state = State::upload_as(
-            &device,
-            &LearnerState::fresh(scene.clone()),
-            Moments::Compact,
-            None,
-            None,
-        )
-        .unwrap();
-        watched.watch().forget_peak();
-        let count = densify.refine(&mut state, &refine, None).unwrap().count;
-        let (after, peak) = (
-            state.bytes() as f64 / count as f64,
-            watched.watch().peak as f64 / count as f64,
-        );
-        eprintln!(
-            "{count} Gaussians: {after:.0} bytes each, {peak:.0} at the peak of the refinement"
-        );
-        assert!(after <= 450.0 && peak <= 1.2 * 450.0);
-    }
-}
-
-#[test]
-fn a_first_moment_that_is_not_kept_cannot_decay() {
-    let Some(device) = device() else { return };
-    let mut learner = backend(&device, Moments::Second)
-        .learner(&random_scene(2, 60, 1), Arc::new(views()))
-        .unwrap();
-    let error = learner.step(&plan(Pipeline::AUTO, 1, 0)).unwrap_err();
-    assert!(
-        error.to_string().contains("first moments decay by 0.9"),
-        "{error}"
-    );
 }
 
 /// A compact learner's snapshot is one for every learner: a full one starts where it ends.

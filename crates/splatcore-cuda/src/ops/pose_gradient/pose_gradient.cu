@@ -7,7 +7,7 @@
 //   dL/d(its translation), world axes, summed over a block's Gaussians.
 // - finish_pose: adds the blocks in a fixed order (f64) and writes `gradient`: both in view axes.
 // Gaussians are taken in the order of their rows, not of their splats: the same bits every time.
-// Constants: those of camera_sums.cuh; SH_ROW floats stored for a Gaussian.
+// Constants: those of camera_sums.cuh and of harmonic_rows.cuh.
 //
 // Launch. Blocks of 64 for 128 Gaussians, 12 a multiprocessor, 72 registers, 19 KB. A block lists
 // its Gaussians with splats; a warp takes 32 of them and waits for no other. Then one block, a warp
@@ -30,35 +30,32 @@
 // Begins to copy the harmonics of a warp's Gaussians: `here` of the list from `start` on; those of
 // the block begin at row `first` of their array.
 __device__ __forceinline__ void copy_harmonics(const SumCameraParams& args, u32 first,
-                                               const Seen& seen, u32 start, u32 here, float* to) {
+                                               const Seen& seen, u32 start, u32 here,
+                                               Harmonic* to) {
     const u32 lane = threadIdx.x % WARP, column = lane % LANES_OF_ROW;
 #pragma unroll
     for (u32 k = 0; k < LANES_OF_ROW; ++k) {
         const u32 row = k * (WARP / LANES_OF_ROW) + lane / LANES_OF_ROW;
         if (row >= here) break;
         const u64 i = first + seen.rows[start + row];
-        const float* from = args.sh + (i * SH_ROW + column * WIDE);
-        float* place = to + (row * PITCH + column * WIDE);
+        const Harmonic* from = args.sh + (i * SH_ROW + column * WIDE);
+        Harmonic* place = to + (row * PITCH + column * WIDE);
 #pragma unroll
         for (u32 unit = 0; unit < UNITS; unit += LANES_OF_ROW) {
             if (unit + column >= UNITS) break;
-            if (WIDE == 4)
-                copy_async_16(place + unit * WIDE, from + unit * WIDE);
-            else
-                copy_async_4(place + unit * WIDE, from + unit * WIDE);
+            copy_harmonics_async(place + unit * WIDE, from + unit * WIDE);
         }
     }
     copy_async_commit();
 }
 
 // Each basis function's gradient, given a Gaussian's harmonics and that of its colour.
-__device__ __forceinline__ void basis_gradient(const float* row, Vec3 colour,
+__device__ __forceinline__ void basis_gradient(const Harmonic* row, Vec3 colour,
                                                float (&along)[USED / 3]) {
     float values[UNITS * WIDE];
 #pragma unroll
     for (u32 unit = 0; unit < UNITS; ++unit)
-        *(Several<float, WIDE>*)(values + unit * WIDE) =
-            *(const Several<float, WIDE>*)(row + unit * WIDE);
+        *(Several<float, WIDE>*)(values + unit * WIDE) = read_harmonics(row + unit * WIDE);
 #pragma unroll
     for (u32 k = 1; k < USED / 3; ++k)
         along[k] = fmaf(values[3 * k], colour.x,
@@ -72,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     __shared__ RowNumbers numbers;
     __shared__ Seen seen;
 #if SH_DEGREE >= 1
-    __shared__ __align__(16) float harmonics[THREADS / WARP][WARP * PITCH];
+    __shared__ __align__(16) Harmonic harmonics[THREADS / WARP][WARP * PITCH];
 #endif
     if (args.counters->overflowed) return;
     const u32 lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;

@@ -1,4 +1,5 @@
-//! Spherical harmonics as halves, for scenes that are only rendered.
+//! Spherical harmonics as halves, of scenes that are only rendered, and of those that learn so
+//! ([`Moments::Small`](crate::Moments::Small)).
 //!
 //! A Gaussian at SH degree 3 takes 140 bytes so, not 236, and `project` reads 140 for each in view.
 //! A half has 11 bits: a colour moves by 1.2e-4 at most for a base coefficient of 1.8 (white or
@@ -14,6 +15,16 @@ pub fn row(sh_degree: u8) -> usize {
     (3 * sh::coefficients(sh_degree)).next_multiple_of(8)
 }
 
+/// The nearest half; of what is beyond their range the largest there is.
+pub fn bits(value: f32) -> u16 {
+    f16::from_f32(value.clamp(f16::MIN.into(), f16::MAX.into())).to_bits()
+}
+
+/// The number of a half.
+pub fn number(bits: u16) -> f32 {
+    f16::from_bits(bits).to_f32()
+}
+
 /// The harmonics in rows of halves; what is beyond their range becomes the largest there is.
 pub fn harmonics(scene: &Gaussians) -> Vec<u16> {
     let row = row(scene.sh_degree);
@@ -23,7 +34,7 @@ pub fn harmonics(scene: &Gaussians) -> Vec<u16> {
         .zip(scene.sh.chunks_exact(scene.coefficients()))
     {
         for (half, &value) in to.iter_mut().zip(from.as_flattened()) {
-            *half = f16::from_f32(value.clamp(f16::MIN.into(), f16::MAX.into())).to_bits();
+            *half = bits(value);
         }
     }
     rows

@@ -53,11 +53,15 @@ kernel_params! {
     }
 }
 
-/// `SH_DEGREE` in use, `SH_ROW` numbers stored for each Gaussian.
+/// A constant: 1 for harmonics that are halves.
+const HALF_SH: &str = "HALF_SH";
+
+/// `SH_DEGREE` in use, `SH_ROW` numbers stored for each Gaussian, which are floats.
 pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
     vec![
         ("SH_DEGREE", in_use.to_string()),
         ("SH_ROW", (3 * sh::coefficients(stored)).to_string()),
+        (HALF_SH, "0".to_string()),
     ]
 }
 
@@ -77,7 +81,6 @@ pub const RAY_BYTES: usize = 32;
 pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
-    constants.push(("HALF_SH", "0".to_string()));
     constants.push((RAYS, "0".to_string()));
     constants.push(("DEPTH_BITS", sort::DEPTH_BITS.to_string()));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
@@ -109,7 +112,16 @@ pub fn with_rays(project: Program) -> Program {
 
 /// `project`, of a scene whose harmonics are stored as halves; see [`half`].
 pub fn of_half_scene(project: Program, stored: u8) -> Program {
-    project.with("SH_ROW", half::row(stored)).with("HALF_SH", 1)
+    project.with("SH_ROW", half::row(stored)).with(HALF_SH, 1)
+}
+
+/// `project`, `project_backward`, `adam` or gradients of poses, of harmonics of degree 3 that are
+/// halves if `half`: their rows are as long as rows of floats.
+pub fn with_halves(program: Program, half: bool) -> Program {
+    match half {
+        true => program.with(HALF_SH, 1),
+        false => program,
+    }
 }
 
 /// `project` or `adam` of a rank that has a part of the Gaussians.

@@ -30,6 +30,7 @@
 #define TOUCHED (4 * BLOCK)  // a small footprint lies in four macro-tiles
 #endif
 
+#include "harmonic.cuh"
 #include "matrix.cuh"
 #include "footprint.cuh"
 #include "ray_depth.cuh"
@@ -53,12 +54,10 @@
 // Asynchronous copies bring rows of harmonics to shared memory in pieces of PIECE numbers; the
 // stride avoids bank conflicts of the lanes' reads.
 #if HALF_SH
-typedef u16 Harmonic;
 #define PIECE 8
 #define PIECES ((USED + 7) / 8)
 #define STRIDE (8 * (PIECES | 1))
 #else
-typedef float Harmonic;
 #if SH_ROW % 4 == 0
 #define PIECE 4
 #define PIECES ((USED + 3) / 4)

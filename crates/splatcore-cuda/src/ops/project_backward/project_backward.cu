@@ -6,7 +6,8 @@
 // those of project.cu in reverse (project_backward.cuh). Harmonics have no rows here: dL/dsh[k][c]
 // = basis[k] * dL/dcolour[c]. Twin and derivation: splatcore-cpu/src/project_backward.rs, and its
 // f64 twin.
-//   SH_ROW floats stored for a Gaussian; the constants of project_backward.cuh.
+//   SH_ROW floats stored for a Gaussian, halves if HALF_SH is 1; the constants of
+//   project_backward.cuh.
 //
 // Launch. One thread a compacted index, blocks of 128.
 //
@@ -14,10 +15,18 @@
 //
 // Now. 59 us for fox_220k at 1080x1920 on an H200. History: docs/log/kernels/adam.md.
 
+#include "harmonic.cuh"
+#include "matrix.cuh"
 #include "project_backward.cuh"
 #include "row_blocks.cuh"
 
 #define STRIDE (USED | 1)
+
+#if HALF_SH
+__device__ __forceinline__ float number(Harmonic half) { return half_low(half); }
+#else
+__device__ __forceinline__ float number(Harmonic value) { return value; }
+#endif
 
 // Parameters of `project_backward`; in Rust by the same name.
 struct ProjectBackwardParams {
@@ -25,7 +34,7 @@ struct ProjectBackwardParams {
     ReadOnly<float> log_scales;      // [count][3]
     ReadOnly<float4> rotations;      // [count], quaternions (w, x, y, z)
     ReadOnly<float> opacity_logits;  // [count]
-    ReadOnly<float> sh;              // [count][coefficients][3]
+    ReadOnly<Harmonic> sh;           // [count][coefficients][3]
     Camera camera;
     const Splat* splats;    // by compacted index
     ReadOnly<float4> sums;  // a row of 12 floats for each compacted index
@@ -59,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         u32 k = step * WARP + lane, row = k / USED, column = k - row * USED;
         if (row < rows_here)
             harmonics[warp][row * STRIDE + column] =
-                args.sh[(u64)owners[warp][row] * SH_ROW + column];
+                number(args.sh[(u64)owners[warp][row] * SH_ROW + column]);
     }
     float total[12] = {};
     if (valid) load_sums(args.sums, splat_index, total);

@@ -4,6 +4,7 @@
 
 #pragma once
 #include "block_sum.cuh"
+#include "harmonic.cuh"
 #include "project_backward.cuh"
 #include "row_blocks.cuh"
 
@@ -13,7 +14,7 @@ struct SumCameraParams {
     ReadOnly<float> log_scales;      // [count][3]
     ReadOnly<float4> rotations;      // [count], quaternions (w, x, y, z)
     ReadOnly<float> opacity_logits;  // [count]
-    ReadOnly<float> sh;              // [count][coefficients][3]
+    ReadOnly<Harmonic> sh;           // [count][coefficients][3]
     ShapeColumns shape;
     ReadOnly<u32> gaussians;  // the number of Gaussians
     ReadOnly<u32> splat_of;   // compacted index of each row of `blocks`, see NO_SPLAT

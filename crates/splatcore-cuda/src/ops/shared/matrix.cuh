@@ -278,6 +278,17 @@ __device__ __forceinline__ void copy_async_cached_16(void* shared, const void* g
 #endif
 }
 
+// The same for 8 bytes, aligned to 8.
+__device__ __forceinline__ void copy_async_8(void* shared, const void* global) {
+#if HAS_SM80
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared_address(shared)),
+                 "l"(global)
+                 : "memory");
+#else
+    *(uint2*)shared = *(const uint2*)global;
+#endif
+}
+
 // The same for 4 bytes, aligned to 4.
 __device__ __forceinline__ void copy_async_4(void* shared, const void* global) {
 #if HAS_SM80

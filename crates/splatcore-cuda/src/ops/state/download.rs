@@ -12,7 +12,7 @@ use splatcore_core::{BackendError, Gaussians};
 
 /// Of a divided state: the harmonics of all ranks, and what collects the moments.
 pub struct Whole {
-    /// `[count][width]` f32, of either memory.
+    /// `[count][width]`, of either memory, as they are stored.
     pub harmonics: Buffer,
     /// Of these Gaussians.
     pub collector: Collector,
@@ -83,7 +83,10 @@ impl State {
         for (k, numbers) in flat_mut(&mut gaussians).into_iter().enumerate() {
             let (buffer, format) = self.groups[k].stored(array);
             match whole.filter(|_| offload::can_leave(k, array)) {
-                Some(whole) if array == 0 => whole.harmonics.read(0, numbers)?,
+                Some(whole) if array == 0 => {
+                    let bytes = format.bytes() * numbers.len();
+                    format.decode(&whole.harmonics.to_vec(bytes)?, numbers);
+                }
                 Some(whole) => {
                     let width = self.groups[k].width;
                     collect(&whole.collector, (buffer, width), format, numbers)?;
