@@ -105,22 +105,6 @@ pub trait Renderer: Scored + Send {
         camera: &Camera,
         options: &RenderOptions,
     ) -> Result<Rendered, BackendError>;
-    /// Renders one view with inverse depth, and its image by the blend method that is asked for:
-    /// where that sums no depths, they and the transmittance are of a second image, by one that does
-    /// ([`RenderOptions::with_inverse_depth`]).
-    fn render_with_depth(
-        &mut self,
-        camera: &Camera,
-        options: &RenderOptions,
-    ) -> Result<Rendered, BackendError> {
-        let with_depth = options.clone().with_inverse_depth(true);
-        let mut rendered = self.render(camera, &with_depth)?;
-        if with_depth.pipeline != options.pipeline {
-            let without = options.clone().with_inverse_depth(false);
-            rendered.image = self.render(camera, &without)?.image;
-        }
-        Ok(rendered)
-    }
     /// Renders one view to look at: the bytes ([`crate::Image::to_bytes`], `[height][width][3]`) of
     /// the image that [`Renderer::render`] gives. A device brings less to the host for them.
     fn render_bytes(

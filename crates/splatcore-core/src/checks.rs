@@ -203,8 +203,8 @@ pub fn learned_columns(plans: &ColumnPlans) -> Result<(), BackendError> {
         let Entry { name, learns, .. } = column.entry();
         if plan.is_some() && learns.is_none() {
             return Err(BackendError::Input(format!(
-                "a step that learns {name}, which are computed from the other numbers of a Gaussian: \
-                 plan no rate for them"
+                "a step that learns {name}, which are computed from the other numbers of a \
+                 Gaussian: plan no rate for them"
             )));
         }
     }

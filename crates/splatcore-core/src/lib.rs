@@ -35,6 +35,7 @@ pub mod sky;
 pub mod spread;
 mod tracks;
 pub mod tunables;
+pub mod with_depth;
 
 pub use backend::{Backend, BackendError, Learner, LearnerState, Renderer};
 pub use camera::Camera;

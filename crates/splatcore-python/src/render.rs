@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use splatcore::core::backend::{Cotangents, RenderOptions};
 use splatcore::core::sky::Sky;
+use splatcore::core::with_depth::render_with_depth;
 use splatcore::core::{self, Backend, sh};
 use splatcore::cpu::CpuBackend;
 use splatcore::cuda::{CudaBackend, Options};
@@ -92,7 +93,7 @@ impl Renderer {
         options.sky = self.sky.clone().filter(|_| background.is_none());
         let camera = &camera.get().camera;
         let rendered = self.with(py, |renderer| match depth {
-            true => renderer.render_with_depth(camera, &options),
+            true => render_with_depth(renderer, camera, &options),
             false => renderer.render(camera, &options),
         })?;
         Rendering::of(py, rendered)

@@ -8,6 +8,7 @@ use crate::rendering::Rendering;
 use pyo3::prelude::*;
 use splatcore::core::Renderer;
 use splatcore::core::backend::{Learner, RenderOptions};
+use splatcore::core::with_depth::render_with_depth;
 use splatcore::train::{Observer, Progress, Signal, Trainer};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,7 +69,7 @@ impl TrainingState {
             // renderer goes back to the run.
             let renderer = unsafe { &mut *renderer.0 };
             let rendered = match depth {
-                true => renderer.render_with_depth(camera, &options),
+                true => render_with_depth(renderer, camera, &options),
                 false => renderer.render(camera, &options),
             };
             rendered.map_err(|error| errors::backend(&error))

@@ -10,6 +10,7 @@ use serde::Serialize;
 use splatcore_core::backend::{BackendError, RenderOptions, Renderer};
 use splatcore_core::depth::DepthError;
 use splatcore_core::spread::in_order;
+use splatcore_core::with_depth::render_with_depth;
 use splatcore_core::{Image, Region, View, metrics};
 use std::sync::OnceLock;
 
@@ -159,7 +160,7 @@ pub fn evaluate_over(
     let render = |renderer: &mut &mut dyn Renderer, view: &&View| {
         let known = view.photo.depths()?;
         let rendered = match known.is_some() || extras.region.is_some() {
-            true => renderer.render_with_depth(&view.camera, options)?,
+            true => render_with_depth(*renderer, &view.camera, options)?,
             false => renderer.render(&view.camera, options)?,
         };
         let error = known

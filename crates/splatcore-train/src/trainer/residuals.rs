@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use splatcore_core::backend::{BackendError, RenderOptions, Rendered};
 use splatcore_core::colour::{Look, cameras_of};
 use splatcore_core::image::to_bytes;
+use splatcore_core::with_depth::render_with_depth;
 use splatcore_core::{Camera, Region, View};
 use std::sync::Arc;
 
@@ -81,7 +82,7 @@ impl Trainer {
             let render = |&view: &usize| {
                 let camera = cameras[view].reduced(reduced_by);
                 let rendered = match region.is_some() {
-                    true => renderer.render_with_depth(&camera, &options)?,
+                    true => render_with_depth(renderer, &camera, &options)?,
                     false => renderer.render(&camera, &options)?,
                 };
                 Ok((view, rendered))
