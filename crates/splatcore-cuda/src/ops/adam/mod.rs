@@ -6,7 +6,7 @@ pub mod rates;
 
 use super::columns::kernels::{self, COLUMNS, LearnedColumn, ShapeColumns};
 use super::constants::flag;
-use super::project::{NO_FILTER, harmonics, no_depth, with_halves};
+use super::project::{NO_FILTER, harmonics, in_floats, no_depth, with_halves};
 use super::sources;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
@@ -61,6 +61,7 @@ const SEVERAL_FRAMES: &str = "SEVERAL_FRAMES";
 /// `adam`, with the backward pass of projecting in it; `absolute` as for `project_backward`.
 pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
+    constants.push(in_floats());
     constants.push(flag("COMPACT", moments != Moments::Full));
     constants.push(flag("FIRST_MOMENTS", moments.keeps_first()));
     constants.push(flag("SPARSE", sparse));

@@ -3,7 +3,7 @@
 //! [`splatcore_core::pose_gradient`].
 
 use super::camera_gradients::{CameraGradients, CameraKind};
-use super::project::{harmonics, with_halves};
+use super::project::{harmonics, in_floats, with_halves};
 use crate::device::{Device, Program};
 use splatcore_core::{BackendError, PoseGradient};
 use std::sync::Arc;
@@ -32,7 +32,8 @@ pub fn of_numbers([a, b, c, x, y, z]: [f64; NUMBERS]) -> PoseGradient {
 
 /// Both kernels.
 pub fn program(kind: CameraKind) -> Program {
-    let constants = harmonics(kind.in_use, kind.stored);
+    let mut constants = harmonics(kind.in_use, kind.stored);
+    constants.push(in_floats());
     let kernels = ["sum_poses", "finish_pose"];
     let program = kind.program("pose_gradient.cu", kernels, NUMBERS, constants);
     with_halves(program, kind.half)

@@ -56,13 +56,17 @@ kernel_params! {
 /// A constant: 1 for harmonics that are halves.
 const HALF_SH: &str = "HALF_SH";
 
-/// `SH_DEGREE` in use, `SH_ROW` numbers stored for each Gaussian, which are floats.
+/// `SH_DEGREE` in use, `SH_ROW` numbers stored for each Gaussian.
 pub(super) fn harmonics(in_use: u8, stored: u8) -> Vec<(&'static str, String)> {
     vec![
         ("SH_DEGREE", in_use.to_string()),
         ("SH_ROW", (3 * sh::coefficients(stored)).to_string()),
-        (HALF_SH, "0".to_string()),
     ]
+}
+
+/// The constant of harmonics that are floats, until [`with_halves`] says otherwise.
+pub(super) fn in_floats() -> (&'static str, String) {
+    (HALF_SH, "0".to_string())
 }
 
 /// The constants of Mip-Splatting's 2D filter, of columns that change how Gaussians are drawn, and
@@ -81,6 +85,7 @@ pub const RAY_BYTES: usize = 32;
 pub fn project(in_use: u8, stored: u8, intersect: Intersect) -> Program {
     let mut constants = harmonics(in_use, stored);
     constants.push(footprint(intersect));
+    constants.push(in_floats());
     constants.push((RAYS, "0".to_string()));
     constants.push(("DEPTH_BITS", sort::DEPTH_BITS.to_string()));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));

@@ -2,7 +2,7 @@
 //! and `write_gradients`, which spreads them over the scene's arrays.
 
 use super::constants::flag;
-use super::project::{NO_FILTER, harmonics, no_depth};
+use super::project::{NO_FILTER, harmonics, in_floats, no_depth};
 use super::sources::program;
 use crate::device::params::{Address, Params, kernel_params};
 use crate::device::queue::Queue;
@@ -58,6 +58,7 @@ pub const GRADIENT_BYTES: usize = 64;
 /// if `absolute`.
 pub fn project_backward(in_use: u8, stored: u8, absolute: bool) -> Program {
     let mut constants = harmonics(in_use, stored);
+    constants.push(in_floats());
     constants.push(("BLOCK", BLOCK.to_string()));
     constants.push(flag("ABSOLUTE", absolute));
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
