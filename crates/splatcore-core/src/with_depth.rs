@@ -3,9 +3,9 @@
 use crate::Camera;
 use crate::backend::{BackendError, RenderOptions, Rendered, Renderer};
 
-/// Renders a view with inverse depth, and its image by the blend method that is asked for: where
-/// that sums no depths, they and the transmittance are of a second image, by one that does
-/// ([`RenderOptions::with_inverse_depth`]).
+/// Renders a view, with inverse depth if it is `wanted`, and its image by the blend method that is
+/// asked for: where that sums no depths, they and the transmittance are of a second image, by one
+/// that does ([`RenderOptions::with_inverse_depth`]).
 ///
 /// # Errors
 /// As of [`Renderer::render`].
@@ -13,8 +13,9 @@ pub fn render_with_depth(
     renderer: &mut dyn Renderer,
     camera: &Camera,
     options: &RenderOptions,
+    wanted: bool,
 ) -> Result<Rendered, BackendError> {
-    let with_depth = options.clone().with_inverse_depth(true);
+    let with_depth = options.clone().with_inverse_depth(wanted);
     let mut rendered = renderer.render(camera, &with_depth)?;
     if with_depth.pipeline != options.pipeline {
         let without = options.clone().with_inverse_depth(false);

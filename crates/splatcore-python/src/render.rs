@@ -92,9 +92,8 @@ impl Renderer {
         options.antialias = antialiased.unwrap_or(self.antialias);
         options.sky = self.sky.clone().filter(|_| background.is_none());
         let camera = &camera.get().camera;
-        let rendered = self.with(py, |renderer| match depth {
-            true => render_with_depth(renderer, camera, &options),
-            false => renderer.render(camera, &options),
+        let rendered = self.with(py, |renderer| {
+            render_with_depth(renderer, camera, &options, depth)
         })?;
         Rendering::of(py, rendered)
     }

@@ -68,10 +68,7 @@ impl TrainingState {
             // SAFETY: `Watch::look` put it there, and takes it away under this lock before the
             // renderer goes back to the run.
             let renderer = unsafe { &mut *renderer.0 };
-            let rendered = match depth {
-                true => render_with_depth(renderer, camera, &options),
-                false => renderer.render(camera, &options),
-            };
+            let rendered = render_with_depth(renderer, camera, &options, depth);
             rendered.map_err(|error| errors::backend(&error))
         })?;
         Rendering::of(py, rendered)

@@ -159,10 +159,8 @@ pub fn evaluate_over(
         .collect();
     let render = |renderer: &mut &mut dyn Renderer, view: &&View| {
         let known = view.photo.depths()?;
-        let rendered = match known.is_some() || extras.region.is_some() {
-            true => render_with_depth(*renderer, &view.camera, options)?,
-            false => renderer.render(&view.camera, options)?,
-        };
+        let wanted = known.is_some() || extras.region.is_some();
+        let rendered = render_with_depth(*renderer, &view.camera, options, wanted)?;
         let error = known
             .as_ref()
             .and_then(|map| DepthError::of(&rendered, map));

@@ -358,14 +358,19 @@ impl Schedule {
     pub fn refinements(&self, step: u32) -> Vec<Refine> {
         let mut refinements = Vec::new();
         refinements.extend(self.floaters(step));
-        if step < self.config.densify.until {
-            refinements.extend(self.densification(step));
-            refinements.extend(self.reset(step));
-        }
+        refinements.extend(self.rounds(step));
         refinements.extend(self.pruning_by_columns(step));
         refinements.extend(self.scale_limit(step));
         refinements.extend(self.computed_columns(step));
         refinements
+    }
+
+    /// What follows step `step` before `densify-until`: a round of the strategy's own, a reset of
+    /// opacities. Each clears moments.
+    fn rounds(&self, step: u32) -> impl Iterator<Item = Refine> {
+        let before = (step < self.config.densify.until)
+            .then(|| [self.densification(step), self.reset(step)]);
+        before.into_iter().flatten().flatten()
     }
 
     /// A round of the strategy's own, if step `step`, before `densify-until`, has one.

@@ -408,15 +408,13 @@ impl CudaLearner {
 
     /// A first moment that is not kept decays at once.
     fn check_moments(&self, plan: &StepPlan) -> Result<(), BackendError> {
-        match self.state.moments {
-            moments if !moments.keeps_first() && plan.betas[0] != 0.0 => {
-                Err(BackendError::Input(format!(
-                    "a step whose first moments decay by {}, which this learner does not keep",
-                    plan.betas[0]
-                )))
-            }
-            _ => Ok(()),
+        let [first, _] = plan.betas;
+        if first == 0.0 || self.state.moments.keeps_first() {
+            return Ok(());
         }
+        Err(BackendError::Input(format!(
+            "a step whose first moments decay by {first}, which this learner does not keep"
+        )))
     }
 
     /// Absolute statistics need the sums of each tile.

@@ -8,8 +8,7 @@ use super::columns::kernels::learning;
 use super::intersect::{self, macro_tiles};
 use super::lens::LensKind;
 use super::project::{
-    by_depth, filtered, of_half_scene, of_shard, project, project_binned, through_lens,
-    with_halves, with_rays,
+    by_depth, filtered, of_shard, project, project_binned, through_lens, with_halves, with_rays,
 };
 use super::project_backward::{project_backward, write_gradients};
 use super::{
@@ -97,7 +96,7 @@ pub fn all_programs() -> Vec<Program> {
         all.push(adam::of_batch(dense));
         all.extend(step_variants(degree, sh::MAX_DEGREE, &FILTERS));
         for plain in project_variants(degree, sh::MAX_DEGREE, Intersect::Exact) {
-            let halves = of_half_scene(plain.clone(), sh::MAX_DEGREE);
+            let halves = with_halves(plain.clone(), sh::MAX_DEGREE, true);
             all.extend([halves.clone(), filtered(halves, true, false)]);
             all.extend(
                 FILTERS.map(|[antialias, shaped]| filtered(plain.clone(), antialias, shaped)),
@@ -139,15 +138,12 @@ pub fn all_programs() -> Vec<Program> {
     all
 }
 
-/// What steps and images need of Gaussians that learn with harmonics of degree 3 as halves.
+/// What steps need of Gaussians that learn with harmonics of degree 3 as halves, beside `project`,
+/// which is that of scenes that are only rendered.
 fn of_halves(in_use: u8, kinds: &[CameraKind]) -> Vec<Program> {
     let stored = sh::MAX_DEGREE;
-    let project = project(in_use, stored, Intersect::Exact);
-    let mut all = vec![
-        of_shard(with_halves(project.clone(), true)),
-        with_halves(project, true),
-        with_halves(project_backward(in_use, stored, false), true),
-    ];
+    let backward = project_backward(in_use, stored, false);
+    let mut all = vec![with_halves(backward, stored, true)];
     for sparse in [false, true] {
         let adam = adam::program(in_use, stored, Moments::Small, sparse, false);
         all.extend([adam::of_batch(adam.clone()), of_shard(adam.clone()), adam]);
@@ -169,7 +165,7 @@ fn lens_variants() -> Vec<Program> {
         let mut plain = vec![project(in_use, stored, intersect)];
         let binned = bin::MacroTiles::all().into_iter();
         plain.extend(binned.map(|tiles| project_binned(in_use, stored, intersect, tiles)));
-        plain.push(of_half_scene(plain[0].clone(), stored));
+        plain.push(with_halves(plain[0].clone(), stored, true));
         plain.extend(step_variants(in_use, stored, &[]));
         all.extend(with_filters(plain, &FILTERS));
     }
@@ -194,7 +190,7 @@ fn shard_programs(in_use: u8) -> Vec<Program> {
     let dense = adam::program(in_use, stored, Moments::Compact, false, false);
     let project = project(in_use, stored, Intersect::Exact);
     let all = [
-        of_half_scene(project.clone(), stored),
+        with_halves(project.clone(), stored, true),
         project,
         adam::of_batch(dense.clone()),
         dense,
@@ -221,7 +217,7 @@ pub fn built_in_programs() -> Vec<Program> {
             for macro_tiles in bin::MacroTiles::all() {
                 plain.push(project_binned(in_use, stored, intersect, macro_tiles));
             }
-            let halves = plain.iter().map(|p| of_half_scene(p.clone(), stored));
+            let halves = plain.iter().map(|p| with_halves(p.clone(), stored, true));
             let halves = with_filters(halves.collect(), &antialias);
             all.extend(with_filters(plain, &antialias));
             all.extend(halves);

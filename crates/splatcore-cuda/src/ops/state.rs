@@ -181,7 +181,8 @@ impl State {
         let mut groups = Vec::with_capacity(5);
         for k in 0..5 {
             let formats = moments.formats(k, sh_degree);
-            let stored = |array: usize, format: Format, numbers: &[f32]| {
+            let stored = |array: usize, numbers: &[f32]| {
+                let format = formats[array];
                 let numbers = stored_of(division.as_ref(), (k, array), numbers, count);
                 let bytes = format.bytes() * numbers.len();
                 let place = offload::place_of(k, array, leaving);
@@ -189,9 +190,9 @@ impl State {
                 write(&buffer, format, &numbers).map(|()| buffer)
             };
             groups.push(Group {
-                parameters: stored(0, formats[0], parameters[k])?,
-                first: stored(1, formats[1], first[k])?,
-                second: stored(2, formats[2], second[k])?,
+                parameters: stored(0, parameters[k])?,
+                first: stored(1, first[k])?,
+                second: stored(2, second[k])?,
                 width: widths[k],
                 formats,
             });

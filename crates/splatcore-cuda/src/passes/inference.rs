@@ -345,10 +345,7 @@ fn programs(kind: &Kind) -> Vec<(Op, Program)> {
     };
     let project = project::filtered(project, options.antialias, shaped);
     let project = project::through_lens(project, kind.lens);
-    let project = match half {
-        true => project::of_half_scene(project, stored),
-        false => project,
-    };
+    let project = project::with_halves(project, stored, half);
     let project = match blend::needs_rays(pipeline.blend) {
         true => project::with_rays(project),
         false => project,

@@ -435,7 +435,7 @@ impl TrainingPass {
         let in_use = options.sh_degree.min(stored);
         let filtered = |program| {
             let program = project::filtered(program, options.antialias, shaped);
-            project::with_halves(project::through_lens(program, kind.lens), half)
+            project::with_halves(project::through_lens(program, kind.lens), stored, half)
         };
         let method = self.backward_method(pipeline);
         let pair_rows = blend_backward::has_pair_rows(method);

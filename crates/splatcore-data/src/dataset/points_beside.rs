@@ -1,16 +1,12 @@
 //! Points that a program exports as a PLY beside its cameras.
 
 use super::found::{Found, Points};
+use super::points_file::is_points_file;
 use super::{folder, point_cloud, visible};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Fewer points than this share in the view of any camera: they hardly belong together.
 const FEW: f64 = 0.1;
-
-/// Bytes of a PLY that hold the names of its first numbers.
-const HEADER: u64 = 4096;
 
 /// Reads the points beside a file of cameras: the PLY of the same name, else the only PLY of the
 /// folder. What is wrong with it is a warning, as nobody has named the file. `remedy` says how to
@@ -54,19 +50,11 @@ pub(super) fn read(found: &mut Found, cameras: &Path, remedy: &str) {
     found.points_file = Some(path);
 }
 
-/// Whether a PLY names the colours of Gaussians at its beginning. `false` if it cannot be read.
-fn holds_gaussians(path: &Path) -> bool {
-    let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEADER).read_to_end(&mut begin));
-    read.is_ok() && String::from_utf8_lossy(&begin).contains("property float f_dc_0")
-}
-
 /// The file to read, or how many there are to choose from.
 fn find(cameras: &Path) -> Result<Option<PathBuf>, usize> {
     let mut files = folder::with_ending(&folder::of_file(cameras), "ply");
     // What `train` writes is no dataset's.
-    let trained = |path: &Path| path.ends_with("scene.ply") && holds_gaussians(path);
-    files.retain(|path| !trained(path));
+    files.retain(|path| !path.ends_with("scene.ply") || is_points_file(path));
     let same = |path: &&PathBuf| path.file_stem() == cameras.file_stem();
     if let Some(path) = files.iter().find(same) {
         return Ok(Some(path.clone()));

@@ -137,7 +137,7 @@ fn one_case(
 fn image_of_its_own(renderer: &mut dyn Renderer, case: &Case, options: &RenderOptions) -> Outcome {
     let plain = options.clone().with_inverse_depth(false);
     let image = renderer.render(&case.camera, &plain).map_err(said)?.image;
-    let both = render_with_depth(renderer, &case.camera, &plain);
+    let both = render_with_depth(renderer, &case.camera, &plain, true);
     let both = both.map_err(said)?;
     ensure(both.inverse_depth.is_some(), || "no depths".to_string())?;
     ensure(both.image == image, || {

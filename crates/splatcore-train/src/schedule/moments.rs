@@ -49,10 +49,7 @@ impl Schedule {
     fn clears_moments(&self, step: u32) -> bool {
         match step {
             0 => !self.config.bias_correction,
-            _ => {
-                step < self.config.densify.until
-                    && (self.densification(step).is_some() || self.reset(step).is_some())
-            }
+            _ => self.rounds(step).next().is_some(),
         }
     }
 }

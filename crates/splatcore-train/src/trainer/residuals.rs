@@ -81,10 +81,7 @@ impl Trainer {
             }
             let render = |&view: &usize| {
                 let camera = cameras[view].reduced(reduced_by);
-                let rendered = match region.is_some() {
-                    true => render_with_depth(renderer, &camera, &options)?,
-                    false => renderer.render(&camera, &options)?,
-                };
+                let rendered = render_with_depth(renderer, &camera, &options, region.is_some())?;
                 Ok((view, rendered))
             };
             let rendered: Vec<_> = some

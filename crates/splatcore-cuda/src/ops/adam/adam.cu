@@ -9,18 +9,20 @@
 // Harmonics above the degree in use are left out: gradients and moments are 0. CPU twin:
 // splatcore-cpu/src/{project_backward,adam,step}.rs.
 // Constants: COMPACT 1 stores moments in the formats of moments.cuh (the step uses them unrounded),
-// 0 in f32. FIRST_MOMENTS 0 stores no first moments: BETA1 is 0. SPARSE 1 leaves Gaussians without
-// a splat alone (gsplat's SelectiveAdam) but for the noise. SEVERAL_FRAMES 1 takes `share` of the
-// gradients that frames added up (accumulate.cu). SHARD 1 steps a rank's rows, by which `splat_of`
-// and `gradients` go. LEARNED_COLUMNS 1 learns columns too (columns.cuh). SH_ROW floats a row of
-// harmonics; BETA1, BETA2, EPSILON (rates.rs); those of moments.cuh, project_backward.cuh.
+// 0 in f32. FIRST_MOMENTS 0 stores no first moments: BETA1 is 0. HALF_SH 1 stores harmonics as
+// halves, rounded by chance. SPARSE 1 leaves Gaussians without a splat alone (gsplat's
+// SelectiveAdam) but for the noise. SEVERAL_FRAMES 1 takes `share` of the gradients that frames
+// added up (accumulate.cu). SHARD 1 steps a rank's rows, by which `splat_of` and `gradients` go.
+// LEARNED_COLUMNS 1 learns columns too (columns.cuh). SH_ROW numbers a row of harmonics; BETA1,
+// BETA2, EPSILON (rates.rs); those of moments.cuh, project_backward.cuh.
 //
 // Launch. Blocks of 128 threads, 6 a multiprocessor; a warp takes 32 Gaussians and waits for no
 // other: harmonics by asynchronous copies; a lane a Gaussian: gradients, rotation, opacity, noise;
 // a lane a number: means and log scales, rows of 12 bytes; a lane four harmonics.
 //
-// Bound. Memory: at degree 3 1416 bytes a Gaussian (COMPACT 848, without first moments 612) for 59
-// numbers, and 116 for its splat, sums and statistics: 79 us (50) for 220 k at 4.27 TB/s.
+// Bound. Memory: at degree 3 1416 bytes a Gaussian (COMPACT 848, without first moments 612, with
+// HALF_SH 420) for 59 numbers, and 116 for its splat, sums and statistics: 79 us (50) for 220 k
+// at 4.27 TB/s.
 //
 // Now. 94 us with COMPACT (fox_220k, H200). History: docs/log/kernels/adam.md
 

@@ -73,7 +73,7 @@ pub fn program(in_use: u8, stored: u8, moments: Moments, sparse: bool, absolute:
     constants.extend(NO_FILTER.map(|name| (name, "0".to_string())));
     constants.push(no_depth());
     let program = sources::program("adam.cu", constants, [AdamParams::kernel("adam")]);
-    with_halves(program, moments.has_halves(stored))
+    with_halves(program, stored, moments.has_halves(stored))
 }
 
 /// `adam` of the gradients that several frames added up.

@@ -45,16 +45,21 @@ impl Moments {
     /// Formats of parameters, first and second moments of a group (see [`groups::GROUPS`]), of
     /// Gaussians whose harmonics have this degree.
     pub fn formats(self, group: usize, sh_degree: u8) -> [Format; 3] {
-        let second = Self::compact_second(group);
-        match self {
-            Self::Full => [Format::F32; 3],
-            Self::Compact => [Format::F32, Format::Bf16, second],
-            Self::Second => [Format::F32, Format::Nothing, second],
-            Self::Small if group == groups::SH && self.has_halves(sh_degree) => {
-                [Format::Half, Format::Nothing, second]
-            }
-            Self::Small => [Format::F32, Format::Nothing, second],
-        }
+        let is_sh = group == groups::SH;
+        let parameters = match is_sh && self.has_halves(sh_degree) {
+            true => Format::Half,
+            false => Format::F32,
+        };
+        let compact = match is_sh {
+            true => Format::Log8,
+            false => Format::Bf16,
+        };
+        let [first, second] = match self {
+            Self::Full => [Format::F32; 2],
+            Self::Compact => [Format::Bf16, compact],
+            Self::Second | Self::Small => [Format::Nothing, compact],
+        };
+        [parameters, first, second]
     }
 
     /// Whether first moments are kept.
@@ -66,13 +71,6 @@ impl Moments {
     /// floats, and are whole pieces of 16 bytes.
     pub fn has_halves(self, sh_degree: u8) -> bool {
         self == Self::Small && sh_degree == 3
-    }
-
-    fn compact_second(group: usize) -> Format {
-        match group {
-            groups::SH => Format::Log8,
-            _ => Format::Bf16,
-        }
     }
 }
 

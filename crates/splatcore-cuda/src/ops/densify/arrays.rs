@@ -17,7 +17,8 @@ pub struct Rows<'a> {
     pub divided: bool,
 }
 
-fn of_group(group: &Group) -> impl Iterator<Item = (usize, (&Buffer, usize))> {
+/// The arrays of a group that are kept, by number: each with the bytes of a row.
+pub(super) fn of_group(group: &Group) -> impl Iterator<Item = (usize, (&Buffer, usize))> {
     group
         .arrays()
         .into_iter()

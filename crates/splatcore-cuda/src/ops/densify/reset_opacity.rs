@@ -1,6 +1,7 @@
 //! Opacity reset: caps every opacity and clears its moments. Fading: lowers every opacity by a
 //! factor and clears all moments.
 
+use super::arrays::of_group;
 use super::densifier::Densify;
 use super::params::{CapOpacityParams, FadeOpacityParams};
 use super::totals::{self, Numbers};
@@ -34,11 +35,8 @@ impl Densify {
                 shape: ShapeColumns::of(&state.columns),
             },
         )?;
-        let [_, first, second] = group.row_bytes();
-        for moments in [(&group.first, first), (&group.second, second)] {
-            if moments.1 > 0 {
-                self.clear(moments, state.blocks(true), 0, (all, state.count))?;
-            }
+        for (_, moments) in of_group(group).filter(|&(array, _)| array > 0) {
+            self.clear(moments, state.blocks(true), 0, (all, state.count))?;
         }
         Ok(())
     }

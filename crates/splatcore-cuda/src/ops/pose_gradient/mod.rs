@@ -36,5 +36,5 @@ pub fn program(kind: CameraKind) -> Program {
     constants.push(in_floats());
     let kernels = ["sum_poses", "finish_pose"];
     let program = kind.program("pose_gradient.cu", kernels, NUMBERS, constants);
-    with_halves(program, kind.half)
+    with_halves(program, kind.stored, kind.half)
 }

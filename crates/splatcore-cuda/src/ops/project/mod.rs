@@ -115,16 +115,11 @@ pub fn with_rays(project: Program) -> Program {
     project.with(RAYS, 1)
 }
 
-/// `project`, of a scene whose harmonics are stored as halves; see [`half`].
-pub fn of_half_scene(project: Program, stored: u8) -> Program {
-    project.with("SH_ROW", half::row(stored)).with(HALF_SH, 1)
-}
-
-/// `project`, `project_backward`, `adam` or gradients of poses, of harmonics of degree 3 that are
-/// halves if `half`: their rows are as long as rows of floats.
-pub fn with_halves(program: Program, half: bool) -> Program {
+/// `project`, and where rows of halves are as long as rows of floats `project_backward`, `adam` or
+/// gradients of poses, of Gaussians whose harmonics are stored as halves if `half`; see [`half`].
+pub fn with_halves(program: Program, stored: u8, half: bool) -> Program {
     match half {
-        true => program.with(HALF_SH, 1),
+        true => program.with("SH_ROW", half::row(stored)).with(HALF_SH, 1),
         false => program,
     }
 }

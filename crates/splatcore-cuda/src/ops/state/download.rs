@@ -83,19 +83,25 @@ impl State {
         for (k, numbers) in flat_mut(&mut gaussians).into_iter().enumerate() {
             let (buffer, format) = self.groups[k].stored(array);
             match whole.filter(|_| offload::can_leave(k, array)) {
-                Some(whole) if array == 0 => {
-                    let bytes = format.bytes() * numbers.len();
-                    format.decode(&whole.harmonics.to_vec(bytes)?, numbers);
-                }
+                Some(whole) if array == 0 => read(&whole.harmonics, format, numbers)?,
                 Some(whole) => {
                     let width = self.groups[k].width;
                     collect(&whole.collector, (buffer, width), format, numbers)?;
                 }
-                None if format == Format::F32 => buffer.read(0, numbers)?,
-                None => format.decode(&buffer.to_vec(format.bytes() * numbers.len())?, numbers),
+                None => read(buffer, format, numbers)?,
             }
         }
         Ok(gaussians)
+    }
+}
+
+/// The numbers of a whole array; floats without a copy.
+fn read(buffer: &Buffer, format: Format, numbers: &mut [f32]) -> Result<(), BackendError> {
+    match format {
+        Format::F32 => buffer.read(0, numbers),
+        _ => buffer
+            .to_vec(format.bytes() * numbers.len())
+            .map(|bytes| format.decode(&bytes, numbers)),
     }
 }
 
