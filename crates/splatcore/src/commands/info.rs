@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 pub struct Args {
     /// Scenes (.ply, .spz, .sog, .splat, .ksplat, .glb), folders of runs, and datasets: a folder
     /// with a COLMAP model, transforms.json or cameras of Metashape, RealityScan, Bundler, LLFF,
-    /// Polycam, Record3D or 3D Scanner App, or the file of cameras itself. A scene is read whole, of
-    /// a dataset's photos only the headers
+    /// Polycam, Record3D or 3D Scanner App, or the file of cameras itself. A scene is read whole,
+    /// of a dataset's photos only the headers
     #[arg(value_name = "FILE_OR_DATASET", required = true)]
     paths: Vec<PathBuf>,
     /// Folder of the dataset's photos in place of `images`, for example images_4
