@@ -1,5 +1,7 @@
 """The papers' tables of docs/results, for scripts/results."""
 
+from statistics import mean
+
 import results_peers
 from results_notes import notes
 from results_quoted import quoted
@@ -109,11 +111,47 @@ def fixed_time(published):
         table(head, lines, left),
         "One run each. A run ends when its time is over or all steps are taken, here 30,000.",
         source(name),
+        *third_of_steps(),
         "The paper's numbers, in dB:",
         table(
             ["dataset"] + [f"{title.removeprefix('paper: ')}: {c['name']}" for title, c in titles],
             [[line[0]] + [paper_cell(cell, "decibels") for cell in line[1:]] for line in paper],
         ),
+    ]
+
+
+def third_of_steps():
+    """The same, but stopped when the baseline has taken a third of its steps; three seeds."""
+    name = "training/third-of-steps.json"
+    runs = {}
+    for run in load(name):
+        runs.setdefault(run["dataset"], {}).setdefault(run["pipeline"], []).append(run)
+    lines = []
+    for dataset, methods in runs.items():
+        baseline = mean(run["psnr"] for run in methods["aabb+scalar+atomic"])
+        for pipeline, seeds in methods.items():
+            psnr = [run["psnr"] for run in seeds]
+            stopped = {"time" if run["stopped"] else "steps" for run in seeds}
+            lines.append(
+                [
+                    dataset,
+                    f"`{pipeline}`",
+                    str(len(seeds)),
+                    f"{mean(psnr):.2f} ({min(psnr):.2f} to {max(psnr):.2f})",
+                    f"{mean(psnr) - baseline:+.2f}",
+                    f"{mean(run['ssim'] for run in seeds):.4f}",
+                    f"{mean(run['steps'] for run in seeds):,.0f} of {seeds[0]['iterations']:,}",
+                    f"{mean(run['seconds'] for run in seeds):.1f}",
+                    " or ".join(sorted(stopped)),
+                ]
+            )
+    head = ["dataset", "pipeline", "seeds", "mean PSNR", "over the baseline", "SSIM", "steps"]
+    left = ["left", "left"] + ["right"] * 6 + ["left"]
+    return [
+        "The same with a time after which the baseline has taken a third of its steps; means over\n"
+        "the seeds, in brackets the lowest and the highest:",
+        table(head + ["seconds", "ended by"], lines, left),
+        source(name),
     ]
 
 

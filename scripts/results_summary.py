@@ -91,7 +91,7 @@ def cells_of(term, own, page):
         for name, text in reversed(cells.items())
         if fnmatchcase(name, column) and ("mean" in column or not MEAN.search(name))
     ]
-    numbers = [re.match(r"-?\d+(\.\d+)?", text.replace(",", "")) for text in texts]
+    numbers = [re.match(r"[-+]?\d+(\.\d+)?", text.replace(",", "")) for text in texts]
     return [number and float(number.group()) for number in numbers]
 
 
