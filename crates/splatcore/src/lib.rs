@@ -53,6 +53,7 @@ mod interrupt;
 mod load;
 mod looks;
 mod orbit;
+mod other_programs;
 mod output;
 #[cfg_attr(
     not(feature = "lab"),

@@ -17,7 +17,7 @@ use crate::backends::cards;
 use crate::output::WrongUsage;
 use crate::progress::Progress;
 use crate::scene_source::{Files, SceneSource};
-use crate::{output, remedy};
+use crate::{other_programs, output, remedy};
 use anyhow::{Result, bail};
 use args::{Pipelines, Reference};
 use result::{Bench, Made, Skipped};
@@ -27,6 +27,7 @@ use splatcore_core::pipeline::{Blend, Pipeline};
 use splatcore_cpu::CpuBackend;
 use splatcore_cuda::device::replaced;
 use splatcore_papers::{Paper, Row};
+use splatcore_train::config::BackendChoice;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use steps::Steps;
@@ -60,6 +61,9 @@ pub fn run(mut args: Args) -> Result<()> {
         let problem = "the papers' tables are of the built-in kernels; unset SPLATCORE_KERNELS, or \
                        compare with your own by bench without --paper";
         return Err(WrongUsage(problem.into()).into());
+    }
+    if args.backend.backend != BackendChoice::Cpu {
+        other_programs::warn(args.backend.device.device);
     }
     match (args.paper, args.scenes.as_slice()) {
         (Some(paper), _) => paper::run(&args, paper, &models),

@@ -1,5 +1,6 @@
 //! What kernels run on.
 
+use crate::other_programs;
 use anyhow::{Result, anyhow};
 use clap::ValueEnum;
 use splatcore_core::Backend;
@@ -54,6 +55,7 @@ impl DeviceArgs {
         if self.on == Some(On::Emulator) {
             return Ok(Device::Emulator);
         }
+        other_programs::warn(self.device);
         match (open(self.device), self.on) {
             (Ok(backend), _) => Ok(Device::Card(Card {
                 number: self.device,
