@@ -5,9 +5,9 @@ use std::process::Command;
 
 /// Says on stderr which other programs have memory of a card, by what nvidia-smi lists: a card that
 /// two compute on serves them in turns, and slows a long kernel more than a short one. Says nothing
-/// where nvidia-smi is missing or lists none, as in a container that hides them. To be called before
-/// the card is opened: where numbers of processes are those of another namespace, this one would be
-/// taken for another.
+/// where nvidia-smi is missing or lists none, as in a container that hides them. To be called
+/// before the card is opened: where numbers of processes are those of another namespace, this one
+/// would be taken for another.
 pub fn warn(device: Option<usize>) {
     let Some(card) = identity(device.unwrap_or(0)) else {
         return;
@@ -30,8 +30,8 @@ pub fn warn(device: Option<usize>) {
     }
 }
 
-/// The programs on the card of this [`identity`] but the one of this number, as `NAME PID`; `listed`
-/// has a line for each: UUID of the card, number, and path or name, with commas between.
+/// The programs on the card of this [`identity`] but the one of this number, as `NAME PID`;
+/// `listed` has a line for each: UUID of the card, number, and path or name, with commas between.
 fn on_card(listed: &str, card: &str, own: u32) -> Vec<String> {
     let uuid = card.split(' ').next().unwrap_or_default();
     let program = |line: &str| {
