@@ -8,7 +8,6 @@ use super::{ppm, y4m};
 use crate::child::{self, Call};
 use crate::{Job, PosesError};
 use splatcore_data::DataError;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -100,12 +99,7 @@ impl Reader for Ffmpeg<'_> {
     }
 
     fn take(&self, indices: &[usize], frame: &mut Taken<'_>) -> Result<(), PosesError> {
-        let mut filter = String::from("select='0");
-        for index in indices {
-            // Writing to a String does not fail.
-            let _ = write!(filter, "+eq(n,{index})");
-        }
-        filter.push('\'');
+        let filter = format!("select='{}'", is_one_of(indices));
         let output = ["-pix_fmt", "rgb24", "-c:v", "ppm", "-f", "image2pipe"];
         let mut pipe = Pipe::start(self.call(&filter, &output), self.stop)?;
         // Behind the last of them ffmpeg would go on to the end of the video: it ends with `pipe`.
@@ -117,6 +111,20 @@ impl Reader for Ffmpeg<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether ffmpeg's frame number n is one of these ascending ones, by halves: ffmpeg refuses an
+/// expression that is a hundred terms deep, as the sum of a hundred is.
+fn is_one_of(indices: &[usize]) -> String {
+    match indices {
+        [] => "0".to_owned(),
+        [index] => format!("eq(n,{index})"),
+        _ => {
+            let (low, high) = indices.split_at(indices.len() / 2);
+            let (first, low, high) = (high[0], is_one_of(low), is_one_of(high));
+            format!("if(lt(n,{first}),{low},{high})")
+        }
     }
 }
 
@@ -159,6 +167,18 @@ fn is_older_than_5_1(version: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_frames_are_chosen_by_a_flat_expression() {
+        assert_eq!(is_one_of(&[3, 7]), "if(lt(n,7),eq(n,3),eq(n,7))");
+        let many: Vec<usize> = (0..300).collect();
+        let (mut depth, mut deepest) = (0, 0);
+        for letter in is_one_of(&many).chars() {
+            depth += i32::from(letter == '(') - i32::from(letter == ')');
+            deepest = deepest.max(depth);
+        }
+        assert_eq!((depth, deepest), (0, 10));
+    }
 
     #[test]
     fn versions_are_compared_as_numbers() {

@@ -174,30 +174,58 @@ fn videos_that_cannot_be_used_say_why() {
     assert!(fails(&job(&fake, "one.jpg", "jpg")).contains("is a single photo"));
 }
 
+/// Whether ffmpeg is there; says so if not.
+fn has_ffmpeg() -> bool {
+    let run = Command::new("ffmpeg").arg("-version").output();
+    let found = run.is_ok_and(|out| out.status.success());
+    if !found {
+        eprintln!("skipped: no ffmpeg on PATH");
+    }
+    found
+}
+
+fn ffmpeg(args: &[&str]) {
+    let mut call = Command::new("ffmpeg");
+    let run = call
+        .args(["-v", "error", "-y"])
+        .args(args)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{said}");
+}
+
+/// A hundred frames and more, as of every video of a minute.
+#[test]
+fn ffmpeg_takes_many_frames() {
+    if !has_ffmpeg() {
+        return;
+    }
+    let fake = Fake::old(&[]);
+    y4m(&fake.at("long.y4m"), 360);
+    let [long, long_mkv] = ["long.y4m", "long.mkv"].map(|name| fake.at(name).display().to_string());
+    ffmpeg(&["-i", &long, "-c:v", "ffv1", &long_mkv]);
+    let many = Job {
+        dataset: fake.at("many"),
+        frames: Some(120),
+        ..job(&fake, "long.mkv", "jpg")
+    };
+    find_poses(&many, &mut Ear::default()).unwrap();
+    assert_eq!(
+        std::fs::read_dir(many.dataset.join("images"))
+            .unwrap()
+            .count(),
+        120
+    );
+}
+
 #[test]
 fn ffmpeg_reads_the_rest_and_turns_frames() {
-    if !Command::new("ffmpeg")
-        .arg("-version")
-        .output()
-        .is_ok_and(|out| out.status.success())
-    {
-        eprintln!("skipped: no ffmpeg on PATH");
+    if !has_ffmpeg() {
         return;
     }
     let fake = Fake::old(&[]);
     y4m(&fake.at("a.y4m"), 12);
-    let ffmpeg = |args: &[&str]| {
-        let run = Command::new("ffmpeg")
-            .args(["-v", "error", "-y"])
-            .args(args)
-            .output()
-            .unwrap();
-        assert!(
-            run.status.success(),
-            "{}",
-            String::from_utf8_lossy(&run.stderr)
-        );
-    };
     let [y4m, mkv, mov] =
         ["a.y4m", "b.mkv", "c d.mov"].map(|name| fake.at(name).display().to_string());
     ffmpeg(&["-i", &y4m, "-c:v", "ffv1", &mkv]);
