@@ -138,7 +138,9 @@ pub struct Job {
     pub frames: Option<u32>,
     /// Write a video's frames as PNG in place of JPEG.
     pub png: bool,
-    /// The program `ffmpeg`; else the first one on `PATH`. `ffprobe` lies beside it.
+    /// Frames of a video count as read at once, whatever its gyroscope says.
+    pub no_gyro: bool,
+    /// The program `ffmpeg`; else the first one on `PATH`.
     pub ffmpeg: Option<PathBuf>,
 }
 

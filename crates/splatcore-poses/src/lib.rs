@@ -14,7 +14,8 @@
 //! | how far is it, how long does it still take | `track.rs`, `pace.rs`, `effort.rs` |
 //! | which photos are there, which share a camera, which are compared | `photos.rs`, `groups.rs`, `pairs.rs` |
 //! | how do photos of 360 degrees get a pose | `panoramas.rs`, `taken.rs` |
-//! | which frames of a video are taken, and how | `video/` |
+//! | which frames of a video are taken, how and when | `video/` |
+//! | how do poses account for a rolling shutter | `times.rs`, `video/gyro/`, `rolling.rs` |
 //! | how good is the result | `check/` |
 
 mod check;
@@ -25,6 +26,7 @@ mod error;
 mod forecast;
 mod groups;
 mod job;
+mod log;
 mod log_lines;
 mod natural;
 mod pace;
@@ -33,10 +35,12 @@ mod panoramas;
 mod photos;
 mod program;
 mod progress;
+mod rolling;
 mod run;
 mod state;
 mod steps;
 mod taken;
+mod times;
 mod track;
 pub mod video;
 mod work;

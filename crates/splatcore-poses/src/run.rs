@@ -11,11 +11,9 @@ use crate::steps::{Model, Steps};
 use crate::taken::Taken;
 use crate::track::Track;
 use crate::work::Work;
-use crate::{Job, Mapper, Matching, Observer, PosesError, pairs, panoramas, video};
+use crate::{Job, Mapper, Matching, Observer, PosesError, log, pairs, panoramas, times, video};
 use splatcore_data::DataError;
 use splatcore_data::dataset::unread_format;
-use std::fs::OpenOptions;
-use std::io::BufWriter;
 use std::path::Path;
 
 /// Phases after the frames are taken: features, matching, poses.
@@ -67,14 +65,13 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     }
     if let Some((program, finished)) = stays(job, &state, &taken, known)? {
         place_panoramas(&taken, dataset, &work.folder, true)?;
+        times::tell_missing(job, &taken, &work.folder, &mut track)?;
         return outcome(&taken, dataset, program, finished, true);
     }
     let program = begin(job, &mut state)?;
     pairs::check(&pairs, &program)?;
     track.note(&about(&program, &state, &grouped, names.len(), &pairs_name));
-    let log_path = dataset.join("poses.log");
-    let log = OpenOptions::new().create(true).append(true).open(&log_path);
-    let log = log.map_err(|e| DataError::write(&log_path, &e))?;
+    let (log_path, log) = log::of(dataset)?;
     let mut steps = Steps {
         job,
         program: &program,
@@ -82,7 +79,7 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         first,
         effort: Effort::of(job, &grouped, &program, &state, names.len()),
         pairs: pairs::count(&pairs, names.len()),
-        log: BufWriter::new(log),
+        log,
         log_path,
         database: dataset.join("poses.db"),
         images: taken.folder(images),
@@ -121,6 +118,7 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     };
     (state.mapping, state.finished) = (false, Some(finished.clone()));
     state.write(dataset)?;
+    times::tell(job, &taken, Some(&program), &work.folder, &mut track)?;
     outcome(&taken, dataset, program.name, finished, false)
 }
 
@@ -482,7 +480,7 @@ fn some(
 }
 
 /// Puts a model in its place, in one step.
-fn install(made: &Path, place: &Path, work: &Path) -> Result<(), PosesError> {
+pub fn install(made: &Path, place: &Path, work: &Path) -> Result<(), PosesError> {
     let failed = |e: std::io::Error| PosesError::from(DataError::write(place, &e));
     if let Some(parent) = place.parent() {
         std::fs::create_dir_all(parent).map_err(failed)?;

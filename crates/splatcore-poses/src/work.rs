@@ -20,7 +20,14 @@ impl Work {
         let folder = dataset.join(".splatcore.poses");
         std::fs::create_dir_all(&folder).map_err(|e| DataError::write(&folder, &e))?;
         // What a call left that was killed.
-        for name in ["global", "incremental", "images", "panoramas"] {
+        for name in [
+            "global",
+            "incremental",
+            "images",
+            "panoramas",
+            "adjusted",
+            "adjusted.still",
+        ] {
             let _ = std::fs::remove_dir_all(folder.join(name));
         }
         Ok(Self {

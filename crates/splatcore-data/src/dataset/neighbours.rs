@@ -16,12 +16,21 @@ const MAX_GAP: f64 = 0.6;
 const MAX_TURN: f64 = 0.5;
 
 /// How a camera moves.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Velocity {
     /// World units a second, world axes.
     linear: [f64; 3],
     /// Radians a second, world axes.
     angular: [f64; 3],
+}
+
+impl Velocity {
+    /// The same, with this turn about the camera's own axes.
+    pub fn with_turn(self, own: [f64; 3], camera: &Camera) -> Self {
+        let column = |j: usize| camera.rotation.map(|row| row[j]);
+        let angular = [0, 1, 2].map(|j| dot(column(j), own));
+        Self { angular, ..self }
+    }
 }
 
 /// The motion of a camera, in its own axes, while it reads a photo.

@@ -1,6 +1,6 @@
 //! The frames of a capture in time, for formats whose files say when photos were taken and not how
-//! long the camera read them: 3D Scanner App, Polycam, Record3D. The time of the read-out is that
-//! of the options with which the dataset is opened.
+//! long the camera read them: 3D Scanner App, Polycam, Record3D, frames of a video. The time of the
+//! read-out is that of the options with which the dataset is opened.
 
 use super::finding::Finding;
 use super::found::Found;
@@ -21,6 +21,8 @@ pub(super) struct Timeline {
     photos: HashMap<String, usize>,
     /// How many frames there are, with a time or without.
     count: usize,
+    /// How the camera of a frame turned by a gyroscope, radians a second about its own axes.
+    turns: HashMap<usize, [f64; 3]>,
 }
 
 impl Timeline {
@@ -40,6 +42,14 @@ impl Timeline {
         }
     }
 
+    /// Notes how a photo's camera turned, radians a second about its own axes. Then neighbours tell
+    /// only how its place moved.
+    pub fn turns(&mut self, photo: &str, velocity: [f64; 3]) {
+        if let Some(&frame) = self.photos.get(photo) {
+            self.turns.insert(frame, velocity);
+        }
+    }
+
     /// Gives photos the motion that their neighbours in time tell. What keeps one from it is
     /// doubtful, and the photo has a global shutter.
     pub fn give_motion(self, found: &mut Found, readout: Option<ReadoutTime>) {
@@ -54,7 +64,14 @@ impl Timeline {
                 continue;
             };
             let moved = match timed.contains(&frame) {
-                true => neighbours::shutter(neighbours.motion(frame), &entry.camera, readout),
+                true => {
+                    let mut motion = neighbours.motion(frame);
+                    if let Some(&turn) = self.turns.get(&frame) {
+                        let known = motion.unwrap_or_default();
+                        motion = Some(known.with_turn(turn, &entry.camera));
+                    }
+                    neighbours::shutter(motion, &entry.camera, readout)
+                }
                 false => Err(Finding::doubtful(
                     "the time when it was taken",
                     "not given",

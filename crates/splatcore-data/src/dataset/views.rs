@@ -27,7 +27,8 @@ pub struct LoadOptions {
     /// alpha.
     pub keep_alpha: bool,
     /// Photos stay as they were taken, and their cameras have the lens; otherwise they are
-    /// resampled to pinholes. Pixels that the lens cannot have imaged are masked.
+    /// resampled to pinholes, but for those of a rolling shutter. Pixels that the lens cannot have
+    /// imaged are masked.
     pub keep_lens: bool,
     /// Also what depth maps know of the photos; `None` for none.
     pub depths: Option<DepthOptions>,
@@ -398,7 +399,8 @@ fn view(name: String, camera: Camera, (rgb, alpha, mask): Pixels) -> View {
     }
 }
 
-/// The camera of a view: the photo's own, or a pinhole if its lens distortion is removed.
+/// The camera of a view: the photo's own, or a pinhole if its lens distortion is removed, which it
+/// never is of a photo that was read line by line.
 fn view_camera(entry: &Entry, source: &Camera, options: &LoadOptions) -> Result<Camera, DataError> {
     match source.lens {
         Lens::Pinhole => Ok(source.clone()),
@@ -411,14 +413,15 @@ fn view_camera(entry: &Entry, source: &Camera, options: &LoadOptions) -> Result<
             "let photos stay as they were taken, or leave this one out",
         )
         .at(Place::Part(format!("image '{}'", entry.name)))),
+        // Resampled, pixels would no longer be in the rows in which they were read.
+        lens if source.shutter.is_some() && lens.polynomial().is_some() => Ok(source.clone()),
         lens if !options.keep_lens && source.shutter.is_some() => Err(DataError::new(
             &entry.image,
             format!(
-                "its shutter is rolling and its lens is {}: without the lens, pixels are no longer \
-                 in the rows in which they were read",
+                "its shutter is rolling, and through its lens, {}, nothing is rendered",
                 lens.name()
             ),
-            "let photos stay as they were taken, or leave this one out",
+            "give the lens as a polynomial, or leave this photo out",
         )
         .at(Place::Part(format!("image '{}'", entry.name)))),
         _ if !options.keep_lens => Ok(undistort::pinhole_for(source)),

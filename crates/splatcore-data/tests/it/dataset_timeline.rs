@@ -227,3 +227,71 @@ fn times_of_record3d_are_its_own_or_by_its_rate() {
         assert!(dataset.entries.iter().all(|e| e.camera.shutter.is_none()));
     }
 }
+
+/// Frames of a video with poses of COLMAP, and their file of times.
+fn frames_of_a_video(root: &Path, json: &str) {
+    std::fs::create_dir_all(root.join("sparse/0")).unwrap();
+    let mut images = String::new();
+    for i in 0..3 {
+        let name = format!("frame_{i:06}.jpg");
+        save(pattern(64, 48), &root.join("images").join(&name));
+        // Along x, a tenth of a unit for each frame.
+        images += &format!("{} 1 0 0 0 {} 0 0 1 {name}\n\n", i + 1, -0.1 * f64::from(i));
+    }
+    let model = root.join("sparse/0");
+    std::fs::write(model.join("cameras.txt"), "1 PINHOLE 64 48 58 58 32 24\n").unwrap();
+    std::fs::write(model.join("images.txt"), images).unwrap();
+    std::fs::write(model.join("points3D.txt"), "").unwrap();
+    std::fs::write(root.join("frames.json"), json).unwrap();
+}
+
+#[test]
+fn frames_of_a_video_have_the_motion_of_its_gyroscope() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = r#"{"readout_seconds": 0.01, "readout_direction": "left-to-right", "frames": [
+        {"name": "frame_000000.jpg", "seconds": 0.0, "angular_velocity": [0.1, 0.2, 0.3]},
+        {"name": "frame_000001.jpg", "seconds": 0.5},
+        {"name": "frame_000002.jpg", "seconds": 9.0, "angular_velocity": [1.0, 0.0, 0.0]},
+        {"name": "gone.jpg", "seconds": 9.5}]}"#;
+    frames_of_a_video(folder.path(), json);
+    // What the file tells goes before what is asked for.
+    let dataset = open_with(folder.path(), SECONDS);
+    let shutters: Vec<_> = dataset
+        .entries
+        .iter()
+        .map(|e| e.camera.shutter.unwrap())
+        .collect();
+    assert!(shutters.iter().all(|s| s.readout == Readout::LeftToRight));
+    let near = |a: [f64; 3], b: [f64; 3]| (0..3).all(|k| (a[k] - b[k]).abs() < 1e-9);
+    assert!(
+        near(shutters[0].turn, [0.001, 0.002, 0.003]),
+        "{shutters:?}"
+    );
+    assert!(near(shutters[0].shift, [0.002, 0.0, 0.0]), "{shutters:?}");
+    assert!(near(shutters[1].turn, [0.0; 3]), "{shutters:?}");
+    // Long after the others its turn alone is known.
+    assert!(near(shutters[2].turn, [0.01, 0.0, 0.0]), "{shutters:?}");
+    assert!(near(shutters[2].shift, [0.0; 3]), "{shutters:?}");
+}
+
+#[test]
+fn a_file_of_frames_that_is_wrong_is_a_warning() {
+    for (json, what) in [
+        ("{", "EOF while parsing"),
+        (
+            r#"{"frames": [], "readout_seconds": 1e9}"#,
+            "a read-out of 1000000000 s",
+        ),
+        (
+            r#"{"frames": [], "readout_direction": "up"}"#,
+            "unknown variant",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        frames_of_a_video(folder.path(), json);
+        let dataset = open_with(folder.path(), SECONDS);
+        assert_eq!(dataset.entries.len(), 3);
+        assert!(dataset.entries.iter().all(|e| e.camera.shutter.is_none()));
+        assert_contains!(dataset.warnings.join("\n"), "frames.json: ", what);
+    }
+}

@@ -181,4 +181,17 @@ impl Program {
             .arg("--output_path")
             .arg(models)
     }
+
+    /// Adjusts a model's poses, cameras and points to its 2D points, and writes it into another
+    /// folder, which exists.
+    pub fn adjust(&self, model: &Path, adjusted: &Path) -> Call {
+        match &self.kind {
+            Kind::Colmap(colmap) => Call::new(&colmap.path)
+                .args(["bundle_adjuster", "--input_path"])
+                .arg(model)
+                .arg("--output_path")
+                .arg(adjusted),
+            Kind::Python(path) => pycolmap::adjust(path, model, adjusted),
+        }
+    }
 }

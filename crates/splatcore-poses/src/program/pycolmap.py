@@ -63,6 +63,13 @@ def map():
     return {"registered": [model.num_reg_images() for model in models.values()]}
 
 
+def adjust():
+    model = pycolmap.Reconstruction(job["model"])
+    pycolmap.bundle_adjustment(model, pycolmap.BundleAdjustmentOptions())
+    model.write(job["adjusted"])
+    return {}
+
+
 if job["step"] == "probe":
     say(
         version=pycolmap.__version__,
@@ -73,5 +80,5 @@ if job["step"] == "probe":
 elif job["step"] == "calibrate":
     say(step="calibrate", done=bool(pycolmap.calibrate_view_graph(job["database"])))
 else:
-    steps = {"extract": extract, "pair": pair, "map": map}
+    steps = {"extract": extract, "pair": pair, "map": map, "adjust": adjust}
     say(step=job["step"], done=True, **steps[job["step"]]())

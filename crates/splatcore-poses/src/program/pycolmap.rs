@@ -95,3 +95,14 @@ pub fn map(python: &Path, globally: bool, database: &Path, images: &Path, models
         }),
     )
 }
+
+pub fn adjust(python: &Path, model: &Path, adjusted: &Path) -> Call {
+    step(
+        python,
+        &json!({
+            "step": "adjust",
+            "model": model.to_string_lossy(),
+            "adjusted": adjusted.to_string_lossy(),
+        }),
+    )
+}

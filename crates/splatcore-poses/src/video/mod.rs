@@ -1,10 +1,12 @@
 //! Frames of a video: which are sharp and show something new, written as photos.
 //!
 //! Two passes: the first decodes every frame small and measures it, the second takes the chosen
-//! frames at full size.
+//! frames at full size. Once photos have poses, `when.rs` says when they were taken, and how the
+//! camera turned if the video has a gyroscope (`gyro/`).
 
 mod choose;
 mod ffmpeg;
+mod gyro;
 pub mod jpeg_frames;
 mod limits;
 mod measure;
@@ -13,6 +15,7 @@ mod pipe;
 mod ppm;
 mod reader;
 mod told;
+mod when;
 pub mod y4m;
 
 use crate::track::Track;
@@ -22,6 +25,7 @@ use reader::Reader;
 use splatcore_data::{DataError, file, picture};
 use std::path::Path;
 pub use told::{Told, told};
+pub use when::tell as tell_times;
 
 /// Quality of the JPEG files.
 const QUALITY: u8 = 95;

@@ -17,6 +17,7 @@ for word in "$@"; do [ "$word" = --help ] && { cat "$here/options"; exit 0; }; d
 echo "$@" >> "$here/calls"
 while [ $# -gt 0 ]; do
     [ "$1" = --output_path ] && output=$2
+    [ "$1" = --input_path ] && input=$2
     [ "$1" = --database_path ] && echo "$command" >> "$2"
     [ "$1" = --image_list_path ] && cp "$2" "$here/list"
     shift
@@ -26,6 +27,7 @@ if [ -e "$here/hang_$command" ]; then sleep 1000 & echo $! > "$here/sleeper"; wa
 [ -e "$here/slow_$command" ] && sleep $(cat "$here/slow_$command")
 [ -e "$here/kill_$command" ] && kill -9 $$
 if [ -e "$here/fail_$command" ]; then cat "$here/fail_$command"; exit 1; fi
+[ "$command" = bundle_adjuster ] && cp "$input"/* "$output/"
 for model in "$here/models_$command"/*; do
     [ -d "$model" ] && cp -r "$model" "$output/"
 done

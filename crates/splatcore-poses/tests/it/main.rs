@@ -8,6 +8,8 @@ extern crate splatcore_test_support;
 mod fake;
 #[cfg(unix)]
 mod goes_on;
+#[cfg(unix)]
+mod gyro;
 mod model;
 #[cfg(unix)]
 mod panoramas;

@@ -96,6 +96,10 @@ pub struct How {
     /// times the size
     #[arg(long)]
     png: bool,
+    /// Do not use the gyroscope of a video (GPMF of GoPro's cameras, CAMM). It tells how the camera
+    /// turned while a frame was read line by line, and training then takes longer
+    #[arg(long)]
+    no_gyro: bool,
     /// The ffmpeg program [`ffmpeg` on PATH]
     #[arg(long, value_name = "PROGRAM")]
     ffmpeg: Option<PathBuf>,
@@ -113,6 +117,7 @@ impl How {
             ("--every", self.every.is_some()),
             ("--frames", self.frames.is_some()),
             ("--png", self.png),
+            ("--no-gyro", self.no_gyro),
         ];
         flags
             .iter()
@@ -132,6 +137,7 @@ impl How {
                 "a video",
             ),
             ("--png", self.png && input.is_dir(), "a video"),
+            ("--no-gyro", self.no_gyro && input.is_dir(), "a video"),
             (
                 "--every",
                 self.every.is_some() && input.is_file(),
@@ -158,6 +164,7 @@ impl How {
             every: self.every,
             frames: self.frames,
             png: self.png,
+            no_gyro: self.no_gyro,
             ffmpeg: self.ffmpeg,
             ..Job::default()
         })

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use splatcore_core::depth::{DepthMap, Known};
 use splatcore_core::image::PhotoSource;
 use splatcore_core::ranked::median;
-use splatcore_core::{Photo, Tracks, View, panorama};
+use splatcore_core::{Lens, Photo, Tracks, View, panorama};
 use splatcore_data::dataset::{
     Dataset, Entry, LoadOptions, Points, Split, depth_factor, depths_of_points, points_of,
 };
@@ -113,6 +113,7 @@ pub fn load_photos(
     load::say_declared(dataset, unusual);
     let options = options(job, config, rank);
     about_panoramas(dataset, config)?;
+    about_shutters(dataset, config);
     let asked = config.loss.exif_exposure && config.loss.colour.is_some();
     let exposures = asked.then(|| exposures(dataset, &indices, &options));
     let [mut train, mut test] = load::train_and_test(dataset, indices, every, &options)?;
@@ -287,6 +288,19 @@ fn about_panoramas(dataset: &Dataset, config: &ResolvedConfig) -> Result<()> {
         }
     );
     Ok(())
+}
+
+/// Says how many photos keep their lens though others would be undistorted.
+fn about_shutters(dataset: &Dataset, config: &ResolvedConfig) {
+    let keeps =
+        |entry: &&Entry| entry.camera.shutter.is_some() && entry.camera.lens != Lens::Pinhole;
+    let count = dataset.entries.iter().filter(keeps).count();
+    if count > 0 && !config.load_options().keep_lens {
+        eprintln!(
+            "{count} photos stay as they were taken, as through --lens as-taken: their rows were \
+             read one after another"
+        );
+    }
 }
 
 /// Warns of depths in another unit than the points.

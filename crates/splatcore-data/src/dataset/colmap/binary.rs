@@ -6,6 +6,7 @@ use super::model::{self, Cameras, ColmapCamera, ColmapImage, ModelPoint, Observa
 use crate::dataset::found::Points;
 use crate::{DataError, Place};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 /// Parameters of a camera at most, if its model is not known.
@@ -172,9 +173,24 @@ pub(super) fn images(
     path: &Path,
     seen: &mut dyn FnMut(&ColmapImage, &mut dyn Iterator<Item = Sighting>),
 ) -> Result<Vec<ColmapImage>, DataError> {
+    let mut images = Vec::new();
+    each_image(bytes, path, &mut |image, records| {
+        let records = bytes[records].as_chunks::<24>().0;
+        seen(&image, &mut records.iter().filter_map(sighting));
+        images.push(image);
+    })?;
+    Ok(images)
+}
+
+/// The images of `images.bin`, one after another, each with the place of its 2D points in the
+/// file: 24 bytes each, x and y first.
+pub(super) fn each_image(
+    bytes: &[u8],
+    path: &Path,
+    found: &mut dyn FnMut(ColmapImage, Range<usize>),
+) -> Result<(), DataError> {
     let mut r = Reader::new(bytes, path);
     let count = r.count(73, "images")?;
-    let mut images = Vec::with_capacity(count);
     for _ in 0..count {
         let id = r.u32("an image")?;
         let quaternion = r.f64s("an image")?;
@@ -199,12 +215,9 @@ pub(super) fn images(
             quaternion,
             translation,
         };
-        let records = bytes[from..r.at].as_chunks::<24>().0;
-        seen(&image, &mut records.iter().filter_map(sighting));
-        images.push(image);
+        found(image, from..r.at);
     }
-    r.end("images")?;
-    Ok(images)
+    r.end("images")
 }
 
 /// A 2D point: x, y, and the id of a 3D point, or -1.

@@ -2,12 +2,14 @@
 
 mod binary;
 mod model;
+mod pixels;
 mod text;
 pub(super) mod tracks;
 mod write;
 
 pub use binary::{parse_cameras_bin, parse_images_bin, parse_observations_bin, parse_points_bin};
 pub use model::{ColmapCamera, ColmapImage, Observations, parameter_count};
+pub use pixels::{mean_error, move_pixels};
 pub use text::{parse_cameras_txt, parse_images_txt, parse_points_txt};
 pub use write::{model as camera_model, write};
 
@@ -15,6 +17,7 @@ use super::finding::Finding;
 use super::folder;
 use super::format::Format;
 use super::found::{Found, Points};
+use super::frames;
 use super::options::OpenOptions;
 use super::plausible::values;
 use crate::{DataError, Place};
@@ -104,6 +107,7 @@ pub(super) fn open(
         };
         add_image(&mut found, image, camera);
     }
+    frames::give_motion(&mut found, options.readout);
     Ok(found)
 }
 
