@@ -8,6 +8,7 @@ from results_tables import mean, table
 
 NAME = "training/real-captures.txt"
 GSPLAT = "training/real-captures-gsplat.txt"
+COPIES = "training/real-captures-copies.txt"
 POSES = "training/real-captures-poses.txt"
 CLEAN = "training/clean-captures.txt"
 
@@ -79,6 +80,7 @@ def captures():
         "captures": "\n\n".join([table(head, lines, align), source(NAME)]),
         "captures-poses": poses(),
         "captures-gsplat": beside_gsplat(),
+        "captures-gyro": gyro(),
         "captures-clean": clean(),
     }
 
@@ -113,6 +115,35 @@ CLEAN_OPTIONS = {
 CLEAN_SETS = {"bonsai": "bonsai", "fox": "fox_colmap", "chair": "chair"}
 
 
+GYRO = "training/gyro-video.txt"
+GYRO_RUNS = {
+    "global": ["no", "no option"],
+    "motion": ["no", "`--refine-motion top-to-bottom`"],
+    "global-poses": ["no", "`--refine-poses`"],
+    "gyro": ["yes", "no option"],
+    "gyro-poses": ["yes", "`--refine-poses`"],
+}
+
+
+def gyro():
+    """A painted video whose frames were read row by row, with and without its gyroscope."""
+    found = {}
+    for line in lines_of(GYRO):
+        name, _, data = line.partition(" ")
+        if name != "#":
+            found.setdefault(name.rpartition("-")[0], []).append(json.loads(data))
+    rows = []
+    for name, words in GYRO_RUNS.items():
+        of = {key: spread([seed[key] for seed in found[name]]) for key in ["psnr", "given", "fitted"]}
+        # eval knows no motion that the run found; the run's own number has it.
+        values = ["-", of["psnr"]] if name == "motion" else [of["given"], of["fitted"]]
+        if name.endswith("poses"):
+            values[0] = "-"
+        rows.append([*words, *values, len(found[name])])
+    head = ["gyroscope used", "trained with", "PSNR", "poses fitted", "seeds"]
+    return "\n\n".join([table(head, rows, ["left", "left"] + ["right"] * 3), source(GYRO)])
+
+
 def clean():
     """Captures whose poses and colours are right, with and without what is meant for others."""
     found = {}
@@ -140,42 +171,33 @@ def clean():
     return "\n\n".join([table(head, rows, align), source(CLEAN)])
 
 
-# What gsplat's own options are beside; of splatcore the same captures, as the tables above have them.
+# What gsplat's own options are beside, on the same copies: set, how photos are measured, options of
+# splatcore, of gsplat.
 BESIDE = [
-    ("arkit", "as they are", [("none", "no option", "eval")], [("none", "no option"), ("every100", "`--refine-every 100`")]),
-    ("arkit", "poses fitted", [], [("none", "no option"), ("every100", "`--refine-every 100`"), ("poses10", "`pose_opt`")]),
-    ("statue", "as they are", [("none", "no option", "eval"), ("affine", "`--appearance affine`", "eval")],
-     [("none", "no option"), ("every100", "`--refine-every 100`"), ("app", "`app_opt`"), ("bilateral", "bilateral grids")]),
-    ("aria", "photos as taken", [("taken", "`--lens as-taken`", "eval")], [("ut", "`with_ut`, `with_eval3d`")]),
+    ("arkit", "eval", [("none", "no option")], [("every100", "`--refine-every 100`")]),
+    ("arkit", "fitted", [("none", "no option"), ("poses", "`--refine-poses`")],
+     [("every100", "`--refine-every 100`"), ("poses10", "`--refine-every 100`, `pose_opt`")]),
+    ("corridor", "eval", [("none", "no option")], [("none", "no option")]),
+    ("corridor", "fitted", [("none", "no option"), ("poses", "`--refine-poses`")],
+     [("none", "no option"), ("poses10", "`pose_opt`")]),
+    ("statue", "eval", [("none", "no option"), ("affine", "`--appearance affine`"), ("bilateral", "`--appearance bilateral`")],
+     [("every100", "`--refine-every 100`"), ("app", "`--refine-every 100`, `app_opt`"), ("bilateral", "`--refine-every 100`, bilateral grids")]),
+    ("aria", "eval", [("astaken", "`--lens as-taken`")], [("ut", "`with_ut`, `with_eval3d`")]),
 ]
 
 
-def poses_fitted():
-    """Of splatcore on arkit_corridor: option and each seed's PSNR with fitted poses."""
-    found = {}
-    for line in lines_of(POSES):
-        name, _, data = line.partition(" ")
-        if name.startswith("arkit-") and "-3000-" in name:
-            found.setdefault(name.split("-")[1], []).append(json.loads(data)["fitted"])
-    return found
-
-
 def beside_gsplat():
-    ours, theirs, lines = runs(False), runs(False, GSPLAT), []
-    for place, how, mine, others in BESIDE:
-        rows = [("splatcore", label, ours[place, option], key) for option, label, key in mine]
-        key = "fitted" if how == "poses fitted" else "eval"
-        if how == "poses fitted":
-            labels = {"none": "no option", "poses": "`--refine-poses`"}
-            fitted = poses_fitted().items()
-            rows += [("splatcore", labels[option], {key: seeds}, key) for option, seeds in fitted]
-        rows += [("gsplat 1.5.3", label, theirs[place, option], key) for option, label in others]
-        for program, label, of, key in rows:
-            seeds, count = of[key], of.get("gaussians")
-            gaussians = f"{round(mean(count), -3):,.0f}" if count else "-"
-            both = [spread([seed[k] for seed in seeds]) for k in range(2)]
-            lines.append([SETS[place], how, program, label, gaussians, *both, len(seeds)])
+    programs = {"splatcore": runs(False, COPIES), "gsplat 1.5.3": runs(False, GSPLAT)}
+    lines = []
+    for place, key, *options in BESIDE:
+        how = {"eval": "as they are", "fitted": "poses fitted"}[key]
+        for (program, found), own in zip(programs.items(), options):
+            for option, label in own:
+                of = found[place, option]
+                both = [spread([seed[k] for seed in of[key]]) for k in range(2)]
+                gaussians = f"{round(mean(of['gaussians']), -3):,.0f}"
+                lines.append([SETS[place], how, program, label, gaussians, *both, len(of[key])])
     head = ["capture", "held-out photos", "program", "trained with", "Gaussians"]
     head += ["PSNR", "colours aligned", "seeds"]
     align = ["left"] * 4 + ["right"] * 4
-    return "\n\n".join([table(head, lines, align), source(NAME, POSES, GSPLAT)])
+    return "\n\n".join([table(head, lines, align), source(COPIES, GSPLAT)])

@@ -32,6 +32,7 @@ EXPERIMENTS = [
     ("live-back-1", "`exact+splatcore+splatcore`, a step", "live model, seed 1, in batches"),
 ]
 
+TIMES = "lab/guidance-live-looks.txt"
 CHEATS = ROOT / "crates/splatcore-lab/cheats"
 
 # Of splatcore-lab/src/timing/verdict.rs.
@@ -168,6 +169,31 @@ def guidance():
 def guidance_live(name):
     """The verdicts of a live model's searches with a guidance, one list for each search."""
     return [[c["verdict"] for c in candidates(f"guidance-live-{name}-{seed}")] for seed in SEEDS]
+
+
+def guidance_looks(name):
+    """Speed-ups of the first looks at a live model's tries with a guidance, by search and try."""
+    found = [{} for _ in SEEDS]
+    for line in lines_of(TIMES):
+        words = line.split()
+        if words[0].startswith(f"guidance-live-{name}-"):
+            found[int(words[0][-1]) - 1][int(words[2])] = 1 / float(words[4])
+    return found
+
+
+def guidance_times():
+    """What those looks say: of the first tries, of the best of four and of all tries by search, and of
+    all tries."""
+    rows = []
+    for guidance, words in GUIDANCE.items():
+        searches = guidance_looks(guidance)
+        best = [[max(of[k] for k in of if k <= count) for of in searches] for count in [1, 4, 8]]
+        every = [look for of in searches for look in of.values()]
+        by_seed = ", ".join(f"{one:.2f}" for one in best[-1])
+        rows.append([words, *(f"{geometric(one):.2f}" for one in best), by_seed, f"{geometric(every):.2f}"])
+    head = ["guidance", "try 1", "best of 4", "best of 8", "best of 8, by seed", "all tries"]
+    body = table(head, rows, ["left"] + ["right"] * 5)
+    return "\n\n".join([body, source(TIMES)])
 
 
 def guidance_gates():
@@ -478,6 +504,7 @@ def lab():
         "lab-seele": by_candidate("seele-1", "seele-2", "seele-3"),
         "lab-guidance": guidance(),
         "lab-guidance-live": guidance_gates(),
+        "lab-guidance-times": guidance_times(),
         "lab-live": live(),
         "lab-live-scenes": live_scenes(),
         "lab-long": long(),
