@@ -9,16 +9,14 @@ use splatcore_core::camera::rotation_from_quaternion;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// `images.bin` with other places of its 2D points, in pixels: `to` is asked for each with its
-/// image, its number there, and its place. `path` is for messages only.
+/// Where a 2D point goes, by its image, its number there, and its place, in pixels.
+pub type Move<'a> = dyn FnMut(&ColmapImage, usize, [f64; 2]) -> [f64; 2] + 'a;
+
+/// `images.bin` with other places of its 2D points. `path` is for messages only.
 ///
 /// # Errors
 /// The file is corrupt.
-pub fn move_pixels(
-    bytes: &[u8],
-    path: &Path,
-    to: &mut dyn FnMut(&ColmapImage, usize, [f64; 2]) -> [f64; 2],
-) -> Result<Vec<u8>, DataError> {
+pub fn move_pixels(bytes: &[u8], path: &Path, to: &mut Move<'_>) -> Result<Vec<u8>, DataError> {
     let mut moved = bytes.to_vec();
     binary::each_image(bytes, path, &mut |image, records| {
         for (number, record) in moved[records]

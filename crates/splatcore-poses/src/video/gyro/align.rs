@@ -10,6 +10,10 @@ use splatcore_core::camera::{dot, length, rotation_from_quaternion, sub};
 use splatcore_core::linear::{eigen, quaternion_from_rotation, quaternion_product};
 
 type Matrix = [[f64; 3]; 3];
+/// When a photo was taken, seconds, and its rotation from the world to the camera.
+type Pose = (f64, Matrix);
+/// When a value of the sensor was taken, seconds, and radians a second about its axes.
+type Turn = (f64, [f64; 3]);
 
 /// Photos nearer than this many seconds are not compared: between them the camera turns by little
 /// more than their poses are off.
@@ -62,7 +66,7 @@ pub enum Misfit {
 impl Aligned {
     /// Radians a second about the camera's axes at a photo's time; nothing where the sensor has no
     /// values.
-    pub fn velocity(&self, turns: &[(f64, [f64; 3])], seconds: f64) -> Option<[f64; 3]> {
+    pub fn velocity(&self, turns: &[Turn], seconds: f64) -> Option<[f64; 3]> {
         let at = seconds + self.shift;
         let from = turns.partition_point(|turn| turn.0 < at - WINDOW);
         let near = turns[from..]
@@ -83,7 +87,7 @@ impl Aligned {
 ///
 /// # Errors
 /// Why it cannot be.
-pub fn align(turns: &[(f64, [f64; 3])], poses: &[(f64, Matrix)]) -> Result<Aligned, Misfit> {
+pub fn align(turns: &[Turn], poses: &[Pose]) -> Result<Aligned, Misfit> {
     let mut poses = poses.to_vec();
     poses.sort_by(|a, b| a.0.total_cmp(&b.0));
     let pairs: Vec<Pair> = (0..poses.len())
@@ -120,7 +124,7 @@ struct Pair {
 
 impl Pair {
     /// The first of these photos and the next one that is far enough from it.
-    fn from(poses: &[(f64, Matrix)]) -> Option<Self> {
+    fn from(poses: &[Pose]) -> Option<Self> {
         let (begin, from) = poses.first()?;
         let (end, to) = poses.iter().find(|(time, _)| time - begin >= MIN_GAP)?;
         // Camera to world of the second, in the axes of the first.
@@ -134,12 +138,12 @@ impl Pair {
 
 /// The sensor's orientation when each of its values begins, from the first one on.
 struct Orientations<'a> {
-    turns: &'a [(f64, [f64; 3])],
+    turns: &'a [Turn],
     sums: Vec<[f64; 4]>,
 }
 
 impl<'a> Orientations<'a> {
-    fn of(turns: &'a [(f64, [f64; 3])]) -> Self {
+    fn of(turns: &'a [Turn]) -> Self {
         let mut sums = vec![[1.0, 0.0, 0.0, 0.0]];
         for pair in turns.windows(2) {
             let step = turned(pair[0].1, pair[1].0 - pair[0].0);
@@ -291,7 +295,7 @@ mod tests {
     }
 
     /// Values of the sensor for half a minute, and poses each half second.
-    fn data(noise: f64) -> (Vec<(f64, [f64; 3])>, Vec<(f64, Matrix)>) {
+    fn data(noise: f64) -> (Vec<Turn>, Vec<Pose>) {
         let mut random = 7u64;
         let mut next = || {
             random = random
