@@ -10,7 +10,7 @@ use crate::state::{Differs, Features, Finished, State, Video};
 use crate::steps::{Model, Steps};
 use crate::taken::Taken;
 use crate::track::Track;
-use crate::work::Work;
+use crate::work::{Work, install};
 use crate::{Job, Mapper, Matching, Observer, PosesError, log, pairs, panoramas, times, video};
 use splatcore_data::DataError;
 use splatcore_data::dataset::unread_format;
@@ -477,21 +477,4 @@ fn some(
         });
     }
     Ok((mapper, models))
-}
-
-/// Puts a model in its place, in one step.
-pub fn install(made: &Path, place: &Path, work: &Path) -> Result<(), PosesError> {
-    let failed = |e: std::io::Error| PosesError::from(DataError::write(place, &e));
-    if let Some(parent) = place.parent() {
-        std::fs::create_dir_all(parent).map_err(failed)?;
-    }
-    if place.exists() {
-        let mut old = work.join("old");
-        // An older folder of that name would be a crash's.
-        while old.exists() {
-            old.as_mut_os_string().push("-");
-        }
-        std::fs::rename(place, &old).map_err(failed)?;
-    }
-    std::fs::rename(made, place).map_err(failed)
 }

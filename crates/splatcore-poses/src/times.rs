@@ -1,9 +1,9 @@
 //! When the frames of a video were taken, in the dataset's file `frames.json`.
 
 use crate::program::Program;
-use crate::run::install;
 use crate::taken::Taken;
 use crate::track::Track;
+use crate::work::install;
 use crate::{Job, PosesError, check, rolling, video};
 use splatcore_data::dataset::Frames;
 use std::path::Path;

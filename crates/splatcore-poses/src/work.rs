@@ -42,3 +42,20 @@ impl Drop for Work {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
+
+/// Puts a model in its place, in one step.
+pub fn install(made: &Path, place: &Path, work: &Path) -> Result<(), PosesError> {
+    let failed = |e: std::io::Error| PosesError::from(DataError::write(place, &e));
+    if let Some(parent) = place.parent() {
+        std::fs::create_dir_all(parent).map_err(failed)?;
+    }
+    if place.exists() {
+        let mut old = work.join("old");
+        // An older folder of that name would be a crash's.
+        while old.exists() {
+            old.as_mut_os_string().push("-");
+        }
+        std::fs::rename(place, &old).map_err(failed)?;
+    }
+    std::fs::rename(made, place).map_err(failed)
+}

@@ -1,7 +1,7 @@
 //! CAMM, the camera motion metadata of Android's cameras and of 360-degree cameras ("Camera Motion
 //! Metadata Spec", Google): packets of one kind each, little-endian.
 
-use super::{Gyro, Packet};
+use super::values::{Gyro, Packet};
 
 /// Exposure and read-out of a frame, in nanoseconds.
 const EXPOSURE: u16 = 1;
@@ -23,7 +23,7 @@ pub fn read(payload: &[u8], packet: &Packet, gyro: &mut Gyro) {
         GYRO => {
             if let [Some(x), Some(y), Some(z)] = [4, 8, 12].map(word) {
                 let turn = [x, y, z].map(|&bytes| f64::from(f32::from_le_bytes(bytes)));
-                gyro.turns.push((packet.seconds, turn));
+                gyro.add(packet.seconds, turn);
             }
         }
         _ => {}
@@ -33,7 +33,6 @@ pub fn read(payload: &[u8], packet: &Packet, gyro: &mut Gyro) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::video::gyro::Kind;
 
     #[test]
     fn packets_tell_turns_and_the_read_out() {
@@ -52,16 +51,15 @@ mod tests {
             vec![0, 0, 2, 0, 1],
             vec![9],
         ];
-        let packets: Vec<Packet> = payloads
-            .iter()
-            .enumerate()
-            .map(|(i, payload)| Packet {
+        let mut gyro = Gyro::default();
+        for (i, payload) in payloads.iter().enumerate() {
+            let packet = Packet {
                 seconds: 0.01 * i as f64,
                 duration: 0.01,
                 bytes: payload.len(),
-            })
-            .collect();
-        let gyro = Gyro::of(Kind::Camm, &packets, &payloads.concat());
+            };
+            read(payload, &packet, &mut gyro);
+        }
         assert_eq!(gyro.turns, [(0.0, [0.5, -0.25, 2.0])]);
         assert_eq!(gyro.readout, Some(0.016));
         assert!(!gyro.stabilised);

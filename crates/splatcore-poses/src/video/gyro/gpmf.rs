@@ -2,7 +2,7 @@
 //! letters with a type, a size of structures and their number, then the data, all big-endian and
 //! padded to four bytes. A packet holds some second of every sensor.
 
-use super::{Gyro, Packet};
+use super::values::{Gyro, Packet};
 
 /// Trees in trees: a device, its streams, their values.
 const DEEPEST: usize = 4;
@@ -110,7 +110,7 @@ fn add(item: &Item<'_>, scale: &[f64], packet: &Packet, gyro: &mut Gyro) {
         let scaled = |k: usize| turn[k] / scale.get(k).or(scale.first()).copied().unwrap_or(1.0);
         let share = i as f64 / count as f64;
         let seconds = packet.seconds + share * packet.duration;
-        gyro.turns.push((seconds, [0, 1, 2].map(scaled)));
+        gyro.add(seconds, [0, 1, 2].map(scaled));
     }
 }
 
@@ -128,13 +128,12 @@ pub fn readout_of(header: &[u8]) -> Option<f64> {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
-    use crate::video::gyro::Kind;
     use proptest::prelude::*;
 
     /// A key with its data.
-    pub fn item(key: &[u8; 4], kind: u8, size: u8, data: &[u8]) -> Vec<u8> {
+    fn item(key: &[u8; 4], kind: u8, size: u8, data: &[u8]) -> Vec<u8> {
         let count = if size == 0 {
             0
         } else {
@@ -149,7 +148,7 @@ pub mod tests {
     }
 
     /// A packet with a gyroscope's values, in thousandths.
-    pub fn payload(turns: &[[i16; 3]], image: &[i16]) -> Vec<u8> {
+    fn payload(turns: &[[i16; 3]], image: &[i16]) -> Vec<u8> {
         let of =
             |values: &[i16]| -> Vec<u8> { values.iter().flat_map(|v| v.to_be_bytes()).collect() };
         let mut gyro = item(b"SCAL", b's', 2, &of(&[1000]));
@@ -169,7 +168,9 @@ pub mod tests {
             duration: 1.0,
             bytes: payload.len(),
         };
-        Gyro::of(Kind::Gpmf, &[packet], payload)
+        let mut gyro = Gyro::default();
+        read(payload, &packet, &mut gyro);
+        gyro
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A video's stream of motion, by ffmpeg: which one it is, its packets, its bytes.
 
-use super::{Gyro, gpmf};
+use super::values::{Gyro, Kind, Packet};
+use super::{camm, gpmf};
 use crate::PosesError;
 use crate::child::{self, Call};
 use crate::video::pipe::Pipe;
@@ -15,23 +16,6 @@ const MOST: u64 = 1 << 28;
 const HEADER: u64 = 1 << 28;
 /// ffmpeg goes through a video's packets, without decoding, in less than this.
 const LIMIT: Duration = Duration::from_secs(600);
-
-/// How motion is written.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    Gpmf,
-    Camm,
-}
-
-/// A stream's packet.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Packet {
-    /// When what it holds begins.
-    pub seconds: f64,
-    /// Seconds that it lasts.
-    pub duration: f64,
-    pub bytes: usize,
-}
 
 /// A video and the ffmpeg that reads it.
 pub struct Source<'a> {
@@ -88,7 +72,7 @@ impl Source<'_> {
         if pipe.take(MOST).read_to_end(&mut bytes).is_err() {
             return Ok(None);
         }
-        let mut gyro = Gyro::of(kind, &packets, &bytes);
+        let mut gyro = read(kind, &packets, &bytes);
         if kind == Kind::Gpmf && gyro.readout.is_none() {
             gyro.readout = header(self.video)
                 .ok()
@@ -97,6 +81,23 @@ impl Source<'_> {
         }
         Ok((!gyro.turns.is_empty()).then_some(gyro))
     }
+}
+
+/// What a stream's packets say.
+fn read(kind: Kind, packets: &[Packet], bytes: &[u8]) -> Gyro {
+    let (mut gyro, mut rest) = (Gyro::default(), bytes);
+    for packet in packets {
+        let Some((payload, after)) = rest.split_at_checked(packet.bytes) else {
+            break;
+        };
+        rest = after;
+        match kind {
+            Kind::Gpmf => gpmf::read(payload, packet, &mut gyro),
+            Kind::Camm => camm::read(payload, packet, &mut gyro),
+        }
+    }
+    gyro.turns.sort_by(|a, b| a.0.total_cmp(&b.0));
+    gyro
 }
 
 /// `  Stream #0:3[0x4](eng): Data: bin_data (gpmd / 0x646D7067), 29 kb/s (default)`.
