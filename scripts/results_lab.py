@@ -30,6 +30,10 @@ EXPERIMENTS = [
     ("live-seele-4", "`exact+seele`, blend", "live model, seed 4, in batches"),
     ("live-tc-gs-4", "`exact+tc-gs`, blend", "live model, seed 4, in one batch"),
     ("live-back-1", "`exact+splatcore+splatcore`, a step", "live model, seed 1, in batches"),
+    ("live-seele-5", "`exact+seele`, blend", "live model, seed 5, two scenes"),
+    ("live-tc-gs-5", "`exact+tc-gs`, blend", "live model, seed 5, two scenes"),
+    ("live-splatcore-4", "`exact+splatcore`, blend", "live model, seed 4, two scenes"),
+    ("live-back-2", "`exact+splatcore+splatcore`, a step", "live model, seed 2, two scenes"),
 ]
 
 TIMES = "lab/guidance-live-looks.txt"
