@@ -70,8 +70,11 @@ impl Plan {
             ..Card::default()
         };
         let backend = backends::for_training(&asked.typed.complete(), &card)?;
+        let cpu = backend.name() == "cpu";
         let mut shorter = Vec::new();
         let mut job = poses.clone();
+        // A step with a pose for each row takes a processor some ten times as long.
+        job.no_gyro |= cpu;
         let forecast = match asked.kind {
             Kind::Posed => None,
             Kind::Photos | Kind::Video => {
@@ -89,7 +92,7 @@ impl Plan {
         };
         let spent = forecast.as_ref().map_or(0.0, |poses| poses.seconds);
         let mut plan = Self {
-            cpu: backend.name() == "cpu",
+            cpu,
             cameras: job,
             budget: (TOTAL - AFTER - spent).max(MINIMUM),
             chosen: None,
