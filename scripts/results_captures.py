@@ -127,19 +127,13 @@ GYRO_RUNS = {
 
 def gyro():
     """A painted video whose frames were read row by row, with and without its gyroscope."""
-    found = {}
-    for line in lines_of(GYRO):
-        name, _, data = line.partition(" ")
-        if name != "#":
-            found.setdefault(name.rpartition("-")[0], []).append(json.loads(data))
-    rows = []
+    found, rows = runs(False, GYRO), []
     for name, words in GYRO_RUNS.items():
-        of = {key: spread([seed[key] for seed in found[name]]) for key in ["psnr", "given", "fitted"]}
+        of = found["video", name]
         # eval knows no motion that the run found; the run's own number has it.
-        values = ["-", of["psnr"]] if name == "motion" else [of["given"], of["fitted"]]
-        if name.endswith("poses"):
-            values[0] = "-"
-        rows.append([*words, *values, len(found[name])])
+        fitted = spread(of["psnr" if name == "motion" else "fitted"])
+        given = spread(of["given"]) if name in ["global", "gyro"] else "-"
+        rows.append([*words, given, fitted, len(of["psnr"])])
     head = ["gyroscope used", "trained with", "PSNR", "poses fitted", "seeds"]
     return "\n\n".join([table(head, rows, ["left", "left"] + ["right"] * 3), source(GYRO)])
 

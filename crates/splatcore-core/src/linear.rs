@@ -28,6 +28,18 @@ pub fn quaternion_from_rotation(r: &[[f64; 3]; 3]) -> [f64; 4] {
     q.map(|v| sign * v / length)
 }
 
+/// Axis times angle, at most pi, of the rotation of a unit quaternion `w, x, y, z`.
+pub fn rotation_vector([w, x, y, z]: [f64; 4]) -> [f64; 3] {
+    let sine = (x * x + y * y + z * z).sqrt();
+    let sign = if w < 0.0 { -1.0 } else { 1.0 };
+    // An angle over its sine is 1 for small ones.
+    let scale = match sine < 1e-8 {
+        true => 2.0 * sign,
+        false => 2.0 * sign * sine.atan2(w.abs()) / sine,
+    };
+    [x, y, z].map(|v| scale * v)
+}
+
 /// The quaternion `w, x, y, z` of the rotation b, then a.
 pub fn quaternion_product(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
     let [w, x, y, z] = a;

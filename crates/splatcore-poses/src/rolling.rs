@@ -7,17 +7,17 @@
 //! the turn and the read-out were right, and the poses are those of the middle lines; if not,
 //! everything stays as it was.
 
-use crate::child::{self, End};
+use crate::child::End;
+use crate::log::Log;
 use crate::program::Program;
 use crate::track::Track;
-use crate::{Job, PosesError, log};
+use crate::{Job, PosesError};
 use splatcore_core::Camera;
 use splatcore_core::shutter::{Readout, Shutter};
 use splatcore_data::DataError;
 use splatcore_data::dataset::Frames;
 use splatcore_data::dataset::colmap::{self, ColmapImage};
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::Path;
 
 /// The adjusted model must have at most this share of the error that it had.
@@ -76,8 +76,16 @@ pub fn adjust(
     let path = still.join("images.bin");
     std::fs::write(&path, moved).map_err(|e| DataError::write(&path, &e))?;
     std::fs::create_dir_all(adjusted).map_err(|e| DataError::write(adjusted, &e))?;
-    if !run(job, program, (&still, adjusted), track)? || !adjusted.join("images.bin").is_file() {
-        return Ok(None);
+    let call = program.adjust(&still, adjusted);
+    match Log::of(&job.dataset)?.run(&call, track, &mut |_, _| Ok(()))? {
+        End::Exited(status) if status.success() && adjusted.join("images.bin").is_file() => {}
+        End::Exited(_) => return Ok(None),
+        End::Stopped => {
+            return Err(PosesError::Stopped {
+                dataset: job.dataset.clone(),
+                repeated: Some("the adjustment to the rolling shutter"),
+            });
+        }
     }
     let after = colmap::mean_error(adjusted)?;
     // The photos show points where they did.
@@ -118,36 +126,6 @@ fn at_the_middle(camera: &Camera, shutter: Shutter, pixel: [f64; 2]) -> [f64; 2]
     shown
         .filter(|at| at.iter().all(|v| v.is_finite()))
         .unwrap_or(pixel)
-}
-
-/// Runs the program; its lines go to the log. Whether it ended well.
-fn run(
-    job: &Job,
-    program: &Program,
-    (model, adjusted): (&Path, &Path),
-    track: &mut Track<'_>,
-) -> Result<bool, PosesError> {
-    let (path, mut log) = log::of(&job.dataset)?;
-    let failed = |e: std::io::Error| PosesError::from(DataError::write(&path, &e));
-    let call = program.adjust(model, adjusted);
-    writeln!(log, "\n$ {}", call.shown()).map_err(failed)?;
-    let track = std::cell::RefCell::new(track);
-    let stop = || {
-        let mut track = track.borrow_mut();
-        track.tick();
-        track.stop()
-    };
-    let end = child::run(&call, &stop, &mut |line| {
-        writeln!(log, "{line}").map_err(failed)
-    })?;
-    log.flush().map_err(failed)?;
-    match end {
-        End::Exited(status) => Ok(status.success()),
-        End::Stopped => Err(PosesError::Stopped {
-            dataset: job.dataset.clone(),
-            repeated: Some("the adjustment to the rolling shutter"),
-        }),
-    }
 }
 
 /// Copies a model's files.

@@ -4,6 +4,7 @@ use crate::check::{self, Report};
 use crate::earlier::{begin, earlier, occupied, stays};
 use crate::effort::Effort;
 use crate::groups::{self, Grouped};
+use crate::log::Log;
 use crate::photos::{self, Found, Listed};
 use crate::program::{Pairs, Program};
 use crate::state::{Differs, Features, Finished, State, Video};
@@ -11,7 +12,7 @@ use crate::steps::{Model, Steps};
 use crate::taken::Taken;
 use crate::track::Track;
 use crate::work::{Work, install};
-use crate::{Job, Mapper, Matching, Observer, PosesError, log, pairs, panoramas, times, video};
+use crate::{Job, Mapper, Matching, Observer, PosesError, pairs, panoramas, times, video};
 use splatcore_data::DataError;
 use splatcore_data::dataset::unread_format;
 use std::path::Path;
@@ -71,7 +72,6 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
     let program = begin(job, &mut state)?;
     pairs::check(&pairs, &program)?;
     track.note(&about(&program, &state, &grouped, names.len(), &pairs_name));
-    let (log_path, log) = log::of(dataset)?;
     let mut steps = Steps {
         job,
         program: &program,
@@ -79,8 +79,7 @@ pub fn find_poses(job: &Job, observer: &mut dyn Observer) -> Result<Outcome, Pos
         first,
         effort: Effort::of(job, &grouped, &program, &state, names.len()),
         pairs: pairs::count(&pairs, names.len()),
-        log,
-        log_path,
+        log: Log::of(dataset)?,
         database: dataset.join("poses.db"),
         images: taken.folder(images),
         of_views: taken.views.is_some(),
@@ -473,7 +472,7 @@ fn some(
             dataset: steps.job.dataset.clone(),
             hint: "so they show too little in common: take sharp photos that each overlap the last \
                    by two thirds, of things with texture",
-            log: steps.log_path.clone(),
+            log: steps.log.path.clone(),
         });
     }
     Ok((mapper, models))

@@ -1,8 +1,9 @@
 //! The steps of finding poses: features, matches, models. Each goes on where it was stopped.
 
-use crate::child::{self, Call, End};
+use crate::child::{Call, End};
 use crate::effort::Effort;
 use crate::groups::Grouped;
+use crate::log::Log;
 use crate::log_lines::{Event, STAGES, event};
 use crate::pairs::Seconds;
 use crate::program::{Extract, Pairs, Program};
@@ -11,9 +12,6 @@ use crate::track::Track;
 use crate::{Job, PosesError, panoramas};
 use splatcore_data::DataError;
 use splatcore_data::dataset::colmap::parse_images_bin;
-use std::cell::RefCell;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
@@ -36,9 +34,7 @@ pub struct Steps<'a, 'b> {
     pub pairs: usize,
     /// The photos are views of photos of 360 degrees, whose lens is known.
     pub of_views: bool,
-    /// `poses.log`.
-    pub log: BufWriter<File>,
-    pub log_path: PathBuf,
+    pub log: Log,
     pub database: PathBuf,
     pub images: PathBuf,
     /// A folder for files that are not needed afterwards.
@@ -67,28 +63,15 @@ impl Steps<'_, '_> {
         call: &Call,
         hear: &mut dyn FnMut(&mut Track<'_>, &Event) -> Result<(), PosesError>,
     ) -> Result<Ended, PosesError> {
-        let log_path = &self.log_path;
-        let failed = |e: std::io::Error| PosesError::from(DataError::write(log_path, &e));
-        let log = &mut self.log;
-        writeln!(log, "\n$ {}", call.shown()).map_err(failed)?;
-        let track = RefCell::new(&mut *self.track);
         let mut said = None;
-        // Asked several times a second, so it is the clock too.
-        let stop = || {
-            let mut track = track.borrow_mut();
-            track.tick();
-            track.stop()
-        };
-        let end = child::run(call, &stop, &mut |line| {
-            writeln!(log, "{line}").map_err(failed)?;
+        let end = self.log.run(call, self.track, &mut |track, line| {
             match event(line) {
                 Some(Event::Error(text)) => said = Some(text),
-                Some(event) => hear(&mut track.borrow_mut(), &event)?,
+                Some(event) => hear(track, &event)?,
                 None => {}
             }
             Ok(())
         });
-        self.log.flush().map_err(failed)?;
         match end? {
             End::Exited(status) => Ok(Ended { status, said }),
             End::Stopped => Err(PosesError::Stopped {
@@ -106,7 +89,7 @@ impl Steps<'_, '_> {
             step,
             status: ended.status.to_string(),
             said: ended.said.unwrap_or_else(|| "it does not say why".into()),
-            log: self.log_path.clone(),
+            log: self.log.path.clone(),
         })
     }
 

@@ -4,19 +4,16 @@ use super::motion::turned;
 use super::{Readout, Shutter, Times};
 use crate::camera::{Camera, dot};
 use crate::lens::Lens;
-use crate::linear::quaternion_from_rotation;
-
-/// Below this sine of half the angle a rotation's vector is the first term of its series.
-const TINY: f64 = 1e-8;
+use crate::linear::{quaternion_from_rotation, rotation_vector};
 
 impl Camera {
     /// The camera that has the poses of two cameras when it reads its first and its last line. In
     /// between its place moves along a straight line and it turns about one axis, both steadily.
     pub fn rolling(first: &Camera, last: &Camera, readout: Readout) -> Self {
-        let turn = vector_of(&std::array::from_fn(|i| {
+        let relative = std::array::from_fn(|i| {
             std::array::from_fn(|j| dot(last.rotation[i], first.rotation[j]))
-        }))
-        .map(|v| -v);
+        });
+        let turn = rotation_vector(quaternion_from_rotation(&relative)).map(|v| -v);
         let (from, to) = (first.position(), last.position());
         // exp(-turn / 2) of the first rotation: half the way to the last one.
         let columns: [[f64; 3]; 3] = std::array::from_fn(|j| {
@@ -88,17 +85,6 @@ impl Camera {
     pub fn is_pinhole(&self) -> bool {
         self.lens == Lens::Pinhole && self.shutter.is_none()
     }
-}
-
-/// Axis times angle of a rotation, at most pi.
-fn vector_of(rotation: &[[f64; 3]; 3]) -> [f64; 3] {
-    let [w, x, y, z] = quaternion_from_rotation(rotation);
-    let sine = (x * x + y * y + z * z).sqrt();
-    let scale = match sine < TINY {
-        true => 2.0,
-        false => 2.0 * sine.atan2(w) / sine,
-    };
-    [x, y, z].map(|v| scale * v)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const NAME: &str = "frames.json";
 const LONGEST: f64 = 1.0;
 
 /// When the frames of a video were taken.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frames {
     /// Seconds from the reading of a frame's one edge to that of the other, if the video says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use super::options::ReadoutTime;
 use super::pose::Pose;
 use splatcore_core::Camera;
 use splatcore_core::camera::dot;
-use splatcore_core::linear::quaternion_from_rotation;
+use splatcore_core::linear::{quaternion_from_rotation, rotation_vector};
 use splatcore_core::shutter::Shutter;
 use std::collections::HashMap;
 
@@ -121,14 +121,8 @@ fn between((begin, from): &(f64, Pose), (end, to): &(f64, Pose)) -> Velocity {
                 .sum()
         })
     });
-    let [w, x, y, z] = quaternion_from_rotation(&turn);
-    let sine = (x * x + y * y + z * z).sqrt();
-    let scale = match sine < 1e-8 {
-        true => 2.0 * w.signum(),
-        false => 2.0 * w.signum() * sine.atan2(w.abs()) / sine,
-    };
     Velocity {
         linear: std::array::from_fn(|k| rate * (stop[k] - start[k])),
-        angular: [x, y, z].map(|v| rate * scale * v),
+        angular: rotation_vector(quaternion_from_rotation(&turn)).map(|v| rate * v),
     }
 }

@@ -402,9 +402,11 @@ fn view(name: String, camera: Camera, (rgb, alpha, mask): Pixels) -> View {
 /// The camera of a view: the photo's own, or a pinhole if its lens distortion is removed, which it
 /// never is of a photo that was read line by line.
 fn view_camera(entry: &Entry, source: &Camera, options: &LoadOptions) -> Result<Camera, DataError> {
+    // Resampled, pixels would no longer be in the rows in which they were read.
+    let keeps = options.keep_lens || source.shutter.is_some();
     match source.lens {
         Lens::Pinhole => Ok(source.clone()),
-        lens if !options.keep_lens && !lens.has_pinhole_view() => Err(DataError::new(
+        lens if !keeps && !lens.has_pinhole_view() => Err(DataError::new(
             &entry.image,
             format!(
                 "its lens is {}: no pinhole shows what it shows",
@@ -413,18 +415,7 @@ fn view_camera(entry: &Entry, source: &Camera, options: &LoadOptions) -> Result<
             "let photos stay as they were taken, or leave this one out",
         )
         .at(Place::Part(format!("image '{}'", entry.name)))),
-        // Resampled, pixels would no longer be in the rows in which they were read.
-        lens if source.shutter.is_some() && lens.polynomial().is_some() => Ok(source.clone()),
-        lens if !options.keep_lens && source.shutter.is_some() => Err(DataError::new(
-            &entry.image,
-            format!(
-                "its shutter is rolling, and through its lens, {}, nothing is rendered",
-                lens.name()
-            ),
-            "give the lens as a polynomial, or leave this photo out",
-        )
-        .at(Place::Part(format!("image '{}'", entry.name)))),
-        _ if !options.keep_lens => Ok(undistort::pinhole_for(source)),
+        _ if !keeps => Ok(undistort::pinhole_for(source)),
         lens if lens.polynomial().is_some() => Ok(source.clone()),
         lens => Err(DataError::new(
             &entry.image,

@@ -3,7 +3,7 @@
 use super::measure::{Measured, SMALL, shrink};
 use super::pipe::Pipe;
 use super::reader::{Reader, Seen, Survey, Taken};
-use super::told::told_by;
+use super::told::{ffmpeg_of, told_by};
 use super::{ppm, y4m};
 use crate::child::{self, Call};
 use crate::{Job, PosesError};
@@ -23,8 +23,7 @@ pub struct Ffmpeg<'a> {
 impl<'a> Ffmpeg<'a> {
     /// The program that the job names, else the one on `PATH`.
     pub fn find(job: &Job, path: &'a Path, stop: &'a dyn Fn() -> bool) -> Result<Self, PosesError> {
-        let found = job.ffmpeg.clone().or_else(|| child::on_path("ffmpeg"));
-        let Some(program) = found else {
+        let Some(program) = ffmpeg_of(job) else {
             return Err(DataError::new(
                 path,
                 "is a video that needs ffmpeg, and there is none on PATH",

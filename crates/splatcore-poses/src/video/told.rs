@@ -1,8 +1,8 @@
 //! What a video's file says of itself.
 
-use crate::Job;
 use crate::child::{self, Call};
-use std::path::Path;
+use crate::{Job, PosesError};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// With fewer than this share of the frames that its file tells of, a video is not complete. Rates
@@ -35,20 +35,28 @@ impl Told {
     }
 }
 
-/// What the file of the job's video says of itself, as far as ffmpeg understands it.
-pub fn told(job: &Job) -> Option<Told> {
-    let program = job.ffmpeg.clone().or_else(|| child::on_path("ffmpeg"))?;
-    told_by(&program, &job.input)
+/// The ffmpeg that the job names, else the one on `PATH`.
+pub fn ffmpeg_of(job: &Job) -> Option<PathBuf> {
+    job.ffmpeg.clone().or_else(|| child::on_path("ffmpeg"))
 }
 
-/// What a video's file says of itself, asked by this ffmpeg.
-pub fn told_by(ffmpeg: &Path, video: &Path) -> Option<Told> {
+/// What the file of the job's video says of itself, as far as ffmpeg understands it.
+pub fn told(job: &Job) -> Option<Told> {
+    told_by(&ffmpeg_of(job)?, &job.input)
+}
+
+/// What this ffmpeg says of a video's file.
+pub fn about(ffmpeg: &Path, video: &Path) -> Result<String, PosesError> {
     let call = Call::new(ffmpeg)
         .args(["-hide_banner", "-nostdin", "-i"])
         .arg(video);
     // Without an output it says what the file is, and fails.
-    let (_, text) = child::output(&call, Duration::from_secs(10)).ok()?;
-    parse(&text)
+    child::output(&call, Duration::from_secs(10)).map(|(_, text)| text)
+}
+
+/// What a video's file says of itself, asked by this ffmpeg.
+pub fn told_by(ffmpeg: &Path, video: &Path) -> Option<Told> {
+    parse(&about(ffmpeg, video).ok()?)
 }
 
 /// `Duration: 00:01:02.50, ...` and `Stream #0:0: Video: h264 ..., 1280x720 [...], 30 fps, ...`.

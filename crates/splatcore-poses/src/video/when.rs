@@ -2,11 +2,11 @@
 //! dataset's file `frames.json` says, with which training knows a rolling shutter's motion.
 
 use super::gyro::{Aligned, Gyro, Misfit, Source, align};
+use super::told::{about, ffmpeg_of};
 use super::{own, y4m};
-use crate::{Job, PosesError, child};
+use crate::{Job, PosesError};
 use splatcore_core::camera::rotation_from_quaternion;
 use splatcore_core::shutter::Readout;
-use splatcore_data::DataError;
 use splatcore_data::dataset::colmap::ColmapImage;
 use splatcore_data::dataset::{Frame, Frames};
 use std::fs::File;
@@ -91,7 +91,7 @@ fn read(job: &Job, stop: &dyn Fn() -> bool) -> Result<Option<Read>, PosesError> 
     if let Some(kind) = own::Kind::of(&job.input)? {
         return Ok(steady(&job.input, kind).map(|clock| (clock, None, None)));
     }
-    let Some(ffmpeg) = job.ffmpeg.clone().or_else(|| child::on_path("ffmpeg")) else {
+    let Some(ffmpeg) = ffmpeg_of(job) else {
         return Ok(None);
     };
     let source = Source {
@@ -99,7 +99,7 @@ fn read(job: &Job, stop: &dyn Fn() -> bool) -> Result<Option<Read>, PosesError> 
         video: &job.input,
         stop,
     };
-    let about = source.about()?;
+    let about = about(&ffmpeg, &job.input)?;
     let packets = source.packets("0:V:0")?;
     // What is before the beginning is decoded and not shown.
     let shown = packets.iter().map(|packet| packet.seconds);
@@ -121,11 +121,9 @@ fn read(job: &Job, stop: &dyn Fn() -> bool) -> Result<Option<Read>, PosesError> 
 /// Why it is of no use.
 fn fits(gyro: &Gyro, poses: &[(f64, [[f64; 3]; 3])]) -> Result<Aligned, String> {
     if gyro.stabilised {
-        return Err(
-            "the camera stabilised the pictures, whose turns it does not tell then; turn \
-                    that off for captures"
-                .into(),
-        );
+        let why = "the camera stabilised the pictures, whose turns it does not tell then; turn \
+                   that off for captures";
+        return Err(why.into());
     }
     if gyro.readout.is_none() {
         return Err("the video does not say how long a frame is read".into());
@@ -154,9 +152,7 @@ fn steady(path: &Path, kind: own::Kind) -> Option<Clock> {
     let rate = match kind {
         own::Kind::Jpeg(rate) => rate,
         own::Kind::Y4m => {
-            let file = File::open(path)
-                .map_err(|e| DataError::read(path, &e))
-                .ok()?;
+            let file = File::open(path).ok()?;
             y4m::Frames::new(BufReader::new(file)).ok()?.header().rate
         }
     };

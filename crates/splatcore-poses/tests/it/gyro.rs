@@ -98,8 +98,12 @@ fn second(from: f64, image: [i16; 4]) -> Vec<u8> {
     item("DEVC", 0, 1, &device)
 }
 
-/// A video of eight seconds with the sensor's track, and a model of every third frame.
-fn video(image: [i16; 4]) -> (Fake, Job) {
+/// What the pictures of a camera that does not stabilise are turned by.
+const STEADY: [i16; 4] = [32767, 0, 0, 0];
+
+/// A video of eight seconds with the sensor's track, and a model of every third frame, in which the
+/// camera turned so while frames were read.
+fn video(image: [i16; 4], turning: fn(f64) -> [f64; 3]) -> (Fake, Job) {
     let fake = Fake::old(&[]);
     fake.put("ffmpeg", FFMPEG);
     let executable = std::fs::Permissions::from_mode(0o755);
@@ -143,7 +147,7 @@ fn video(image: [i16; 4]) -> (Fake, Job) {
     let names: Vec<String> = chosen.iter().map(|i| format!("frame_{i:06}.jpg")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let rotations: Vec<_> = chosen.iter().map(|&i| rotation(EACH * i as f64)).collect();
-    let see = |i: usize, point: [f64; 3]| camera(EACH * chosen[i] as f64, truth).project(point);
+    let see = |i: usize, point: [f64; 3]| camera(EACH * chosen[i] as f64, turning).project(point);
     let model = fake.at("models_mapper/0");
     model::write_seen(&model, &names, &rotations, (50, 0.5), &see);
     let job = Job {
@@ -153,6 +157,11 @@ fn video(image: [i16; 4]) -> (Fake, Job) {
         ..fake.job()
     };
     (fake, job)
+}
+
+fn has_no_turns(frames: &Frames) -> bool {
+    let mut frames = frames.frames.iter();
+    frames.all(|frame| frame.angular_velocity.is_none())
 }
 
 /// The file of frames that a job writes, and what it says.
@@ -166,7 +175,7 @@ fn frames(job: &Job) -> (Frames, String) {
 
 #[test]
 fn the_gyroscope_tells_how_the_camera_turned() {
-    let (fake, job) = video([32767, 0, 0, 0]);
+    let (fake, job) = video(STEADY, truth);
     let (found, said) = frames(&job);
     assert_contains!(
         said,
@@ -214,7 +223,7 @@ fn the_gyroscope_tells_how_the_camera_turned() {
 
 #[test]
 fn a_stabilised_video_keeps_its_times_only() {
-    let (_fake, job) = video([32000, 7000, 0, 0]);
+    let (_fake, job) = video([32000, 7000, 0, 0], truth);
     let (found, said) = frames(&job);
     assert_contains!(
         said,
@@ -222,21 +231,14 @@ fn a_stabilised_video_keeps_its_times_only() {
         "not used: the camera stabilised the pictures"
     );
     assert_eq!((found.readout_seconds, found.frames.len()), (None, 16));
-    assert!(
-        found
-            .frames
-            .iter()
-            .all(|frame| frame.angular_velocity.is_none())
-    );
+    assert!(has_no_turns(&found));
 }
 
 #[test]
 fn a_gyroscope_that_does_not_fit_is_said_and_not_used() {
-    let (fake, job) = video([32767, 0, 0, 0]);
+    let (fake, job) = video(STEADY, truth);
     // The seconds in another order.
-    let mut seconds: Vec<Vec<u8>> = (0..8)
-        .map(|i| second(f64::from(i), [32767, 0, 0, 0]))
-        .collect();
+    let mut seconds: Vec<Vec<u8>> = (0..8).map(|i| second(f64::from(i), STEADY)).collect();
     seconds.reverse();
     std::fs::write(fake.at("motion.bin"), seconds.concat()).unwrap();
     let (found, said) = frames(&job);
@@ -244,12 +246,7 @@ fn a_gyroscope_that_does_not_fit_is_said_and_not_used() {
         said,
         "gyroscope is not used: its turns and those of the poses differ by"
     );
-    assert!(
-        found
-            .frames
-            .iter()
-            .all(|frame| frame.angular_velocity.is_none())
-    );
+    assert!(has_no_turns(&found));
     // A track that is cut short, and lists that are none, harm nothing.
     for (file, text) in [
         ("motion.bin", "DEVC"),
@@ -265,27 +262,12 @@ fn a_gyroscope_that_does_not_fit_is_said_and_not_used() {
 
 #[test]
 fn motion_that_does_not_explain_the_photos_is_not_used() {
-    let (fake, job) = video([32767, 0, 0, 0]);
     // The frames were read at once.
-    let names: Vec<String> = (0..FRAMES)
-        .filter(|frame| frame % 3 == 1)
-        .map(|frame| format!("frame_{frame:06}.jpg"))
-        .collect();
-    let at = |i: usize| EACH * (3 * i + 1) as f64;
-    let rotations: Vec<_> = (0..names.len()).map(|i| rotation(at(i))).collect();
-    let see = |i: usize, point: [f64; 3]| camera(at(i), |_| [0.0; 3]).project(point);
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let model = fake.at("models_mapper/0");
-    model::write_seen(&model, &names, &rotations, (50, 0.5), &see);
+    let (_fake, job) = video(STEADY, |_| [0.0; 3]);
     let (found, said) = frames(&job);
     assert_contains!(said, "no better, so that frames count as read at once");
     assert_eq!(found.readout_seconds, None);
-    assert!(
-        found
-            .frames
-            .iter()
-            .all(|frame| frame.angular_velocity.is_none())
-    );
+    assert!(has_no_turns(&found));
     // Nor if the user does not want it.
     let job = Job {
         no_gyro: true,

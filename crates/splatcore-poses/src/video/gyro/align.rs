@@ -7,7 +7,9 @@
 //! and the shift of the clock is that with which they fit best.
 
 use splatcore_core::camera::{dot, length, rotation_from_quaternion, sub};
-use splatcore_core::linear::{eigen, quaternion_from_rotation, quaternion_product};
+use splatcore_core::linear::{
+    eigen, quaternion_from_rotation, quaternion_product, rotation_vector,
+};
 
 type Matrix = [[f64; 3]; 3];
 /// When a photo was taken, seconds, and its rotation from the world to the camera.
@@ -131,7 +133,7 @@ impl Pair {
         let relative = from.map(|row| to.map(|other| dot(row, other)));
         (end - begin <= MAX_GAP).then(|| Self {
             times: [*begin, *end],
-            turn: vector(quaternion_from_rotation(&relative)),
+            turn: rotation_vector(quaternion_from_rotation(&relative)),
         })
     }
 }
@@ -166,7 +168,10 @@ impl<'a> Orientations<'a> {
     /// The rotation vector from one time to another, in the sensor's axes.
     fn between(&self, [begin, end]: [f64; 2]) -> Option<[f64; 3]> {
         let [w, x, y, z] = self.at(begin)?;
-        Some(vector(quaternion_product([w, -x, -y, -z], self.at(end)?)))
+        Some(rotation_vector(quaternion_product(
+            [w, -x, -y, -z],
+            self.at(end)?,
+        )))
     }
 }
 
@@ -260,17 +265,6 @@ fn turned(rate: [f64; 3], seconds: f64) -> [f64; 4] {
     };
     let [x, y, z] = rate.map(|v| share * v);
     [(0.5 * angle).cos(), x, y, z]
-}
-
-/// The rotation vector of a unit quaternion: axis times angle.
-fn vector([w, x, y, z]: [f64; 4]) -> [f64; 3] {
-    let sine = length([x, y, z]);
-    let sign = if w < 0.0 { -1.0 } else { 1.0 };
-    let scale = match sine < 1e-12 {
-        true => 2.0,
-        false => 2.0 * sine.atan2(w.abs()) / sine,
-    };
-    [x, y, z].map(|v| sign * scale * v)
 }
 
 #[cfg(test)]

@@ -31,15 +31,6 @@ impl Source<'_> {
             .arg(self.video)
     }
 
-    /// What ffmpeg says of the file.
-    pub fn about(&self) -> Result<String, PosesError> {
-        let call = Call::new(self.ffmpeg)
-            .args(["-hide_banner", "-nostdin", "-i"])
-            .arg(self.video);
-        // Without an output it fails.
-        child::output(&call, Duration::from_secs(10)).map(|(_, text)| text)
-    }
-
     /// The packets of a stream in the file's order; none if ffmpeg cannot list them.
     pub fn packets(&self, stream: &str) -> Result<Vec<Packet>, PosesError> {
         let call = self
