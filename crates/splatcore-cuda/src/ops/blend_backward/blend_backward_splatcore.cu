@@ -17,8 +17,7 @@
 // once to halves. CPU twin in f32: splatcore-cpu/src/blend_backward.rs.
 //
 // Launch. One block of 256 threads a part of a tile's list (training_weights.cuh), lists of 256
-// splats, 45 KB of shared memory, 80 registers (10 values spill, none is read in a batch), 3 blocks
-// a multiprocessor.
+// splats, 45 KB of shared memory, 80 registers (none spills), 3 blocks a multiprocessor.
 //
 // Bound. Instructions: 402 k batches x 370 (fox_220k), and two barriers for 256 splats of a list.
 //
@@ -96,9 +95,10 @@ __device__ __forceinline__ Part part_of_block(const Params& args) {
     bool is_full = block < parts;
     part.tile = is_full ? args.bucket_tiles[tile_of_part(tiles, block)] & ~IS_LEFT : block - parts;
     uint2 list = list_range(args.ranges, part.tile);
+    // Loaded beside the range; not used if the list has no full part.
+    u32 first = args.bucket_tiles[first_part(part.tile)];
     u32 full = (list.y - list.x) / PART, number = full;
     if (full > 0) {
-        u32 first = args.bucket_tiles[first_part(part.tile)];
         if (is_full) number = block - first;
         part.before = first + number - 1;
         part.behind = number > 0;
@@ -112,9 +112,11 @@ __device__ __forceinline__ Part part_of_block(const Params& args) {
 // from there on.
 __device__ __forceinline__ void restore_pixels(const Params& args, const Part& part, u32 thread,
                                                u32 member, Pixels& pixels, float (&colour)[4]) {
-    pixels.finished = 1;
-    if (!(args.bucket_tiles[tile_of_part(tiles_of(args.camera), part.before)] & IS_LEFT)) return;
+    // Both at once; the state is not used if no pixel was left.
     float4 state = args.checkpoints[(u64)part.before * BLOCK + thread];
+    u32 tile = args.bucket_tiles[tile_of_part(tiles_of(args.camera), part.before)];
+    pixels.finished = 1;
+    if (!(tile & IS_LEFT)) return;
     float left[4] = {state.x, state.y, state.z, state.w};
     bool all = true;
 #pragma unroll
@@ -129,6 +131,18 @@ __device__ __forceinline__ void restore_pixels(const Params& args, const Part& p
     pixels.finished = __all_sync(FULL_MASK, all);
 }
 #endif
+
+// Writes a thread's splat of a list as a row, and zeros for its sums. Returns the rectangles that
+// the splat reaches; none behind the list's end, where no warp adds to the sums.
+__device__ __forceinline__ u32 load_splat(ReadOnly<float4> from, bool is_in_list, uint4* row,
+                                          int* sums, u32 block_x, u32 block_y) {
+    if (!is_in_list) return 0;
+    float4 mean2d = from[0], conic = from[1], colour = from[2];
+    bool fits = write_row(row, mean2d, conic, colour, block_x + 0.5f * TILE, block_y + 0.5f * TILE);
+#pragma unroll
+    for (u32 i = 0; i < 2 * SUMS; ++i) sums[i] = 0;
+    return fits ? touched_rectangles(mean2d, conic, block_x, block_y) : 0;
+}
 
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     blend_backward(const __grid_constant__ Params args) {
@@ -156,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     float centre_x = block_x + 0.5f * TILE, centre_y = block_y + 0.5f * TILE;
     u32 alpha_max = kept_alpha_max(camera);
 
-    // Loads the pair and the compacted index of the next 256 splats in advance.
+    // The pair and the compacted index of a list's 256 splats are loaded in advance.
 #if TENSORS
     uint2 range = tile.range;
     const Splat* splats = args.lists.splats;
@@ -164,38 +178,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #else
     uint2 range = part.range;
     const Splat* splats = args.splats;
-    u32 number = range.x + thread < range.y ? args.pairs[range.x + thread] : 0,
-        splat_index = args.pair_splats[number];
+    u32 number = range.x + thread < range.y ? args.pairs[range.x + thread] : 0;
 #endif
-    Pixels pixels;
-    start_pixels(pixels, x, y0, member, camera, block_x, block_y);
-    Gradients gradients;
-    float own[4], colour[4];
-#if TENSORS
-    float rest[4];
-    u32 largest = load_gradients(args, tile.image, x, y0, member, own, colour, rest);
-#else
-    u32 plane = camera.width * camera.height, largest = 0;
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        u32 at = member * plane + (y0 + k) * camera.width + x;
-        bool inside = member < 3 && x < camera.width && y0 + k < camera.height;
-        own[k] = inside ? args.gradient[at] : 0.0f;
-        colour[k] = inside ? args.image[at] : 0.0f;
-        largest = max(largest, __float_as_uint(own[k]) & 0x7fffffffu);
-    }
-    if (part.behind) restore_pixels(args, part, thread, member, pixels, colour);
-#endif
-    for (u32 offset = 16; offset > 0; offset /= 2)
-        largest = max(largest, __shfl_xor_sync(FULL_MASK, largest, offset));
-    if (lane == 0) maxima[warp] = largest;
-    __syncthreads();
-#pragma unroll
-    for (u32 w = 0; w < BLOCK / WARP; ++w) largest = max(largest, maxima[w]);
-    // The scale is a power of two; it and its inverse are normal numbers.
-    u32 exponent = min(max(largest >> 23, 1u + MAX), 253u + MAX) - MAX;
-    float scale = __uint_as_float((253 - exponent) << 23),
-          unscale = __uint_as_float((exponent + 1) << 23);
     // Function `group` (lane / 4) of the basis at pixels 2 member and 2 member + 1, as polynomials
     // of y.
     float constant[2], slope[2], square = group == 5 ? UNITS_2 : 0.0f;
@@ -208,7 +192,57 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
                                    : 0.0f;
         slope[i] = group == 2 ? UNITS_1 : group == 4 ? UNITS_2 * bx : 0.0f;
     }
-    u32 over_w[2][2], over_v[2][2], channel = channel_of_column(group);
+    u32 over_v[2][2];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        float by = y0 + k + 0.5f - centre_y;
+        over_v[k / 2][k % 2] = pack_half2(fmaf(by, fmaf(by, square, slope[0]), constant[0]),
+                                          fmaf(by, fmaf(by, square, slope[1]), constant[1]));
+    }
+    Gradients gradients;
+    gradients.identity = group / 2 != member ? 0 : group % 2 ? 0x3c000000u : 0x00003c00u;
+    gradients.in_front = group % 2 || member < group / 2 ? 0xbc00bc00u : 0;
+
+    Pixels pixels;
+    start_pixels(pixels, x, y0, member, camera, block_x, block_y);
+    float own[4], colour[4];
+#if TENSORS
+    float rest[4];
+    u32 largest = load_gradients(args, tile.image, x, y0, member, own, colour, rest);
+#else
+    u32 plane = camera.width * camera.height, largest = 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        u32 at = member * plane + (y0 + k) * camera.width + x;
+        bool inside = member < 3 && x < camera.width && y0 + k < camera.height;
+        own[k] = inside ? args.gradient[at] : 0.0f;
+        colour[k] = inside ? args.image[at] : 0.0f;
+    }
+    u32 splat_index = args.pair_splats[number];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) largest = max(largest, __float_as_uint(own[k]) & 0x7fffffffu);
+    if (part.behind) restore_pixels(args, part, thread, member, pixels, colour);
+#endif
+
+    // The first list. The barrier that shows its rows shows the warps' maxima too.
+    u32 begin = range.x;
+    uint4* row = rows + thread * (ROW_BYTES / 16);
+    bool is_in_list = begin + thread < range.y;
+    u32 mask = load_splat(splat_row(splats, splat_index), is_in_list, row, totals[thread], block_x,
+                          block_y);
+    masks[thread] = (u8)mask;
+    if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16));
+    largest = max_all(largest);
+    if (lane == 0) maxima[warp] = largest;
+    // A warp without gradient adds nothing; if that is all of them, all rows are zeros.
+    bool is_over = __syncthreads_and(pixels.finished || largest == 0);
+#pragma unroll
+    for (u32 w = 0; w < BLOCK / WARP; ++w) largest = max(largest, maxima[w]);
+    // The scale is a power of two; it and its inverse are normal numbers.
+    u32 exponent = min(max(largest >> 23, 1u + MAX), 253u + MAX) - MAX;
+    float scale = __uint_as_float((253 - exponent) << 23),
+          unscale = __uint_as_float((exponent + 1) << 23);
+    u32 over_w[2][2], channel = channel_of_column(group);
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         gradients.left[k / 2][k % 2] = pack_half2(own[k] * scale, 0.0f);
@@ -224,41 +258,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         u32 second = __shfl_sync(FULL_MASK, own_left, 8 * member + 4 + channel % 4);
         over_w[k / 2][k % 2] =
             channel < COLOURS ? multiply_half2(join_lows(first, second), HALVES_UNITS_W) : 0;
-        float by = y0 + k + 0.5f - centre_y;
-        over_v[k / 2][k % 2] = pack_half2(fmaf(by, fmaf(by, square, slope[0]), constant[0]),
-                                          fmaf(by, fmaf(by, square, slope[1]), constant[1]));
     }
 #pragma unroll
     for (int f = 0; f < 2; ++f)
         operands[f * BLOCK + thread] =
             make_uint4(over_w[f][0], over_w[f][1], over_v[f][0], over_v[f][1]);
     gradients.sums = operands + thread;
-    gradients.identity = group / 2 != member ? 0 : group % 2 ? 0x3c000000u : 0x00003c00u;
-    gradients.in_front = group % 2 || member < group / 2 ? 0xbc00bc00u : 0;
-    if (thread == 0) write_empty_row(rows + BLOCK * (ROW_BYTES / 16));
 
     u32 column = lane % 8 / 2 * 4 + lane % 2;
     // In bytes, as in the forward pass.
     u32 own_survivors = opaque(sizeof(u16) * (warp * (BLOCK + BATCH) + column + lane / 16 * 2));
-    // If the tile's gradient is 0, all rows are zeros.
-    bool is_over = __syncthreads_and(pixels.finished || largest == 0);
-    u32 begin = range.x;
-    for (; begin < range.y && !is_over; begin += BLOCK) {
-        bool is_in_list = begin + thread < range.y;
-        u32 mask = 0;
-        if (is_in_list) {
-            ReadOnly<float4> from = splat_row(splats, splat_index);
-            float4 mean2d = from[0], conic = from[1], colour = from[2];
-            bool fits = write_row(rows + thread * (ROW_BYTES / 16), mean2d, conic, colour, centre_x,
-                                  centre_y);
-            mask = fits ? touched_rectangles(mean2d, conic, block_x, block_y) : 0;
-        }
-        masks[thread] = (u8)mask;
-#pragma unroll
-        for (u32 i = 0; i < 2 * SUMS; ++i) totals[thread][i] = 0;
-        __syncthreads();
+    while (begin < range.y && !is_over) {
         if (!pixels.finished) {
-            u32 count = queue_survivors(masks, survivors[warp], warp, lane);
+            u32 count = uniform(queue_survivors(masks, survivors[warp], warp, lane));
             for (u32 first = 0; first < count && !pixels.finished; first += BATCH)
                 backward_batch(
                     pixels, gradients, rows,
@@ -319,6 +331,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
         number = next;
         splat_index = args.pair_splats[number];
 #endif
+        begin += BLOCK;
+        if (begin >= range.y || is_over) break;
+        is_in_list = begin + thread < range.y;
+        mask = load_splat(splat_row(splats, splat_index), is_in_list, row, totals[thread], block_x,
+                          block_y);
+        masks[thread] = (u8)mask;
+        __syncthreads();
     }
 #if !TENSORS
     // Pairs behind the point where every pixel has stopped have sums of 0.

@@ -329,6 +329,27 @@ __device__ __forceinline__ u32 add_all(u32 value) {
 #endif
 }
 
+// The largest of all lanes.
+__device__ __forceinline__ u32 max_all(u32 value) {
+#if HAS_SM80
+    return __reduce_max_sync(FULL_MASK, value);
+#else
+    for (u32 offset = 1; offset < WARP; offset *= 2)
+        value = max(value, __shfl_xor_sync(FULL_MASK, value, offset));
+    return value;
+#endif
+}
+
+// A value that all lanes have alike, in a register of the warp, so that the compiler knows that it
+// is alike.
+__device__ __forceinline__ u32 uniform(u32 value) {
+#if HAS_SM80
+    return __reduce_max_sync(FULL_MASK, value);
+#else
+    return value;
+#endif
+}
+
 // The bits of all lanes.
 __device__ __forceinline__ u32 or_all(u32 bits) {
 #if HAS_SM80
