@@ -21,7 +21,7 @@
 //
 // Bound. Instructions: 402 k batches x 370 (fox_220k), and two barriers for 256 splats of a list.
 //
-// Now. 562 us for fox after 5,000 steps on an H200. History: docs/log/kernels/blend-backward.md.
+// Now. 483 us for fox after 5,000 steps on an H200. History: docs/log/kernels/blend-backward.md.
 
 #include "blend_backward.cuh"
 #include "splatcore_batch.cuh"
