@@ -212,14 +212,24 @@ impl<'a> Local<'a> {
         // last belong together.
         let candidate_first = rng.below(2) == 1;
         let start = |is_outer: bool| match is_outer == candidate_first {
-            true => self.start_loaded(changed),
-            false => self
-                .start_baseline(&self.scenes)
-                .map(Started::without_files),
+            true => self.start(changed, Role::Timed),
+            false => self.start_baseline().map(Started::without_files),
         };
         let turn = self.turn(Turns::beside_others)?;
-        let [mut a, mut b, mut c, mut d] =
-            [start(true)?, start(false)?, start(false)?, start(true)?];
+        let mut started = [start(true)?, start(false)?, start(false)?, start(true)?];
+        let loaded = self.load(started.each_mut().map(|started| &mut started.child));
+        let [outer, inner, also_inner, also_outer] = loaded;
+        let (candidates, baselines) = match candidate_first {
+            true => ([outer, also_outer], [inner, also_inner]),
+            false => ([inner, also_inner], [outer, also_outer]),
+        };
+        baselines
+            .into_iter()
+            .try_for_each(|loaded| loaded.map_err(baseline_fails))?;
+        for loaded in candidates {
+            loaded.map_err(|error| Stop::Rejected(blame(error)))?;
+        }
+        let [mut a, mut b, mut c, mut d] = started;
         drop(turn);
         let (outer, inner) = ([&mut a.child, &mut d.child], [&mut b.child, &mut c.child]);
         let (baseline, candidate) = match candidate_first {
@@ -249,10 +259,7 @@ impl<'a> Local<'a> {
         match failed {
             None => (),
             Some((error, true)) => return Err(Stop::Rejected(blame(error))),
-            Some((error, false)) => {
-                let words = format!("the baseline fails while it is timed: {error}");
-                return Err(Stop::Broken(Broken(words)));
-            }
+            Some((error, false)) => return Err(baseline_fails(error)),
         }
         let _turn = self.turn(Turns::beside_others)?;
         let [baseline, _] = contestants.baseline;
@@ -280,26 +287,26 @@ impl<'a> Local<'a> {
         Ok(())
     }
 
-    /// A worker of a candidate that has loaded the scenes.
-    fn start_loaded(&self, changed: &Texts) -> Result<Started, Stop> {
-        let mut worker = self.start(changed, Role::Timed)?;
-        for scene in &self.scenes {
-            let loaded = worker.child.load_as(&scene.timed.name, &scene.scene);
-            loaded.map_err(|error| Stop::Rejected(blame(error)))?;
-        }
-        Ok(worker)
+    /// Loads the scenes into workers, side by side: most of the time goes into compiling.
+    fn load(&self, workers: [&mut Child; 4]) -> [Result<(), WorkerError>; 4] {
+        let (scenes, training) = (&self.scenes, self.settings.training);
+        let load = |worker: &mut Child| {
+            let mut scenes = scenes.iter();
+            scenes.try_for_each(|scene| scene.load(worker, training))
+        };
+        std::thread::scope(|scope| {
+            let threads = workers.map(|worker| scope.spawn(|| load(worker)));
+            threads.map(|thread| {
+                let failed = || WorkerError::System("a thread that loads scenes panicked".into());
+                thread.join().unwrap_or_else(|_| Err(failed()))
+            })
+        })
     }
 
-    fn start_baseline(&self, scenes: &[Scene]) -> Result<Child, Stop> {
+    fn start_baseline(&self) -> Result<Child, Stop> {
         let program = self.toolbox.worker(self.empty.path(), Role::Timed);
         let program = program.map_err(Stop::NotRun)?;
-        let broken = |error: WorkerError| Stop::Broken(Broken(error.to_string()));
-        let mut baseline = Child::start(&program, self.settings.limits).map_err(broken)?;
-        for scene in scenes {
-            let loaded = baseline.load_as(&scene.timed.name, &scene.scene);
-            loaded.map_err(broken)?;
-        }
-        Ok(baseline)
+        Child::start(&program, self.settings.limits).map_err(baseline_fails)
     }
 
     fn compile(&self, changed: &Texts) -> Result<Option<Compiled>, Rejection> {
@@ -464,6 +471,11 @@ impl Evaluator for Local<'_> {
     fn take_device_seconds(&mut self) -> f64 {
         std::mem::take(&mut self.device_seconds)
     }
+}
+
+fn baseline_fails(error: WorkerError) -> Stop {
+    let words = format!("the baseline fails while it is timed: {error}");
+    Stop::Broken(Broken(words))
 }
 
 /// A few scenes with long and short lists, of few Gaussians.

@@ -145,14 +145,12 @@ fn fails(error: WorkerError) -> Broken {
     Broken(format!("the baseline fails while it is timed: {error}"))
 }
 
-/// Waits for a worker, loads the scenes and renders their frames once: the first frame compiles.
+/// Waits for a worker, and loads the scenes.
 fn ready(child: &mut Child, scenes: &[Scene], training: bool) -> Result<(), WorkerError> {
     child.wait()?;
-    for scene in scenes {
-        child.load_as(&scene.timed.name, &scene.scene)?;
-        turn(child, &scene.timed.name, &scene.timed.frames, training)?;
-    }
-    Ok(())
+    scenes
+        .iter()
+        .try_for_each(|scene| scene.load(child, training))
 }
 
 #[cfg(all(test, unix))]

@@ -9,8 +9,8 @@ use super::toolbox::{FrameKind, Toolbox};
 use crate::gates::result::{ImageError, image_error, judge_image};
 use crate::gates::{Gate, Rejection};
 use crate::journal::Series;
-use crate::timing::TimedScene;
-use crate::worker::{Child, FrameSpec};
+use crate::timing::{TimedScene, turn};
+use crate::worker::{Child, FrameSpec, WorkerError};
 use splatcore_core::random::Rng;
 use splatcore_core::{Gaussians, Image};
 
@@ -37,6 +37,13 @@ impl Scene {
             None => expected(self, settings, toolbox, baseline)?,
         };
         Ok(self.expected.insert(found))
+    }
+
+    /// Loads it into a worker and renders its frames once: the first frame compiles.
+    pub(super) fn load(&self, worker: &mut Child, training: bool) -> Result<(), WorkerError> {
+        let TimedScene { name, frames, .. } = &self.timed;
+        worker.load_as(name, &self.scene)?;
+        turn(worker, name, frames, training).map(drop)
     }
 
     /// What its frames are like.

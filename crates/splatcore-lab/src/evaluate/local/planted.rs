@@ -1,7 +1,7 @@
 //! Gates as planted changes meet them: what stops a change may stand behind a cheaper gate, or need
 //! a card's times.
 
-use super::{Local, NO_COMPILER, Stop};
+use super::{Local, NO_COMPILER, Stop, baseline_fails};
 use crate::candidate::{Candidate, Texts};
 use crate::evaluate::blame::blame;
 use crate::evaluate::scene::{Scene, expected};
@@ -71,7 +71,9 @@ impl Local<'_> {
             expected: None,
         };
         let name = &scene.timed.name;
-        let mut baseline = self.start_baseline(std::slice::from_ref(&scene))?;
+        let mut baseline = self.start_baseline()?;
+        let loaded = baseline.load_as(name, &scene.scene);
+        loaded.map_err(baseline_fails)?;
         let found = expected(&scene, &self.settings, self.toolbox, &mut baseline);
         let found = found.map_err(Stop::Broken)?;
         let mut worker = self.start(changed, Role::Timed)?;
