@@ -110,7 +110,7 @@ def experiments():
     note = (
         "Replies of the rows *model* were written before the run by a model that had seen this\n"
         "repository's other blends. Winners of a live model were timed on held-out scenes without the\n"
-        "rest of `lab accept`; of those of batches four were timed on six scenes, by `bench`. In the rows\n"
+        "rest of `lab accept`; six of longer searches were timed on six scenes, by `bench`. In the rows\n"
         "*in batches* most candidates had a first look at their times and no verdict; *faster* counts\n"
         "verdicts, and *best* is of these where there are any. The winners of `seele` in batches are\n"
         "refused by `precision` with another seed."

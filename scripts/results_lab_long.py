@@ -155,7 +155,8 @@ def bests():
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in LONG])])
 
 
-SCENES_NAME = "lab/live-scenes.txt"
+# Each with the times of the starts in the same run.
+SCENES_NAMES = ["lab/live-scenes.txt", "lab/live-scenes-2.txt"]
 # Of the same photos as the scene of the searches, and it itself.
 FOX = ["fox_220k", "fox_mcmc_1m"]
 STAGES = ["blend", "frame"]
@@ -169,8 +170,17 @@ def geometric(values):
 def on_scenes():
     """Of winners of long searches, by name and scene: ms of start and winner by stage, each the mean
     of two processes; splats of a tile's list; dB of the winner's images where they were compared."""
+    found = {}
+    for name in SCENES_NAMES:
+        for kernels, scenes in on_scenes_of(name).items():
+            found[kernels] = scenes
+    return found
+
+
+def on_scenes_of(name):
+    """The same of one file."""
     times, images = {}, {}
-    for line in lines_of(SCENES_NAME):
+    for line in lines_of(name):
         if line.startswith("#"):
             continue
         scene, pipeline, kernels, process, *rest = line.split()
@@ -214,4 +224,4 @@ def long_scenes():
     head = ["start", "scene", "splats a tile", "blend: start, us", "winner, us", "factor"]
     head += ["frame: start, us", "winner, us", "factor", "dB"]
     body += "\n\n" + table(head, rows, ["left"] * 2 + ["right"] * 8)
-    return "\n\n".join([body, source(SCENES_NAME, *[f"lab/{name}.jsonl" for name in on_scenes()])])
+    return "\n\n".join([body, source(*SCENES_NAMES, *[f"lab/{name}.jsonl" for name in on_scenes()])])
