@@ -3,38 +3,47 @@
 import math
 from statistics import median
 
-from results_lab_long import bests, events, geometric, long, long_scenes, speed_up
+from results_lab_long import (
+    LONG,
+    TWO_SCENES,
+    bests,
+    costs,
+    events,
+    geometric,
+    goals,
+    in_batches,
+    is_clean,
+    long,
+    long_scenes,
+    speed_up,
+    start_of,
+)
 from results_raw import ROOT, json_lines, lines_of, load, source
 from results_tables import table
 
-# By raw file: start, who proposed, and the name of its line in accepted.jsonl.
+# By raw file: start, and who proposed. The file's name is also that of its line in accepted.jsonl.
+STARTS = {
+    "literal": "`aabb+literal`, blend",
+    "seele": "`exact+seele`, blend",
+    "tc-gs": "`exact+tc-gs`, blend",
+    "splatcore": "`exact+splatcore`, blend",
+    "back": "`exact+splatcore+splatcore`, a step",
+}
 EXPERIMENTS = [
-    ("literal-search", "`aabb+literal`, blend", "search, `portfolio`"),
-    ("literal-model", "`aabb+literal`, blend", "model, planner and profile"),
-    ("seele-1", "`exact+seele`, blend", "model, planner and profile"),
-    ("seele-2", "`exact+seele`, blend", "the same, then `tpe@best`"),
-    ("seele-3", "`exact+seele`, blend", "model, planner and profile"),
-    ("splatcore-search", "`exact+splatcore`, four files", "search, `portfolio`"),
-    ("splatcore-step-search", "`exact+splatcore+splatcore`, a step", "search, `portfolio`"),
-    ("live-literal-1", "`aabb+literal`, blend", "live model, seed 0"),
-    ("live-literal-2", "`aabb+literal`, blend", "live model, seed 1"),
-    ("live-seele-1", "`exact+seele`, blend", "live model, seed 0"),
-    ("live-tc-gs-1", "`exact+tc-gs`, blend", "live model, seed 0"),
-    ("live-splatcore-1", "`exact+splatcore`, blend", "live model, seed 0"),
-    ("live-literal-3", "`aabb+literal`, blend", "live model, seed 3, in batches"),
-    ("live-literal-4", "`aabb+literal`, blend", "live model, seed 4, in batches"),
-    ("live-seele-3", "`exact+seele`, blend", "live model, seed 3, in batches"),
-    ("live-tc-gs-3", "`exact+tc-gs`, blend", "live model, seed 3, in batches"),
-    ("live-splatcore-3", "`exact+splatcore`, blend", "live model, seed 3, in one batch"),
-    ("live-literal-5", "`aabb+literal`, blend", "live model, seed 5, in one batch"),
-    ("live-seele-4", "`exact+seele`, blend", "live model, seed 4, in batches"),
-    ("live-tc-gs-4", "`exact+tc-gs`, blend", "live model, seed 4, in one batch"),
-    ("live-back-1", "`exact+splatcore+splatcore`, a step", "live model, seed 1, in batches"),
-    ("live-seele-5", "`exact+seele`, blend", "live model, seed 5, two scenes"),
-    ("live-tc-gs-5", "`exact+tc-gs`, blend", "live model, seed 5, two scenes"),
-    ("live-splatcore-4", "`exact+splatcore`, blend", "live model, seed 4, two scenes"),
-    ("live-back-2", "`exact+splatcore+splatcore`, a step", "live model, seed 2, two scenes"),
+    ("literal-search", STARTS["literal"], "`portfolio`"),
+    ("literal-model", STARTS["literal"], "replies written before"),
+    ("seele-1", STARTS["seele"], "replies written before"),
+    ("seele-2", STARTS["seele"], "the same, then `tpe@best`"),
+    ("seele-3", STARTS["seele"], "replies written before"),
+    ("splatcore-search", "`exact+splatcore`, four files", "`portfolio`"),
+    ("splatcore-step-search", STARTS["back"], "`portfolio`"),
+    ("live-literal-1", STARTS["literal"], "closed loop, seed 0"),
+    ("live-literal-2", STARTS["literal"], "closed loop, seed 1"),
+    ("live-seele-1", STARTS["seele"], "closed loop, seed 0"),
+    ("live-tc-gs-1", STARTS["tc-gs"], "closed loop, seed 0"),
+    ("live-splatcore-1", STARTS["splatcore"], "closed loop, seed 0"),
 ]
+
 
 TIMES = "lab/guidance-live-looks.txt"
 CHEATS = ROOT / "crates/splatcore-lab/cheats"
@@ -77,7 +86,8 @@ def experiments():
     accepted = {line["experiment"]: line["evidence"] for line in lines("accepted.jsonl")}
     alone = {name: one["verdict"]["ratio"] for name, one in live_held_out().items()}
     rows = []
-    for name, start, who in EXPERIMENTS:
+    long_ones = [(name, STARTS[start_of(name)], in_batches(name)) for name in LONG]
+    for name, start, who in [*EXPERIMENTS, *long_ones]:
         found = candidates(name)
         count = {}
         for one in found:
@@ -93,6 +103,8 @@ def experiments():
             [
                 start,
                 who,
+                "yes" if is_clean(name) else "no",
+                "two" if name in TWO_SCENES else "one",
                 len(found),
                 count.get("faster", 0),
                 len(inherited),
@@ -102,41 +114,18 @@ def experiments():
                 speed_up(held_out) if held_out else "-",
             ]
         )
-    head = ["start", "proposer", "candidates", "faster", "inherited", "rejected"]
-    head += ["best", "again", "held out"]
-    names = [f"lab/{name}.jsonl" for name, _, _ in EXPERIMENTS]
+    head = ["start", "who proposed", "clean start", "scenes", "candidates", "faster", "inherited"]
+    head += ["rejected", "best", "again", "held out"]
+    names = [f"lab/{name}.jsonl" for name in [*(name for name, *_ in EXPERIMENTS), *LONG]]
     names += ["lab/accepted.jsonl", HELD_OUT_NAME]
-    align = ["left", "left"] + ["right"] * 7
+    align = ["left"] * 4 + ["right"] * 7
     note = (
-        "Replies of the rows *model* were written before the run by a model that had seen this\n"
-        "repository's other blends. Winners of a live model were timed on held-out scenes without the\n"
-        "rest of `lab accept`; six of longer searches were timed on six scenes, by `bench`. In the rows\n"
-        "*in batches* most candidates had a first look at their times and no verdict; *faster* counts\n"
-        "verdicts, and *best* is of these where there are any. The winners of `seele` in batches are\n"
-        "refused by `precision` with another seed."
+        "*Clean start*: the model was given a file that holds the method and nothing else; the built-in\n"
+        "files of the others name what other methods gain. *Scenes*: fox_220k, or fox_220k and\n"
+        "massa_59k, whose lists are short; a best of two is a mean, so it does not compare with a best\n"
+        "of one. *Faster* counts verdicts. *Best*: of candidates with a verdict where there are any."
     )
     return "\n\n".join([table(head, rows, align), note, source(*names)])
-
-
-def by_candidate(*names):
-    rows = []
-    for name in names:
-        for one in candidates(name):
-            ratio = one["verdict"].get("ratio")
-            low, high = one["verdict"].get("low"), one["verdict"].get("high")
-            advice = (one["origin"] or {}).get("advice") or {}
-            predicted = advice.get("predicted_percent")
-            rows.append(
-                [
-                    one["about"],
-                    "-" if predicted is None else f"{predicted:g}",
-                    "rejected" if ratio is None else f"{100 * (1 - ratio):.1f}",
-                    "-" if ratio is None else f"{low:.4f} to {high:.4f}",
-                ]
-            )
-    head = ["change", "predicted, %", "saved, % of the frame", "time over the start's"]
-    body = table(head, rows, ["left", "right", "right", "right"])
-    return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
 
 
 GUIDANCE = {"none": "neither", "planner": "planner", "profile": "planner and profile"}
@@ -150,24 +139,6 @@ def best_so_far(found):
         best = max(best, 1 / one["verdict"].get("ratio", 1.0))
         curve.append(best)
     return curve
-
-
-def guidance():
-    rows, names = [], []
-    for guidance, words in GUIDANCE.items():
-        own = [f"guidance-{guidance}-{seed}" for seed in SEEDS]
-        names += own
-        found = [candidates(name) for name in own]
-        curves = [best_so_far(one) for one in found]
-        verdicts = [c["verdict"]["verdict"] for one in found for c in one]
-        means = [geometric(column) for column in zip(*curves)]
-        last = ", ".join(f"{curve[-1]:.2f}" for curve in curves)
-        rejected = verdicts.count("rejected")
-        cells = [f"{best:.2f}" for best in means]
-        rows.append([words, len(verdicts), rejected, *cells, last])
-    head = ["guidance", "candidates", "rejected", "try 1", "try 2", "try 3", "try 4", "by seed"]
-    body = table(head, rows, ["left"] + ["right"] * 7)
-    return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in names])])
 
 
 def guidance_live(name):
@@ -252,60 +223,6 @@ def live():
     head = ["start", "try", "change", "predicted, %", "speed-up", "time over the start's"]
     body = table(head, rows, ["left", "right", "left"] + ["right"] * 3)
     return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in LIVE])])
-
-
-REPLIES = "lab/live-replies.jsonl"
-# Characters of all questions of these runs, as docs/log/lab.md has them: prompts are not kept. The
-# lab estimates a token of three characters.
-ASKED, A_TOKEN = 890_000, 3
-SEARCH = 100
-
-
-def tries(name):
-    """Of each candidate of a journal the seconds from its proposal to its verdict, and those of the
-    device."""
-    proposed = {}
-    for line in lines(f"{name}.jsonl"):
-        event = line["event"]
-        if event["what"] == "proposed":
-            proposed[event["id"]] = line["at"]
-        elif event["what"] == "judged":
-            yield line["at"] - proposed[event["id"]], event["device_seconds"]
-
-
-def costs():
-    """What tries of a live model took, and what a hundred would."""
-    replies = json_lines(REPLIES)
-    rows, sums = [], [0, 0, 0, 0, 0]
-    for name, start in LIVE.items():
-        own = [r for r in replies if f"live-{r['experiment']}" == name and r["role"] == "coder"]
-        took = list(tries(name))
-        judging, device = (sum(column) for column in zip(*took))
-        found = [len(took), judging, device, len(own), sum(len(r["reply"]) for r in own)]
-        sums = [a + b for a, b in zip(sums, found)]
-        rows.append([start, *per_try(*found)])
-    rows.append(["all", *per_try(*sums)])
-    count, judging, device, questions, answers = sums
-    scale = SEARCH / count
-    asked = ASKED / len(replies) * questions * scale / A_TOKEN
-    note = (
-        f"At these rates {SEARCH} tries of one experiment take {device * scale:,.0f} device seconds,\n"
-        f"{judging * scale / 60:,.0f} minutes of judging on the card, and {questions * scale:,.0f}\n"
-        f"questions to the coder, of about {asked / 1e6:.2f} M tokens, with answers of about\n"
-        f"{answers * scale / A_TOKEN / 1e6:.2f} M. Tokens are estimated, {A_TOKEN} characters each; the\n"
-        f"questions' are those of all {len(replies)} questions of the five experiments together,\n"
-        f"{ASKED:,} characters. Thoughts of the model are not known and not among them. The plan is two\n"
-        "questions more, once."
-    )
-    head = ["start", "tries", "judging, s a try", "device, s a try", "questions a try"]
-    head += ["characters of answers a try"]
-    names = [REPLIES, *(f"lab/{name}.jsonl" for name in LIVE)]
-    return "\n\n".join([table(head, rows), note, source(*names)])
-
-
-def per_try(count, judging, device, questions, answers):
-    mean = lambda value, digits: f"{value / count:,.{digits}f}"
-    return [count, mean(judging, 1), mean(device, 1), mean(questions, 2), mean(answers, 0)]
 
 
 def live_scenes():
@@ -504,17 +421,15 @@ def lab():
         "lab-cross-check-searches": cross_check_searches(),
         "lab-cheats": cheats(),
         "lab-experiments": experiments(),
-        "lab-literal": by_candidate("literal-model"),
-        "lab-seele": by_candidate("seele-1", "seele-2", "seele-3"),
-        "lab-guidance": guidance(),
         "lab-guidance-live": guidance_gates(),
         "lab-guidance-times": guidance_times(),
         "lab-live": live(),
         "lab-live-scenes": live_scenes(),
+        "lab-goals": goals(),
+        "lab-costs": costs(),
         "lab-long": long(),
         "lab-long-bests": bests(),
         "lab-long-scenes": long_scenes(),
-        "lab-costs": costs(),
         "lab-noise": noise(),
         "lab-searches": searches(),
         "lab-spaces": spaces(),

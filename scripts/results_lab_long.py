@@ -35,6 +35,22 @@ def speed_up(ratio):
     return f"{1 / ratio:.2f}"
 
 
+def start_of(name):
+    """Where a search by a live model began: `literal`, `seele`, `tc-gs`, `splatcore` or `back`."""
+    return name.removeprefix("live-").rpartition("-")[0]
+
+
+def is_clean(name):
+    """Whether a search began with a file that holds the method and nothing else."""
+    return name in LONG and start_of(name) in ["literal", "seele", "tc-gs"]
+
+
+def in_batches(name):
+    """Who proposed the tries of a long search."""
+    seed, count = name.rpartition("-")[2], max(one["batch"] for one in tries(name))
+    return f"agent, seed {seed}, {count} batch{'es' if count > 1 else ''}"
+
+
 def events(name):
     return [line["event"] for line in json_lines(f"lab/{name}.jsonl")]
 
@@ -115,9 +131,8 @@ def curve(name):
     cells = [f"{curve[n - 1]:.2f}" if n <= len(curve) else "" for n in marks]
     by_gate = ", ".join(f"{count} `{gate}`" for gate, count in sorted(gates.items())) or "none"
     bills = [event for event in events(name) if event["what"] == "answered"]
-    told, wrote = (sum(bill[key] for bill in bills) for key in ["tokens_in", "tokens_out"])
-    read = f"{told // 1000:,}" if told else "-"
-    return [LONG[name], *cells, by_gate, read, f"{wrote // 1000:,}"], marks
+    wrote = sum(bill["tokens_out"] for bill in bills)
+    return [LONG[name], *cells, by_gate, f"{wrote // 1000:,}"], marks
 
 
 def long():
@@ -125,14 +140,37 @@ def long():
     head = ["start", "batch", "tries", "in all", "rejected", "median", "best", "best so far"]
     body = table([*head, "device, s"], [row for name in LONG for row in batches(name)])
     rows, marks = zip(*[curve(name) for name in LONG])
-    head = ["start", *[f"after {n}" for n in marks[0]], "rejected by"]
-    body += "\n\n" + table([*head, "thousand tokens read", "written"], list(rows))
+    head = ["start", *[f"after {n}" for n in marks[0]], "rejected by", "thousand tokens written"]
+    body += "\n\n" + table(head, list(rows))
     judged = [one["verdict"]["verdict"] for name in LONG for one in tries(name)]
     note = (
         "A try counts with its verdict if it has one, else with its first look; the best is of all\n"
         f"tries. Of {len(judged)} tries {judged.count('faster')} have a verdict on a card."
     )
     return "\n\n".join([body, note, source(*[f"lab/{name}.jsonl" for name in LONG])])
+
+
+def costs():
+    """What searches of one batch took: to write and check, and on the card."""
+    rows = []
+    for name in TWO_SCENES:
+        lines, spans, is_card = json_lines(f"lab/{name}.jsonl"), [[], []], False
+        for line in lines:
+            event = line["event"]
+            if event["what"] == "opened":
+                is_card = event["device"] != "the emulator"
+            if is_card or event["what"] in ["proposed", "judged"]:
+                spans[is_card].append(line["at"])
+        wrote, timed = (max(span) - min(span) for span in spans)
+        looks = sum(line["event"]["what"] == "looked" for line in lines)
+        found = tries(name)
+        verdicts = sum("ratio" in one["verdict"] for one in found)
+        device = sum(one["device"] for one in found)
+        counts = [len(found), f"{wrote / 60:.0f}", looks, verdicts, f"{timed:.0f}", f"{device:.1f}"]
+        rows.append([LONG[name], *counts])
+    head = ["start", "tries", "to write and check, min", "first looks", "verdicts"]
+    head += ["on the card, s", "of which it timed, s"]
+    return "\n\n".join([table(head, rows), source(*[f"lab/{name}.jsonl" for name in TWO_SCENES])])
 
 
 def change(about):
@@ -142,17 +180,15 @@ def change(about):
 
 
 def bests():
-    """The tries that were faster than all before."""
+    """The fastest try of each long search."""
     rows = []
     for name in LONG:
-        best = 1.0
-        for number, one in enumerate(tries(name), 1):
-            if one.get("ratio", 1.0) < best:
-                best = one["ratio"]
-                rows.append([LONG[name], number, change(one["about"]), speed_up(best), one["how"]])
-    head = ["start", "try", "change", "speed-up", "time over the start's"]
-    body = table(head, rows, ["left", "right", "left", "right", "right"])
-    return "\n\n".join([body, source(*[f"lab/{name}.jsonl" for name in LONG])])
+        found = [one for one in enumerate(tries(name), 1) if one[1].get("ratio", 1.0) < 1.0]
+        if found:
+            number, one = min(found, key=lambda one: one[1]["ratio"])
+            rows.append([LONG[name], number, change(one["about"]), speed_up(one["ratio"]), one["how"]])
+    head = ["start", "try", "change, in the agent's words", "speed-up", "time over the start's"]
+    return table(head, rows, ["left", "right", "left", "right", "right"])
 
 
 # Each with the times of the starts in the same run.
@@ -205,6 +241,65 @@ def gains(name, scenes=None):
     return {stage: geometric([one[stage][0] / one[stage][1] for one in times]) for stage in STAGES}
 
 
+def unseen(name):
+    """Scenes of captures that a search did not see."""
+    seen = [*FOX, "massa_59k"] if name in TWO_SCENES else FOX
+    return [scene for scene in on_scenes()[name] if scene not in seen]
+
+
+def by_capture(name, stage):
+    """The geometric mean over captures of what a winner gains: the two models of fox are one."""
+    others = [scene for scene in on_scenes()[name] if scene not in FOX]
+    return geometric([gains(name, scenes)[stage] for scenes in [FOX, *([one] for one in others)]])
+
+
+# The backward pass found by the search of seed 2, beside the one before it.
+BACKWARD = "lab/back-2-bench.txt"
+
+
+def backward():
+    """By scene, what `blend_backward` and the step take before and now, us: means of the runs."""
+    times = {}
+    for line in lines_of(BACKWARD):
+        if not line.startswith("#"):
+            scene, kernel, _, *rest = line.split()
+            times.setdefault(scene, {}).setdefault(kernel, []).append([float(v) for v in rest[1::2]])
+    means = lambda runs: [mean(list(column)) for column in zip(*runs)]
+    return {scene: [means(kernels["before"]), means(kernels["now"])] for scene, kernels in times.items()}
+
+
+def goals():
+    """What was asked of searches by a live model, and what they reached."""
+    literal, seele = "live-literal-3", "live-seele-5"
+    look = 100 * (1 - fastest("live-splatcore-4")[0])
+    steps = " and ".join(
+        f"{100 * (1 - now[1] / before[1]):.1f} % ({scene})" for scene, (before, now) in backward().items()
+    )
+    counts = "; ".join(
+        f"`{start}` " + ", ".join(str(len(tries(n))) for n in LONG if start_of(n) == start)
+        for start in ["literal", "seele", "tc-gs", "splatcore", "back"]
+    )
+    six = lambda name: f"{gains(name)['frame']:.2f}, by capture {by_capture(name, 'frame'):.2f}"
+    rows = [
+        ["from `literal`, a frame of the search's scene", "1.68", speed_up(fastest(literal)[0]), "verdict of the lab", "yes"],
+        ["from `literal`, mean over scenes", "1.38", six(literal), "`bench`, six scenes", "yes"],
+        ["from `seele`, mean over scenes", "1.06", six(seele), "`bench`, six scenes", "yes"],
+        ["from our own inference blend", "2 %", f"{look:.1f} %", "a first look", "no"],
+        [
+            "from our own backward pass, a step",
+            "2 %",
+            f"seed 1: {100 * (1 - fastest('live-back-1')[0]):.0f} %; then seed 2: {steps}",
+            "seed 1: a first look; seed 2: `bench`",
+            "yes, seed 1",
+        ],
+        ["tries of each search", "100, three seeds a start", counts, "journals", "two searches"],
+        ["cards", "H100 and H200", "H200", "-", "no"],
+    ]
+    head = ["what", "wanted", "reached", "how it was measured", "is it enough"]
+    names = [*(f"lab/{name}.jsonl" for name in LONG), *SCENES_NAMES, BACKWARD]
+    return "\n\n".join([table(head, rows, ["left"] * 5), source(*names)])
+
+
 def long_scenes():
     """Winners of long searches on six scenes: what they gain, and their times."""
     rows, means = [], []
@@ -214,13 +309,14 @@ def long_scenes():
             for before, after in times.values():
                 cells += [f"{1000 * before:.1f}", f"{1000 * after:.1f}", f"{before / after:.2f}"]
             rows.append([LONG[name], scene, *cells, "-" if psnr is None else f"{psnr:.1f}"])
-        others = [scene for scene in scenes if scene not in FOX]
         least = min(gains(name, [scene])["frame"] for scene in scenes)
-        of = [gains(name, FOX[:1]), gains(name), gains(name, others)]
-        cells = [f"{one[stage]:.2f}" for stage in reversed(STAGES) for one in of]
-        means.append([LONG[name], speed_up(fastest(name)[0]), *cells[:3], f"{least:.2f}", *cells[3:]])
-    head = ["start", "frame: in the search", "fox_220k, here", "mean of six", "of the four others", "least"]
-    body = table([*head, "blend: fox_220k, here", "mean of six", "of the four others"], means)
+        frame, blend = ([gains(name, FOX[:1])[stage], gains(name)[stage], by_capture(name, stage), gains(name, unseen(name))[stage]] for stage in ["frame", "blend"])
+        cells = [f"{one:.2f}" for one in [*frame, least, *blend]]
+        seen = ", two scenes" if name in TWO_SCENES else ""
+        means.append([LONG[name], f"{speed_up(fastest(name)[0])}{seen}", *cells])
+    of = ["fox_220k, here", "mean of six", "of five captures", "of those not seen"]
+    head = ["start", "frame: in the search", *of, "least", f"blend: {of[0]}", *of[1:]]
+    body = table(head, means)
     head = ["start", "scene", "splats a tile", "blend: start, us", "winner, us", "factor"]
     head += ["frame: start, us", "winner, us", "factor", "dB"]
     body += "\n\n" + table(head, rows, ["left"] * 2 + ["right"] * 8)

@@ -231,7 +231,7 @@ def uncompiled():
     )
 
 
-ANOTHER = "For another model see [the lab](lab.md#with-a-plan-with-a-profile-with-neither)."
+ANOTHER = "For another model see [the lab](lab.md#guidance-with-a-live-model)."
 
 
 def ratios():

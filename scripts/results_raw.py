@@ -57,11 +57,22 @@ def source(*names):
         entry = about(name)
         key = (entry["machine"], entry["commit"], entry["date"])
         groups.setdefault(key, []).append(name)
+    if len(groups) > 3:
+        return short(names)
     parts = []
     for (machine, commit, date), files in groups.items():
         listed = ", ".join(f"`{file}`" for file in files)
         parts.append(f"{machine}; commit {commit}, {date}: {listed}.")
     return "*" + " ".join(parts).rstrip(".") + ".*"
+
+
+def short(names):
+    """The same of many commits: cards and files."""
+    machines = {}
+    for name in names:
+        machines.setdefault(about(name)["machine"], []).append(f"`{name}`")
+    parts = [f"{machine}: {', '.join(files)}." for machine, files in machines.items()]
+    return "*" + " ".join(parts) + " Commits and dates: `raw/index.json`.*"
 
 
 def files(*names):
