@@ -61,6 +61,15 @@ def lines(name):
     return json_lines(f"lab/{name}")
 
 
+ACCEPTED = ["lab/accepted.jsonl", "lab/accepted-2.jsonl"]
+
+
+def accepted():
+    """What `lab accept` found of the candidates that it took, by experiment."""
+    found = [line for name in ACCEPTED for line in json_lines(name)]
+    return {line["experiment"]: line["evidence"] for line in found}
+
+
 def live_held_out():
     """These winners by experiment."""
     return {line["experiment"]: line for line in json_lines(HELD_OUT_NAME)}
@@ -83,7 +92,7 @@ def candidates(name):
 
 
 def experiments():
-    accepted = {line["experiment"]: line["evidence"] for line in lines("accepted.jsonl")}
+    taken = accepted()
     alone = {name: one["verdict"]["ratio"] for name, one in live_held_out().items()}
     rows = []
     long_ones = [(name, STARTS[start_of(name)], in_batches(name)) for name in LONG]
@@ -97,7 +106,7 @@ def experiments():
         ratios = [one["verdict"]["ratio"] for one in found if "ratio" in one["verdict"]]
         looks = [one["looked"] for one in found if "looked" in one]
         best = speed_up(min(ratios)) if ratios else f"{speed_up(min(looks))}, first look"
-        evidence = accepted.get(name)
+        evidence = taken.get(name)
         held_out = evidence["held_out"]["ratio"] if evidence else alone.get(name)
         rows.append(
             [
@@ -117,7 +126,7 @@ def experiments():
     head = ["start", "who proposed", "clean start", "scenes", "candidates", "faster", "inherited"]
     head += ["rejected", "best", "again", "held out"]
     names = [f"lab/{name}.jsonl" for name in [*(name for name, *_ in EXPERIMENTS), *LONG]]
-    names += ["lab/accepted.jsonl", HELD_OUT_NAME]
+    names += [*ACCEPTED, HELD_OUT_NAME]
     align = ["left"] * 4 + ["right"] * 7
     note = (
         "*Clean start*: the model was given a file that holds the method and nothing else; the built-in\n"

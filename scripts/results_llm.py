@@ -8,6 +8,7 @@ from results_lab import (
     HELD_OUT_NAME,
     SEEDS,
     SPACES,
+    accepted,
     best_so_far,
     candidates,
     guidance_live,
@@ -295,8 +296,8 @@ def notes(name):
 
 def held_out():
     """What kernels gain on scenes that the search had not seen, mean."""
-    accepted = {line["experiment"]: line["evidence"] for line in lines("accepted.jsonl")}
-    known = lambda name: name and f"{1 / accepted[name]['held_out']['ratio']:.2f}x"
+    taken = accepted()
+    known = lambda name: name and f"{1 / taken[name]['held_out']['ratio']:.2f}x"
     live_ones = live_held_out()
     return {
         label: [known(SEARCHES.get(label)) or "-", f"{1 / live_ones[name]['verdict']['ratio']:.2f}x"]
