@@ -24,7 +24,9 @@ LINES = {
         ["Table 3", "gain of a frame, 3DGS with TC-GS", "{3DGS(+TC-GS)|paper*speed-up}x (by its frame "
          "rates {3DGS(+TC-GS)|paper*FPS / 3DGS: |paper*FPS}x)", "-",
          "{3DGS(+TC-GS)|here*speed-up}x; over `literal` "
-         "{paper-baselines-gains>TC-GS, *|over `literal`}x", BASES],
+         "{paper-baselines-gains>TC-GS, *|over `literal`}x, INRIA's "
+         "{paper-baselines-gains>TC-GS, *|gain over INRIA's code}x",
+         f"{BASES}; why more over `literal` and INRIA's: {OPEN}"],
         ["Table 3", "Speedy-Splat with TC-GS over 3DGS",
          "{Speedy-Splat(+TC-GS)|paper*FPS / 3DGS: |paper*FPS}x",
          "{paper-baselines-clocks>TC-GS, *1920|gain, events}x by events (H100); "
@@ -47,13 +49,13 @@ LINES = {
          "{TC-GS, authors'|here*speed-up}x (H200)",
          "{3DGS: |here*original / Speedy-Splat|here*with TC-GS}x; over INRIA's "
          "{3DGS, authors'|here*original / Speedy-Splat|here*with TC-GS}x",
-         "[`scalar`](#the-three-baselines); "
-         "[the authors' kernel does less](#against-the-authors-code)"],
+         "[`scalar`](#the-three-baselines); why the authors' kernel is faster than ours: "
+         "[not known](#against-the-authors-code)"],
         ["Table 4", "over Speedy-Splat; AdR-Gaussian; FlashGS",
          "{Speedy-Splat|paper*speed-up}x; {AdR-Gaussian|paper*speed-up}x; "
          "{FlashGS|paper*speed-up}x", "-",
          "{Speedy-Splat|here*speed-up}x; {AdR-Gaussian|here*speed-up}x; {FlashGS|here*speed-up}x",
-         TIGHT],
+         f"{TIGHT}; FlashGS' own blend is not here"],
         ["Table 5", "gain by EarlyCull; by Frag2Mat with G2L",
          "{EarlyCull|paper* / neither|paper*}x; {Frag2Mat|paper* / neither|paper*}x (of its frame "
          "rates)", "-",
@@ -70,9 +72,11 @@ LINES = {
         ["Table 6", "PSNR lost by TF32 without G2L", "{FP32|paper*PSNR - Frag2Mat, TF32|paper*PSNR} dB", "-",
          "{FP32|here*photos - Frag2Mat, TF32|here*photos} dB",
          "[a broken image](#the-speed-ups-of-table-6s-broken-images); scene and size: not measured"],
-        ["Figure 3", "culled fragments of those computed, with boxes",
+        ["Figure 3", "fragments to cull that methods with early culling leave",
          "over {~over (\\d+) % .0} %", "-",
-         "{~computed it is (\\d+) to .0} to {~it is \\d+ to (\\d+) % .0} %", ""],
+         "of those with boxes: AdR-Gaussian {AdR|here*culled M / 3DGS: |here*culled M}, Speedy-Splat "
+         "{Speedy|here*culled M / 3DGS: |here*culled M}, FlashGS {FlashGS|here*culled M / 3DGS: |here*culled M}",
+         f"what the paper counted is not known; {OPEN}"],
         ["Figure 6", "images of table 6", "no numbers", "-", "not measured",
          "only their PSNR is measured: table 6"],
     ],
@@ -82,8 +86,10 @@ LINES = {
          "{gemm-gs-figure-5>Vanilla|paper*H100}x (H100)",
          "{paper-baselines-clocks>GEMM-GS, *1920|gain, events}x by events; "
          "{paper-baselines-clocks>GEMM-GS, *1920|gain, kernels}x by kernels (H100)",
-         "{Speedup|here*: ms}x",
-         "chair: [a guess](#why-two-gains-differ); by events: gaps between kernels"],
+         "{Speedup|here*: ms}x; over `literal` {paper-baselines-gains>GEMM-GS, *|over `literal`}x, "
+         "INRIA's {paper-baselines-gains>GEMM-GS, *|gain over INRIA's code}x",
+         f"chair: [a guess](#why-two-gains-differ); why more over `literal` and INRIA's, why less by "
+         f"events: {OPEN}"],
         ["Figure 5", "gain over FlashGS", "mean {FlashGS|paper*A100 & FlashGS|paper*H100}x (A100, H100)",
          "-", "{FlashGS|here*speed-up}x", "bonsai, chair: [a guess](#why-two-gains-differ)"],
         ["Figure 5", "gain over StopThePop",
@@ -105,7 +111,7 @@ LINES = {
          "{2x, GEMM|paper*}x; {3x, GEMM|paper*}x (A100)",
          "at 3840x2160 {paper-baselines-clocks>GEMM-GS, *2160|gain, events}x by events (H100)",
          "{2x, GEMM|here*speed-up}x; {3x, GEMM|here*speed-up}x",
-         "[three guesses, none tried](#why-two-gains-differ)"],
+         "[one guess, not tried](#why-two-gains-differ)"],
         ["Figure 7", "time with batches of 32 over 256", "longer, no numbers", "-",
          "{b = 32|here*: ms / b = 256|here*: ms}x", ""],
     ],
@@ -114,7 +120,7 @@ LINES = {
          "{TensorGS|here*speed-up}x; over `literal` "
          "{paper-baselines-gains>TensorGS, 2x2*|over `literal`}x; at 980x545 "
          "[{paper-tensor-gs-size>2x2, TensorGS|*980x545: gain}x](#why-groups-of-tiles-lose-here)",
-         f"fox: {GROUPS}; bonsai, chair: a guess"],
+         f"[`scalar`](#the-three-baselines); below 1x1, fox: {GROUPS}; bonsai, chair: a guess"],
         ["Figure 5", "gain over AdR-Gaussian, FlashGS, GSCore",
          "means {AdR-Gaussian +|paper* & FlashGS +|paper* & GSCore +|paper*}x", "-",
          "{AdR-Gaussian +|here*: speed-up & FlashGS +|here*speed-up & GSCore +|here*speed-up}x",
@@ -123,16 +129,19 @@ LINES = {
          "gsplat is a program, not a method"],
         ["Table 6", "gain by groups of 1x1; 2x2; 4x4",
          "{1x1|paper*}x; {2x2|paper*}x; {4x4|paper*}x", "-",
-         "{1x1|here*speed-up}x; {2x2|here*speed-up}x; {4x4|here*speed-up}x",
-         f"1x1: [instructions of other kinds](#why-groups-of-tiles-lose-here); fox, 2x2: {GROUPS}; "
-         "the rest is a guess"],
+         "{1x1|here*speed-up}x; {2x2|here*speed-up}x; {4x4|here*speed-up}x; over `literal`: 1x1 "
+         "{paper-baselines-gains>TensorGS, 1x1*|over `literal`}x, 2x2 "
+         "{paper-baselines-gains>TensorGS, 2x2*|over `literal`}x",
+         "[`scalar`](#the-three-baselines), and the paper's baseline is in FP16; why 1x1 gains more "
+         f"over `literal`: {OPEN}; 2x2 below 1x1, fox: {GROUPS}; the rest is a guess"],
         ["Table 4", "naive tensorization: gain; tensor cores; memory busy",
          "{Naive|paper*speed-up}x; {Naive|paper*cores % .0} %; {Naive|paper*bandwidth % .0} %",
          "-",
          "{Naive|here*: speed-up}x; fox_220k: "
          "{paper-tensor-gs-groups>fox_220k, `aabb+tensor-gs-1x1-half`|matrix units busy .0} %; "
          "{paper-tensor-gs-groups>fox_220k, `aabb+tensor-gs-1x1-half`|memory busy .0} %",
-         f"[instructions of other kinds](#why-groups-of-tiles-lose-here); {MEMORY}"],
+         "[`scalar`](#the-three-baselines); matrix units: [instructions of other "
+         f"kinds](#why-groups-of-tiles-lose-here); {MEMORY}"],
         ["Table 2", "3DGS: multiprocessors; memory; tensor cores busy",
          "{SM|paper* .0} %; {DRAM|paper* .0} %; {Tensor|paper* .0} %", "-",
          "fox_220k: {paper-tensor-gs-groups>fox_220k, `aabb+scalar`|multiprocessors busy .0} %; "
@@ -163,8 +172,10 @@ LINES = {
          "mean {mean *|*: Ours - *|*: Baseline} dB; {*|*: Ours - *|*: Baseline} dB",
          "-", "fox_colmap, bonsai: "
          "{*, `aabb+scalar+warp*|PSNR - *, `aabb+scalar+atomic*|PSNR} dB (H100); in the time of a "
-         "third of the baseline's steps {*, `aabb+scalar+warp*|over the baseline} dB (H200)",
-         "[the baseline's share of its steps decides](#what-the-tables-show)"],
+         "third of the baseline's steps {*, `aabb+scalar+warp*|over the baseline} dB (H200; 846 and "
+         "7,446 steps, the limit chosen so)",
+         "[the baseline's share of its steps decides](#what-the-tables-show); fox_colmap in 300 s: "
+         "single runs"],
         ["Figure 2", "share of gradient computation, baseline",
          "mean {Base|paper*mean .0} %, largest {Base|paper*max .0} % (4090)", "-",
          "{Base|here*: gradient .0} %",
@@ -185,6 +196,11 @@ LINES = {
          "mean {Ours|paper: stalls*mean}x, largest {Ours|paper: stalls*max}x", "-",
          "[{paper-atomic-aggregation-stalls>*, the paper's (*|fewer by .1}x](#what-warps-wait-for) "
          "(3 scenes, H100)", BUSIER],
+        ["Figure 10", "stalls on load-store units: fewer by",
+         "mean {Ours|paper: LSU*mean}x, largest {Ours|paper: LSU*max}x", "-",
+         "[{paper-atomic-aggregation-stalls>*, baseline*|queues of the LSU / "
+         "paper-atomic-aggregation-stalls>*, the paper's (*|queues of the LSU .1}x](#what-warps-wait-for)"
+         " (3 scenes, H100)", BUSIER],
         ["Figure 11", "use of load-store units: more by",
          "mean {Ours|paper*mean}x, largest {Ours|paper*max}x", "-",
          "[{paper-atomic-aggregation-stalls>*, the paper's (*|more by .1}x](#what-warps-wait-for) "
@@ -200,7 +216,8 @@ LINES = {
         ["Section III-A", "gain by `__expf`; by colours in shared memory",
          "{`__expf`|paper*} %; {colours in|paper*} %", "-",
          "{`__expf`|lab: whole* .1} %; {colours in|lab: whole* .1} %; of the kernel at most "
-         "{`__expf`|*at most .1} %; {colours in|*at most .1} % (H100)", ""],
+         "{`__expf`|*at most .1} %; {colours in|*at most .1} % (H100)",
+         f"the paper's printed kernels also blend inverse depth; {OPEN}"],
         ["Table II", "3DGS: occupancy; stall not selected; FLOP of a byte",
          "{Achieved|paper*} %; {Stall not|paper*}; {Arithmetic intensity of GS|paper*} "
          "(Dr Johnson, Mip-NeRF 360)", "-",
@@ -216,22 +233,25 @@ LINES = {
          "{sum Deepseek|paper* & sum Gemini|paper* & sum Claude|paper* .0}", "-", "not measured",
          "models not asked; [another's answers](lab.md#a-model-as-checker)"],
         ["Figure 9", "gain of search with planner and profile", "{planner and|paper*}x", "-",
-         "replies written before {planner and|lab*}x (H100); live model, 40 tries {long|lab*}x", LAB],
+         "live model, 8 tries {planner and|live*}x; replies written before {planner and|lab*}x (H100); "
+         "without planner or profile, 40 tries {long|lab*}x", LAB],
         ["Figure 10", "kernels that fail: neither; planner; both", "no numbers", "-",
          "{neither|lab* .0} %; {planner|lab* .0} %; {planner and|lab* .0} % (H100); live model "
          "{neither|live* .0} %; {planner|live* .0} %; {planner and|live* .0} %", ""],
         ["Figure 11", "gain on other scenes; by hand",
          "mean {search, planner and|paper: mean}x, best {search, planner and|paper: best}x; "
          "{by hand|paper: mean}x, {by hand|paper: best}x", "-",
-         "mean {search, planner and|lab*}x; live model {search, planner and|live*}x; winners of long "
-         "searches {search, planner and|winner*frame}x; by hand: not measured", LAB],
+         "written before {search, planner and|lab*}x; live model {search, planner and|live*}x; winners "
+         "of long searches without planner {search, planner and|winner*frame}x, on scenes not seen "
+         "{search, planner and|winner*unseen}x; by hand: not measured", LAB],
         ["Figure 12", "gain on other cards", "at least {RTX|paper*}x", "-", "not measured",
          "no kernel was timed on a second kind of card"],
         ["Figure 13", "gain of Seele's kernel; of TC-GS', mended by hand",
          "mean {Seele|paper: mean}x; none ({TC-GS|paper: mean}x)", "-",
-         "winners of long searches {Seele|winner*frame}x; {TC-GS|winner*frame}x; held-out scenes: "
-         "written before {Seele|lab*}x; live model, 5 or 6 tries {Seele|live*}x; {TC-GS|live*}x",
-         "TC-GS: [open](#what-was-not-measured-here); both winners of Seele are [refused with another "
-         "seed](#llm-figure-13)"],
+         "winners of seeds 3 and 5 {Seele|winner*frame}x; {TC-GS|winner*frame}x (TC-GS, seed 4: none); "
+         "held-out scenes: written before {Seele|lab*}x; live model, 5 or 6 tries {Seele|live*}x; "
+         "{TC-GS|live*}x",
+         f"TC-GS: {OPEN}; Seele, seed 3: [refused with another seed](#llm-figure-13), seed 5: [taken by "
+         "`lab accept`](lab.md#searches)"],
     ],
 }

@@ -78,7 +78,7 @@ def three():
         "Kernels of a frame on an H100; blend alone on an H200. INRIA's code:\n"
         f"diff-gaussian-rasterization {COMMITS['inria']}, in the profiler's time of all kernels.\n"
         "`literal` and `scalar` behind the lists of `aabb`, between device events. INRIA's blend alone\n"
-        "was timed on the models as trained, of which the files are the rounded form.\n"
+        "was timed on the models as trained; the files that all else is timed on hold them quantised.\n"
         f"{backward()}\n\n{around()}"
     )
     names = [f"rendering/bench-{model}{suffix}.json" for model in MODELS for suffix in SIZES]
@@ -359,7 +359,7 @@ def released():
     note = (
         "Lists of `accutile`, 1080x1920, H200. The last four change `tc-gs-released`. dB: of the image\n"
         "against vanilla's, of the authors' against INRIA's (H100). The authors' blend was timed on\n"
-        "another day and on the models as trained, of which the files are the rounded form; `tc-gs` takes\n"
+        "another day and on the models as trained, which the files hold quantised; `tc-gs` takes\n"
         f"{' and '.join(f'{share:.2f}' for share in shares)} times as long."
     )
     body = table(head, rows, ["left", "left"] + ["right"] * 4)

