@@ -20,7 +20,7 @@ pub struct WriteOptions {
     pub keep_order: bool,
     /// How much each Gaussian matters, above 0, `[n]` in the scene's order: what a format rounds to
     /// few values (SOG: harmonics, scales, base colours) comes closest to those that matter most.
-    /// All alike if not given; streamed SOG takes none.
+    /// If not given, harmonics by opacity and size, the rest alike; streamed SOG takes none.
     pub weights: Option<Vec<f32>>,
     /// What concerns SPZ alone.
     pub spz: SpzOptions,

@@ -421,40 +421,50 @@ fn the_scenes_order_is_kept_on_request() {
     }
 }
 
+/// The square error of the harmonics of some Gaussians, of which the file has a palette of 200.
+fn error_of(scene: &Gaussians, chosen: &dyn Fn(usize) -> bool, weights: Option<Vec<f32>>) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.sog");
+    scene::write(&path, scene, &with_palette(200, weights), &|_, _, _| ()).unwrap();
+    let back = scene::read(&path).unwrap().gaussians;
+    // In Morton order a file's row is not the scene's.
+    let order = scene::morton_order(scene).unwrap();
+    let rows = order.iter().map(|&from| from as usize).enumerate();
+    rows.filter(|&(_, from)| chosen(from))
+        .map(|(to, from)| {
+            let [old, new] = [scene.sh_of(from), back.sh_of(to)].map(|row| row[1..].as_flattened());
+            let differences = old.iter().zip(new).map(|(a, b)| f64::from(a - b).powi(2));
+            differences.sum::<f64>()
+        })
+        .sum()
+}
+
 /// Weights move the palette and the codebooks to what matters.
 #[test]
 fn what_weighs_more_is_rounded_less() {
     let scene = random(6000, 2, 13);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.sog");
-    // In Morton order a file's row is not the scene's: rows are told apart by where they are.
-    let heavy = |mean: &[f32; 3]| mean[0] > 0.0;
-    let weights: Vec<f32> = scene
-        .means
-        .iter()
-        .map(|m| if heavy(m) { 100.0 } else { 1.0 })
-        .collect();
-    let order = scene::morton_order(&scene).unwrap();
-    let error = |weights: Option<Vec<f32>>| {
-        let options = with_palette(200, weights);
-        scene::write(&path, &scene, &options, &|_, _, _| ()).unwrap();
-        let back = scene::read(&path).unwrap().gaussians;
-        let mut sum = 0.0;
-        for (i, &from) in order
-            .iter()
-            .enumerate()
-            .filter(|(_, from)| heavy(&scene.means[**from as usize]))
-        {
-            let [old, new] =
-                [scene.sh_of(from as usize), back.sh_of(i)].map(|row| row[1..].as_flattened());
-            sum += old
-                .iter()
-                .zip(new)
-                .map(|(a, b)| f64::from(a - b).powi(2))
-                .sum::<f64>();
-        }
-        sum
-    };
-    let (even, weighted) = (error(None), error(Some(weights)));
+    let heavy = |i: usize| scene.means[i][0] > 0.0;
+    let weights = (0..scene.len()).map(|i| if heavy(i) { 100.0 } else { 1.0 });
+    let weighted = error_of(&scene, &heavy, Some(weights.collect()));
+    let even = error_of(&scene, &heavy, Some(vec![1.0; scene.len()]));
     assert!(weighted < 0.98 * even, "{weighted} {even}");
+}
+
+/// Without weights, harmonics of large and opaque Gaussians are.
+#[test]
+fn what_is_large_and_opaque_is_rounded_less() {
+    let mut scene = random(6000, 2, 14);
+    for i in 0..scene.len() {
+        let (logit, log_scale) = if i % 2 == 0 {
+            (4.0, -1.0)
+        } else {
+            (-3.0, -6.0)
+        };
+        scene.opacity_logits[i] = logit;
+        scene.log_scales[i] = [log_scale, log_scale, -9.0];
+    }
+    let large = |i: usize| i % 2 == 0;
+    let by_itself = error_of(&scene, &large, None);
+    let even = error_of(&scene, &large, Some(vec![1.0; scene.len()]));
+    assert!(by_itself < 0.98 * even, "{by_itself} {even}");
 }

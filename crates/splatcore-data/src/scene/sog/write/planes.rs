@@ -30,6 +30,8 @@ const PALETTE_ROW: usize = super::super::meta::PALETTE_ROW;
 const SAMPLES: usize = 8;
 /// Gaussians that a thread takes at a time.
 const CHUNK: usize = 1024;
+/// Of a Gaussian whose weight no caller gives; its inverse is the largest.
+const LEAST_WEIGHT: f32 = 1e-6;
 
 /// The pixels of the images that have one for each Gaussian.
 pub struct Planes {
@@ -70,19 +72,35 @@ fn palette_entries(count: usize, most: u32) -> usize {
     entries.min(most.max(1) as usize)
 }
 
-/// Calls `each` with the harmonics above degree 0 of every Gaussian of an order, and with its
-/// index, until that returns `false`.
+/// How much an error of a Gaussian's harmonics matters: what the caller says, or the root of its
+/// opacity times its radius, the geometric mean of its two longest axes. Of the forms that were
+/// tried this one loses on no scene (docs/log/files.md).
+fn weight(options: &WriteOptions, piece: &Gaussians, i: usize, row: u32) -> f32 {
+    if options.weights.is_some() {
+        return options.weight(row);
+    }
+    let mut log_scales = piece.log_scales[i];
+    log_scales.sort_unstable_by(f32::total_cmp);
+    let radius = (0.5 * (log_scales[1] + log_scales[2])).exp();
+    let weight = (sigmoid(piece.opacity_logits[i]) * radius).sqrt();
+    weight.clamp(LEAST_WEIGHT, 1.0 / LEAST_WEIGHT)
+}
+
+/// Calls `each` with the harmonics above degree 0 of every Gaussian of an order, and with how much
+/// these matter, until that returns `false`.
 fn each_harmonics(
     rows: &dyn Rows,
     order: &[u32],
-    mut each: impl FnMut(&[f32], u32) -> bool,
+    options: &WriteOptions,
+    mut each: impl FnMut(&[f32], f32) -> bool,
 ) -> Result<(), DataError> {
     let mut piece = Gaussians::empty(rows.sh_degree());
     for which in order.chunks(PIECE) {
         piece.retain(|_| false);
         rows.gather(which, &mut piece)?;
         for (i, &row) in which.iter().enumerate() {
-            if !each(piece.sh_of(i)[1..].as_flattened(), row) {
+            let weight = weight(options, &piece, i, row);
+            if !each(piece.sh_of(i)[1..].as_flattened(), weight) {
                 return Ok(());
             }
         }
@@ -105,7 +123,7 @@ pub fn train(
     let dimensions = 3 * (sh::coefficients(rows.sh_degree()) - 1);
     let entries = palette_entries(order.len(), options.sog.palette);
     let mut known = Known::new(dimensions, entries);
-    each_harmonics(rows, order, |vector, _| known.add(vector))?;
+    each_harmonics(rows, order, options, |vector, _| known.add(vector))?;
     if let Some(palette) = known.palette() {
         return Ok(Some(palette));
     }
@@ -114,8 +132,8 @@ pub fn train(
     let which: Vec<u32> = (0..samples)
         .map(|i| order[(i as u128 * order.len() as u128 / samples as u128) as usize])
         .collect();
-    each_harmonics(rows, &which, |vector, row| {
-        sample.push(vector, options.weight(row));
+    each_harmonics(rows, &which, options, |vector, weight| {
+        sample.push(vector, weight);
         true
     })?;
     let palette = Palette::train(&sample, entries, options.sog.iterations);
@@ -159,10 +177,11 @@ pub fn fill(
                 })
                 .collect();
             for (i, (label, &row)) in found.into_iter().zip(which).enumerate() {
+                let weight = weight(options, &piece, i, row);
                 let [low, high, ..] = label.to_le_bytes();
                 // Blue means nothing; equal to green it costs nothing, since green is subtracted.
                 planes.labels[start + i] = [low, high, high];
-                sums.add(label as usize, vectors.row(i), options.weight(row));
+                sums.add(label as usize, vectors.row(i), weight);
             }
         }
         progress("encoding", (start + which.len()) as u64, order.len() as u64);
@@ -233,9 +252,10 @@ impl PaletteImage {
     /// the Gaussians that have them.
     fn of(entries: &Vectors, sums: &Sums, higher: usize) -> Self {
         let mut histogram = Histogram::new();
+        let mean = sums.weights.iter().sum::<f64>() / entries.len() as f64;
         for entry in 0..entries.len() {
             // An entry that no Gaussian has counts little.
-            let weight = sums.weights[entry].max(1e-3);
+            let weight = sums.weights[entry].max(1e-3 * mean);
             for &v in &entries.row(entry)[..3 * higher] {
                 histogram.add(v, weight);
             }
