@@ -455,7 +455,7 @@ fn what_weighs_more_is_rounded_less() {
 fn what_is_large_and_opaque_is_rounded_less() {
     let mut scene = random(6000, 2, 14);
     for i in 0..scene.len() {
-        let (logit, log_scale) = if i % 2 == 0 {
+        let (logit, log_scale) = if i.is_multiple_of(2) {
             (4.0, -1.0)
         } else {
             (-3.0, -6.0)
@@ -463,7 +463,7 @@ fn what_is_large_and_opaque_is_rounded_less() {
         scene.opacity_logits[i] = logit;
         scene.log_scales[i] = [log_scale, log_scale, -9.0];
     }
-    let large = |i: usize| i % 2 == 0;
+    let large = |i: usize| i.is_multiple_of(2);
     let by_itself = error_of(&scene, &large, None);
     let even = error_of(&scene, &large, Some(vec![1.0; scene.len()]));
     assert!(by_itself < 0.98 * even, "{by_itself} {even}");
