@@ -10,6 +10,7 @@ NAMES = {
     "scene.compressed.ply": "compressed PLY",
     "v2.spz": "SPZ 2",
     "v3.spz": "SPZ 3",
+    "v3-8bits.spz": "SPZ 3, `--spz-sh-bits 8`",
     "v4.spz": "SPZ 4",
     "scene.sog": "SOG",
     "lod-meta.json": "streamed SOG, finest level",

@@ -20,17 +20,18 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 /// Names of files in every format that is both written and read. SPZ names the version that is
-/// asked for.
-const FILES: [(&str, u32); 9] = [
-    ("scene.ply", 3),
-    ("scene.glb", 3),
-    ("scene.compressed.ply", 3),
-    ("v2.spz", 2),
-    ("v3.spz", 3),
-    ("v4.spz", 4),
-    ("scene.sog", 3),
-    ("streamed/lod-meta.json", 3),
-    ("scene.splat", 3),
+/// asked for, and the bits of harmonics if they are not the usual ones.
+const FILES: [(&str, u32, Option<u8>); 10] = [
+    ("scene.ply", 3, None),
+    ("scene.glb", 3, None),
+    ("scene.compressed.ply", 3, None),
+    ("v2.spz", 2, None),
+    ("v3.spz", 3, None),
+    ("v3-8bits.spz", 3, Some(8)),
+    ("v4.spz", 4, None),
+    ("scene.sog", 3, None),
+    ("streamed/lod-meta.json", 3, None),
+    ("scene.splat", 3, None),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -50,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let render = |scene: &Gaussians| rendered(scene, &views, file.antialiased);
     let own = render(&file.gaussians)?;
     print(Path::new(path), 0, &own, &own, &own, &views);
-    for (name, version) in FILES {
+    for (name, version, sh_bits) in FILES {
         let once = PathBuf::from(folder).join(name);
         let twice = PathBuf::from(folder).join("again").join(name);
         let mut options = WriteOptions {
@@ -58,6 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ..WriteOptions::default()
         };
         options.spz.version = version;
+        options.spz.sh_bits = sh_bits.map_or(options.spz.sh_bits, |bits| [bits; 2]);
         let write = |path: &Path, scene: &Gaussians| {
             std::fs::create_dir_all(path.parent().unwrap_or(path))?;
             let written = scene::write(path, scene, &options, &|_, _, _| ())?;

@@ -78,7 +78,7 @@ const HEADINGS: [(&str, &str); 3] = [
     ),
     (
         "Files that are written",
-        "spz_axes spz_version sog_palette keep_order keep_properties lod",
+        "spz_axes spz_version spz_sh_bits sog_palette keep_order keep_properties lod",
     ),
 ];
 

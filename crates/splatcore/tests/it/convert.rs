@@ -62,6 +62,43 @@ fn cleaned(folder: &Path, scene: &Gaussians, flags: &str, last: &str) -> PathBuf
     clean
 }
 
+#[test]
+fn spz_keeps_as_many_bits_of_harmonics_as_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rng = Rng::new(8, 0);
+    let mut scene = Gaussians::zeros(40, 1);
+    scene.rotations.fill([1.0, 0.0, 0.0, 0.0]);
+    for (i, row) in scene.sh.iter_mut().enumerate() {
+        *row = [0; 3].map(|_| {
+            if i % 4 == 0 {
+                0.0
+            } else {
+                1.8 * rng.uniform() - 0.9
+            }
+        });
+    }
+    let (from, to) = (folder.path().join("a.ply"), folder.path().join("a.spz"));
+    write_ply(&from, &scene, false).unwrap();
+    let error = |flags: &str| {
+        let (from, to) = (text(&from), text(&to));
+        succeeds(&format!("convert {from} -o {to} --overwrite {flags}"));
+        let back = read(Path::new(to)).unwrap().gaussians;
+        let row = |scene: &Gaussians, i: usize| scene.sh_of(i)[1..].as_flattened().to_vec();
+        let pairs = (0..40).flat_map(|i| row(&scene, i).into_iter().zip(row(&back, i)));
+        pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    };
+    let (two, usual, eight) = (
+        error("--spz-sh-bits 2"),
+        error(""),
+        error("--spz-sh-bits 8"),
+    );
+    assert!(
+        eight < 0.01 && usual < 0.05 && two > 0.1,
+        "{two} {usual} {eight}"
+    );
+    assert!(eight < usual, "{usual} {eight}");
+}
+
 /// A sky around all cameras, and three faint Gaussians amid them, which every camera sees before
 /// it.
 #[test]

@@ -136,6 +136,7 @@ fn flags_of_convert_without_effect_are_refused() {
         (&ply, "--spz-axes rdf"),
         (&ply, "--spz-version 4"),
         (&sog, "--spz-version 3"),
+        (&sog, "--spz-sh-bits 8"),
         (&ply, "--sog-palette 9"),
         (&spz, "--sog-palette 9"),
         (&spz, "--keep-properties"),
@@ -156,6 +157,7 @@ fn flags_of_convert_without_effect_are_refused() {
     assert_contains!(ends(&line, 2), "does not go with --decimate");
     succeeds(&convert(&scene, "--keep-properties --keep-order", &ply));
     succeeds(&convert(&scene, "--spz-version 3", &spz));
+    assert_contains!(ends(&convert(&scene, "--spz-sh-bits 9", &spz), 2), "1..=8");
     succeeds(&convert(&spz, "--spz-axes rdf", &ply));
     succeeds(&convert(&scene, "--sog-palette 9", &sog));
     let said = ends(&convert(&scene, "--filter opacity>2", &out("e.splat")), 1);

@@ -33,6 +33,10 @@ pub struct Args {
     /// and older programs only up to 3 [3]
     #[arg(long, value_name = "2..4", value_parser = clap::value_parser!(u32).range(2..=4))]
     pub spz_version: Option<u32>,
+    /// Bits of the harmonics above degree 0 in an SPZ file that is written. With 8 the file is
+    /// larger and loses next to nothing [5 for degree 1 and 4 above, as Niantic's library]
+    #[arg(long, value_name = "1..8", value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub spz_sh_bits: Option<u8>,
     /// Entries of the palette of harmonics of a SOG at most. Fewer make a small scene's file
     /// smaller, as an entry takes up to 45 bytes, and colours a little less exact [65536]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]

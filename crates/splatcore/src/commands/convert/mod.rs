@@ -61,20 +61,7 @@ pub fn run(args: Args) -> Result<()> {
     let Some((output, format)) = written else {
         return Ok(());
     };
-    let options = WriteOptions {
-        antialiased,
-        keep_extras: args.keep_properties,
-        keep_order: args.keep_order,
-        spz: SpzOptions {
-            version: args.spz_version.unwrap_or(3),
-            ..SpzOptions::default()
-        },
-        sog: SogOptions {
-            palette: args.sog_palette.unwrap_or(SogOptions::default().palette),
-            ..SogOptions::default()
-        },
-        ..WriteOptions::default()
-    };
+    let options = options(&args, antialiased);
     let degree = rows.sh_degree().min(format.highest_sh_degree());
     let count = rows.len();
     if args.dry_run {
@@ -107,6 +94,26 @@ pub fn run(args: Args) -> Result<()> {
         output.display(),
         Bytes(written.bytes)
     ))
+}
+
+/// How the file is written.
+fn options(args: &Args, antialiased: bool) -> WriteOptions {
+    let (spz, sog) = (SpzOptions::default(), SogOptions::default());
+    WriteOptions {
+        antialiased,
+        keep_extras: args.keep_properties,
+        keep_order: args.keep_order,
+        spz: SpzOptions {
+            version: args.spz_version.unwrap_or(spz.version),
+            sh_bits: args.spz_sh_bits.map_or(spz.sh_bits, |bits| [bits; 2]),
+            ..spz
+        },
+        sog: SogOptions {
+            palette: args.sog_palette.unwrap_or(sog.palette),
+            ..sog
+        },
+        ..WriteOptions::default()
+    }
 }
 
 /// All scenes with all actions applied; also whether they are to be rendered with Mip-Splatting's

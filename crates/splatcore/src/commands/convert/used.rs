@@ -47,6 +47,11 @@ pub fn check(args: &Args, sources: &[SceneSource], format: Option<Format>) -> Re
             On::Written(&[Format::Spz]),
         ),
         (
+            "--spz-sh-bits",
+            args.spz_sh_bits.is_some(),
+            On::Written(&[Format::Spz]),
+        ),
+        (
             "--sog-palette",
             args.sog_palette.is_some(),
             On::Written(SOGS),
